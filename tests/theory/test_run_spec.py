@@ -46,7 +46,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         {
             "model": {**SMALL, "heads": 7, "kv_heads": 5},
             "training": {"steps": 0, "sequence": 10**30, "learning_rate": float("nan"), "colour": "red"},
-            "parallel": {"data": 5, "zero": 2, "tensor": 2},
+            "parallel": {"data": 50, "zero": 2, "tensor": 2},
             "program": "sing",
             "device": "abacus",
             "link": {"nodes": 99},
@@ -79,7 +79,7 @@ def test_a_limit_is_told_with_what_was_given() -> None:
         ({"parallel": {"tensor": 2}}, "parallel.tensor"),
         ({"parallel": {"pipeline": 2}}, "parallel.pipeline"),
         ({"parallel": {"zero": 1}}, "parallel.zero"),
-        ({"parallel": {"data": 8}}, "parallel.data"),
+        ({"parallel": {"data": 16}}, "parallel.data"),
         ({"training": {"precision": "bf16-mixed"}}, "training.precision"),
         ({"training": {"optimizer": "sgd"}}, "training.optimizer"),
         ({"training": {"recompute": "full"}}, "training.recompute"),

@@ -1,0 +1,39 @@
+"""The shared vocabulary: what a model, a training step and a parallel layout are, and what can be asked of a run.
+
+Torch-free, so that the web application and the worker may import it.
+"""
+
+from labs.spec.checking import MAX_WORLD_SIZE, check_run_spec, parse_run_spec
+from labs.spec.families import SUPPORT
+from labs.spec.families.row import EXACT, Row
+from labs.spec.limits import MAX_RUN_PARAMETERS
+from labs.spec.reading import parse, violation_of
+from labs.spec.run import LAB_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
+from labs.spec.shapes import check_model, nearest_divisors
+from labs.spec.violations import SpecError, Violation
+from labs.spec.vocabulary import (
+    MAX_HEADS,
+    MAX_HIDDEN,
+    Attention,
+    Count,
+    LatentAttention,
+    Model,
+    Offload,
+    Optimizer,
+    Parallel,
+    Precision,
+    Program,
+    Recompute,
+    Schedule,
+    StateLayout,
+    Strict,
+    Training,
+)
+
+__all__ = [
+    "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "SUPPORT",
+    "Attention", "Compression", "Count", "Fault", "LatentAttention", "Link", "Model", "Offload", "Optimizer",
+    "Parallel", "Precision", "Probe", "Program", "Recompute", "Row", "RunSpec", "RunTraining", "Schedule", "SpecError",
+    "StateLayout", "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse",
+    "parse_run_spec", "violation_of",
+]  # fmt: skip

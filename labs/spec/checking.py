@@ -1,0 +1,73 @@
+"""Whether a run can be done here: the whole RunSpec from untrusted data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from labs.spec.families import check_support
+from labs.spec.families.row import one_of
+from labs.spec.limits import check_size
+from labs.spec.reading import STAND_IN, parse
+from labs.spec.run import LAB_MODELS, RunSpec
+from labs.spec.shapes import check_model
+from labs.spec.violations import Violation
+
+MAX_WORLD_SIZE = 8  # they share one machine; a dry run has more
+
+
+def parse_run_spec(data: Any) -> RunSpec:
+    """A RunSpec from untrusted data (a mapping, as from JSON). Raises SpecError naming every violated field."""
+    unknown: list[Violation] = []
+    if isinstance(data, Mapping) and isinstance(data.get("model"), str):
+        name = data["model"]
+        if name not in LAB_MODELS:
+            accepted = ", ".join(LAB_MODELS) + ", or a shape"
+            unknown.append(Violation("model", name, f"{name!r} is no model of the lab.", accepted))
+        # with a stand-in, so that a misspelt name does not hide what else is wrong
+        data = {**data, "model": LAB_MODELS.get(name, STAND_IN).model_dump()}
+    return parse(RunSpec, data, check_run_spec, unknown)
+
+
+def check_run_spec(spec: RunSpec) -> list[Violation]:
+    """Everything that makes a well-formed spec impossible to run, by field."""
+    return [
+        *check_model(spec.model),
+        *one_of("program", spec.program, ("train",)),
+        *one_of("mode", spec.mode, ("run",)),
+        *one_of("link", spec.link, (None,)),
+        *_check_world_size(spec),
+        *check_support(spec),
+        *_check_probes(spec),
+        *check_size(spec),
+        *_check_faults(spec),
+    ]
+
+
+def _check_world_size(spec: RunSpec) -> Iterator[Violation]:
+    ranks, data = spec.parallel.world_size, spec.parallel.data
+    if ranks <= MAX_WORLD_SIZE:
+        return
+    message = f"data × tensor × pipeline × context = {ranks:,} ranks; a run has at most {MAX_WORLD_SIZE}."
+    others = ("parallel.tensor", "parallel.pipeline", "parallel.context")
+    if most := MAX_WORLD_SIZE * data // ranks:
+        yield Violation("parallel.data", data, message, f"1 to {most}", others)
+    for field in others if not most else ():
+        yield Violation(field, getattr(spec.parallel, field.partition(".")[2]), message, "a smaller product")
+
+
+def _check_probes(spec: RunSpec) -> Iterator[Violation]:
+    if "timeline" in spec.probes:
+        message = "'timeline' is not something a run can do here."
+        yield Violation("probes", "timeline", message, "memory, communication")
+
+
+def _check_faults(spec: RunSpec) -> Iterator[Violation]:
+    ranks, steps = spec.parallel.world_size, spec.training.steps
+    for index, fault in enumerate(spec.faults):
+        at = f"faults.{index}"
+        yield from one_of(f"{at}.kind", fault.kind, ("kill",))
+        if fault.rank >= ranks:
+            yield Violation(f"{at}.rank", fault.rank, f"There are only {ranks} ranks.", f"0 to {ranks - 1}")
+        if fault.step > steps:
+            yield Violation(f"{at}.step", fault.step, f"The run has only {steps} steps.", f"1 to {steps}")

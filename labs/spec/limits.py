@@ -1,0 +1,82 @@
+"""How large a run may be: all of its ranks share one machine, and somebody waits for it."""
+
+from __future__ import annotations
+
+from labs.spec.run import RunSpec
+from labs.spec.violations import Violation
+from labs.spec.vocabulary import Model
+
+BYTE_VOCAB = 256
+MAX_RUN_PARAMETERS = 50_000_000
+MAX_RUN_FLOPS = 2e14  # about an hour of two laptop cores; a run has a deadline besides
+MAX_RUN_BYTES = 6e9  # of all ranks together: they share one machine
+MAX_RUN_LAYERS = 64  # each costs its own collectives and kernels, however narrow it is
+MAX_RUN_VOCAB = 65_536
+
+
+def check_size(spec: RunSpec) -> list[Violation]:
+    """Parameters, memory and arithmetic beyond what a run may have, each with the nearest that fits."""
+    model, found = spec.model, list[Violation]()
+    if model.vocab < BYTE_VOCAB:
+        message = "The lab's text is read byte by byte."
+        found.append(Violation("model.vocab", model.vocab, message, f"{BYTE_VOCAB} or more"))
+    for name, most in (("vocab", MAX_RUN_VOCAB), ("layers", MAX_RUN_LAYERS)):
+        value = getattr(model, name)
+        if value > most:
+            found.append(Violation(f"model.{name}", value, f"{value:,} is more than a run may have.", f"1 to {most:,}"))
+    parameters = approximate_parameters(model, spec.training.sequence)
+    if not found and parameters > MAX_RUN_PARAMETERS:
+        most = int(model.layers * MAX_RUN_PARAMETERS / parameters)
+        message = (
+            f"{model.layers} layers of width {model.hidden:,} are about {parameters / 1e6:,.0f}M parameters; "
+            f"a run may have {MAX_RUN_PARAMETERS / 1e6:.0f}M."
+        )
+        if most:
+            found.append(Violation("model.layers", model.layers, message, f"1 to {most:,} at this width"))
+        else:
+            found.append(Violation("model.hidden", model.hidden, message, "a narrower model, such as 256"))
+    return found or _check_memory(spec, parameters) or _check_duration(spec, parameters)
+
+
+def _check_memory(spec: RunSpec, parameters: float) -> list[Violation]:
+    """All ranks share a machine: state and activations of all of them must fit beside everything else."""
+    ranks, micro_batch = spec.parallel.world_size, spec.training.micro_batch
+    state = 16 * parameters * (1 if spec.parallel.zero == 3 else ranks)
+    each = approximate_activation_bytes(spec.model, spec.training.sequence)
+    if state + ranks * micro_batch * each <= MAX_RUN_BYTES:
+        return []
+    most = int((MAX_RUN_BYTES - state) / (ranks * each))
+    message = (
+        f"{ranks} × {micro_batch} sequences of {spec.training.sequence} save about "
+        f"{ranks * micro_batch * each / 1e9:,.1f} GB for backward; with the model state a run may take "
+        f"{MAX_RUN_BYTES / 1e9:.0f} GB."
+    )
+    if most >= 1:
+        return [Violation("training.micro_batch", micro_batch, message, f"1 to {most} for this model and sequence")]
+    return [Violation("training.sequence", spec.training.sequence, message, "a shorter sequence or a smaller model")]
+
+
+def _check_duration(spec: RunSpec, parameters: float) -> list[Violation]:
+    steps = spec.training.steps
+    flops = 6.0 * parameters * spec.tokens_per_step * steps
+    if flops <= MAX_RUN_FLOPS:
+        return []
+    most = max(1, int(steps * MAX_RUN_FLOPS / flops))
+    message = (
+        f"{steps} steps of {spec.tokens_per_step:,} tokens take {flops:.1e} FLOPs; a run may use {MAX_RUN_FLOPS:.0e}."
+    )
+    return [Violation("training.steps", steps, message, f"1 to {most:,} for this model and batch")]
+
+
+def approximate_activation_bytes(model: Model, sequence: int) -> float:
+    """fp32 bytes one sequence saves for backward, for limits only."""
+    each_layer = (8 * model.hidden + 2 * model.ffn_hidden * (2 if model.gated_mlp else 1)) * sequence
+    return 4.0 * (model.layers * each_layer + 2 * model.vocab * sequence)
+
+
+def approximate_parameters(model: Model, sequence: int) -> float:
+    """Matrix parameters of a dense model, for limits only; exact counts are in app.theory.transformer."""
+    mlp = (3 if model.gated_mlp else 2) * model.hidden * model.ffn_hidden
+    attention = 2 * model.hidden**2 + 2 * model.hidden**2 * model.kv_heads / model.heads
+    tables = model.vocab * (1 if model.tied_embeddings else 2) + sequence
+    return model.layers * (mlp + attention) + tables * model.hidden

@@ -1,0 +1,87 @@
+"""What can be asked of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from labs.spec.vocabulary import Model, Parallel, Precision, Program, StateLayout, Strict, Training
+
+
+class RunTraining(Training):
+    """`Training` as a run takes it: `micro_batches` per step and data rank instead of a global batch."""
+
+    sequence: Annotated[int, Field(ge=2, le=1024)] = 128
+    micro_batch: Annotated[int, Field(ge=1, le=64)] = 2
+    micro_batches: Annotated[int, Field(ge=1, le=64)] = 1
+    precision: Precision = "fp32"
+    state_layout: StateLayout = "fp32"
+    steps: Annotated[int, Field(ge=1, le=500)] = 40
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
+    bucket_bytes: Annotated[int, Field(ge=1024, le=2**31)] = 25 * 2**20
+    reshard_after_forward: bool = True
+    recompute_every: Annotated[int, Field(ge=1, le=10_000)] = 1
+    loss_scaling: bool = False
+
+
+class Compression(Strict):
+    """How gradients are compressed before they are reduced."""
+
+    kind: Literal["none", "fp16", "bf16", "top-k", "random-k", "one-bit", "powersgd"] = "none"
+    density: Annotated[float, Field(gt=0, le=1)] = 0.01
+    rank: Annotated[int, Field(ge=1, le=1024)] = 4
+    error_feedback: bool = True
+
+
+class Link(Strict):
+    """A slow interconnect between groups of ranks, emulated."""
+
+    nodes: Annotated[int, Field(ge=1, le=8)] = 2
+    bytes_per_second: Annotated[float, Field(gt=0)] = 25e6
+    latency_seconds: Annotated[float, Field(ge=0)] = 0.0
+
+
+class Fault(Strict):
+    """Something that goes wrong on purpose on `rank` at the start of `step` (1-based)."""
+
+    kind: Literal["kill", "slow", "hang", "nan", "uneven-data", "out-of-memory", "slow-loader"]
+    rank: Annotated[int, Field(ge=0, le=1023)] = 0
+    step: Annotated[int, Field(ge=1, le=500)] = 1
+
+
+Probe = Literal["memory", "communication", "timeline"]
+
+
+class RunSpec(Strict):
+    """What can be asked of a run. Read it with `parse_run_spec`, which reports every violation at once."""
+
+    model: Model
+    training: RunTraining = RunTraining()
+    parallel: Parallel = Parallel()
+    program: Program = "train"
+    mode: Literal["run", "dry"] = "run"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    compression: Compression = Compression()
+    link: Link | None = None
+    faults: tuple[Fault, ...] = ()
+    probes: tuple[Probe, ...] = ("memory", "communication")
+
+    @property
+    def global_batch(self) -> int:
+        """Sequences per optimizer step over all data ranks."""
+        return self.parallel.data * self.training.micro_batches * self.training.micro_batch
+
+    @property
+    def tokens_per_step(self) -> int:
+        return self.global_batch * self.training.sequence
+
+
+# The models a laptop can train while one watches. Byte-level text, hence 256 tokens.
+LAB_MODELS: Mapping[str, Model] = {
+    "gpt-mini": Model(layers=2, hidden=128, heads=4, kv_heads=4, ffn_hidden=512, vocab=256),
+    "gpt-small": Model(layers=4, hidden=256, heads=4, kv_heads=4, ffn_hidden=1024, vocab=256),
+    "gpt-medium": Model(layers=8, hidden=256, heads=8, kv_heads=8, ffn_hidden=1024, vocab=256),
+}
