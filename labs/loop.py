@@ -19,14 +19,14 @@ from labs.data import Batches, load_text
 from labs.failures import CannotStartError
 from labs.model import build_model, count_parameters
 from labs.parallel.apply import parallelise
-from labs.parallel.strategy import Strategy
+from labs.parallel.mesh import Mesh
+from labs.parallel.strategy import train_step
 from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.spec import RunSpec
 
-_WEIGHT_DECAY = 0.01
 _PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
 
 
@@ -41,20 +41,18 @@ class Step:
 
 def train(spec: RunSpec, reporter: Reporter) -> None:
     """Train as `spec` says, together with the other ranks, and report. Raises whatever goes wrong."""
-    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     device = _choose_device(spec)
     _join(device)
 
+    mesh = Mesh(spec.parallel, device.type)
+
     model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(device)
     parameters = count_parameters(model)
-    instrument = Instrument(spec.probes, spec.training.steps, device)
+    instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
     with instrument.watching_construction():
-        strategy = parallelise(model, spec, device)
-    optimizer = torch.optim.AdamW(
-        strategy.model.parameters(), lr=spec.training.learning_rate, weight_decay=_WEIGHT_DECAY
-    )
-    instrument.attach(strategy, model, optimizer)
-    batches = Batches(load_text(), spec.training, rank, world_size, device)
+        strategy = parallelise(model, spec, mesh)
+    instrument.attach(strategy, model)
+    batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")
 
     steps: list[Step] = []
@@ -64,8 +62,10 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         started = time.perf_counter()
         with instrument.step(number):
             batch = batches.of_step(number)
-            loss_sum = train_step(strategy, optimizer, batch, instrument)
-        loss = _mean_over_ranks(loss_sum / len(batch))
+            loss_sum = train_step(strategy, batch, instrument)
+            instrument.note("step_end")
+            strategy.optimizer.zero_grad()
+        loss = _mean_over_ranks(loss_sum / len(batch), mesh)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
         _report_step(reporter, spec, number, steps[-1])
         instrument.report(reporter, number)
@@ -105,35 +105,14 @@ def _join(device: torch.device) -> None:
     dist.init_process_group("gloo", timeout=_PEER_TIMEOUT)
 
 
-def train_step(
-    strategy: Strategy,
-    optimizer: torch.optim.Optimizer,
-    batch: list[tuple[Tensor, Tensor]],
-    instrument: Instrument,
-) -> Tensor:
-    """One optimizer step over this rank's micro-batches. Returns the sum of their losses."""
-    loss_sum = torch.zeros((), device=batch[0][0].device)
-    for index, (tokens, targets) in enumerate(batch):
-        with strategy.micro_step(index == len(batch) - 1):
-            instrument.enter("forward")
-            loss = strategy.model(tokens, targets)
-            instrument.enter("backward")
-            # Gradients add up over micro-batches and are averaged over ranks. All pieces of the batch are
-            # of one size, so the mean of their means is the mean over the global batch.
-            (loss / len(batch)).backward()
-        loss_sum += loss.detach()
-    instrument.enter("optimizer")
-    optimizer.step()
-    instrument.note("step_end")
-    optimizer.zero_grad()
-    return loss_sum
+def _mean_over_ranks(loss: Tensor, mesh: Mesh) -> float:
+    """The mean over the global batch. For display only, hence not in the ledger. Reading the number also waits for
+    the GPU, which ends the step's time where the step ends.
 
-
-def _mean_over_ranks(loss: Tensor) -> float:
-    """For display only, hence not in the ledger. Reading the number also waits for the GPU, which ends the
-    step's time where the step ends."""
+    Of a pipeline only the last stage's ranks know a loss; the others bring zero.
+    """
     dist.all_reduce(loss)
-    return loss.item() / dist.get_world_size()
+    return loss.item() * mesh.pipeline.size / dist.get_world_size()
 
 
 def _inject_faults(spec: RunSpec, reporter: Reporter, step: int) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.lab import queries
 from app.lab.models import Run
+from labs.spec import RunSpec
 
 
 def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[dict[str, Any]]:
@@ -25,7 +26,7 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     for event in every_event(session, run.id):
         if event["kind"] == "result":
             summaries[event["rank"]] = event["summary"]
-    world = run.spec["parallel"]["data"]
+    world = RunSpec.model_validate(run.spec).parallel.world_size
     if len(summaries) < world:
         return None
     zero = summaries[0]

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from labs.parallel.mesh import Mesh
+from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Strategy
+from labs.spec import RunTraining
 
 
-def apply_ddp(model: nn.Module, device: torch.device, bucket_bytes: int) -> Strategy:
-    """Replicate `model`. Rank 0's parameters are broadcast once, though all ranks already built the same.
+def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
+    """Replicate `model` over `mesh.data`. Rank 0's parameters are broadcast once, though all
+    ranks already built the same.
 
     The first step uses one single bucket: DDP does not know yet in which order gradients arrive. At the
     start of the second it regroups them in the order seen, and closes a bucket when it has reached
@@ -31,8 +34,8 @@ def apply_ddp(model: nn.Module, device: torch.device, bucket_bytes: int) -> Stra
     """
     replica = DistributedDataParallel(
         model,
-        device_ids=[device.index] if device.type == "cuda" else None,
-        bucket_cap_mb=bucket_bytes / 2**20,
+        process_group=mesh.data.group,  # none, where a single rank is left alone: then all ranks, which is itself
+        bucket_cap_mb=training.bucket_bytes / 2**20,
         # `.grad` is a view into its bucket. Without this every gradient exists twice, 20 bytes a parameter.
         gradient_as_bucket_view=True,
     )
@@ -41,4 +44,5 @@ def apply_ddp(model: nn.Module, device: torch.device, bucket_bytes: int) -> Stra
         # Gradients of several micro-batches add up on the rank itself; only their sum is worth sending.
         return nullcontext() if last else replica.no_sync()
 
-    return Strategy(replica, micro_step)
+    optimizer = LocalOptimizer(make_optimizer(replica.parameters(), training))
+    return Strategy([replica], optimizer, micro_step, has_buckets=True)

@@ -15,19 +15,18 @@ Zhao et al. 2023, "PyTorch FSDP"; Rajbhandari et al. 2020, "ZeRO". This is FSDP2
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-
-import torch
-import torch.distributed as dist
-from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from labs.model import GPT
+from labs.parallel.mesh import Mesh
+from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Strategy
+from labs.spec import RunTraining
 
 
-def apply_fsdp(model: GPT, device: torch.device, reshard_after_forward: bool) -> Strategy:
-    """Shard `model` in place: one unit for each block, and a last one for everything outside the blocks.
+def apply_fsdp(model: GPT, mesh: Mesh, training: RunTraining) -> Strategy:
+    """Shard `model` in place over `mesh.data`: one unit for each block, and a last one for everything
+    outside the blocks.
 
     A unit is what is gathered and let go together. The smaller the units, the less memory the gathered
     ones take; the larger, the fewer and more efficient the collectives. A block is the usual choice.
@@ -37,16 +36,12 @@ def apply_fsdp(model: GPT, device: torch.device, reshard_after_forward: bool) ->
     `reshard_after_forward=False` keeps the gathered blocks from forward to backward: no second
     all-gather, but at the end of forward the whole model is there.
     """
-    mesh = init_device_mesh(device.type, (dist.get_world_size(),), mesh_dim_names=("data",))
+    data, reshard = mesh.data_mesh(), training.reshard_after_forward
     for block in model.blocks:
-        fully_shard(block, mesh=mesh, reshard_after_forward=reshard_after_forward)
+        fully_shard(block, mesh=data, reshard_after_forward=reshard)
     # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from
     # forward to backward: backward begins with it, so it would be gathered again at once.
-    fully_shard(model, mesh=mesh)
-
-    def micro_step(_last: bool) -> AbstractContextManager[None]:
-        # Every micro-batch is reduce-scattered, and the shares add up. `set_requires_gradient_sync(last)`
-        # would send gradients once a step only, but then each rank keeps the whole model's until then.
-        return nullcontext()
-
-    return Strategy(model, micro_step)
+    fully_shard(model, mesh=data)
+    # Every micro-batch is reduce-scattered, and the shares add up. `set_requires_gradient_sync(last)` would
+    # send gradients once a step only, but then each rank keeps the whole model's until then.
+    return Strategy([model], LocalOptimizer(make_optimizer(model.parameters(), training)))

@@ -1,22 +1,85 @@
-"""What a training loop has to know of a model that was spread over ranks: two things."""
+"""What the training loop has to know of a model that was spread over ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+
+MicroBatch = tuple[Tensor, Tensor]  # token ids and targets, both (micro_batch, sequence)
+Phase = Literal["forward", "backward", "optimizer"]
 
 
-@dataclass(frozen=True)
+class Phases(Protocol):
+    """Whoever wants to know what a step is doing: the probes."""
+
+    def enter(self, phase: Phase) -> None: ...
+
+
+class Optimizer(Protocol):
+    """What updates the parameters."""
+
+    def step(self) -> None:
+        """Update the parameters this rank answers for; afterwards every rank has what its forward needs."""
+
+    def zero_grad(self) -> None:
+        """Let go of the gradients."""
+
+    def tensors(self) -> Iterable[Tensor]:
+        """All it keeps from step to step: moments, step counters, and master weights where it has them."""
+        ...
+
+
+@dataclass
 class Strategy:
     """A model ready for parallel training.
 
-    model: call this one; it brings the parameters and averages the gradients over the data ranks.
-    micro_step: the context for one forward and backward pass. Its argument says whether this is the
-        step's last micro-batch, after which the gradients must have been averaged.
+    modules: what this rank runs forward and backward: the model, or the stages of it that fell to this rank.
+    micro_step: the context for one forward and backward pass. Its argument says whether this is the step's last
+        micro-batch, after which the gradients must have been averaged.
+    finish: what gradients still need after the last backward pass, in order.
+    has_buckets: whether modules allocate memory for gradients when they are set up, and when they regroup it.
+    passes: runs all micro-batches of a step forward and backward; returns the sum of their losses, zero on a rank
+        that sees no loss. None is one after the other; a pipeline brings its own.
     """
 
-    model: nn.Module
-    micro_step: Callable[[bool], AbstractContextManager[None]]
+    modules: list[nn.Module]
+    optimizer: Optimizer
+    micro_step: Callable[[bool], AbstractContextManager[None]] = field(default=lambda _last: nullcontext())
+    finish: list[Callable[[], None]] = field(default_factory=list)
+    has_buckets: bool = False
+    passes: Callable[[list[MicroBatch], Phases], Tensor] | None = None
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The parameters this rank keeps: its share where they are sharded."""
+        return [parameter for module in self.modules for parameter in module.parameters()]
+
+
+def train_step(strategy: Strategy, batch: list[MicroBatch], phases: Phases) -> Tensor:
+    """One optimizer step over this rank's micro-batches. Returns the sum of their losses."""
+    run = strategy.passes or (lambda batch, phases: _one_after_the_other(strategy, batch, phases))
+    loss_sum = run(batch, phases)
+    for finish in strategy.finish:
+        finish()
+    phases.enter("optimizer")
+    strategy.optimizer.step()
+    return loss_sum
+
+
+def _one_after_the_other(strategy: Strategy, batch: list[MicroBatch], phases: Phases) -> Tensor:
+    (model,) = strategy.modules
+    loss_sum = torch.zeros((), device=batch[0][0].device)
+    for index, (tokens, targets) in enumerate(batch):
+        with strategy.micro_step(index == len(batch) - 1):
+            phases.enter("forward")
+            loss = model(tokens, targets)
+            phases.enter("backward")
+            # Gradients add up over micro-batches and are averaged over ranks. All pieces of the batch are
+            # of one size, so the mean of their means is the mean over the global batch.
+            (loss / len(batch)).backward()
+        loss_sum += loss.detach()
+    return loss_sum

@@ -4,11 +4,12 @@ Two byte counts, which are easily confused:
 
   payload  the tensor handed to the collective: what is reduced (all-reduce), the whole gathered output
            (all-gather), the whole input that is reduced and scattered (reduce-scatter), what is sent to all
-           (broadcast)
+           (broadcast), what one rank has for all others and itself (all-to-all), the message (send)
   wire     what one rank of n sends for it when the ranks form a ring: for payload S, an all-reduce
-           2(n−1)/n × S, an all-gather or a reduce-scatter (n−1)/n × S, and a broadcast S, from each but
-           the last rank. This is computed from the payload, not measured, and a library may choose another
-           algorithm (gloo builds its reduce-scatter from all-reduces).
+           2(n−1)/n × S, an all-gather, a reduce-scatter or a balanced all-to-all (n−1)/n × S, a message S,
+           and a broadcast S, from each but the last rank. This is computed from the
+           payload, not measured, and a library may choose another algorithm (gloo builds its
+           reduce-scatter from all-reduces).
 
 `seconds` is from the call until the result is there, added up over collectives. It contains waiting: for
 ranks that come later, and for the collectives before. It is *not* what the step is slowed down by: DDP's
@@ -29,11 +30,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast"]
-Phase = Literal["forward", "backward", "optimizer"]
+from labs.parallel.mesh import Mesh
+from labs.parallel.strategy import Phase
 
-# DDP's and FSDP's collectives as the dispatcher's `c10d` library has them: what each one is, and which of
-# its arguments is the payload.
+Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send"]
+
+# Collectives as the dispatcher's `c10d` library has them: what each one is, and which of its arguments is the
+# payload. A message is entered where it is sent, not where it is received, so that it counts once.
 _C10D: dict[str, tuple[Operation, int]] = {
     "allreduce_": ("all_reduce", 0),
     "allreduce_coalesced_": ("all_reduce", 0),
@@ -44,6 +47,9 @@ _C10D: dict[str, tuple[Operation, int]] = {
     "reduce_scatter_": ("reduce_scatter", 1),
     "reduce_scatter_tensor_coalesced_": ("reduce_scatter", 1),
     "broadcast_": ("broadcast", 0),
+    "alltoall_base_": ("all_to_all", 1),
+    "alltoall_": ("all_to_all", 1),
+    "send": ("send", 0),
 }
 
 
@@ -53,6 +59,7 @@ class Collective:
 
     operation: Operation
     phase: Phase
+    group: str
     group_size: int
     payload_bytes: int
     seconds: float = 0.0
@@ -78,8 +85,8 @@ class Entry:
 
 def ring_wire_bytes(operation: Operation, payload_bytes: int, group_size: int) -> int:
     """Bytes one rank sends, when the ranks form a ring, for one collective over `payload_bytes`."""
-    rounds = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}
-    if operation == "broadcast":
+    rounds = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}
+    if operation in ("broadcast", "send"):
         return payload_bytes if group_size > 1 else 0
     return round(rounds[operation] * payload_bytes * (group_size - 1) / group_size)
 
@@ -87,7 +94,8 @@ def ring_wire_bytes(operation: Operation, payload_bytes: int, group_size: int) -
 class Ledger:
     """Records the collectives of one step. `call` makes the collective on behalf of the dispatcher."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, mesh: Mesh) -> None:
+        self._mesh = mesh
         self._on_cuda = device.type == "cuda"
         self.phase: Phase = "forward"
         self._collectives: list[Collective] = []
@@ -102,7 +110,9 @@ class Ledger:
         if name not in _C10D:
             return func(*args, **kwargs)
         operation, payload_at = _C10D[name]
-        collective = Collective(operation, self.phase, _group_size(args), _tensor_bytes(args[payload_at]))
+        group = _group(args)
+        label, size = self._mesh.label_of(group), group.size()
+        collective = Collective(operation, self.phase, label, size, _tensor_bytes(args[payload_at]))
         started = time.perf_counter()
         result = func(*args, **kwargs)
         self._collectives.append(collective)
@@ -130,17 +140,16 @@ class Ledger:
             self._finish.append(future.then(completed).wait)
 
     def entries(self) -> list[Entry]:
-        """The step's collectives added up by operation and phase, in the order of first appearance."""
+        """The step's collectives added up by operation, phase and group, in the order of first appearance."""
         if self._on_cuda:
             torch.cuda.synchronize()
         for finish in self._finish:
             finish()
         self._finish = []
-        entries: dict[tuple[str, str, int], Entry] = {}
+        entries: dict[tuple[str, str, str], Entry] = {}
         for item in self._collectives:
-            key = (item.operation, item.phase, item.group_size)
-            # Data parallelism knows one group only: all data ranks, which here is all ranks.
-            entry = entries.setdefault(key, Entry(item.operation, item.phase, "data", item.group_size))
+            key = (item.operation, item.phase, item.group)
+            entry = entries.setdefault(key, Entry(item.operation, item.phase, item.group, item.group_size))
             entry.count += 1
             entry.payload_bytes += item.payload_bytes
             entry.wire_bytes += item.wire_bytes
@@ -162,9 +171,9 @@ def _script_objects(values: Any) -> Iterator[Any]:
     return (value for value in values if isinstance(value, torch.ScriptObject))
 
 
-def _group_size(args: tuple[Any, ...]) -> int:
+def _group(args: tuple[Any, ...]) -> dist.ProcessGroup:
     """The process group is the first of c10d's arguments that is no tensor."""
-    return dist.ProcessGroup.unbox(next(_script_objects(args))).size()
+    return dist.ProcessGroup.unbox(next(_script_objects(args)))
 
 
 def _work_of(result: Any) -> dist.Work:

@@ -19,9 +19,10 @@ from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from labs.parallel.strategy import Strategy
-from labs.probes.communication import Entry, Ledger, Phase, as_fields
-from labs.probes.memory import Bytes, MemoryTracker, SavedTensor, gradients_of, state_of
+from labs.parallel.mesh import Mesh
+from labs.parallel.strategy import Phase, Strategy
+from labs.probes.communication import Entry, Ledger, as_fields
+from labs.probes.memory import Bytes, MemoryTracker, SavedTensor, gradients_of
 from labs.probes.report import Reporter
 
 _EVERY_STEPS = 10
@@ -60,12 +61,12 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class Instrument:
     """Both probes of one rank. What it has found of the last probed step is in its public attributes."""
 
-    def __init__(self, probes: Iterable[str], steps: int, device: torch.device) -> None:
+    def __init__(self, probes: Iterable[str], steps: int, device: torch.device, mesh: Mesh) -> None:
         self._steps = steps
         self._memory = MemoryTracker(device) if "memory" in probes else None
-        self._ledger = Ledger(device) if "communication" in probes else None
+        self._ledger = Ledger(device, mesh) if "communication" in probes else None
         self._parameters: list[nn.Parameter] = []
-        self._optimizer: torch.optim.Optimizer | None = None
+        self._strategy: Strategy | None = None
         self._phase: Phase | None = None  # None outside of probed steps
         self.moments: dict[str, Bytes] = {}
         self.peak_during = ""
@@ -94,22 +95,22 @@ class Instrument:
         while memory.now()["gradients"] > buckets and time.monotonic() < until:
             time.sleep(0.001)
 
-    def attach(self, strategy: Strategy, plain_model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Tell the probes what they are going to look at."""
-        self._parameters = list(strategy.model.parameters())
-        self._optimizer = optimizer
+    def attach(self, strategy: Strategy, plain_model: nn.Module) -> None:
+        """Tell the probes what they are going to look at. Collective where there are buckets."""
+        self._parameters = strategy.parameters()
+        self._strategy = strategy
         memory = self._memory
         if memory is None:
             return
-        if strategy.model is plain_model:
-            memory.disown()  # FSDP has no buckets
+        if not strategy.has_buckets:
+            memory.disown()  # what was allocated then was no bucket
         memory.assign(self._parameters, "parameters")
         for parameter in self._parameters:
             parameter.register_post_accumulate_grad_hook(self._gradient_is_there)  # type: ignore[no-untyped-call]
-        if strategy.model is not plain_model:
+        if strategy.has_buckets:
             self._wait_until_buckets_are_alone(memory)
             # Before DDP hands over to the plain model it may regroup its buckets: they are gradients, too.
-            strategy.model.register_forward_pre_hook(self._new_blocks_belong_to_gradients)
+            strategy.modules[0].register_forward_pre_hook(self._new_blocks_belong_to_gradients)
             plain_model.register_forward_pre_hook(self._new_blocks_belong_to_nobody)
 
     @contextmanager
@@ -185,8 +186,8 @@ class Instrument:
     def _claim_model_state(self, memory: MemoryTracker) -> None:
         memory.assign(self._parameters, "parameters")
         memory.assign(gradients_of(self._parameters), "gradients")
-        if self._optimizer is not None:
-            memory.assign(state_of(self._optimizer), "optimizer")
+        if self._strategy is not None:
+            memory.assign(self._strategy.optimizer.tensors(), "optimizer")
 
     def _gradient_is_there(self, parameter: Tensor) -> None:
         if self._phase is not None and self._memory is not None and parameter.grad is not None:

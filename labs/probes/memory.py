@@ -190,10 +190,6 @@ def gradients_of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def state_of(optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    return [item for state in optimizer.state.values() for item in state.values() if isinstance(item, Tensor)]
-
-
 def model_state(held: Bytes) -> Bytes:
     """What training keeps from step to step, of all that is held."""
     return _with_total({component: held[component] for component in _MODEL_STATE})

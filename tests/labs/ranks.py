@@ -91,9 +91,8 @@ def run_now(data: Mapping[str, Any]) -> Run:
 def call(
     command: list[str] | str, env: Mapping[str, str] | None = None, **rest: Any
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, env=environment(env), capture_output=True, text=True, timeout=100, check=False, **rest
-    )
+    limited = {"timeout": 100, **rest}
+    return subprocess.run(command, env=environment(env), capture_output=True, text=True, check=False, **limited)
 
 
 def pid_is_alive(pid: int) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import pytest
 import torch
 
 from labs.data import Batches, draw_passages, load_text
-from labs.loop import train_step
 from labs.model import build_model, count_parameters
-from labs.parallel.strategy import Strategy
-from labs.probes.instrument import Instrument
+from labs.parallel.optimizers import LocalOptimizer
+from labs.parallel.strategy import Strategy, train_step
 from labs.spec import Model, RunTraining
 from tests.labs.ranks import SMALL
 from tests.labs.test_ledger import PARAMETERS
@@ -69,6 +66,11 @@ def test_no_position_sees_a_later_one():
     assert not torch.allclose(model(changed, targets), model(tokens, targets), rtol=1e-6)
 
 
+class NoProbes:
+    def enter(self, phase: str) -> None:
+        pass
+
+
 def test_micro_batches_add_up_to_the_whole_batch():
     """With SGD, for AdamW divides a gradient's scale out again and would hide a wrong one."""
 
@@ -76,8 +78,8 @@ def test_micro_batches_add_up_to_the_whole_batch():
         model = build()
         training = RunTraining(sequence=32, micro_batches=micro_batches, micro_batch=micro_batch)
         batch = Batches(load_text(), training, 0, 1, CPU).of_step(1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        train_step(Strategy(model, lambda _last: nullcontext()), optimizer, batch, Instrument((), 1, CPU))
+        optimizer = LocalOptimizer(torch.optim.SGD(model.parameters(), lr=1.0))
+        train_step(Strategy([model], optimizer), batch, NoProbes())
         return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
     assert torch.allclose(weights_after_a_step(3, 2), weights_after_a_step(1, 6), atol=1e-6)

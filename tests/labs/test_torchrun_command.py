@@ -48,7 +48,7 @@ def test_a_spec_may_be_a_file(tmp_path):
 
 
 def test_every_violation_is_named_and_the_exit_code_is_2(train_alone):
-    bad = {"model": {**SMALL, "heads": 5}, "training": {"steps": 0, "micro_batch": "many"}, "parallel": {"data": 7}}
+    bad = {"model": {**SMALL, "heads": 5}, "training": {"steps": 0, "micro_batch": "many"}, "parallel": {"data": 9}}
     done = train_alone("--spec", json.dumps(bad))
     assert done.returncode == 2
     lines = done.stderr.splitlines()

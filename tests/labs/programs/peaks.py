@@ -18,9 +18,10 @@ from torch.profiler import ProfilerActivity, profile
 
 from labs.command import LOOPBACK, read_spec
 from labs.data import Batches, load_text
-from labs.loop import train_step
 from labs.model import build_model
 from labs.parallel.apply import parallelise
+from labs.parallel.mesh import Mesh
+from labs.parallel.strategy import train_step
 from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec
@@ -34,16 +35,18 @@ class Subject:
     def __init__(self, spec: RunSpec, steps: int = 2) -> None:
         self.spec = spec
         self.model = build_model(spec.model, spec.training.sequence, 1)
-        self.ours, self.off = Instrument(spec.probes, steps, CPU), Instrument((), steps, CPU)
+        mesh = Mesh(spec.parallel, "cpu")
+        self.ours, self.off = Instrument(spec.probes, steps, CPU, mesh), Instrument((), steps, CPU, mesh)
         with self.ours.watching_construction():
-            self.strategy = parallelise(self.model, spec, CPU)
-        self.optimizer = torch.optim.AdamW(self.strategy.model.parameters())
-        self.ours.attach(self.strategy, self.model, self.optimizer)
-        self.batches = Batches(load_text(), spec.training, dist.get_rank(), dist.get_world_size(), CPU)
+            self.strategy = parallelise(self.model, spec, mesh)
+        self.ours.attach(self.strategy, self.model)
+        self.batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
 
     def step(self, number: int, instrument: Instrument) -> None:
         with instrument.step(number):
-            train_step(self.strategy, self.optimizer, self.batches.of_step(number), instrument)
+            train_step(self.strategy, self.batches.of_step(number), instrument)
+            instrument.note("step_end")
+            self.strategy.optimizer.zero_grad()
 
     def allocator_peak_bytes(self) -> int:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
@@ -57,10 +60,10 @@ class Subject:
 
     def torch_peak_bytes(self) -> int:
         if self.spec.parallel.zero == 3:
-            tracker = FSDPMemTracker(self.model, self.optimizer)
+            tracker = FSDPMemTracker(self.model, self.strategy.optimizer.inner)
         else:
             tracker = MemTracker()
-            tracker.track_external(self.strategy.model, self.optimizer)
+            tracker.track_external(self.strategy.modules[0], self.strategy.optimizer.inner)
         with tracker:
             for number in (4, 5):  # the first one warms it up
                 tracker.reset_mod_stats()

@@ -1,0 +1,65 @@
+"""The record of what a run is expected to send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_reduce_bytes
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One kind of collective of a step: payload is the tensor handed over, wire is what one rank sends in a ring.
+
+    `count` is None where the number of collectives depends on the order in which gradients arrive.
+    """
+
+    title: str
+    operation: str
+    phase: str
+    count: int | None
+    payload_bytes: float
+    wire_bytes: float
+    group: str = "data"
+    group_size: int = 1
+
+
+def transfer(
+    title: str, operation: str, phase: str, group: str, ranks: int, count: int | None, payload_bytes: float
+) -> Transfer:
+    """A row of the ledger with its wire bytes, for `payload_bytes` in all over a ring of `ranks`."""
+    return Transfer(
+        title, operation, phase, count, payload_bytes, _wire_bytes(operation, payload_bytes, ranks), group, ranks
+    )
+
+
+def _wire_bytes(operation: str, payload_bytes: float, ranks: int) -> float:
+    if operation == "all_reduce":
+        return ring_all_reduce_bytes(payload_bytes, ranks)
+    if operation == "all_to_all":
+        return all_to_all_bytes(payload_bytes, ranks)
+    if operation in ("send", "broadcast"):
+        return payload_bytes if ranks > 1 else 0.0
+    return half_ring_bytes(payload_bytes, ranks)
+
+
+@dataclass(frozen=True)
+class RunTheory:
+    """What to expect of a rank of a run."""
+
+    parameters: int
+    state_layout: str
+    model_state_bytes: dict[str, float]
+    transfers: tuple[Transfer, ...]
+
+    @property
+    def state_total_bytes(self) -> float:
+        return sum(self.model_state_bytes.values())
+
+    @property
+    def payload_bytes_per_step(self) -> float:
+        return sum(transfer.payload_bytes for transfer in self.transfers)
+
+    @property
+    def wire_bytes_per_step(self) -> float:
+        return sum(transfer.wire_bytes for transfer in self.transfers)

@@ -1,0 +1,171 @@
+"""The ranks as a grid: which of them share what, and which talk to each other.
+
+Every rank has one coordinate on each axis. Ranks that differ on one axis only form a group, and each kind of
+parallelism talks inside the groups of its own axis:
+
+  pipeline   different layers of the same model, for the same rows
+  replicate  the same shard of everything, for different rows (HSDP; otherwise of size 1)
+  shard      different rows, and under ZeRO different shards of what is replicated otherwise
+  context    different stretches of the same rows' tokens
+  tensor     different parts of every matrix, for the same rows
+
+The rightmost axis varies fastest: neighbouring ranks, which sit in one node, are a tensor group, because tensor
+parallelism talks most. (Narayanan et al. 2021, section 3.3.)
+
+`data` is all ranks that hold the same parameters or shards of them: replicate × shard × context. Gradients are
+averaged over it. Ranks along `context` have the same rows, but each sees a part of their tokens only, so to the
+parameters they are what different rows are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+from labs.spec import Parallel
+
+AXES = ("pipeline", "replicate", "shard", "context", "tensor")
+_DATA = ("replicate", "shard", "context")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A group of ranks as one of its members sees it. Alone (`size` 1) there is no group and nothing to say."""
+
+    name: str
+    size: int = 1
+    index: int = 0
+    group: dist.ProcessGroup | None = None
+
+    @property
+    def is_first(self) -> bool:
+        return self.index == 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.index == self.size - 1
+
+    def neighbour(self, offset: int) -> int:
+        """The global rank `offset` places further round the ring."""
+        assert self.group is not None, "alone there is no neighbour"
+        return dist.get_global_rank(self.group, (self.index + offset) % self.size)
+
+
+class Mesh:
+    """This rank's place in the grid. Every rank makes it at the same point, for making groups is collective."""
+
+    def __init__(self, parallel: Parallel, device_type: str) -> None:
+        sizes = axis_sizes(parallel)
+        coordinates = coordinates_of(dist.get_rank(), sizes)
+        wide = [name for name in AXES if sizes[name] > 1] or ["shard"]  # a mesh has at least one dimension
+        shape = tuple(sizes[name] for name in wide)
+        self.device_type = device_type
+        self.sizes, self.coordinates = sizes, coordinates
+        self._torch = init_device_mesh(device_type, shape, mesh_dim_names=tuple(wide))
+        self._labels: dict[str, str] = {}
+        self._axes: dict[str, Axis] = {}
+        for name in AXES:
+            group = self._torch.get_group(name) if sizes[name] > 1 else None
+            self._axes[name] = self._label(Axis(name, sizes[name], coordinates[name], group))
+        self._axes["data"] = self._label(self._data_axis())
+
+    @property
+    def pipeline(self) -> Axis:
+        return self._axes["pipeline"]
+
+    @property
+    def replicate(self) -> Axis:
+        return self._axes["replicate"]
+
+    @property
+    def shard(self) -> Axis:
+        return self._axes["shard"]
+
+    @property
+    def context(self) -> Axis:
+        return self._axes["context"]
+
+    @property
+    def tensor(self) -> Axis:
+        return self._axes["tensor"]
+
+    @property
+    def data(self) -> Axis:
+        """Everybody with the same parameters: what gradients are averaged over."""
+        return self._axes["data"]
+
+    @property
+    def data_rank(self) -> int:
+        """Which rows this rank is trained on; ranks along context, tensor and pipeline share them."""
+        return self.coordinates["replicate"] * self.sizes["shard"] + self.coordinates["shard"]
+
+    @property
+    def data_ranks(self) -> int:
+        return self.sizes["replicate"] * self.sizes["shard"]
+
+    def label_of(self, group: dist.ProcessGroup) -> str:
+        """The axis a process group belongs to; `world` for all ranks together, where that is no axis."""
+        return self._labels.get(group.group_name, "world")
+
+    def torch_mesh(self, *axes: str) -> DeviceMesh:
+        """torch's own mesh over `axes`, for the libraries that ask for one. Axes of size 1 are left out."""
+        wide = [name for name in axes if self.sizes[name] > 1] or [self._torch.mesh_dim_names[0]]  # type: ignore[index]
+        return self._torch[tuple(wide)]
+
+    def data_mesh(self) -> DeviceMesh:
+        """`data` in torch's terms: one dimension, or for HSDP two, replicate and what is sharded over."""
+        inner = [name for name in ("shard", "context") if self.sizes[name] > 1]
+        sharded = self._flat("shard", "context") if len(inner) == 2 else inner[0] if inner else None
+        names = (["replicate"] if self.sizes["replicate"] > 1 else []) + ([sharded] if sharded else [])
+        if not names:  # one rank has the whole; FSDP wants a mesh all the same
+            return init_device_mesh(self.device_type, (1,)) if dist.get_world_size() == 1 else self._alone()
+        return self._torch[tuple(names)]
+
+    def _data_axis(self) -> Axis:
+        wide = [name for name in _DATA if self.sizes[name] > 1]
+        if len(wide) < 2:
+            only = self._axes[wide[0]] if wide else Axis("data")
+            return Axis("data", only.size, only.index, only.group)
+        mesh = self._torch[tuple(wide)]._flatten("data")
+        size = prod(self.sizes[name] for name in wide)
+        return Axis("data", size, mesh.get_local_rank(), mesh.get_group())
+
+    def _flat(self, *axes: str) -> str:
+        name = "_".join(axes)
+        self._torch[axes]._flatten(name)
+        return name
+
+    def _alone(self) -> DeviceMesh:
+        """A mesh of this rank alone. Making groups is collective, so all ranks make everybody's."""
+        ranks = [[rank] for rank in range(dist.get_world_size())]
+        mesh = DeviceMesh(self.device_type, ranks, mesh_dim_names=("every", "alone"))
+        return mesh["alone"]
+
+    def _label(self, axis: Axis) -> Axis:
+        if axis.group is not None:
+            # `data` comes last: where it is one axis only, that axis's traffic is called data
+            self._labels[axis.group.group_name] = axis.name
+        return axis
+
+
+def axis_sizes(parallel: Parallel) -> dict[str, int]:
+    """How many ranks each axis has. data = replicate × shard; only HSDP replicates shards."""
+    shard = parallel.shard or parallel.data
+    return {
+        "pipeline": parallel.pipeline,
+        "replicate": parallel.data // shard,
+        "shard": shard,
+        "context": parallel.context,
+        "tensor": parallel.tensor,
+    }
+
+
+def coordinates_of(rank: int, sizes: dict[str, int]) -> dict[str, int]:
+    """The place of global rank `rank` in a grid of `sizes`, the last axis varying fastest."""
+    found = {}
+    for name in reversed(AXES):
+        rank, found[name] = divmod(rank, sizes[name])
+    return {name: found[name] for name in AXES}

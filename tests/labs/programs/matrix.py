@@ -1,0 +1,115 @@
+"""Rows of the support matrix on real ranks: each against one process in fp64, and its ledger, as events of every rank.
+
+`--rows FILE` holds [{id, spec, fp64}]. For each row: the losses of four steps, those of one process that knows no
+parallelism, and what the third step sent and held in the row's own precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import traceback
+from functools import cache
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from labs.command import LOOPBACK
+from labs.data import Batches, draw_passages, load_text
+from labs.model import build_model
+from labs.parallel.apply import parallelise
+from labs.parallel.mesh import Mesh
+from labs.parallel.optimizers import make_optimizer
+from labs.parallel.strategy import train_step
+from labs.probes.communication import as_fields
+from labs.probes.instrument import Instrument
+from labs.probes.report import EventFile, Reporter
+from labs.spec import RunSpec, parse_run_spec
+
+CPU = torch.device("cpu")
+STEPS, WATCHED = 4, 3
+
+
+@cache
+def one_process(model: str, training: str, global_batch: int, dtype: torch.dtype) -> list[float]:
+    """The losses without any parallelism, accumulation or probe."""
+    spec = parse_run_spec({"model": json.loads(model), "training": json.loads(training)})
+    torch.set_default_dtype(dtype)
+    plain = build_model(spec.model, spec.training.sequence, spec.training.seed).to(dtype)
+    optimizer = make_optimizer(plain.parameters(), spec.training)
+    losses = []
+    for step in range(1, STEPS + 1):
+        passages = draw_passages(load_text(), spec.training.sequence, global_batch, (spec.training.seed, step))
+        optimizer.zero_grad()
+        loss = plain(passages[:, :-1], passages[:, 1:])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def reference(spec: RunSpec) -> list[float]:
+    """In fp64 and with nothing but what changes the result: the model, the optimizer and its learning rate."""
+    plain = {
+        "sequence": spec.training.sequence,
+        "optimizer": spec.training.optimizer,
+        "learning_rate": spec.training.learning_rate,
+        "seed": spec.training.seed,
+    }
+    return one_process(spec.model.model_dump_json(), json.dumps(plain), spec.global_batch, torch.float64)
+
+
+def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float], Instrument]:
+    """The row itself: losses of every step, and what was seen of the watched one."""
+    torch.set_default_dtype(dtype)
+    mesh = Mesh(spec.parallel, "cpu")
+    model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(dtype)
+    instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh)
+    with instrument.watching_construction():
+        strategy = parallelise(model, spec, mesh)
+    instrument.attach(strategy, model)
+    batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
+    losses = []
+    for step in range(1, STEPS + 1):
+        with instrument.step(step):
+            batch = batches.of_step(step)
+            loss = train_step(strategy, batch, instrument) / len(batch)
+            instrument.note("step_end")
+            strategy.optimizer.zero_grad()
+        dist.all_reduce(loss)
+        losses.append(loss.item() * mesh.pipeline.size / dist.get_world_size())
+    return losses, instrument
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=Path)
+    parser.add_argument("--events", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
+    dist.init_process_group("gloo")
+    reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
+    for row in json.loads(options.rows.read_text()):
+        spec = parse_run_spec(row["spec"])
+        try:
+            exact, _ = train(spec, torch.float64 if row["fp64"] else torch.float32, watched=False)
+            _, seen = train(spec, torch.float32, watched=True)
+        except Exception:  # the others may wait for this rank: nothing after it can be trusted
+            reporter.emit("row", id=row["id"], error=traceback.format_exc())
+            os._exit(1)
+        reporter.emit(
+            "row",
+            id=row["id"],
+            losses=exact,
+            reference=reference(spec),
+            collectives=[as_fields(entry) for entry in seen.collectives or []],
+            moments=seen.moments,
+        )
+    dist.barrier()
+    os._exit(0)  # as labs.train does, and for its reason
+
+
+main()
