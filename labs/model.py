@@ -90,10 +90,19 @@ class GPT(nn.Module):
 
     def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
         """Mean cross entropy in nats of `targets` given `tokens`, both (B, T) of token ids."""
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.tokens(tokens) + self.positions(places)  # (B, T, H)
+        x = self.embed(tokens)
         for block in self.blocks:
             x = block(x)
+        return self.loss(x, targets)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """(B, T) token ids to (B, T, H): what each token is and where it stands."""
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        embedded: Tensor = self.tokens(tokens) + self.positions(places)
+        return embedded
+
+    def loss(self, x: Tensor, targets: Tensor) -> Tensor:
+        """The last block's (B, T, H) to the mean cross entropy."""
         x = self.norm(x)
         logits = functional.linear(x, self.tokens.weight) if self.head is None else self.head(x)  # (B, T, V)
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())

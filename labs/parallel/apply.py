@@ -6,23 +6,39 @@ before what cuts, replicates or shards layers. Sizes down to 1 work: there is th
 
 from __future__ import annotations
 
+import torch
+import torch.distributed as dist
+
 from labs.model import GPT
 from labs.parallel.ddp import apply_ddp
 from labs.parallel.fsdp import apply_fsdp
 from labs.parallel.mesh import Mesh
+from labs.parallel.pipeline import PipelinePasses, TiedEnds, cut_into_stages
+from labs.parallel.replicas import apply_replicas
 from labs.parallel.strategy import Strategy
 from labs.spec import RunSpec
 
 
-def parallelise(model: GPT, spec: RunSpec, mesh: Mesh) -> Strategy:
+def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
     """Spread `model`, which every rank has built alike, over `mesh`."""
-    return _over_data(model, spec, mesh)
+    if spec.parallel.pipeline == 1:
+        return _over_data([model], spec, mesh)
+    stages = cut_into_stages(model, spec.parallel, mesh)
+    strategy = _over_data([*stages], spec, mesh)
+    strategy.passes = PipelinePasses(strategy.modules, spec, mesh, device)
+    ends = [stage for stage in stages if stage.is_first or stage.is_last]
+    if len(ends) == 1 and model.head is None:  # both ends on one rank share the table itself
+        strategy.finish.append(TiedEnds(ends[0].tokens, mesh.ends))
+    return strategy
 
 
-def _over_data(model: GPT, spec: RunSpec, mesh: Mesh) -> Strategy:
+def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh) -> Strategy:
     """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP."""
+    alone = mesh.data.size == 1 and dist.get_world_size() > 1  # other ranks, but none with the same parameters
+    if alone or (spec.parallel.zero == 0 and spec.parallel.pipeline > 1):
+        return apply_replicas([*models], mesh, spec.training)
     if spec.parallel.zero == 0:
-        return apply_ddp(model, mesh, spec.training)
+        return apply_ddp(models[0], mesh, spec.training)
     if spec.parallel.zero == 3:
-        return apply_fsdp(model, mesh, spec.training)
+        return apply_fsdp(models, mesh, spec.training)
     raise NotImplementedError(f"ZeRO stage {spec.parallel.zero} is not implemented")

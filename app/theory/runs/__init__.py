@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from app.theory.runs.held import held_tensors, kept_values
 from app.theory.runs.over_data import data_transfers
+from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
 from app.theory.state import LAYOUTS
@@ -31,4 +32,10 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
         for name in ("parameters", "gradients", "optimizer")
     }
     every = parameter_count(spec.model, spec.training.sequence)
-    return RunTheory(every, layout.name, state, tuple(data_transfers(spec, held)))
+    table = [tensor for tensor in held if tensor.name == "token embedding"]
+    transfers = (
+        *data_transfers(spec, place, held),
+        *pipeline_transfers(spec, place),
+        *tied_table_transfers(spec, place, kept_values(spec, place, table, "gradients")),
+    )
+    return RunTheory(every, layout.name, state, transfers)
