@@ -50,6 +50,7 @@ class Case:
 
 CASES = [Case(row, layout) for row in SUPPORT for layout in row.layouts]
 IDS = [case.id for case in CASES]
+DRY_CASES = [case for case in CASES if case.spec.parallel.schedule not in ("zbv", "dualpipev")]
 
 
 @pytest.fixture(scope="session")
@@ -85,6 +86,16 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     return by_id
 
 
+@pytest.fixture(scope="session")
+def dry(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The dry run of every case, by its id."""
+    path = tmp_path_factory.mktemp("dry") / "rows.json"
+    path.write_text(json.dumps([{"id": case.id, "spec": case.data} for case in DRY_CASES]))
+    done = call([sys.executable, str(PROGRAMS / "dry.py"), str(path)], timeout=TIME_LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return {line["id"]: line["dry"] for line in map(json.loads, done.stdout.splitlines())}
+
+
 def test_ids_are_the_rows_own():
     assert len(set(IDS)) == len(IDS)
 
@@ -118,6 +129,19 @@ def test_the_model_state_is_theorys(seen, case):
         theory = rank_theory(case.spec, place)
         for component, size_bytes in theory.model_state_bytes.items():
             assert report["moments"]["step_end"][component] == pytest.approx(size_bytes, rel=0.01, abs=2000), component
+
+
+@pytest.mark.parametrize("case", DRY_CASES, ids=[case.id for case in DRY_CASES])
+def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
+    """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind."""
+    reports = {report["rank"]: report for report in seen(case)}
+    for kind in dry[case.id]["kinds"]:
+        real = reports[kind["rank"]]
+        assert ledger(kind["collectives"]) == ledger(real["collectives"])
+        assert kind["peak_bytes"]["total"] == pytest.approx(real["moments"]["peak"]["total"], rel=0.02)
+        for component, size_bytes in kind["model_state_bytes"].items():
+            if component != "total":
+                assert size_bytes == pytest.approx(real["moments"]["step_end"][component], rel=0.02), component
 
 
 def ledger(collectives: list[dict[str, Any]]) -> dict[tuple[str, str, str], tuple[int, float]]:
