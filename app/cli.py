@@ -41,7 +41,8 @@ def main() -> None:
 
 def _setting_mistake(error: Any) -> str:
     name = "_".join(map(str, error["loc"])).upper()
-    return f"RANKZERO_{name}={error['input']} cannot be used: {error['msg']}. `rankzero settings --help` tells of all."
+    value = _without_password(str(error["input"]))
+    return f"RANKZERO_{name}={value} cannot be used: {error['msg']}. `rankzero settings --help` tells of all."
 
 
 def _complain(message: str) -> int:

@@ -31,6 +31,7 @@ from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
 from app.core.web import current_time
+from app.rubrics.second import second_grader
 from app.search.service import build_index
 from app.theory.units import bytes_text, count_text, digits
 from labs.spec import violation_of
@@ -86,6 +87,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
     app.state.queue = Queue(chosen.redis)
+    app.state.second_grader = second_grader(chosen)
     app.state.shell = _shell
     add_filters(FILTERS)
     app.mount("/static", _Static(directory=STATIC), name="static")
