@@ -59,7 +59,8 @@ def _ask(
 ) -> HTMLResponse:  # fmt: skip
     context = {
         "rubric": rubric, "view": rubric_view(rubric), "history": history, "typed": typed, "error": error,
-        "longest": LONGEST_ANSWER, "second": request.app.state.second_grader, "zone": learner_zone(), "related": content.related_links(rubric.related),
+        "longest": LONGEST_ANSWER, "second": request.app.state.second_grader, "zone": learner_zone(),
+        "related": content.related_links(rubric.related),
     }  # fmt: skip
     return page(request, "rubrics/rubric.html", context, status=422 if error else 200)
 
