@@ -23,7 +23,7 @@ from app.content.markdown import mathml
 from app.core import times
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
-from app.core.errors import DomainError, SpecError, Violation, problem_details
+from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
 from app.core.queue import Queue
@@ -105,7 +105,7 @@ def _include(app: FastAPI, room: str) -> None:
     for name in ("router", "api"):
         found = getattr(routes, name, None)
         if isinstance(found, APIRouter):
-            app.include_router(found, include_in_schema=name == "api")
+            app.include_router(found, include_in_schema=name == "api", responses=PROBLEM_RESPONSES)
 
 
 @asynccontextmanager
