@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.rubric_schemas import RubricFile
 from app.content.web import Content
 from app.core.errors import DomainError
@@ -96,6 +97,7 @@ def _result(request: Request, content: Catalogue, rubric: RubricFile, row: Rubri
     context = {
         "rubric": rubric, "view": rubric_view(rubric), "result": result_view(rubric, row), "answer": row,
         "zone": learner_zone(), "related": content.related_links(rubric.related),
+        "counts_for": named(content.concepts, rubric.concepts),
     }  # fmt: skip
     return page(request, "rubrics/result.html", context)
 

@@ -11,9 +11,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.content.evidence import Evidence
 from app.content.rubric_schemas import RubricFile
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.records import as_record
 from app.core.texts import storable
 from app.rubrics import queries
 from app.rubrics.grading import grade_json, grade_text
@@ -106,3 +108,13 @@ def history(session: Session, learner_id: int, rubric: RubricFile) -> Sequence[R
 def marks(session: Session, learner_id: int) -> Mapping[str, RubricAnswer]:
     """The newest answer by rubric, for lists."""
     return queries.newest_answers(session, learner_id)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every answer with its score of record."""
+    return [Evidence("free answer", *found) for found in queries.list_scores(session, learner_id)]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Answers with their grades as an export holds them."""
+    return [as_record("free answer", row, row.answered_at) for row in queries.list_all(session, learner_id)]
