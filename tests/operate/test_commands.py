@@ -85,6 +85,15 @@ def test_a_second_grader_needs_a_model(command: Command) -> None:
     assert "must name the model" in errors
 
 
+def test_the_log_is_exported(command: Command, sqlite_template: Path, tmp_path: Path) -> None:
+    out = tmp_path / "log.jsonl"
+    assert "no database" in command("export", "log", str(out), data=str(tmp_path / "nothing"))[2]
+    settings.cache_clear()
+    assert command("export", "log", str(out), data=str(sqlite_template.parent))[:2] == (0, f"0 records in {out}.\n")
+    assert out.read_text().startswith('{"record": "log"')
+    assert command("export", "log", "-")[1].startswith('{"record": "log"')
+
+
 def test_content_with_mistakes_is_said_by_file_and_line(command: Command, tmp_path: Path) -> None:
     cards = write_cards(tmp_path / "cards")
     edit(cards, "concepts.yaml", "concepts:", "concept:")
