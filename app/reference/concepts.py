@@ -13,7 +13,7 @@ from app.content.diagrams.svg import LINE, Canvas, number, wrapped
 from app.content.schemas import Concept
 
 BOX, GAP = 111.0, 12.0  # width of a concept on the map, and between two layers
-KNOWN = 4.0  # height of the bar that says how much of it was right lately
+KNOWN, INSET = 3.0, 7.0  # the bar that says how much of it was right lately: its height, its distance to the sides
 TALL, BETWEEN, ABOVE = 38.0, 6.0, 26.0  # height of a concept, between two, and of a group's heading
 
 
@@ -107,8 +107,9 @@ def _draw_concept(canvas: Canvas, concept: Concept, x: float, y: float, known: f
     canvas.marks.append(Markup('<a href="#{}" tabindex="-1">').format(concept.id))
     canvas.box(x, y, BOX, TALL, "d-node", 4)
     if known is not None:
-        canvas.box(x, y + TALL - KNOWN, BOX, KNOWN, "map-asked")
-        canvas.box(x, y + TALL - KNOWN, BOX * known, KNOWN, "map-known")
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, BOX - 2 * INSET, KNOWN, "map-asked")
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, (BOX - 2 * INSET) * known, KNOWN, "map-known")
     texts = wrapped(concept.title, BOX - 12)[:2]
-    canvas.lines(x + 7, y + TALL / 2 + 4 - (len(texts) - 1) * LINE / 2, texts, "d-ink")
+    middle = y + (TALL if known is None else TALL - 2 * KNOWN) / 2
+    canvas.lines(x + INSET, middle + 4 - (len(texts) - 1) * LINE / 2, texts, "d-ink")
     canvas.marks.append(Markup("</a>"))
