@@ -26,7 +26,7 @@ def check_problems(catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def _reference_findings(problem: Problem, catalogue: Catalogue) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Rubrics and the cards that cure a wrong option exist, and each slip has a cure, which the other checks look up."""
+    """Rubrics and the cards that cure a wrong option exist, and each slip has a cure; the other checks look it up."""
     for index, part in enumerate(problem.parts):
         for slip in part.slips:
             if not slip.cure:

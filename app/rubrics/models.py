@@ -16,6 +16,7 @@ class RubricAnswer(Base):
     """One answer: `judged` are the learner's own decisions on points the grader was unsure of, beside its `grade`.
 
     `second` is what a second grader made of it: asked, given with its verdicts, or failed; None where there was none.
+    `source` is the digest of what the rubric said then.
     """
 
     __tablename__ = "rubric_answer"
@@ -32,3 +33,4 @@ class RubricAnswer(Base):
     score: Mapped[float]
     level: Mapped[str] = mapped_column(String(20))
     second: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    source: Mapped[str | None] = mapped_column(String(64))

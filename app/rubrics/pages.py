@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from app.content.live import Expressions
+from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.rubrics.levels import LEVELS, NAMES
@@ -95,6 +95,15 @@ def rubric_view(rubric: RubricFile) -> RubricView:
     return RubricView(
         render(rubric.question, Expressions(values)), render_plain(rubric.question, question), points, exemplars
     )
+
+
+def readable(then: RubricFile, now: RubricFile) -> RubricFile:
+    """`then`, or `now` where a formula that `then` names is gone."""
+    try:
+        rubric_view(then)
+    except ExpressionError:
+        return now
+    return then
 
 
 def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:

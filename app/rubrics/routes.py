@@ -20,7 +20,7 @@ from app.core.zone import learner_zone
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
-from app.rubrics.pages import result_view, rubric_view
+from app.rubrics.pages import readable, result_view, rubric_view
 from app.rubrics.second import SecondGrader
 
 router = APIRouter()
@@ -90,12 +90,14 @@ def result(
 ) -> HTMLResponse:
     rubric = find_rubric(content, key)
     row = service.find_answer(session, learner, rubric, answer_id)
-    return _result(request, content, rubric, row)
+    return _result(request, content, rubric, row, readable(service.rubric_then(session, rubric, row), rubric))
 
 
-def _result(request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer) -> HTMLResponse:
+def _result(
+    request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer, then: RubricFile
+) -> HTMLResponse:
     context = {
-        "rubric": rubric, "view": rubric_view(rubric), "result": result_view(rubric, row), "answer": row,
+        "rubric": rubric, "view": rubric_view(then), "result": result_view(then, row), "answer": row,
         "zone": learner_zone(), "related": content.related_links(rubric.related),
         "counts_for": named(content.concepts, rubric.concepts),
     }  # fmt: skip

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.content.evidence import Evidence
 from app.content.rubric_schemas import RubricFile
+from app.content.sources import item_then, keep_source
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.records import as_record
@@ -35,7 +36,7 @@ def submit_answer(
     row = RubricAnswer(
         learner_id=learner_id, rubric_id=rubric.id, revision=rubric.revision, answered_at=now, text=kept,
         grade=grade_json(found), judged={}, score=found.score, level=found.level,
-        second={"status": "asked", "model": second.model} if second else None,
+        source=keep_source(session, rubric, now), second={"status": "asked", "model": second.model} if second else None,
     )  # fmt: skip
     session.add(row)
     session.flush()
@@ -99,6 +100,11 @@ def find_answer(session: Session, learner_id: int, rubric: RubricFile, answer_id
     if row is None or row.rubric_id != rubric.id:
         raise NotFound(f"There is no answer {answer_id} of yours to {rubric.id}.")
     return row
+
+
+def rubric_then(session: Session, rubric: RubricFile, row: RubricAnswer) -> RubricFile:
+    """The rubric in the words `row` was graded by; as it is now where they are not kept."""
+    return item_then(session, rubric, row.source)
 
 
 def history(session: Session, learner_id: int, rubric: RubricFile) -> Sequence[RubricAnswer]:
