@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -49,14 +48,14 @@ def test_the_same_words_are_kept_once(database: Database, content: Catalogue) ->
 
 
 @pytest.fixture
-def settled(database: Database, content: Catalogue) -> Iterator[tuple[Database, Problem, int]]:
+def settled(database: Database, content: Catalogue) -> tuple[Database, Problem, int]:
     """A problem answered to the end."""
     problem = content.problems["P03"]
     with database.write() as session:
         seed = service.issue_variant(session, 1, problem, NOW).seed
         answers = {part.id: part.answer_text for part in make_variant(problem, seed).parts}
         service.answer(session, 1, problem, seed, {**answers, "a": "1 GB"}, NOW)
-    yield database, problem, seed
+    return database, problem, seed
 
 
 def rendered(desk: service.Desk) -> list[object]:
