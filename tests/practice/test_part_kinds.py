@@ -161,6 +161,7 @@ def test_a_configuration_is_read_in_any_notation(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[4, 8, 8]", "A list of 3 values was read; 4 are asked for"),
         ("tensor 8", "Missing: pipeline, data, zero"),
         ("[8, 2]", "Missing"),
         ("banana 3", "banana is not asked for"),
