@@ -16,6 +16,7 @@ _ALIASES = (
     (r"n't\b", " not"),
     (r"\b(do|does|is|are|was|did|wo|ca|could|should|would|has|have|were)nt\b", r"\1 not"),
     (r"\bcannot\b", "can not"),
+    (r"\b(?:do not|not to|never|not) (?:forget|overlook|neglect)\b", "remember"),
     (r"\bw/o\b", "without"),
     (r"\b(?:fully[- ]sharded data[- ]parallel(?:ism)?)\b", "fsdp"),
     (r"\bdistributed data[- ]parallel(?:ism)?\b|\bplain dp\b", "ddp"),
@@ -29,7 +30,7 @@ _ALIASES = (
     (r"\ball[- ]?gather(?:s|ed|ing)?\b", "allgather"),
     (r"\breduce[- ]?scatter(?:s|ed|ing)?\b", "reducescatter"),
     (r"\ball[- ]?to[- ]?all\b", "alltoall"),
-    (r"\bmicro[- ]?batch(?:es)?\b", "microbatch"),
+    (r"\bmicro[- ]?batch(?:e?s)?\b", "microbatch"),
     (r"\btime[- ]?outs?\b", "timeout"),
     (r"\bdata[- ]?load(?:er|ers|ing)\b", "dataloader"),
     (r"\bout[- ]of[- ]memory\b|\booms\b", "oom"),
@@ -38,7 +39,7 @@ _ALIASES = (
     (r"\bcheck[- ]?point(?:s|ing|ed)?\b|\bckpts?\b", "checkpoint"),
     (r"\b(?:in|inside|within|intra)[- ](?:a |the |1 |each |single |same |every )?(?:single )?"
      r"(?:node|server|box|machine|nvlink domain)s?\b|\bsame node\b|\bin-node\b", "innode"),
-    (r"\b(?:across|cross|inter|between|over)[- ](?:the |different |2 |two )?(?:node|server|machine|box)(?:e?s)?\b|"
+    (r"\b(?:across|cross|inter|between|over)[- ](?:the |different |several |multiple |many |\d+ )?(?:node|server|machine|box)(?:e?s)?\b|"
      r"\bleaves? (?:the|a|one) (?:node|server|machine|box)\b", "crossnode"),
     (r"(?<![a-z])(tp|pp|dp|cp|ep)[ _-]?=?[ ]?(\d+)", r" \1 = \2 "),
     (r"\bar\b(?! model)", "allreduce"),

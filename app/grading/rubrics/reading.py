@@ -29,6 +29,8 @@ MOST_SENTENCES = 2000
 MOST_NUMBERS = 60  # in one sentence
 LONGEST_NUMBER = 30
 NEGATION_REACH = 6
+SHORT_LIST = 14  # words, signs and numbers
+FEW_LISTED = 0.25
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+|\n+|;\s+")
 _BITS = re.compile(r"(\d ?)([KMGT])b(?![A-Za-z])")  # before capitals are lost: bits are not bytes
@@ -113,11 +115,23 @@ class Reading:
     sentences: tuple[Sentence, ...]
 
     @cached_property
-    def is_stuffed(self) -> bool:
-        """Whether it is words of the field in a row rather than statements about them."""
-        words = sum(len(sentence.tokens) for sentence in self.sentences)
+    def listed_share(self) -> float:
+        """How much of it is words of the field in a row rather than statements about them."""
         listed = sum(len(each.tokens) for each in self.sentences if each.is_list or each.is_mere_term)
-        return words >= 8 and listed > words / 2
+        return listed / max(1, self._words)
+
+    @property
+    def is_stuffed(self) -> bool:
+        return self._words >= 8 and self.listed_share > 0.5
+
+    def is_said(self, index: int) -> bool:
+        """Whether a sentence counts: terms in a row do where few stand among much that is said, as in a bullet."""
+        sentence = self.sentences[index]
+        return not sentence.is_list or (len(sentence.tokens) <= SHORT_LIST and self.listed_share <= FEW_LISTED)
+
+    @cached_property
+    def _words(self) -> int:
+        return sum(len(sentence.tokens) for sentence in self.sentences)
 
 
 def read(text: str) -> Reading:
@@ -132,7 +146,7 @@ def _pieces(part: str) -> list[str]:
 
 def _sentence(written: str) -> Sentence | None:
     shown = " ".join(_BULLET.sub("", written).split())
-    plain = unicodedata.normalize("NFKC", shown).translate(_SIGNS)
+    plain = unicodedata.normalize("NFKC", _RAISED.sub(_as_power, shown)).translate(_SIGNS)
     digits = with_digits(_BITS.sub(r"\1\2bit", plain).lower())
     text = aliased(digits)
     raw = [(match.group(), match.start()) for match in _TOKEN.finditer(text)]
@@ -148,6 +162,15 @@ def _sentence(written: str) -> Sentence | None:
         shown, tokens, _numbers(text, raw, denied), formula_form(digits), not REFUTERS.isdisjoint(words),
         _dismissals(words), _is_list(words), {key: tuple(at) for key, at in where.items()},
     )  # fmt: skip
+
+
+_RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
+_LOWERED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+
+
+def _as_power(found: re.Match[str]) -> str:
+    """10²¹ as 10^21: without the sign it would become 1021."""
+    return "^" + found.group().translate(_LOWERED)
 
 
 _LETTERS = re.compile(r"(?<![a-z\d])[a-z]{5,20}(?![a-z])")
@@ -166,7 +189,8 @@ def _denied(words: list[str]) -> list[bool]:
     reach, denied = 0, []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        if word in CLAUSE_ENDS or word in ",:()—–":
+        follows = index > 0 and words[index - 1] in NEGATORS  # "not so many" is still denied
+        if (word in CLAUSE_ENDS and not follows) or word in ",:()—–":
             reach = 0
         denied.append(reach > 0)
         if word in NEGATORS and following not in NOT_NEGATING:
@@ -252,7 +276,7 @@ def _has_unit(texts: tuple[str, ...]) -> bool:
 
 _FORMULA_WORDS = (
     (re.compile(r"\b(?:the )?(?:world[ _]?size|number of (?:gpus|ranks|workers|stages)|ngpus)\b"), "n"),
-    (re.compile(r"\s*(?:\bmultiplied by\b|\btimes\b|[*·×])\s*"), ""),
+    (re.compile(r"\s*(?:\bmultiplied by\b|\btimes\b|[*·×]|(?<=\d) ?x ?(?=\d))\s*"), ""),
     (re.compile(r"\b(?:divided by|over)\b"), "/"),
     (re.compile(r"\bminus\b"), "-"),
     (re.compile(r"\bplus\b"), "+"),
