@@ -28,8 +28,8 @@ def written(only: str = "") -> dict[str, list[Answer]]:
 def labelled(answer: Answer, rubric: RubricFile) -> Answer:
     """An answer with a verdict for each point and its score, as the long form of labels has them."""
     verdicts = {point.id: "missed" for point in rubric.points}
-    verdicts |= {point: "met" for point in (*answer.get("met", ()), *answer.get("half", ()))}
-    verdicts |= {point: "contradicted" for point in answer.get("against", ())}
+    verdicts |= dict.fromkeys((*answer.get("met", ()), *answer.get("half", ())), "met")
+    verdicts |= dict.fromkeys(answer.get("against", ()), "contradicted")
     weights = {point.id: point.weight for point in rubric.points}
     earned = sum(weights[point] for point in answer.get("met", ()))
     earned += sum(weights[point] for point in answer.get("half", ())) / 2

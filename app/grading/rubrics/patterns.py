@@ -27,7 +27,7 @@ SETS = {
     "cut": "split|cut|divide|slice|shard|partition",
     "same": "same|equal|identical|unchanged|constant",
     "slow": "slow|slowest|slower|straggler|weakest",
-    "serve": "serve|serving|inference|deploy|deployed|deployment|production|query|request",
+    "serve": "serve|inference|deploy|deployment|production|query|request|generate|generation|lifetime",
     "measure": "measure|profile|trace|nsys|nsight|breakdown|benchmark|timeline|instrument",
 }
 

@@ -30,9 +30,9 @@ MOST_NUMBERS = 60  # in one sentence
 LONGEST_NUMBER = 30
 NEGATION_REACH = 6
 SHORT_LIST = 14  # words, signs and numbers
-FEW_LISTED = 0.25
+FEW_LISTED = 0.33
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+|\n+|;\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+(?!->|=>|→)|\n+|;\s+")
 _BITS = re.compile(r"(\d ?)([KMGT])b(?![A-Za-z])")  # before capitals are lost: bits are not bytes
 _BULLET = re.compile(r"^\s*(?:[-*•–>#]+|\(?\d{1,2}[.)](?!\d))\s*")
 _TOKEN = re.compile(r"\d[\d,.]*(?:e[+-]?\d{1,3})(?![a-z\d])|\d[\d,.]*\d|\d|[a-z]+\d*|[=<>≈→/+×*%√^~]|[,:()—–\-]")
@@ -62,6 +62,7 @@ class Number:
     texts: tuple[str, ...]
     has_unit: bool
     denied: bool
+    is_set: bool = False  # tp = 8: the value of a letter, and no quantity with its unit left out
 
     def matches(self, value: float, dimension: str, scale: float, tolerance: float) -> bool:
         """Whether it is `value` in base units, in any notation; a bare number counts in units of `scale` as well."""
@@ -69,7 +70,8 @@ class Number:
             read_as = (dimension, "count") if dimension in _COUNTABLE else (dimension,)
             if any(_near(_value(text, each), value, tolerance) for each in read_as):
                 return True
-        return not self.has_unit and _near(_value(self.texts[-1], "count") * scale, value, tolerance)
+        is_bare = not self.has_unit and not self.is_set
+        return is_bare and _near(_value(self.texts[-1], "count") * scale, value, tolerance)
 
 
 _COUNTABLE = ("tokens", "flop", "count")  # "1.8T" says enough where tokens are meant
@@ -189,8 +191,8 @@ def _denied(words: list[str]) -> list[bool]:
     reach, denied = 0, []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        follows = index > 0 and words[index - 1] in NEGATORS  # "not so many" is still denied
-        if (word in CLAUSE_ENDS and not follows) or word in ",:()—–":
+        is_degree = word == "so" and index > 0 and words[index - 1] in NEGATORS  # "not so many" is still denied
+        if (word in CLAUSE_ENDS and not is_degree) or word in ",:()—–":
             reach = 0
         denied.append(reach > 0)
         if word in NEGATORS and following not in NOT_NEGATING:
@@ -239,8 +241,15 @@ def _numbers(text: str, raw: list[tuple[str, int]], denied: list[bool]) -> tuple
         index = starts.get(start)
         if index is not None and end - start <= LONGEST_NUMBER:
             texts = _candidates(text, start, end)
-            found.append(Number(index, texts, len(texts) > 1 and _has_unit(texts), denied[index]))
+            found.append(Number(index, texts, len(texts) > 1 and _has_unit(texts), denied[index], _is_set(raw, index)))
     return tuple(found)
+
+
+_LETTERS_WITH_VALUES = frozenset({"tp", "pp", "dp", "cp", "ep", "k", "m"})
+
+
+def _is_set(raw: list[tuple[str, int]], index: int) -> bool:
+    return index > 1 and raw[index - 1][0] == "=" and raw[index - 2][0] in _LETTERS_WITH_VALUES
 
 
 def _candidates(text: str, start: int, end: int) -> tuple[str, ...]:
@@ -266,11 +275,16 @@ def _cased(text: str) -> str:
     return f"{match.group(1)} {_CASES.get(match.group(2), match.group(2))}{match.group(3)}"
 
 
+_MAGNITUDES = frozenset({"million", "billion", "trillion", "millions", "billions", "trillions"})
+
+
 def _has_unit(texts: tuple[str, ...]) -> bool:
     match = _ATTACHED.match(texts[0])
     if match is None:
         return False
     word = match.group(2).split()[0] if match.group(2) else ""
+    if word in _MAGNITUDES:
+        return True
     return _CASES.get(word, word) in UNITS or word.rstrip("s") in UNITS or word in {"%", "GB", "GiB", "TB", "MB"}
 
 
