@@ -18,7 +18,7 @@ Evidence = tuple[Text, ...]
 
 # The letters of a rubric's id say what kind of question it is: a heading, and a line about them.
 GROUPS = {
-    "R": ("Questions", "A few minutes each, on one idea."),
+    "R": ("Short questions", "A few minutes each, on one idea."),
     "SP": ("Long problems", "The same ground as the seeded problems of that number, argued from start to finish."),
     "PC": ("Production challenges", "A symptom from a running job: what causes it, how you tell, what you change."),
     "IQ": ("Interview questions", "As they are asked, with follow-ups in mind."),
