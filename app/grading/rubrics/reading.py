@@ -21,7 +21,7 @@ from app.grading.rubrics.lexicon import (
     stem,
 )
 from app.grading.rubrics.numerals import numerals, with_digits
-from app.grading.rubrics.words import FUNCTION_WORDS, REASONS, VACUOUS
+from app.grading.rubrics.words import FUNCTION_WORDS, MENTIONING, REASONS, VACUOUS
 from app.grading.units import UNITS
 
 LONGEST_SENTENCE = 3000  # characters; what is longer is read in pieces
@@ -219,7 +219,8 @@ def _is_list(words: list[str]) -> bool:
     if "nnn" in kinds and small < 0.2 * len(words):
         return True
     pieces = " ".join(words).split(" , ")
-    if len(pieces) + words.count("and") > 4 and not VACUOUS.isdisjoint(words) and REASONS.isdisjoint(words):
+    most = 3 if not MENTIONING.isdisjoint(words) else 4
+    if len(pieces) + words.count("and") > most and not VACUOUS.isdisjoint(words) and REASONS.isdisjoint(words):
         return True
     return len(pieces) >= 8 and sum(map(_is_name, pieces)) >= 0.7 * len(pieces)
 
