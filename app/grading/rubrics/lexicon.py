@@ -57,6 +57,7 @@ _ALIASES = (
     (r"\bparms?\b", "parameter"),
     (r"\bw/", "with "),
     (r"\bmbs\b", "microbatch"),
+    (r"\brank-(?=\d)", "rank "),
     (r"\b1st\b", "first"),
     (r"\b2nd\b", "second"),
     (r"\b3rd\b", "third"),
