@@ -86,8 +86,11 @@ def _short_model(model: Model) -> str | dict[str, Any]:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for `torchrun_command`: it finds this package from any folder, and runs quietly."""
-    found = dict(os.environ)
+    """The environment for `torchrun_command`: it finds this package from any folder, and runs quietly.
+
+    Without the product's settings: a rank needs none of them, and some are secrets.
+    """
+    found = {name: value for name, value in os.environ.items() if not name.startswith("RANKZERO_")}
     found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), found.get("PYTHONPATH")]))
     found.setdefault("OMP_NUM_THREADS", "1")  # torchrun's own choice, made here so that it does not warn
     return {**found, **(extra or {})}

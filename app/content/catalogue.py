@@ -66,12 +66,23 @@ class Catalogue:
             for each in map(self.problems.get, related.problems)
             if each
         ]
+        rubrics = [
+            (f"/rubrics/{each.slug}", f"{each.id}, {each.title}", f"in words, {each.minutes} min")
+            for each in map(self.rubrics.get, related.rubrics)
+            if each
+        ]
         experiments = [
             (f"/lab/experiments/{each.slug}", f"{each.id}, {each.title}", f"{each.minutes} min")
             for each in map(self.experiments.get, related.experiments)
             if each
         ]
-        return [{"href": href, "text": text, "note": note} for href, text, note in [*problems, *experiments, *cards]]
+        found = [*problems, *rubrics, *experiments, *cards]
+        return [{"href": href, "text": text, "note": note} for href, text, note in found]
+
+
+def source_key(kind: str, identity: str) -> str:
+    """What an item's source is kept under. Ids are unique within their kind; rubrics share SP1 to SP5 with problems."""
+    return f"rubrics/{identity}" if kind == "rubrics" else identity
 
 
 def _by_id_or_slug(items: Mapping[str, T], key: str) -> T | None:
@@ -180,7 +191,7 @@ class _Loader:
 
     def _card(self, path: Path, deck: Deck) -> Card:
         card = make_card(read_card(path, self._shown(path)), deck, path.stem)
-        self._claim(card.id, card.source)
+        self._claim("cards", card.id, card.source)
         return card
 
     def _items(self, pattern: str, kind: type[Strict]) -> dict[str, Any]:
@@ -195,16 +206,17 @@ class _Loader:
         def read() -> Any:
             source = read_yaml(path, self._shown(path))
             item = validated(kind, source)
-            self._claim(item.id, source)
+            self._claim(path.parent.name, item.id, source)
             return item
 
         return self._try(read)
 
-    def _claim(self, identity: str, source: Source) -> None:
-        """Ids are unique over all content: two items must never share a history. The first keeps it."""
-        if identity in self.sources:
-            raise ContentError([source.problem(("id",), f"{identity} is also in {self.sources[identity].path}")])
-        self.sources[identity] = source
+    def _claim(self, kind: str, identity: str, source: Source) -> None:
+        """Ids are unique within their kind: two items must never share a history. The first keeps it."""
+        key = source_key(kind, identity)
+        if key in self.sources:
+            raise ContentError([source.problem(("id",), f"{identity} is also in {self.sources[key].path}")])
+        self.sources[key] = source
 
     def _try(self, read: Callable[[], T]) -> T | None:
         try:

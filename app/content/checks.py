@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from app.content.card_checks import check_cards
-from app.content.catalogue import Catalogue, load
+from app.content.catalogue import Catalogue, load, source_key
 from app.content.concept_map import in_circles
 from app.content.files import Source
 from app.content.handbook_checks import check_handbook
 from app.content.live import ExpressionError
 from app.core.errors import ContentProblem
 
-# A check gets the catalogue and yields (item id, field path, reason).
+# A check gets the catalogue and yields (the key of the item's source, field path, reason).
 Finding = tuple[str, tuple[Any, ...], str]
 Check = Callable[[Catalogue], Iterator[Finding]]
 
@@ -53,8 +53,8 @@ def check_references(catalogue: Catalogue) -> Iterator[Finding]:
                 yield identity, ("concepts",), f"there is no concept {concept!r}"
         related = getattr(item, "related", None)
         known: dict[str, Mapping[str, Any]] = {
-            "cards": catalogue.cards, "problems": catalogue.problems, "experiments": catalogue.experiments,
-            "pages": catalogue.pages,
+            "cards": catalogue.cards, "problems": catalogue.problems, "rubrics": catalogue.rubrics,
+            "experiments": catalogue.experiments, "pages": catalogue.pages,
         }  # fmt: skip
         for kind, items in known.items():
             for other in getattr(related, kind, ()):
@@ -73,17 +73,25 @@ def check_references(catalogue: Catalogue) -> Iterator[Finding]:
 def _items(catalogue: Catalogue) -> Iterator[tuple[str, Any]]:
     for card in catalogue.cards.values():
         yield card.id, card.head
-    for items in (catalogue.problems, catalogue.rubrics, catalogue.interviews, catalogue.experiments):
-        yield from items.items()
+    for kind, items in _with_slugs(catalogue).items():
+        for identity, item in items.items():
+            yield source_key(kind, identity), item
+
+
+def _with_slugs(catalogue: Catalogue) -> dict[str, Mapping[str, Any]]:
+    return {
+        "problems": catalogue.problems, "rubrics": catalogue.rubrics, "interviews": catalogue.interviews,
+        "experiments": catalogue.experiments,
+    }  # fmt: skip
 
 
 def check_slugs(catalogue: Catalogue) -> Iterator[Finding]:
     """A slug is an address: two problems must not share one."""
-    for items in (catalogue.problems, catalogue.rubrics, catalogue.interviews, catalogue.experiments):
+    for kind, items in _with_slugs(catalogue).items():
         first: dict[str, str] = {}
         for identity, item in items.items():
             if first.setdefault(item.slug, identity) != identity:
-                yield identity, ("slug",), f"{first[item.slug]} has the same slug"
+                yield source_key(kind, identity), ("slug",), f"{first[item.slug]} has the same slug"
 
 
 def check_concepts(catalogue: Catalogue) -> Iterator[Finding]:

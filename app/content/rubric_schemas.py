@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from app.content.live import ExpressionError, Expressions, at
-from app.content.schemas import Item, Related, Slug, Strict, Text
+from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.rubrics.grader import Critical, Part, Point, Rubric
 from app.grading.rubrics.patterns import BadPattern, Pattern, parse
 from app.theory.units import SCALES
 
-RubricId = Annotated[str, StringConstraints(pattern=r"^(R|IQ|PC|SP)\d{1,2}$")]
 Evidence = tuple[Text, ...]
+
+# The letters of a rubric's id say what kind of question it is: a heading, and a line about them.
+GROUPS = {
+    "R": ("Short questions", "A few minutes each, on one idea."),
+    "SP": ("Long problems", "The same ground as the seeded problems of that number, argued from start to finish."),
+    "PC": ("Production challenges", "A symptom from a running job: what causes it, how you tell, what you change."),
+    "IQ": ("Interview questions", "As they are asked, with follow-ups in mind."),
+}
 
 
 class RubricPointFile(Strict):
@@ -101,6 +110,24 @@ class RubricFile(Item):
             with at("let", name):
                 found[name] = Expressions(found).number(expression)
         return found
+
+
+@dataclass(frozen=True)
+class RubricGroup:
+    """Questions of one kind, in their order."""
+
+    id: str
+    title: str
+    about: str
+    rubrics: tuple[RubricFile, ...]
+
+
+def in_groups(rubrics: Iterable[RubricFile]) -> tuple[RubricGroup, ...]:
+    """Rubrics under their headings; a kind that has none is left out."""
+    kinds: dict[str, list[RubricFile]] = {letters: [] for letters in GROUPS}
+    for rubric in rubrics:
+        kinds[rubric.id.rstrip("0123456789")].append(rubric)
+    return tuple(RubricGroup(letters, *GROUPS[letters], tuple(found)) for letters, found in kinds.items() if found)
 
 
 def make_rubric(file: RubricFile) -> Rubric:

@@ -20,6 +20,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 CardId = Annotated[str, StringConstraints(pattern=r"^[CX]\d{2,3}$")]
 ProblemId = Annotated[str, StringConstraints(pattern=r"^(P|SP)\d{1,2}$")]
 InterviewId = Annotated[str, StringConstraints(pattern=r"^[MT]\d{1,2}$")]
+RubricId = Annotated[str, StringConstraints(pattern=r"^(R|IQ|PC|SP)\d{1,2}$")]
 ExperimentId = Annotated[str, StringConstraints(pattern=r"^L\d{2}$")]
 Revision = Annotated[int, Field(ge=1)]
 Unit = Annotated[str, AfterValidator(_known_unit)]
@@ -60,6 +61,7 @@ class Related(Strict):
 
     cards: tuple[CardId, ...] = ()
     problems: tuple[ProblemId, ...] = ()
+    rubrics: tuple[RubricId, ...] = ()
     experiments: tuple[ExperimentId, ...] = ()
     pages: tuple[Slug, ...] = ()
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.problem_schemas import Problem
+from app.content.rubric_schemas import in_groups
 from app.content.web import Content
 from app.core.errors import DomainError
 from app.core.idempotency import once
@@ -55,7 +56,7 @@ def practice(request: Request, session: ReadSession, content: Content, learner: 
     suggested = service.suggest(session, learner, content)
     context = {
         "problems": content.problems.values(), "marks": marks, "suggested": suggested, "concepts": content.concepts,
-        "rubrics": content.rubrics.values(),
+        "groups": in_groups(content.rubrics.values()),
     }  # fmt: skip
     return page(request, "practice/index.html", context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.content.catalogue import Catalogue
+from app.content.catalogue import Catalogue, source_key
 from app.content.checks import Finding
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
@@ -24,14 +24,14 @@ def check_rubrics(catalogue: Catalogue) -> Iterator[Finding]:
                 render_inline(point.text, Expressions(values))
             yield from _exemplars(rubric, made)
         except ExpressionError as error:
-            yield rubric.id, error.location, str(error)
+            yield source_key("rubrics", rubric.id), error.location, str(error)
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:
     for index, exemplar in enumerate(rubric.exemplars):
         found = grade(made, rubric.exemplar(exemplar.kind))
-        place = ("exemplars", index)
+        key, place = source_key("rubrics", rubric.id), ("exemplars", index)
         if exemplar.kind in NAMES and found.level != exemplar.kind:
-            yield rubric.id, place, f"grades as {found.level} ({found.score:.2f}) and not as {exemplar.kind}"
+            yield key, place, f"grades as {found.level} ({found.score:.2f}) and not as {exemplar.kind}"
         if exemplar.kind not in NAMES and NAMES.index(found.level) < NAMES.index("lean no hire"):
-            yield rubric.id, place, f"{exemplar.kind}, and yet it grades as {found.level}"
+            yield key, place, f"{exemplar.kind}, and yet it grades as {found.level}"

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
-from app.content.rubric_schemas import RubricFile
+from app.content.rubric_schemas import RubricFile, in_groups
 from app.content.web import Content
 from app.core.errors import DomainError
 from app.core.idempotency import once
@@ -44,7 +44,7 @@ Decisions = Annotated[dict[str, str], Depends(_decisions)]
 
 @router.get("/rubrics", response_class=HTMLResponse)
 def rubrics(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
-    context = {"rubrics": content.rubrics.values(), "answers": service.marks(session, learner)}
+    context = {"groups": in_groups(content.rubrics.values()), "answers": service.marks(session, learner)}
     return page(request, "rubrics/index.html", context)
 
 

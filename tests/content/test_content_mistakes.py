@@ -10,7 +10,7 @@ import pytest
 from app.content.catalogue import Catalogue, catalogue, load
 from app.content.checks import check_content
 from app.content.files import ContentError
-from app.core.settings import settings
+from app.core.settings import ROOT, settings
 from app.interview.checks import check_interviews
 from app.lab.checks import check_experiments
 from app.practice.checks import check_problems
@@ -240,3 +240,16 @@ def test_production_starts_with_content_in_order(process_of: pytest.MonkeyPatch)
     process_of.setenv("RANKZERO_ENVIRONMENT", "production")
     assert served(catalogue()) == EVERYTHING
     assert catalogue() is catalogue()
+
+
+def test_ids_are_unique_within_their_kind_and_not_beyond(cards: Path) -> None:
+    (cards / "rubrics").mkdir(exist_ok=True)
+    text = (ROOT / "cards/rubrics/R01-memory-walk.yaml").read_text()
+    (cards / "rubrics/SP1.yaml").write_text(text.replace("id: R01", "id: SP1", 1))
+    (cards / "rubrics/SP1-copy.yaml").write_text(text.replace("id: R01", "id: SP1", 1))
+    (cards / "problems/SP1.yaml").write_text((cards / PROBLEM).read_text().replace("id: P01", "id: SP1", 1))
+    loaded = load(cards)
+    assert [str(mistake) for mistake in loaded.mistakes] == [
+        "cards/rubrics/SP1.yaml:1 id: SP1 is also in cards/rubrics/SP1-copy.yaml"
+    ]
+    assert (loaded.problems["SP1"].title, loaded.rubrics["SP1"].title) == ("State", "Walk through the memory")

@@ -242,3 +242,36 @@ def test_any_text_is_graded_and_always_the_same(text: str) -> None:
     first = grade(RUBRIC, text)
     assert first == grade(RUBRIC, text)
     assert 0.0 <= first.score <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("not many token", "We have not so many tokens in our language."),
+        ("accumulate gradient", "if it isn't I'd accumulate gradients over four steps"),
+        ("latency", "Don't forget latency."),
+        ("tp & pp & onefoneb & fsdp", "t p and p p with one f one b, or f s d p"),
+        ("[1.575e24 FLOPs]", "The budget is 1.575 × 10²⁴ FLOPs."),
+        ("`120n^2`", "C = 120N²"),
+        ("`4*4*8`", "that is 4 x 4 x 8 GPUs"),
+        ("tp & crossnode", "tensor parallelism across four nodes"),
+        ("nosync & accumulate", "no_sync while we accumulate"),
+        ("recompute & activation", "activations? -> remat"),
+        ("[2.9e9 billion]", "about 2.9 billions"),
+    ],
+)
+def test_what_is_said_is_read(pattern: str, text: str) -> None:
+    assert says(pattern, text)
+
+
+@pytest.mark.parametrize("text", ["tp=16 and dp=8", "a model of thirty billion, or 16 billion", "m = 16"])
+def test_a_degree_or_a_count_is_no_quantity_without_its_unit(text: str) -> None:
+    assert not says("[16e9 GB]", text)
+    assert says("[16e9 GB]", "state: 16")
+
+
+def test_terms_in_a_row_count_in_a_bullet_among_statements_and_not_where_they_are_the_answer() -> None:
+    said = "The state with its optimizer is 208 GB, which is too much for one card, and so I choose ZeRO-2 for it.\n"
+    causes = "- Network cables, tensor shapes, data loader, missing batches"
+    assert verdicts(said + causes)["causes"] == ("met", 1.0)
+    assert verdicts(causes)["causes"][0] != "met"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.command import compact, plain_command, read_spec, torchrun_command
+from labs.command import compact, environment, plain_command, read_spec, torchrun_command
 from labs.spec import SpecError, parse_run_spec
 from tests.labs.ranks import DDP, FSDP, SMALL, call, spec_of, twelve_rows
 
@@ -82,3 +82,10 @@ def test_by_hand_the_same_run_shows_the_same_losses(run):
     for word in ("gradients", "optimizer", "all_gather", "reduce_scatter", "tokens/s", "finished"):
         assert word in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_ranks_are_not_told_the_products_settings(monkeypatch):
+    monkeypatch.setenv("RANKZERO_GRADER_KEY", "secret")
+    found = environment({"RANKZERO_RUN_STARTED_AT": "1.0"})
+    assert "secret" not in found.values()
+    assert found["RANKZERO_RUN_STARTED_AT"] == "1.0"

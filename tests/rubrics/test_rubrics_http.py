@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
+from app.content.rubric_schemas import in_groups
 from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
@@ -181,3 +182,23 @@ def test_practice_leads_to_the_questions(page: TestClient, content: Catalogue) -
     shown = page.get("/practice").text
     for rubric in content.rubrics.values():
         assert f"/rubrics/{rubric.slug}" in shown
+
+
+def test_a_long_problem_and_its_written_answer_lead_to_each_other(page: TestClient, content: Catalogue) -> None:
+    for identity in ("SP1", "SP2", "SP3", "SP4", "SP5"):
+        problem, rubric = content.problems[identity], content.rubrics[identity]
+        assert f'href="/rubrics/{rubric.slug}"' in page.get(f"/practice/{problem.slug}", follow_redirects=True).text
+        assert f'href="/practice/{problem.slug}"' in page.get(f"/rubrics/{identity}").text
+        graded = page.post(f"{API}/{identity}/grade", json={"text": strong(content, identity)}).json()
+        assert (graded["rubric"], graded["level"]) == (identity, "strong hire")
+
+
+def test_questions_are_listed_by_kind(page: TestClient, content: Catalogue) -> None:
+    shown = page.get("/rubrics").text
+    groups = in_groups(content.rubrics.values())
+    assert [each.id for each in groups][:3] == ["R", "SP", "PC"]
+    assert sum(len(each.rubrics) for each in groups) == len(content.rubrics)
+    titles = [shown.index(f">{each.title}<span") for each in groups]
+    assert titles == sorted(titles)
+    for each in groups:
+        assert all(shown.index(f"/rubrics/{rubric.slug}") > shown.index(each.title) for rubric in each.rubrics)

@@ -99,7 +99,8 @@ def kappa(pairs: Iterable[tuple[str, str]]) -> float:
     return (observed - chance) / (1 - chance)
 
 
-def _differences(pairs: Sequence[tuple[dict[str, Any], RubricGrade]]) -> None:
+def differences(pairs: Sequence[tuple[dict[str, Any], RubricGrade]]) -> None:
+    """Print where labels and grades differ."""
     for label, found in pairs:
         partly = label.get("partly") or []
         sys.stdout.write(
@@ -118,7 +119,7 @@ def main() -> None:
     part = sys.argv[1] if len(sys.argv) > 1 else "frozen"
     pairs = graded(part, sys.argv[2] if part == "open" and len(sys.argv) > 2 else "")
     if part == "open" and len(sys.argv) > 2:
-        _differences(pairs)
+        differences(pairs)
     sys.stdout.write(f"{agreement(pairs)}\n")
 
 

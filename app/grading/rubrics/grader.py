@@ -157,7 +157,7 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
         found = find(pattern, reading)
         if found is None:
             continue
-        if reading.sentences[found.sentence].is_list:
+        if not reading.is_said(found.sentence):
             listed = listed or found
         elif found.dismissed:
             dismissed = dismissed or found

@@ -16,7 +16,15 @@ _ALIASES = (
     (r"n't\b", " not"),
     (r"\b(do|does|is|are|was|did|wo|ca|could|should|would|has|have|were)nt\b", r"\1 not"),
     (r"\bcannot\b", "can not"),
+    (r"\b(?:do not|not to|never|not) (?:forget|overlook|neglect)\b", "remember"),
     (r"\bw/o\b", "without"),
+    (r"\bf s d p\b", "fsdp"),
+    (r"\bd d p\b", "ddp"),
+    (r"\b(t|p|d) p\b", r"\1p"),
+    (r"\bg p us?\b", "gpu"),
+    (r"\bm f u\b", "mfu"),
+    (r"\bn c c l\b", "nccl"),
+    (r"\bno[_ -]?sync\b", "nosync"),
     (r"\b(?:fully[- ]sharded data[- ]parallel(?:ism)?)\b", "fsdp"),
     (r"\bdistributed data[- ]parallel(?:ism)?\b|\bplain dp\b", "ddp"),
     (r"\bdata[- ]?parallel(?:ism|izm)?\b", "dp"),
@@ -29,7 +37,7 @@ _ALIASES = (
     (r"\ball[- ]?gather(?:s|ed|ing)?\b", "allgather"),
     (r"\breduce[- ]?scatter(?:s|ed|ing)?\b", "reducescatter"),
     (r"\ball[- ]?to[- ]?all\b", "alltoall"),
-    (r"\bmicro[- ]?batch(?:es)?\b", "microbatch"),
+    (r"\bmicro[- ]?batch(?:e?s)?\b", "microbatch"),
     (r"\btime[- ]?outs?\b", "timeout"),
     (r"\bdata[- ]?load(?:er|ers|ing)\b", "dataloader"),
     (r"\bout[- ]of[- ]memory\b|\booms\b", "oom"),
@@ -38,7 +46,8 @@ _ALIASES = (
     (r"\bcheck[- ]?point(?:s|ing|ed)?\b|\bckpts?\b", "checkpoint"),
     (r"\b(?:in|inside|within|intra)[- ](?:a |the |1 |each |single |same |every )?(?:single )?"
      r"(?:node|server|box|machine|nvlink domain)s?\b|\bsame node\b|\bin-node\b", "innode"),
-    (r"\b(?:across|cross|inter|between|over)[- ](?:the |different |2 |two )?(?:node|server|machine|box)(?:e?s)?\b|"
+    (r"\b(?:across|cross|inter|between|over)[- ](?:the |different |several |multiple |many |\d+ )?"
+     r"(?:node|server|machine|box)(?:e?s)?\b|"
      r"\bleaves? (?:the|a|one) (?:node|server|machine|box)\b", "crossnode"),
     (r"(?<![a-z])(tp|pp|dp|cp|ep)[ _-]?=?[ ]?(\d+)", r" \1 = \2 "),
     (r"\bar\b(?! model)", "allreduce"),
@@ -48,12 +57,14 @@ _ALIASES = (
     (r"\bparms?\b", "parameter"),
     (r"\bw/", "with "),
     (r"\bmbs\b", "microbatch"),
+    (r"\brank-(?=\d)", "rank "),
     (r"\b1st\b", "first"),
     (r"\b2nd\b", "second"),
     (r"\b3rd\b", "third"),
     (r"\bnr\b", "number"),
+    (r"\b(m|b|tr)illions\b", r"\1illion"),
     (r"\bpy[- ]spy\b", "pyspy"),
-    (r"\b1f1b\b", "onefoneb"),
+    (r"\b1 ?f ?1 ?b\b", "onefoneb"),
     (r"\bbus[- ]?bw\b|\bbusbandwidth\b", "bus bandwidth"),
     (r"\bbw\b", "bandwidth"),
     (r"\bcomms?\b", "communication"),
@@ -79,7 +90,7 @@ ALIASES = tuple((re.compile(pattern), read_as) for pattern, read_as in _ALIASES)
 NEGATORS = frozenset({"not", "never", "no", "without", "neither", "nor", "hardly", "instead", "avoid", "nobody"})
 NOT_NEGATING = frozenset({"only", "just", "matter", "merely"})  # "not only" affirms what follows
 CLAUSE_ENDS = frozenset(
-    {"but", "so", "because", "since", "hence", "therefore", "which", "while", "whereas", "although"}
+    {"but", "so", "i", "then", "because", "since", "hence", "therefore", "which", "while", "whereas", "although"}
 )
 
 # A sentence that says of something that it is wrong does not claim it.

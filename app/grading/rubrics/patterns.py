@@ -2,7 +2,7 @@
 
     tp | tensor & innode | nvlink          all parts (&) in one sentence, each in any of its wordings (|)
     state [total GB] && [each GB ±5%]      a number in any notation; && also reaches into the next sentence
-    not shard activation                   a wording that is denied: "activations are never sharded"
+    not shard activation | no bubble       a wording that is denied: "activations are never sharded"
     `2(n-1)/n` | n_minus_1_over_n          a formula, written any way; words in this very order
     @more latency                          a set of words that mean one direction
     raise timeout unless debug | short     not where the sentence also says this
@@ -27,6 +27,7 @@ SETS = {
     "cut": "split|cut|divide|slice|shard|partition",
     "same": "same|equal|identical|unchanged|constant",
     "slow": "slow|slowest|slower|straggler|weakest",
+    "serve": "serve|inference|deploy|deployment|production|query|request|generate|generation|lifetime",
     "measure": "measure|profile|trace|nsys|nsight|breakdown|benchmark|timeline|instrument",
 }
 
@@ -107,8 +108,8 @@ def _atom(text: str, source: str, numbers: Numbers) -> Atom:
 
 
 def _words(text: str, source: str) -> Words:
-    denied = text.startswith("not ")
-    body = text.removeprefix("not ")
+    denied = text.startswith(("not ", "no "))
+    body = text.removeprefix("not ").removeprefix("no ")
     ordered = "_" in body
     found: list[str | frozenset[str]] = []
     for word in body.replace("_", " ").split():

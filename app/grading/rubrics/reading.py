@@ -21,7 +21,7 @@ from app.grading.rubrics.lexicon import (
     stem,
 )
 from app.grading.rubrics.numerals import numerals, with_digits
-from app.grading.rubrics.words import FUNCTION_WORDS, REASONS, VACUOUS
+from app.grading.rubrics.words import FUNCTION_WORDS, MENTIONING, REASONS, VACUOUS
 from app.grading.units import UNITS
 
 LONGEST_SENTENCE = 3000  # characters; what is longer is read in pieces
@@ -29,8 +29,10 @@ MOST_SENTENCES = 2000
 MOST_NUMBERS = 60  # in one sentence
 LONGEST_NUMBER = 30
 NEGATION_REACH = 6
+SHORT_LIST = 14  # words, signs and numbers
+FEW_LISTED = 0.33
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+|\n+|;\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+(?!->|=>|→)|\n+|;\s+")
 _BITS = re.compile(r"(\d ?)([KMGT])b(?![A-Za-z])")  # before capitals are lost: bits are not bytes
 _BULLET = re.compile(r"^\s*(?:[-*•–>#]+|\(?\d{1,2}[.)](?!\d))\s*")
 _TOKEN = re.compile(r"\d[\d,.]*(?:e[+-]?\d{1,3})(?![a-z\d])|\d[\d,.]*\d|\d|[a-z]+\d*|[=<>≈→/+×*%√^~]|[,:()—–\-]")
@@ -60,6 +62,7 @@ class Number:
     texts: tuple[str, ...]
     has_unit: bool
     denied: bool
+    is_set: bool = False  # tp = 8: the value of a letter, and no quantity with its unit left out
 
     def matches(self, value: float, dimension: str, scale: float, tolerance: float) -> bool:
         """Whether it is `value` in base units, in any notation; a bare number counts in units of `scale` as well."""
@@ -67,7 +70,8 @@ class Number:
             read_as = (dimension, "count") if dimension in _COUNTABLE else (dimension,)
             if any(_near(_value(text, each), value, tolerance) for each in read_as):
                 return True
-        return not self.has_unit and _near(_value(self.texts[-1], "count") * scale, value, tolerance)
+        is_bare = not self.has_unit and not self.is_set
+        return is_bare and _near(_value(self.texts[-1], "count") * scale, value, tolerance)
 
 
 _COUNTABLE = ("tokens", "flop", "count")  # "1.8T" says enough where tokens are meant
@@ -113,11 +117,23 @@ class Reading:
     sentences: tuple[Sentence, ...]
 
     @cached_property
-    def is_stuffed(self) -> bool:
-        """Whether it is words of the field in a row rather than statements about them."""
-        words = sum(len(sentence.tokens) for sentence in self.sentences)
+    def listed_share(self) -> float:
+        """How much of it is words of the field in a row rather than statements about them."""
         listed = sum(len(each.tokens) for each in self.sentences if each.is_list or each.is_mere_term)
-        return words >= 8 and listed > words / 2
+        return listed / max(1, self._words)
+
+    @property
+    def is_stuffed(self) -> bool:
+        return self._words >= 8 and self.listed_share > 0.5
+
+    def is_said(self, index: int) -> bool:
+        """Whether a sentence counts: terms in a row do where few stand among much that is said, as in a bullet."""
+        sentence = self.sentences[index]
+        return not sentence.is_list or (len(sentence.tokens) <= SHORT_LIST and self.listed_share <= FEW_LISTED)
+
+    @cached_property
+    def _words(self) -> int:
+        return sum(len(sentence.tokens) for sentence in self.sentences)
 
 
 def read(text: str) -> Reading:
@@ -132,7 +148,7 @@ def _pieces(part: str) -> list[str]:
 
 def _sentence(written: str) -> Sentence | None:
     shown = " ".join(_BULLET.sub("", written).split())
-    plain = unicodedata.normalize("NFKC", shown).translate(_SIGNS)
+    plain = unicodedata.normalize("NFKC", _RAISED.sub(_as_power, shown)).translate(_SIGNS)
     digits = with_digits(_BITS.sub(r"\1\2bit", plain).lower())
     text = aliased(digits)
     raw = [(match.group(), match.start()) for match in _TOKEN.finditer(text)]
@@ -148,6 +164,15 @@ def _sentence(written: str) -> Sentence | None:
         shown, tokens, _numbers(text, raw, denied), formula_form(digits), not REFUTERS.isdisjoint(words),
         _dismissals(words), _is_list(words), {key: tuple(at) for key, at in where.items()},
     )  # fmt: skip
+
+
+_RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
+_LOWERED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+
+
+def _as_power(found: re.Match[str]) -> str:
+    """10²¹ as 10^21: without the sign it would become 1021."""
+    return "^" + found.group().translate(_LOWERED)
 
 
 _LETTERS = re.compile(r"(?<![a-z\d])[a-z]{5,20}(?![a-z])")
@@ -166,7 +191,8 @@ def _denied(words: list[str]) -> list[bool]:
     reach, denied = 0, []
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
-        if word in CLAUSE_ENDS or word in ",:()—–":
+        is_degree = word == "so" and index > 0 and words[index - 1] in NEGATORS  # "not so many" is still denied
+        if (word in CLAUSE_ENDS and not is_degree) or word in ",:()—–":
             reach = 0
         denied.append(reach > 0)
         if word in NEGATORS and following not in NOT_NEGATING:
@@ -193,7 +219,8 @@ def _is_list(words: list[str]) -> bool:
     if "nnn" in kinds and small < 0.2 * len(words):
         return True
     pieces = " ".join(words).split(" , ")
-    if len(pieces) + words.count("and") > 4 and not VACUOUS.isdisjoint(words) and REASONS.isdisjoint(words):
+    most = 3 if not MENTIONING.isdisjoint(words) else 4
+    if len(pieces) + words.count("and") > most and not VACUOUS.isdisjoint(words) and REASONS.isdisjoint(words):
         return True
     return len(pieces) >= 8 and sum(map(_is_name, pieces)) >= 0.7 * len(pieces)
 
@@ -215,8 +242,15 @@ def _numbers(text: str, raw: list[tuple[str, int]], denied: list[bool]) -> tuple
         index = starts.get(start)
         if index is not None and end - start <= LONGEST_NUMBER:
             texts = _candidates(text, start, end)
-            found.append(Number(index, texts, len(texts) > 1 and _has_unit(texts), denied[index]))
+            found.append(Number(index, texts, len(texts) > 1 and _has_unit(texts), denied[index], _is_set(raw, index)))
     return tuple(found)
+
+
+_LETTERS_WITH_VALUES = frozenset({"tp", "pp", "dp", "cp", "ep", "k", "m"})
+
+
+def _is_set(raw: list[tuple[str, int]], index: int) -> bool:
+    return index > 1 and raw[index - 1][0] == "=" and raw[index - 2][0] in _LETTERS_WITH_VALUES
 
 
 def _candidates(text: str, start: int, end: int) -> tuple[str, ...]:
@@ -242,17 +276,22 @@ def _cased(text: str) -> str:
     return f"{match.group(1)} {_CASES.get(match.group(2), match.group(2))}{match.group(3)}"
 
 
+_MAGNITUDES = frozenset({"million", "billion", "trillion", "millions", "billions", "trillions"})
+
+
 def _has_unit(texts: tuple[str, ...]) -> bool:
     match = _ATTACHED.match(texts[0])
     if match is None:
         return False
     word = match.group(2).split()[0] if match.group(2) else ""
+    if word in _MAGNITUDES:
+        return True
     return _CASES.get(word, word) in UNITS or word.rstrip("s") in UNITS or word in {"%", "GB", "GiB", "TB", "MB"}
 
 
 _FORMULA_WORDS = (
     (re.compile(r"\b(?:the )?(?:world[ _]?size|number of (?:gpus|ranks|workers|stages)|ngpus)\b"), "n"),
-    (re.compile(r"\s*(?:\bmultiplied by\b|\btimes\b|[*·×])\s*"), ""),
+    (re.compile(r"\s*(?:\bmultiplied by\b|\btimes\b|[*·×]|(?<=\d) ?x ?(?=\d))\s*"), ""),
     (re.compile(r"\b(?:divided by|over)\b"), "/"),
     (re.compile(r"\bminus\b"), "-"),
     (re.compile(r"\bplus\b"), "+"),

@@ -73,9 +73,12 @@ FUNCTION_WORDS = _words(
 VACUOUS = _words(
     """
     aspect aspects concepts consider considered considerations crucial discuss essential familiar important keywords
-    matter matters mention relevant topics
+    discussed matter matters mention mentioned relevant topics
     """
 )
+
+# With one of these fewer terms make such a row.
+MENTIONING = _words("aspects consider considered considerations discuss discussed keywords mentioned topics")
 
 # A sentence with one of these says more than that something matters.
 REASONS = _words(
