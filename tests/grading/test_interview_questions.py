@@ -18,6 +18,7 @@ IDS = [f"IQ{number}" for number in range(1, 13)]
 ANSWERS: list[dict[str, Any]] = [
     answer for path in sorted(HERE.glob("IQ*.yaml")) for answer in yaml.safe_load(path.read_text("utf-8"))
 ]
+CLAIMS: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "claims.yaml").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +49,25 @@ def test_most_levels_are_the_very_same(rubrics: dict[str, Rubric]) -> None:
     assert same >= 0.7 * len(ANSWERS)
 
 
+def _mistakes(rubric: Rubric, text: str) -> list[str]:
+    found = grade(rubric, text)
+    return [*found.critical, *(each.id for each in found.points if each.verdict == "contradicted")]
+
+
+@pytest.mark.parametrize(("rubric", "claim"), [(each, claim) for each in IDS for claim in CLAIMS[each]["right"]])
+def test_what_denies_or_quotes_a_mistake_is_none(rubric: str, claim: str, rubrics: dict[str, Rubric]) -> None:
+    assert _mistakes(rubrics[rubric], claim) == []
+
+
+@pytest.mark.parametrize(("rubric", "claim"), [(each, claim) for each in IDS for claim in CLAIMS[each]["wrong"]])
+def test_a_well_known_mistake_is_seen_in_other_words(rubric: str, claim: str, rubrics: dict[str, Rubric]) -> None:
+    assert _mistakes(rubrics[rubric], claim)
+
+
 @pytest.mark.parametrize("rubric", IDS)
-def test_the_exemplars_of_another_question_earn_little(rubric: str, content: Catalogue, rubrics: dict[str, Rubric]) -> None:
+def test_the_exemplars_of_another_question_earn_little(
+    rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
+) -> None:
     """Words of the field are not enough: what answers a debugging question answers none of these."""
     for other in ("R07", "R10"):
         found = grade(rubrics[rubric], content.rubrics[other].exemplar("strong hire"))
