@@ -65,6 +65,14 @@ def test_a_well_known_mistake_is_seen_in_other_words(rubric: str, claim: str, ru
 
 
 @pytest.mark.parametrize("rubric", IDS)
+def test_what_is_right_elsewhere_is_no_critical_mistake_here(
+    rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
+) -> None:
+    for other in content.rubrics.values():
+        assert grade(rubrics[rubric], other.exemplar("strong hire")).critical == {}, other.id
+
+
+@pytest.mark.parametrize("rubric", IDS)
 def test_the_exemplars_of_another_question_earn_little(
     rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
 ) -> None:
