@@ -71,7 +71,13 @@ class Catalogue:
             for each in map(self.experiments.get, related.experiments)
             if each
         ]
-        return [{"href": href, "text": text, "note": note} for href, text, note in [*problems, *experiments, *cards]]
+        pages = [
+            (f"/reference/{each.head.slug}", each.head.title, "handbook")
+            for each in map(self.pages.get, related.pages)
+            if each
+        ]
+        links = [*problems, *experiments, *cards, *pages]
+        return [{"href": href, "text": text, "note": note} for href, text, note in links]
 
 
 def _by_id_or_slug(items: Mapping[str, T], key: str) -> T | None:

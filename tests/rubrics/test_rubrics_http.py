@@ -181,3 +181,12 @@ def test_practice_leads_to_the_questions(page: TestClient, content: Catalogue) -
     shown = page.get("/practice").text
     for rubric in content.rubrics.values():
         assert f"/rubrics/{rubric.slug}" in shown
+
+
+def test_a_question_leads_to_problems_cards_and_the_handbook(page: TestClient, content: Catalogue) -> None:
+    html = page.get("/rubrics/how-zero-saves").text
+    for each in content.rubrics["IQ5"].related.pages:
+        assert f'href="/reference/{each}"' in html
+    assert f'href="/practice/{content.problems["P03"].slug}"' in html
+    assert 'href="/study/cards/C61"' in html
+    assert page.get(f"/reference/{content.rubrics['IQ5'].related.pages[0]}").status_code == 200
