@@ -76,7 +76,12 @@ class Catalogue:
             for each in map(self.experiments.get, related.experiments)
             if each
         ]
-        found = [*problems, *rubrics, *experiments, *cards]
+        pages = [
+            (f"/reference/{each.head.slug}", each.head.title, "handbook")
+            for each in map(self.pages.get, related.pages)
+            if each
+        ]
+        found = [*problems, *rubrics, *experiments, *cards, *pages]
         return [{"href": href, "text": text, "note": note} for href, text, note in found]
 
 

@@ -202,3 +202,12 @@ def test_questions_are_listed_by_kind(page: TestClient, content: Catalogue) -> N
     assert titles == sorted(titles)
     for each in groups:
         assert all(shown.index(f"/rubrics/{rubric.slug}") > shown.index(each.title) for rubric in each.rubrics)
+
+
+def test_a_question_leads_to_problems_cards_and_the_handbook(page: TestClient, content: Catalogue) -> None:
+    html = page.get("/rubrics/how-zero-saves").text
+    for each in content.rubrics["IQ5"].related.pages:
+        assert f'href="/reference/{each}"' in html
+    assert f'href="/practice/{content.problems["P03"].slug}"' in html
+    assert 'href="/study/cards/C61"' in html
+    assert page.get(f"/reference/{content.rubrics['IQ5'].related.pages[0]}").status_code == 200

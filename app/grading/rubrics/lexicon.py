@@ -55,6 +55,12 @@ _ALIASES = (
     (r"\brs\b", "reducescatter"),
     (r"\bacts\b|\bactivs\b", "activations"),
     (r"\bparms?\b", "parameter"),
+    (r"\bfwd\b", "forward"),
+    (r"\bbwd\b", "backward"),
+    (r"\b(gpu|cpu|tpu|nic)s\b", r"\1"),  # the stemmer takes these plurals for words of their own
+    (r"\bf s d p\b", "fsdp"),  # as dictation spells them
+    (r"\bd d p\b", "ddp"),
+    (r"\bn v ?link\b", "nvlink"),
     (r"\bw/", "with "),
     (r"\bmbs\b", "microbatch"),
     (r"\brank-(?=\d)", "rank "),

@@ -1,0 +1,82 @@
+"""The interview questions IQ1–IQ12: answers in many voices come out within a step of what a person gave them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.content.catalogue import Catalogue
+from app.content.rubric_schemas import make_rubric
+from app.grading.rubrics.grader import Rubric, grade
+from app.grading.rubrics.levels import NAMES
+
+HERE = Path(__file__).parent / "interview_questions"
+IDS = [f"IQ{number}" for number in range(1, 13)]
+ANSWERS: list[dict[str, Any]] = [
+    answer for path in sorted(HERE.glob("IQ*.yaml")) for answer in yaml.safe_load(path.read_text("utf-8"))
+]
+CLAIMS: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "claims.yaml").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def rubrics(content: Catalogue) -> dict[str, Rubric]:
+    return {each: make_rubric(content.rubrics[each]) for each in IDS}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: str(answer["id"]))
+def test_an_answer_is_at_most_one_step_from_its_label(answer: dict[str, Any], rubrics: dict[str, Rubric]) -> None:
+    found = grade(rubrics[answer["rubric"]], answer["text"])
+    step = NAMES.index(found.level) - NAMES.index(answer["level"])
+    assert abs(step) <= 1, (found.level, found.score, {each.id: each.verdict for each in found.points})
+    if answer["voice"] == "fluent-wrong":
+        assert NAMES.index(found.level) >= NAMES.index("lean no hire")
+
+
+def test_every_question_is_answered_in_many_voices_and_on_every_side() -> None:
+    for rubric in IDS:
+        mine = [answer for answer in ANSWERS if answer["rubric"] == rubric]
+        assert len({answer["voice"] for answer in mine}) >= 5, rubric
+        assert {"lean no hire", "no hire"} <= {answer["level"] for answer in mine}, rubric
+        assert any(answer["level"] in {"hire", "strong hire"} for answer in mine), rubric
+    assert len({answer["id"] for answer in ANSWERS}) == len({answer["text"] for answer in ANSWERS}) == len(ANSWERS)
+
+
+def test_most_levels_are_the_very_same(rubrics: dict[str, Rubric]) -> None:
+    same = sum(grade(rubrics[each["rubric"]], each["text"]).level == each["level"] for each in ANSWERS)
+    assert same >= 0.7 * len(ANSWERS)
+
+
+def _mistakes(rubric: Rubric, text: str) -> list[str]:
+    found = grade(rubric, text)
+    return [*found.critical, *(each.id for each in found.points if each.verdict == "contradicted")]
+
+
+@pytest.mark.parametrize(("rubric", "claim"), [(each, claim) for each in IDS for claim in CLAIMS[each]["right"]])
+def test_what_denies_or_quotes_a_mistake_is_none(rubric: str, claim: str, rubrics: dict[str, Rubric]) -> None:
+    assert _mistakes(rubrics[rubric], claim) == []
+
+
+@pytest.mark.parametrize(("rubric", "claim"), [(each, claim) for each in IDS for claim in CLAIMS[each]["wrong"]])
+def test_a_well_known_mistake_is_seen_in_other_words(rubric: str, claim: str, rubrics: dict[str, Rubric]) -> None:
+    assert _mistakes(rubrics[rubric], claim)
+
+
+@pytest.mark.parametrize("rubric", IDS)
+def test_what_is_right_elsewhere_is_no_critical_mistake_here(
+    rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
+) -> None:
+    for other in content.rubrics.values():
+        assert grade(rubrics[rubric], other.exemplar("strong hire")).critical == {}, other.id
+
+
+@pytest.mark.parametrize("rubric", IDS)
+def test_the_exemplars_of_another_question_earn_little(
+    rubric: str, content: Catalogue, rubrics: dict[str, Rubric]
+) -> None:
+    """Words of the field are not enough: what answers a debugging question answers none of these."""
+    for other in ("R07", "R10"):
+        found = grade(rubrics[rubric], content.rubrics[other].exemplar("strong hire"))
+        assert found.level == "no hire", (other, found.score)
