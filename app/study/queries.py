@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, case, func, select
 from sqlalchemy.orm import Session
 
-from app.study.models import CardState, Review
+from app.study.models import CardState, Review, StudySettings
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ _REVIEWS_SINCE = select(
     func.count(Review.id), func.coalesce(func.sum(case((Review.memory_before.is_(None), 1), else_=0)), 0)
 ).where(
     Review.learner_id == bindparam("learner_id"), Review.reviewed_at >= bindparam("since"), Review.undone_at.is_(None)
+)
+_SETTINGS = select(StudySettings.new_per_day, StudySettings.reviews_per_day, StudySettings.desired_retention).where(
+    StudySettings.learner_id == bindparam("learner_id")
 )
 
 
@@ -69,3 +72,9 @@ def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
     query = select(Review.id).where(Review.learner_id == learner_id, Review.undone_at.is_(None)).limit(1)
     return session.scalar(query) is not None
+
+
+def find_settings(session: Session, learner_id: int) -> tuple[int, int | None, float] | None:
+    """New cards per day, reviews per day and desired retention, if the learner ever chose."""
+    found = session.execute(_SETTINGS, {"learner_id": learner_id}).one_or_none()
+    return None if found is None else (found.new_per_day, found.reviews_per_day, found.desired_retention)
