@@ -1,0 +1,196 @@
+"""Which card comes next, and how much of today is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.study import library, queries
+from app.study.days import day_number, study_day
+from app.study.filters import NOTHING, Filter
+from app.study.policy import Policy
+from app.study.queries import Scheduled
+from app.study.roster import Roster, forget, roster
+from app.study.scheduling import KNOWN, LEECH_LAPSES, NEW
+
+LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
+LOOKED_AT = 48  # due cards read to find the first that may be shown
+EVERYTHING = 1_000_000
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """Today: which card is first, what was done, and how much is left of what.
+
+    `buried` cards are due but wait for tomorrow, because a card of their cluster was answered today.
+    """
+
+    first: str | None
+    done: int
+    learning: int
+    due: int
+    new: int
+    buried: int
+    new_waiting: Callable[[], int]
+    newest_id: int
+
+    @property
+    def left(self) -> int:
+        return self.learning + self.due + self.new
+
+
+@dataclass(frozen=True)
+class _Day:
+    """What was already done today."""
+
+    done: int
+    introduced: int
+    repeated: int
+    clusters: frozenset[str]
+
+
+def agenda(
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    policy: Policy,
+    now: datetime,
+    zone: ZoneInfo,
+    extra_new: int = 0,
+    wanted: Filter = NOTHING,
+) -> Agenda:
+    """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
+    known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
+    day = _done_today(session, learner_id, now, zone)
+    buried = _buried(session, learner_id, known, day, now)
+    takes = _takes(session, learner_id, catalogue, wanted)
+    learning, ahead = _learning(session, learner_id, known, now, takes)
+    reviews_left = EVERYTHING if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
+    due, first_due = _due(session, learner_id, known, buried, now, takes, wanted) if _may(wanted, "due") else (0, None)
+    due = min(due, reviews_left)
+    new_allowed = max(0, policy.new_per_day + extra_new - day.introduced)
+    may_be_new = new_allowed > 0 and _may(wanted, "new")
+    first_new = next(_fresh(session, learner_id, known, day, takes, now), None) if may_be_new else None
+    new = 0 if first_new is None else _count(islice(_remaining(known, day, takes), new_allowed))
+    steps = next(iter(learning), None)
+    first = steps or (first_due if due else None) or first_new or next(iter(ahead), None)
+    return Agenda(
+        first, day.done, len(learning) + len(ahead), due, new, len(buried),
+        lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest_id,
+    )  # fmt: skip
+
+
+def next_due_at(session: Session, learner_id: int, now: datetime) -> datetime | None:
+    """When the next card returns."""
+    return queries.find_next_due(session, learner_id, now)
+
+
+Takes = Callable[[str, Scheduled | None], bool]
+
+
+def _may(wanted: Filter, kind: str) -> bool:
+    """Whether cards of this kind can be in the filter at all."""
+    return wanted.state in {"due": ("", "due", "hard", "flagged"), "new": ("", "new")}[kind]
+
+
+def _takes(session: Session, learner_id: int, catalogue: Catalogue, wanted: Filter) -> Takes:
+    if not wanted:
+        return lambda _card_id, _row: True
+    cards = library.all_cards(session, learner_id, catalogue)
+
+    def takes(card_id: str, row: Scheduled | None) -> bool:
+        if wanted.state == "hard" and (row is None or row.lapses < LEECH_LAPSES):
+            return False
+        if wanted.state == "flagged" and (row is None or row.flagged_at is None):
+            return False
+        return wanted.takes(cards[card_id])
+
+    return takes
+
+
+def _done_today(session: Session, learner_id: int, now: datetime, zone: ZoneInfo) -> _Day:
+    rows = [row for row in queries.list_answered(session, learner_id, *study_day(now, zone)) if row.phase <= 3]
+    return _Day(
+        sum(row.reviews for row in rows),
+        sum(row.reviews for row in rows if row.phase == NEW),
+        sum(row.reviews for row in rows if row.phase == KNOWN),
+        frozenset(row.cluster for row in rows if row.cluster),
+    )
+
+
+def _buried(session: Session, learner_id: int, known: Roster, day: _Day, now: datetime) -> frozenset[str]:
+    """Due cards that are not to be shown or counted: near to one answered today, or not what was learned any more."""
+    near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
+    if not near and not known.gone:
+        return frozenset()
+    return frozenset(
+        each.card_id
+        for each in queries.list_standing_of(session, learner_id, near | known.gone)
+        if each.available_at and each.available_at <= now and not each.is_learning
+    )
+
+
+def _learning(
+    session: Session, learner_id: int, known: Roster, now: datetime, takes: Takes
+) -> tuple[list[str], list[str]]:
+    """Cards whose minutes are over, and those that need not be waited for."""
+    rows = [
+        row
+        for row in queries.list_learning(session, learner_id, now + LEARN_AHEAD)
+        if known.is_current(row.card_id, row.revision) and takes(row.card_id, row)
+    ]
+    return [row.card_id for row in rows if row.available_at <= now], [
+        row.card_id for row in rows if row.available_at > now
+    ]
+
+
+def _due(
+    session: Session, learner_id: int, known: Roster, buried: frozenset[str], now: datetime, takes: Takes,
+    wanted: Filter,
+) -> tuple[int, str | None]:  # fmt: skip
+    """How many known cards are due, and the first of them."""
+
+    def fitting(most: int) -> Iterator[str]:
+        for row in queries.list_due(session, learner_id, now, most):
+            if row.card_id not in buried and known.is_current(row.card_id, row.revision) and takes(row.card_id, row):
+                yield row.card_id
+
+    if wanted:
+        found = list(fitting(EVERYTHING))
+        return len(found), next(iter(found), None)
+    count = queries.count_due(session, learner_id, now) - len(buried)
+    if count <= 0:
+        return 0, None
+    return count, next(fitting(LOOKED_AT), None) or next(fitting(EVERYTHING), None)
+
+
+def _fresh(session: Session, learner_id: int, known: Roster, day: _Day, takes: Takes, now: datetime) -> Iterator[str]:
+    """New cards in the order of introduction, each looked up before it is named."""
+    remaining = _remaining(known, day, takes)
+    while chunk := list(islice(remaining, 16)):
+        touched = {each.card_id: each for each in queries.list_standing_of(session, learner_id, chunk)}
+        for card_id in chunk:
+            each = touched.get(card_id)
+            if each is not None and each.due_at is not None and known.is_current(card_id, each.revision):
+                known.met.add(card_id)
+            elif each is None or not (each.suspended_at or (each.buried_until and each.buried_until > now)):
+                yield card_id
+        if known.met.issuperset(chunk):  # met elsewhere, in numbers: look afresh next time
+            forget(session, learner_id)
+
+
+def _remaining(known: Roster, day: _Day, takes: Takes) -> Iterator[str]:
+    """New cards as far as the roster knows, without those near to a card answered today."""
+    for card_id in known.fresh:
+        if card_id not in known.met and known.cluster_of.get(card_id) not in day.clusters and takes(card_id, None):
+            yield card_id
+
+
+def _count(cards: Iterator[str]) -> int:
+    return sum(1 for _ in cards)
