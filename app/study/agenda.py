@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -20,7 +20,7 @@ from app.study.roster import Roster, forget, roster
 from app.study.scheduling import KNOWN, LEECH_LAPSES, NEW
 
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
-LOOKED_AT = 48  # due cards read to find the first that may be shown
+LOOKED_AT = 16  # cards read to find the first that may be shown; where there are more, the database counts them
 EVERYTHING = 1_000_000
 
 
@@ -68,20 +68,18 @@ def agenda(
     """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
     known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
     day = _done_today(session, learner_id, now, zone)
-    buried = _buried(session, learner_id, known, day, now)
     takes = _takes(session, learner_id, catalogue, wanted)
-    learning, ahead = _learning(session, learner_id, known, now, takes)
+    learning = _learning(session, learner_id, known, now, takes, wanted)
     reviews_left = EVERYTHING if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
-    due, first_due = _due(session, learner_id, known, buried, now, takes, wanted) if _may(wanted, "due") else (0, None)
-    due = min(due, reviews_left)
-    new_allowed = max(0, policy.new_per_day + extra_new - day.introduced)
-    may_be_new = new_allowed > 0 and _may(wanted, "new")
-    first_new = next(_fresh(session, learner_id, known, day, takes, now), None) if may_be_new else None
-    new = 0 if first_new is None else _count(islice(_remaining(known, day, takes), new_allowed))
-    steps = next(iter(learning), None)
-    first = steps or (first_due if due else None) or first_new or next(iter(ahead), None)
+    due = _due(session, learner_id, known, day, now, takes, wanted) if _may(wanted, "due") else _NONE_DUE
+    new_allowed = max(0, policy.new_per_day + extra_new - day.introduced) if _may(wanted, "new") else 0
+    new = _count(islice(_remaining(known, day, takes), new_allowed))
+    first = learning.now or (due.first if reviews_left else None)
+    if first is None and new:
+        first = next(_fresh(session, learner_id, known, day, takes, now), None)
+        new = _count(islice(_remaining(known, day, takes), new_allowed)) if first else 0
     return Agenda(
-        first, day.done, len(learning) + len(ahead), due, new, len(buried),
+        first or learning.ahead, day.done, learning.count, min(due.count, reviews_left), new, due.buried,
         lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest_id,
     )  # fmt: skip
 
@@ -124,50 +122,69 @@ def _done_today(session: Session, learner_id: int, now: datetime, zone: ZoneInfo
     )
 
 
-def _buried(session: Session, learner_id: int, known: Roster, day: _Day, now: datetime) -> frozenset[str]:
-    """Due cards that are not to be shown or counted: near to one answered today, or not what was learned any more."""
-    near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
-    if not near and not known.gone:
-        return frozenset()
-    return frozenset(
-        each.card_id
-        for each in queries.list_standing_of(session, learner_id, near | known.gone)
-        if each.available_at and each.available_at <= now and not each.is_learning
-    )
+@dataclass(frozen=True)
+class _Learning:
+    """Cards in their first steps: the first whose minutes are over, else the first that need not be waited for."""
+
+    count: int
+    now: str | None
+    ahead: str | None
+
+
+@dataclass(frozen=True)
+class _Due:
+    """Known cards that are due, and how many of them wait because of a card near to them."""
+
+    count: int
+    buried: int
+    first: str | None
+
+
+_NONE_DUE = _Due(0, 0, None)
 
 
 def _learning(
-    session: Session, learner_id: int, known: Roster, now: datetime, takes: Takes
-) -> tuple[list[str], list[str]]:
-    """Cards whose minutes are over, and those that need not be waited for."""
-    rows = [
-        row
-        for row in queries.list_learning(session, learner_id, now + LEARN_AHEAD)
-        if known.is_current(row.card_id, row.revision) and takes(row.card_id, row)
-    ]
-    return [row.card_id for row in rows if row.available_at <= now], [
-        row.card_id for row in rows if row.available_at > now
-    ]
+    session: Session, learner_id: int, known: Roster, now: datetime, takes: Takes, wanted: Filter
+) -> _Learning:
+    until = now + LEARN_AHEAD
+    most = EVERYTHING if wanted or known.gone else LOOKED_AT
+    read = queries.list_scheduled(session, learner_id, True, until, most)
+    rows = [row for row in read if known.is_current(row.card_id, row.revision) and takes(row.card_id, row)]
+    count = len(rows) if len(read) < most else queries.count_scheduled(session, learner_id, True, until)
+    first = rows[0] if rows else None
+    if first is None or first.available_at is None:
+        return _Learning(count, None, None)
+    is_over = first.available_at <= now
+    return _Learning(count, first.card_id if is_over else None, None if is_over else first.card_id)
 
 
 def _due(
-    session: Session, learner_id: int, known: Roster, buried: frozenset[str], now: datetime, takes: Takes,
-    wanted: Filter,
-) -> tuple[int, str | None]:  # fmt: skip
-    """How many known cards are due, and the first of them."""
+    session: Session, learner_id: int, known: Roster, day: _Day, now: datetime, takes: Takes, wanted: Filter
+) -> _Due:
+    near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
 
-    def fitting(most: int) -> Iterator[str]:
-        for row in queries.list_due(session, learner_id, now, most):
-            if row.card_id not in buried and known.is_current(row.card_id, row.revision) and takes(row.card_id, row):
-                yield row.card_id
+    def fits(row: Scheduled) -> bool:
+        return known.is_current(row.card_id, row.revision) and takes(row.card_id, row) and row.card_id not in near
 
-    if wanted:
-        found = list(fitting(EVERYTHING))
-        return len(found), next(iter(found), None)
-    count = queries.count_due(session, learner_id, now) - len(buried)
-    if count <= 0:
-        return 0, None
-    return count, next(fitting(LOOKED_AT), None) or next(fitting(EVERYTHING), None)
+    most = EVERYTHING if wanted else LOOKED_AT
+    read = queries.list_scheduled(session, learner_id, False, now, most)
+    rows = [row.card_id for row in read if fits(row)]
+    if len(read) < most:
+        return _Due(len(rows), sum(row.card_id in near for row in read), next(iter(rows), None))
+    hidden = _count_due_of(session, learner_id, near | known.gone, now)
+    count = queries.count_scheduled(session, learner_id, False, now) - hidden
+    if not rows and count > 0:
+        read = queries.list_scheduled(session, learner_id, False, now, EVERYTHING)
+        rows = [row.card_id for row in read if fits(row)]
+    return _Due(max(0, count), hidden, next(iter(rows), None))
+
+
+def _count_due_of(session: Session, learner_id: int, card_ids: Collection[str], now: datetime) -> int:
+    """How many of these known cards are due."""
+    if not card_ids:
+        return 0
+    found = queries.list_standing_of(session, learner_id, card_ids)
+    return sum(1 for each in found if not each.is_learning and each.available_at and each.available_at <= now)
 
 
 def _fresh(session: Session, learner_id: int, known: Roster, day: _Day, takes: Takes, now: datetime) -> Iterator[str]:

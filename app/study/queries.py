@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, and_, bindparam, false, func, select, true, union_all
+from sqlalchemy import BindParameter, and_, bindparam, false, func, null, select, true, union_all
 from sqlalchemy.orm import Session
 
 from app.study.models import CardState, ParameterSet, Review, StudySettings
@@ -19,13 +19,13 @@ MOST_NAMED = 5000  # in one IN: both databases take more
 
 
 class Scheduled(NamedTuple):
-    """What sorting needs to know of a card, without its memory."""
+    """What sorting needs to know of a card, without its memory; a known card does not say when it came back."""
 
     card_id: str
     revision: int
-    available_at: datetime
     lapses: int
     flagged_at: datetime | None
+    available_at: datetime | None
 
 
 class Standing(NamedTuple):
@@ -48,53 +48,60 @@ class Answered(NamedTuple):
     reviews: int
 
 
+# Plain columns, not mapped ones: the ORM's own handling of a row costs as much again as the row.
+_STATE, _REVIEW, _SETTINGS_OF = CardState.__table__.c, Review.__table__.c, StudySettings.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
-_OF_LEARNER = CardState.learner_id == _LEARNER
-_SCHEDULED = select(
-    CardState.card_id, CardState.revision, CardState.available_at, CardState.lapses, CardState.flagged_at
-)
-_LEARNING = _SCHEDULED.where(
-    _OF_LEARNER, CardState.is_learning == true(), CardState.available_at <= bindparam("until")
-).order_by(CardState.available_at, CardState.position)
-_IS_DUE = and_(_OF_LEARNER, CardState.is_learning == false(), CardState.available_at <= bindparam("now"))
-_DUE = _SCHEDULED.where(_IS_DUE).order_by(CardState.available_at, CardState.position).limit(bindparam("most"))
-_COUNT_DUE = select(func.count()).select_from(CardState).where(_IS_DUE)
+_OF_LEARNER = _STATE.learner_id == _LEARNER
+_IS_LEARNING = and_(_OF_LEARNER, _STATE.is_learning == true(), _STATE.available_at <= bindparam("until"))
+_IS_DUE = and_(_OF_LEARNER, _STATE.is_learning == false(), _STATE.available_at <= bindparam("until"))
+_SCHEDULED = (_STATE.card_id, _STATE.revision, _STATE.lapses, _STATE.flagged_at)
+_LIST = {
+    learning: select(*_SCHEDULED, *([_STATE.available_at] if learning else [null()]))
+    .where(which)
+    .order_by(_STATE.available_at, _STATE.position)
+    .limit(bindparam("most"))
+    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
+}
+_COUNT = {
+    learning: select(func.count()).select_from(CardState.__table__).where(which)
+    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
+}
 _STANDING = select(
-    CardState.card_id, CardState.revision, CardState.is_learning, CardState.due_at, CardState.available_at,
-    CardState.suspended_at, CardState.buried_until,
+    _STATE.card_id, _STATE.revision, _STATE.is_learning, _STATE.due_at, _STATE.available_at, _STATE.suspended_at,
+    _STATE.buried_until,
 ).where(_OF_LEARNER)  # fmt: skip
-_STANDING_OF = _STANDING.where(CardState.card_id.in_(bindparam("card_ids", expanding=True)))
+_STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
 _NEXT = [
-    select(func.min(CardState.available_at)).where(
-        _OF_LEARNER, CardState.is_learning == learning, CardState.available_at > bindparam("now")
+    select(func.min(_STATE.available_at)).where(
+        _OF_LEARNER, _STATE.is_learning == learning, _STATE.available_at > bindparam("now")
     )
     for learning in (true(), false())
 ]
 _DAY = (
-    select(Review.cluster, Review.phase, func.count())
+    select(_REVIEW.cluster, _REVIEW.phase, func.count())
     .where(
-        Review.learner_id == _LEARNER,
-        Review.reviewed_at >= bindparam("since"),
-        Review.reviewed_at < bindparam("until"),
-        Review.undone_at.is_(None),
+        _REVIEW.learner_id == _LEARNER,
+        _REVIEW.reviewed_at >= bindparam("since"),
+        _REVIEW.reviewed_at < bindparam("until"),
+        _REVIEW.undone_at.is_(None),
     )
-    .group_by(Review.cluster, Review.phase)
-)  # fmt: skip
+    .group_by(_REVIEW.cluster, _REVIEW.phase)
+)
 _NEWEST = (
-    select(Review.id)
-    .where(Review.learner_id == _LEARNER, Review.undone_at.is_(None))
-    .order_by(Review.id.desc())
+    select(_REVIEW.id)
+    .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
+    .order_by(_REVIEW.id.desc())
     .limit(1)
 )
-_SETTINGS = select(StudySettings.new_per_day, StudySettings.reviews_per_day, StudySettings.desired_retention).where(
-    StudySettings.learner_id == _LEARNER
+_SETTINGS = select(_SETTINGS_OF.new_per_day, _SETTINGS_OF.reviews_per_day, _SETTINGS_OF.desired_retention).where(
+    _SETTINGS_OF.learner_id == _LEARNER
 )
 _LOADS = {
     count: union_all(
         *(
-            select(CardState.due_at, func.count())
-            .where(_OF_LEARNER, CardState.due_at.between(bindparam(f"from_{i}"), bindparam(f"to_{i}")))
-            .group_by(CardState.due_at)
+            select(_STATE.due_at, func.count())
+            .where(_OF_LEARNER, _STATE.due_at.between(bindparam(f"from_{i}"), bindparam(f"to_{i}")))
+            .group_by(_STATE.due_at)
             for i in range(count)
         )
     )
@@ -102,24 +109,27 @@ _LOADS = {
 }
 
 
-def list_learning(session: Session, learner_id: int, until: datetime) -> list[Scheduled]:
-    """Cards in their first steps that return by `until`, soonest first."""
-    return list(map(Scheduled._make, session.execute(_LEARNING, {"learner_id": learner_id, "until": until})))
+def _rows(session: Session, statement: Any, **values: Any) -> Any:
+    """The rows of a plain statement, in the session's transaction. What is not flushed yet is not seen."""
+    return session.connection().execute(statement, values)
 
 
-def list_due(session: Session, learner_id: int, now: datetime, most: int) -> list[Scheduled]:
-    """Known cards that are due, oldest date first, decks mixed within a date; at most `most`."""
-    return list(map(Scheduled._make, session.execute(_DUE, {"learner_id": learner_id, "now": now, "most": most})))
+def list_scheduled(session: Session, learner_id: int, learning: bool, until: datetime, most: int) -> list[Scheduled]:
+    """At most `most` cards that come back by `until`, soonest first: those in their first steps, or the known ones.
+
+    Known cards come back when a study day starts; within a day their order is by `position`, so that decks mix.
+    """
+    return list(map(Scheduled._make, _rows(session, _LIST[learning], learner_id=learner_id, until=until, most=most)))
 
 
-def count_due(session: Session, learner_id: int, now: datetime) -> int:
-    """Known cards that are due."""
-    return session.execute(_COUNT_DUE, {"learner_id": learner_id, "now": now}).scalar_one()
+def count_scheduled(session: Session, learner_id: int, learning: bool, until: datetime) -> int:
+    """How many cards `list_scheduled` would list without a limit."""
+    return int(_rows(session, _COUNT[learning], learner_id=learner_id, until=until).scalar_one())
 
 
 def list_standing(session: Session, learner_id: int) -> list[Standing]:
     """Every card this learner ever touched. Reads everything: not for a review's path."""
-    return list(map(Standing._make, session.execute(_STANDING, {"learner_id": learner_id})))
+    return list(map(Standing._make, _rows(session, _STANDING, learner_id=learner_id)))
 
 
 def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str]) -> list[Standing]:
@@ -127,15 +137,15 @@ def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str
     found: list[Standing] = []
     wanted = list(card_ids)
     for start in range(0, len(wanted), MOST_NAMED):
-        values = {"learner_id": learner_id, "card_ids": wanted[start : start + MOST_NAMED]}
-        found += map(Standing._make, session.execute(_STANDING_OF, values))
+        some = wanted[start : start + MOST_NAMED]
+        found += map(Standing._make, _rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
     return found
 
 
 def find_next_due(session: Session, learner_id: int, now: datetime) -> datetime | None:
     """When the next card returns after `now`."""
-    values = {"learner_id": learner_id, "now": now}
-    return min((at for query in _NEXT if (at := session.execute(query, values).scalar()) is not None), default=None)
+    found = [_rows(session, query, learner_id=learner_id, now=now).scalar() for query in _NEXT]
+    return min((at for at in found if at is not None), default=None)
 
 
 def count_due_at(
@@ -145,14 +155,13 @@ def count_due_at(
     values: dict[str, object] = {"learner_id": learner_id}
     for i, (start, end) in enumerate(spans):
         values |= {f"from_{i}": start, f"to_{i}": end}
-    rows = session.execute(_LOADS[len(spans)], values)
+    rows = _rows(session, _LOADS[len(spans)], **values)
     return ((due_at, count) for due_at, count in rows if due_at is not None)
 
 
 def list_answered(session: Session, learner_id: int, since: datetime, until: datetime) -> list[Answered]:
     """What was reviewed in a time and stands, by cluster and phase."""
-    values = {"learner_id": learner_id, "since": since, "until": until}
-    return list(map(Answered._make, session.execute(_DAY, values)))
+    return list(map(Answered._make, _rows(session, _DAY, learner_id=learner_id, since=since, until=until)))
 
 
 def find_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
@@ -169,7 +178,8 @@ def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | Non
 
 def find_newest_id(session: Session, learner_id: int) -> int | None:
     """The id of the newest review that stands."""
-    return session.execute(_NEWEST, {"learner_id": learner_id}).scalar()
+    found: int | None = _rows(session, _NEWEST, learner_id=learner_id).scalar()
+    return found
 
 
 def find_last_review(session: Session, learner_id: int) -> Review | None:
@@ -219,7 +229,7 @@ def has_reviews(session: Session, learner_id: int) -> bool:
 
 def find_settings(session: Session, learner_id: int) -> tuple[int, int | None, float] | None:
     """New cards per day, reviews per day and desired retention, if the learner ever chose."""
-    found = session.execute(_SETTINGS, {"learner_id": learner_id}).one_or_none()
+    found = _rows(session, _SETTINGS, learner_id=learner_id).one_or_none()
     return None if found is None else (found[0], found[1], found[2])
 
 

@@ -76,6 +76,8 @@ def record(
         session.flush()
         _advance(session, state, review, outcome.lapsed)
         session.flush()
+        if memory is None:
+            roster.note_met(session, learner_id, card.id)
     except (IntegrityError, StaleDataError):
         raise Stale(f"{card.id} was already answered in another tab. Nothing was counted twice.") from None
     return review

@@ -69,6 +69,14 @@ def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Poli
     return found
 
 
+def note_met(session: Session, learner_id: int, card_id: str) -> None:
+    """A new card was answered. Should the transaction fail, the newest review tells, and a scan puts it right."""
+    with _lock:
+        found = _of(session).get(learner_id)
+    if found is not None:
+        found.met.add(card_id)
+
+
 def forget(session: Session, learner_id: int) -> None:
     """Scan again at the next look: something was suspended, buried, placed or imported."""
     with _lock:
