@@ -7,12 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from app.content.asked import LETTERS
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
-from app.study import placement, policy
+from app.study import placement, policy, scheduling
 from app.study.days import DAY_STARTS_HOUR
 
 router = APIRouter()
@@ -65,7 +66,12 @@ def show_test(
 ) -> HTMLResponse:
     """A few of a deck's new cards on one page."""
     cards = placement.sample(session, learner, content, deck_id)
-    context: dict[str, Any] = {"cards": cards, "deck": cards[0].deck if cards else None, "placed": None}
+    context: dict[str, Any] = {
+        "cards": cards,
+        "deck": cards[0].deck if cards else None,
+        "placed": None,
+        "letters": LETTERS,
+    }
     return page(request, "study/placement.html", context)
 
 
@@ -77,7 +83,7 @@ def take_test(
     """Move what is known further along, and say what was moved."""
     with database.write() as session:
         placed = placement.place(session, learner, content, deck_id, answers, now)
-    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed}
+    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed, "letters": LETTERS}
     return page(request, "study/placement.html", context)
 
 
@@ -87,7 +93,8 @@ def _page(
 ) -> HTMLResponse:  # fmt: skip
     context = {
         "typed": typed, "wrong": wrong or {}, "saved": saved, "zone": learner_zone(), "hour": DAY_STARTS_HOUR,
-        "decks": decks, "lowest": policy.LOWEST_RETENTION, "highest": policy.HIGHEST_RETENTION,
+        "decks": decks,
+        "shorter": scheduling.interval_share(0.95, 0.90), "lowest": policy.LOWEST_RETENTION, "highest": policy.HIGHEST_RETENTION,
     }  # fmt: skip
     return page(request, "study/settings.html", context, status=status)
 
