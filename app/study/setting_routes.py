@@ -94,7 +94,8 @@ def _page(
     context = {
         "typed": typed, "wrong": wrong or {}, "saved": saved, "zone": learner_zone(), "hour": DAY_STARTS_HOUR,
         "decks": decks,
-        "shorter": scheduling.interval_share(0.95, 0.90), "lowest": policy.LOWEST_RETENTION, "highest": policy.HIGHEST_RETENTION,
+        "shorter": scheduling.interval_share(0.95, 0.90), "lowest": policy.LOWEST_RETENTION,
+        "highest": policy.HIGHEST_RETENTION,
     }  # fmt: skip
     return page(request, "study/settings.html", context, status=status)
 
