@@ -36,9 +36,10 @@ SILENCE = Notice()
 
 def warn_of_leech(session: Session, catalogue: Catalogue, review: Review) -> Notice:
     """What to say when a review was one lapse too many."""
+    if not scheduling.is_lapse(review.memory_before, review.rating):
+        return SILENCE
     state = queries.find_state(session, review.learner_id, review.card_id)
-    lapsed = scheduling.is_lapse(review.memory_before, review.rating)
-    if state is None or not lapsed or not scheduling.is_leech(state.lapses):
+    if state is None or not scheduling.is_leech(state.lapses):
         return SILENCE
     card = library.find_card(session, review.learner_id, catalogue, review.card_id)
     text = f"{card.id}, {card.head.title}, was forgotten {state.lapses} times. Repeating it more will not help."

@@ -36,12 +36,16 @@ class Policy:
 
 
 PLAIN = Policy()
+_KEPT = "study policies"  # of a session: a review and the card after it go by the same
 
 
 def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
-    """The learner's policy at `now`: their settings, else the defaults."""
-    found = queries.find_settings(session, learner_id)
-    return PLAIN if found is None else Policy(*found)
+    """The learner's policy at `now`: their settings, else the defaults. A session reads them once."""
+    kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
+    if (learner_id, now) not in kept:
+        found = queries.find_settings(session, learner_id)
+        kept[learner_id, now] = PLAIN if found is None else Policy(*found)
+    return kept[learner_id, now]
 
 
 def save_settings(
@@ -67,6 +71,7 @@ def save_settings(
         )
     )
     session.flush()
+    session.info.pop(_KEPT, None)
 
 
 def _violations(new_per_day: int, reviews_per_day: int | None, desired_retention: float) -> list[Violation]:

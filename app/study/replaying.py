@@ -7,7 +7,7 @@ a former release are checked by those rules, each from the memory it says it sta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -17,10 +17,11 @@ from zoneinfo import ZoneInfo
 from fsrs import Card, Rating, State
 
 from app.study import spreading
+from app.study.arithmetic import arithmetic_of, retention_term
 from app.study.days import day_number, day_start
 from app.study.parameters import Parameters
 from app.study.scheduling import (
-    AT,
+    KNOWN,
     NEW,
     NOT_REVIEWED,
     RULES_NAME,
@@ -32,6 +33,7 @@ from app.study.scheduling import (
 )  # fmt: skip
 
 _RATING = {int(rating): rating for rating in Rating}
+_FIRST_STATE = State.Learning.value
 
 
 class Reviewed(Protocol):
@@ -67,7 +69,7 @@ class Entry(NamedTuple):
     phase: int
     repetition: int
     previous_id: int | None
-    undone_at: datetime | None
+    undone_at: Any
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,13 @@ def _zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
-@dataclass
-class _Node:
-    """A card after an entry: py-fsrs's own card, the memory as it is stored, and the entry."""
+class _Node(NamedTuple):
+    """A card after an entry: what is remembered, the same as it is stored, and the entry."""
 
-    card: Card
+    state: int
+    step: int | None
+    stability: float
+    difficulty: float
     text: str
     entry: Entry
 
@@ -131,80 +135,88 @@ class Checker:
     parameters_of: Callable[[str], Parameters | None]
     nodes: dict[int, _Node] = field(default_factory=dict)
 
-    def check_card(self, entries: Iterable[Entry]) -> Iterator[Mismatch]:
+    def check_card(self, entries: Iterable[Entry]) -> list[Mismatch]:
         """Everything that does not follow in the log of one card, in the order it was written."""
         self.nodes.clear()
+        found: list[Mismatch] = []
         for entry in entries:
             parameters = self.parameters_of(entry.parameters_id)
             if parameters is None:
-                yield Mismatch(entry.card_id, entry.id, "parameters_id", entry.parameters_id, "a set that is kept")
-                continue
-            if not entry.scheduler.startswith(RULES_NAME):
-                yield from self._check_former(entry, parameters)
+                found.append(Mismatch(entry.card_id, entry.id, "parameters_id", entry.parameters_id, "a set we have"))
+            elif not entry.scheduler.startswith(RULES_NAME):
+                found += self._check_former(entry, parameters)
             elif entry.kind == "review":
-                yield from self._check_review(entry, parameters)
+                self._check_review(entry, parameters, found)
             else:
-                yield from self._check_start(entry, parameters)
+                found += self._check_start(entry, parameters)
+        return found
 
-    def _check_review(self, entry: Entry, parameters: Parameters) -> Iterator[Mismatch]:
-        scheduler = scheduler_of(parameters, entry.desired_retention)
+    def _check_review(self, entry: Entry, parameters: Parameters, found: list[Mismatch]) -> None:
+        formulas = arithmetic_of(parameters)
         zone, hour = _zone(entry.time_zone), entry.day_starts_hour
         today = day_number(entry.reviewed_at, zone, hour)
+        step: int | None
         before = self._before(entry, parameters)
         if before is None:
-            card = Card(0, due=AT)
-            phase = NEW
+            stability, difficulty = formulas.first(entry.rating)
+            phase, state, step = NEW, _FIRST_STATE, 0
             if entry.memory_before is not None:
-                yield _wrong(entry, "memory_before", entry.memory_before, "none")
+                found.append(_wrong(entry, "memory_before", entry.memory_before, "none"))
         else:
-            card, text, last_review_at = before
-            phase = card.state.value
-            card.last_review = AT - timedelta(days=max(0, today - day_number(last_review_at, zone, hour)))
-            if text != entry.memory_before and not _same(text, entry.memory_before):
-                yield _wrong(entry, "memory_before", entry.memory_before, text)
+            elapsed = today - day_number(before.entry.reviewed_at, zone, hour)
+            stability, difficulty = formulas.next(before.stability, before.difficulty, elapsed, entry.rating)
+            phase = state = before.state
+            step = before.step
+            if before.text != entry.memory_before and not _same(before.text, entry.memory_before):
+                found.append(_wrong(entry, "memory_before", entry.memory_before, before.text))
         if phase != entry.phase:
-            yield _wrong(entry, "phase", entry.phase, phase)
-        after, _ = scheduler.review_card(card, _RATING[entry.rating], AT)
-        yield from _check_due(entry, after.state is State.Review, after.due - AT, today, zone)
-        yield from self._keep(entry, after)
+            found.append(_wrong(entry, "phase", entry.phase, phase))
+        state, step, seconds = formulas.delay_seconds(state, step, entry.rating)
+        if seconds is None:
+            days = formulas.days(stability, retention_term(parameters, entry.desired_retention))
+            found += _check_day(entry, days, today, zone)
+        elif entry.due_at != entry.reviewed_at + timedelta(seconds=seconds):
+            found.append(_wrong(entry, "due_at", entry.due_at, entry.reviewed_at + timedelta(seconds=seconds)))
+        found += self._keep(entry, state, step, stability, difficulty)
 
-    def _check_start(self, entry: Entry, parameters: Parameters) -> Iterator[Mismatch]:
+    def _check_start(self, entry: Entry, parameters: Parameters) -> list[Mismatch]:
         """A placement, whose memory follows from its rating, or an import, whose memory is what it says."""
+        found = []
         if entry.phase != NOT_REVIEWED:
-            yield _wrong(entry, "phase", entry.phase, NOT_REVIEWED)
+            found.append(_wrong(entry, "phase", entry.phase, NOT_REVIEWED))
         if entry.kind == "import":
-            yield from self._keep(entry, _card(json.loads(entry.memory_after)))
-            return
-        step = place(_RATING[entry.rating], scheduler_of(parameters, entry.desired_retention))
-        zone = _zone(entry.time_zone)
+            return found + self._keep(entry, *_fields(json.loads(entry.memory_after)))
+        zone, formulas = _zone(entry.time_zone), arithmetic_of(parameters)
         today = day_number(entry.reviewed_at, zone, entry.day_starts_hour)
-        yield from _check_due(entry, True, step.delay, today, zone)
-        yield from self._keep(entry, Card(0, State(step.state), step.step, step.stability, step.difficulty, AT))
+        stability, difficulty = formulas.first(entry.rating)
+        days = formulas.days(stability, retention_term(parameters, entry.desired_retention))
+        found += _check_day(entry, days, today, zone)
+        return found + self._keep(entry, KNOWN, None, stability, difficulty)
 
-    def _check_former(self, entry: Entry, parameters: Parameters) -> Iterator[Mismatch]:
+    def _check_former(self, entry: Entry, parameters: Parameters) -> list[Mismatch]:
         """Rules before study days: py-fsrs on the clock, without fuzz."""
-        card = Card(0, due=entry.reviewed_at)
+        card, found = Card(0, due=entry.reviewed_at), []
         if entry.memory_before is not None:
             stored = json.loads(entry.memory_before)
-            card = _card(stored)
-            card.last_review = datetime.fromisoformat(stored["last_review"])
-        after, _ = scheduler_of(parameters, entry.desired_retention).review_card(
-            card, _RATING[entry.rating], entry.reviewed_at
-        )
+            state, step, stability, difficulty = _fields(stored)
+            last = datetime.fromisoformat(stored["last_review"])
+            card = Card(0, State(state), step, stability, difficulty, entry.reviewed_at, last)
+        scheduler = scheduler_of(parameters, entry.desired_retention)
+        after, _ = scheduler.review_card(card, _RATING[entry.rating], entry.reviewed_at)
         if after.due != entry.due_at:
-            yield _wrong(entry, "due_at", entry.due_at, after.due)
-        yield from self._keep(entry, after)
+            found.append(_wrong(entry, "due_at", entry.due_at, after.due))
+        assert after.stability is not None
+        assert after.difficulty is not None
+        return found + self._keep(entry, after.state.value, after.step, after.stability, after.difficulty)
 
-    def _before(self, entry: Entry, parameters: Parameters) -> tuple[Card, str, datetime] | None:
+    def _before(self, entry: Entry, parameters: Parameters) -> _Node | None:
         """What the entry built on, by the parameters it was made with."""
         node = self.nodes.get(entry.previous_id) if entry.previous_id is not None else None
-        if node is None:
-            return None
-        if node.entry.parameters_id == entry.parameters_id:
-            return node.card, node.text, node.entry.reviewed_at
+        if node is None or node.entry.parameters_id == entry.parameters_id:
+            return node
         memory = recompute(map(_parsed, self._chain(node.entry)), parameters)
         assert memory is not None
-        return _card(memory), json.dumps(memory), node.entry.reviewed_at
+        return _Node(*_fields(memory), json.dumps(memory), node.entry)
 
     def _chain(self, entry: Entry) -> list[Entry]:
         """The entries an entry follows from, itself the last."""
@@ -213,39 +225,36 @@ class Checker:
             chain.append(self.nodes[previous].entry)
         return chain[::-1]
 
-    def _keep(self, entry: Entry, after: Card) -> Iterator[Mismatch]:
-        expected = _text(after, entry)
-        self.nodes[entry.id] = _Node(after, expected, entry)
-        if expected != entry.memory_after and not _same(expected, entry.memory_after):
-            yield _wrong(entry, "memory_after", entry.memory_after, expected)
+    def _keep(self, entry: Entry, state: int, step: int | None, stability: float, difficulty: float) -> list[Mismatch]:
+        """Compare what the entry says is remembered after it; what follows builds on what was computed."""
+        # JSON writes a float as Python does
+        expected = (
+            f'{{"state": {state}, "step": {"null" if step is None else step}, "stability": {stability!r}, '
+            f'"difficulty": {difficulty!r}, "due": "{entry.due_at.isoformat()}", '
+            f'"last_review": "{entry.reviewed_at.isoformat()}"}}'
+        )
+        self.nodes[entry.id] = _Node(state, step, stability, difficulty, expected, entry)
+        if expected == entry.memory_after or _same(expected, entry.memory_after):
+            return []
+        return [_wrong(entry, "memory_after", entry.memory_after, expected)]
 
 
-def _check_due(entry: Entry, known: bool, delay: timedelta, today: int, zone: ZoneInfo) -> Iterator[Mismatch]:
-    """Whether the date that was chosen is one of those that might have been."""
-    if not known:
-        if entry.due_at != entry.reviewed_at + delay:
-            yield _wrong(entry, "due_at", entry.due_at, entry.reviewed_at + delay)
-        return
-    around = range(delay.days, delay.days + 1)
-    if delay.days >= spreading.SHORTEST_FUZZED_DAYS:
-        around = spreading.candidates(delay.days, spreading.seed(entry.card_id, entry.repetition)[0])[1]
-    due_day = day_number(entry.due_at, zone, entry.day_starts_hour)
-    if due_day - today not in around or day_start(due_day, zone, entry.day_starts_hour) != entry.due_at:
-        yield _wrong(entry, "due_at", entry.due_at, f"the start of a day {around[0]} to {around[-1]} days later")
+def _check_day(entry: Entry, days: int, today: int, zone: ZoneInfo) -> list[Mismatch]:
+    """Whether the day that was chosen is one of those that might have been."""
+    around = range(days, days + 1)
+    if days >= spreading.SHORTEST_FUZZED_DAYS:
+        around = spreading.candidates(days, spreading.seed(entry.card_id, entry.repetition)[0])[1]
+    # hours that a zone puts in or leaves out do not make another day of it
+    chosen = (entry.due_at - day_start(today, zone, entry.day_starts_hour) + timedelta(hours=3)).days
+    if chosen in around and day_start(today + chosen, zone, entry.day_starts_hour) == entry.due_at:
+        return []
+    if any(day_start(today + day, zone, entry.day_starts_hour) == entry.due_at for day in around):
+        return []
+    return [_wrong(entry, "due_at", entry.due_at, f"the start of a day {around[0]} to {around[-1]} days later")]
 
 
-def _card(memory: Mapping[str, Any]) -> Card:
-    return Card(0, State(memory["state"]), memory["step"], memory["stability"], memory["difficulty"], AT)
-
-
-def _text(card: Card, entry: Entry) -> str:
-    """The memory as it is stored: JSON writes a float as Python does."""
-    step = "null" if card.step is None else card.step
-    return (
-        f'{{"state": {card.state.value}, "step": {step}, "stability": {card.stability!r}, '
-        f'"difficulty": {card.difficulty!r}, "due": "{entry.due_at.isoformat()}", '
-        f'"last_review": "{entry.reviewed_at.isoformat()}"}}'
-    )
+def _fields(memory: Mapping[str, Any]) -> tuple[int, int | None, float, float]:
+    return memory["state"], memory["step"], memory["stability"], memory["difficulty"]
 
 
 def _same(expected: str, stored: str | None) -> bool:
