@@ -54,7 +54,8 @@ class Arithmetic:
 
     def days(self, stability: float, term: float) -> int:
         """The interval in whole days; `term` is the `retention_term` of the desired retention."""
-        return min(max(round((stability / self.factor) * term), 1), self.longest_days)
+        wanted: int = round((stability / self.factor) * term)
+        return min(max(wanted, 1), self.longest_days)
 
     def delay_seconds(self, state: int, step: int | None, rating: int) -> tuple[int, int | None, float | None]:
         """State and step after a rating, and the seconds until the next step; None once days count."""
@@ -87,7 +88,8 @@ class Arithmetic:
             long_term: float = (
                 w[11] * (difficulty ** -w[12]) * (((stability + 1) ** (w[13])) - 1) * (math.e ** ((1 - recall) * w[14]))
             )
-            return min(long_term, stability / (math.e ** (w[17] * w[18])))
+            short_term: float = stability / (math.e ** (w[17] * w[18]))
+            return min(long_term, short_term)
         hard = w[15] if rating == HARD else 1
         easy = w[16] if rating == EASY else 1
         growth: float = (

@@ -25,15 +25,11 @@ from app.study.scheduling import (
     NEW,
     NOT_REVIEWED,
     RULES_NAME,
-    Memory,
-    elapsed_days,
-    place,
-    rate,
     scheduler_of,
 )  # fmt: skip
 
 _RATING = {int(rating): rating for rating in Rating}
-_FIRST_STATE = State.Learning.value
+_FIRST_STATE, _FIRST_STEP = State.Learning.value, 0
 
 
 class Reviewed(Protocol):
@@ -89,27 +85,32 @@ class Mismatch:
 
 def recompute(history: Iterable[Reviewed], parameters: Parameters) -> dict[str, Any] | None:
     """The memory that a card's standing reviews make under `parameters`; due dates stay as they were chosen."""
-    memory: dict[str, Any] | None = None
+    formulas = arithmetic_of(parameters)
+    last: Reviewed | None = None
+    step: int | None
+    state, step, stability, difficulty = _FIRST_STATE, _FIRST_STEP, 0.0, 0.0
     for each in history:
-        memory = _with_dates(_step(each, memory, parameters), each)
-    return memory
-
-
-def _step(each: Reviewed, memory: Memory | None, parameters: Parameters) -> Mapping[str, Any]:
-    if each.kind == "import":
-        return dict(each.memory_after)
-    scheduler = scheduler_of(parameters, 0.9)  # the retention decides on days, not on memories
-    if each.kind == "placement":
-        step = place(_RATING[each.rating], scheduler)
-    else:
-        before = None if each.memory_before is None else memory
-        elapsed = elapsed_days(before, each.reviewed_at, _zone(each.time_zone), each.day_starts_hour)
-        step = rate(before, _RATING[each.rating], elapsed, scheduler)
-    return {"state": step.state, "step": step.step, "stability": step.stability, "difficulty": step.difficulty}
-
-
-def _with_dates(memory: Mapping[str, Any], each: Reviewed) -> dict[str, Any]:
-    return {**memory, "due": each.due_at.isoformat(), "last_review": each.reviewed_at.isoformat()}
+        if each.kind == "import":
+            state, step, stability, difficulty = _fields(each.memory_after)
+        elif each.kind == "placement":
+            state, step = KNOWN, None
+            stability, difficulty = formulas.first(each.rating)
+        else:
+            if last is None or each.memory_before is None:
+                state, step = _FIRST_STATE, _FIRST_STEP
+                stability, difficulty = formulas.first(each.rating)
+            else:
+                zone, hour = _zone(each.time_zone), each.day_starts_hour
+                elapsed = day_number(each.reviewed_at, zone, hour) - day_number(last.reviewed_at, zone, hour)
+                stability, difficulty = formulas.next(stability, difficulty, elapsed, each.rating)
+            state, step, _ = formulas.delay_seconds(state, step, each.rating)
+        last = each
+    if last is None:
+        return None
+    return {
+        "state": state, "step": step, "stability": stability, "difficulty": difficulty,
+        "due": last.due_at.isoformat(), "last_review": last.reviewed_at.isoformat(),
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -159,7 +160,7 @@ class Checker:
         before = self._before(entry, parameters)
         if before is None:
             stability, difficulty = formulas.first(entry.rating)
-            phase, state, step = NEW, _FIRST_STATE, 0
+            phase, state, step = NEW, _FIRST_STATE, _FIRST_STEP
             if entry.memory_before is not None:
                 found.append(_wrong(entry, "memory_before", entry.memory_before, "none"))
         else:
