@@ -98,14 +98,14 @@ def test_the_menu_opens_and_closes_by_keyboard(desk: Page) -> None:
 
 
 def swipe(page: Page, by: int) -> None:
-    """A thumb over the question."""
-    box = page.locator("#ask").bounding_box()
+    """A thumb over the card, beside what scrolls by itself."""
+    box = page.locator(".sheet > .kind").bounding_box()
     assert box
     x, y = 195 - by / 2, box["y"] + box["height"] / 2
     thumb = page.context.new_cdp_session(page)
     thumb.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for part in range(1, 9):
-        at = {"x": x + by * part / 8, "y": y + part}
+        at = {"x": x + by * part / 8, "y": y + part / 2}
         thumb.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
     thumb.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
