@@ -18,7 +18,7 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     forgotten = scheduling.LEVELS[1]
     query = (
         select(Review.card_id, Review.reviewed_at, Review.rating)
-        .where(Review.learner_id == learner_id, Review.undone_at.is_(None))
+        .where(Review.learner_id == learner_id, Review.undone_at.is_(None), Review.kind == "review")
         .order_by(Review.id)
     )
     return [Evidence("card", card, at, float(rating != forgotten)) for card, at, rating in session.execute(query)]

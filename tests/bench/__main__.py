@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from app.core.settings import ROOT
-from tests.bench import content, estimates, first_step, practice, review, rubrics, start_up
+from tests.bench import content, estimates, first_step, practice, replay, review, rubrics, start_up
 
 BENCHMARKS = {
     "start": start_up.measure,
     "review": review.measure,
+    "replay": replay.measure,
     "practice": practice.measure,
     "rubrics": rubrics.measure,
     "content": content.measure,

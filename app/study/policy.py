@@ -1,0 +1,87 @@
+"""How a learner wants to be scheduled: daily shares, desired retention, and the parameters of the memory model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy.orm import Session
+
+from app.core.errors import DomainError, Violation
+from app.study import queries
+from app.study.models import StudySettings
+from app.study.parameters import DEFAULT, DEFAULT_ID
+
+NEW_PER_DAY = 12
+DESIRED_RETENTION = 0.90
+MOST_PER_DAY = 9999
+LOWEST_RETENTION, HIGHEST_RETENTION = 0.70, 0.97
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What decides which cards come today and when they come again.
+
+    `reviews_per_day` of None means all that are due. `order` introduces its cards first, in this order; `deadline` is
+    the day that counts, if there is one.
+    """
+
+    new_per_day: int = NEW_PER_DAY
+    reviews_per_day: int | None = None
+    desired_retention: float = DESIRED_RETENTION
+    parameters: tuple[float, ...] = DEFAULT
+    parameters_id: str = DEFAULT_ID
+    order: tuple[str, ...] | None = None
+    deadline: date | None = None
+
+
+PLAIN = Policy()
+_KEPT = "study policies"  # of a session: a review and the card after it go by the same
+
+
+def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
+    """The learner's policy at `now`: their settings, else the defaults. A session reads them once."""
+    kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
+    if (learner_id, now) not in kept:
+        found = queries.find_settings(session, learner_id)
+        kept[learner_id, now] = PLAIN if found is None else Policy(*found)
+    return kept[learner_id, now]
+
+
+def save_settings(
+    session: Session,
+    learner_id: int,
+    now: datetime,
+    *,
+    new_per_day: int,
+    reviews_per_day: int | None,
+    desired_retention: float,
+) -> None:
+    """Keep the learner's settings. Raises DomainError with everything that is out of range."""
+    wrong = list(_violations(new_per_day, reviews_per_day, desired_retention))
+    if wrong:
+        raise DomainError("The settings were not saved.", wrong)
+    session.merge(
+        StudySettings(
+            learner_id=learner_id,
+            new_per_day=new_per_day,
+            reviews_per_day=reviews_per_day,
+            desired_retention=desired_retention,
+            updated_at=now,
+        )
+    )
+    session.flush()
+    session.info.pop(_KEPT, None)
+
+
+def _violations(new_per_day: int, reviews_per_day: int | None, desired_retention: float) -> list[Violation]:
+    counted = f"a whole number from 0 to {MOST_PER_DAY}"
+    share = f"{LOWEST_RETENTION:.0%} to {HIGHEST_RETENTION:.0%}"
+    found = []
+    if not 0 <= new_per_day <= MOST_PER_DAY:
+        found.append(Violation("new_per_day", new_per_day, "It is out of range.", counted))
+    if reviews_per_day is not None and not 0 <= reviews_per_day <= MOST_PER_DAY:
+        found.append(Violation("reviews_per_day", reviews_per_day, "It is out of range.", f"{counted}, or empty"))
+    if not LOWEST_RETENTION <= desired_retention <= HIGHEST_RETENTION:  # also false for NaN
+        found.append(Violation("desired_retention", desired_retention, "It is out of range.", share))
+    return found
