@@ -15,10 +15,10 @@ from sqlalchemy.orm.exc import StaleDataError
 from app.content.asked import Asked, ask
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.errors import DomainError, Stale, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.study import checking, queries, scheduling
+from app.study import checking, library, queries, scheduling
 from app.study.checking import Checked
 from app.study.models import CardState, Review
 from app.study.sorting import sort_cards
@@ -82,6 +82,7 @@ def study(session: Session, learner_id: int, catalogue: Catalogue, now: datetime
     today = scheduling.study_day_start(now, learner_zone())
     done, introduced = queries.count_reviews_since(session, learner_id, today)
     scheduled = queries.list_scheduled(session, learner_id)
+    catalogue = replace(catalogue, cards=library.all_cards(session, learner_id, catalogue))
     queue = sort_cards(scheduled, catalogue, now, NEW_CARDS_PER_DAY + extra_new - introduced)
     chosen = queue.first
     return Desk(
@@ -95,7 +96,6 @@ def study(session: Session, learner_id: int, catalogue: Catalogue, now: datetime
 
 def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, now: datetime) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
-    _card_of(catalogue, card_id)
     return _next(session, learner_id, card_id, catalogue, now)
 
 
@@ -104,6 +104,7 @@ def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: date
     today = scheduling.study_day_start(now, learner_zone())
     _, introduced = queries.count_reviews_since(session, learner_id, today)
     scheduled = queries.list_scheduled(session, learner_id)
+    catalogue = replace(catalogue, cards=library.all_cards(session, learner_id, catalogue))
     return sort_cards(scheduled, catalogue, now, NEW_CARDS_PER_DAY - introduced).left
 
 
@@ -129,7 +130,7 @@ def submit_review(
     The machine judges what was typed where the card's kind allows it: a wrong answer comes again whatever `level` says.
     Only the version that was shown may be answered: a second click or another tab raises Stale and changes nothing.
     """
-    card = _card_of(catalogue, card_id)
+    card = library.find_card(session, learner_id, catalogue, card_id)
     if level not in scheduling.LEVELS:
         raise DomainError(
             "The answer was not counted.",
@@ -222,13 +223,6 @@ def _judge(
     return found
 
 
-def _card_of(catalogue: Catalogue, card_id: str) -> Card:
-    card = catalogue.cards.get(card_id)
-    if card is None:
-        raise NotFound(f"There is no card {card_id!r}. Accepted: {', '.join(list(catalogue.cards)[:3])} and so on.")
-    return card
-
-
 def _current_memory(state: CardState | None, card: Card) -> dict[str, Any] | None:
     """What is remembered of the card as it reads now: a new revision means something else and is learned anew."""
     if state is None or state.revision != card.head.revision:
@@ -262,7 +256,7 @@ def _save(
 
 def _next(session: Session, learner_id: int, card_id: str, catalogue: Catalogue, now: datetime) -> NextCard:
     state = queries.find_state(session, learner_id, card_id)
-    card = catalogue.cards[card_id]
+    card = library.find_card(session, learner_id, catalogue, card_id)
     memory = _current_memory(state, card)
     version = state.version if state else 0
     return NextCard(
