@@ -37,15 +37,15 @@ _MATH_ELEMENTS = """math mrow mi mn mo ms mtext mspace msup msub msubsup mfrac m
 _MATH_SAYS = """display displaystyle stretchy fence form lspace rspace linethickness mathvariant accent accentunder
     columnalign columnspacing rowspacing minsize maxsize symmetric largeop movablelimits separator width height depth
     notation scriptlevel columnlines rowlines xmlns"""
-_MATH_TAGS = frozenset(_MATH_ELEMENTS.split())
+MATH_TAGS = frozenset(_MATH_ELEMENTS.split())
 _MATH_ATTRIBUTES = frozenset(_MATH_SAYS.split())
-_TAGS = frozenset(_TEXT.split())
+TAGS = frozenset(_TEXT.split())
 _CLASSES = {"span": {"blank", "gap", "fill", "visually-hidden"}, "code": {"formula"}}
 _ATTRIBUTES: dict[str, set[str]] = {
     "a": {"href", "title"},
     "ol": {"start"},
     "pre": {"tabindex"},
-    **{tag: set(_MATH_ATTRIBUTES) for tag in _MATH_TAGS},
+    **{tag: set(_MATH_ATTRIBUTES) for tag in MATH_TAGS},
 }
 
 
@@ -67,9 +67,14 @@ def render_outside_cloze(text: str) -> Markup:
 def render_anki_cloze(text: str) -> Markup:
     """The same as Anki writes it: every blank of a card is `{{c1::text}}`, and mathematics is left to MathJax."""
     html = _clean(_ANKI_CLOZE.render(text.replace(_OPEN, "").replace(_CLOSE, "")))
-    for pair in ("{{", "}}", "::"):  # as text these are no marks of a blank
+    return without_blank_marks(html).replace(_OPEN, Markup("{{c1::")).replace(_CLOSE, Markup("}}"))
+
+
+def without_blank_marks(html: Markup) -> Markup:
+    """HTML in which what Anki would read as a blank is text: a comment keeps the characters of a mark apart."""
+    for pair in ("{{", "}}", "::"):
         html = html.replace(pair, Markup("{}<!-- -->{}").format(*pair))
-    return html.replace(_OPEN, Markup("{{c1::")).replace(_CLOSE, Markup("}}"))
+    return html
 
 
 def blanks(text: str) -> int:
@@ -102,15 +107,11 @@ def _formula_problem(formula: str) -> str:
     return ""
 
 
-def sanitised(html: str) -> Markup:
-    """HTML from outside with nothing in it that acts, loads or leads anywhere but to a web page."""
-    return _clean(html)
-
-
 def _clean(html: str) -> Markup:
+    """Nothing in it acts, loads, or leads anywhere but to a web page."""
     cleaned = nh3.clean(
         html,
-        tags=set(_TAGS | _MATH_TAGS),
+        tags=set(TAGS | MATH_TAGS),
         attributes=_ATTRIBUTES,
         allowed_classes=_CLASSES,
         url_schemes={"http", "https", "mailto"},

@@ -25,7 +25,7 @@ class OwnCard(Base):
     card_id: Mapped[str] = mapped_column(String(20), primary_key=True)
     guid: Mapped[str] = mapped_column(String(200))
     kind: Mapped[str] = mapped_column(String(10))
-    deck: Mapped[str] = mapped_column(String(100))
+    deck: Mapped[str] = mapped_column(String(200))
     title: Mapped[str] = mapped_column(String(200))
     tags: Mapped[list[Any]]
     sections: Mapped[dict[str, Any]]

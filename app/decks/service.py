@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import IntegrityError
@@ -46,10 +47,14 @@ def list_cards(session: Session, learner_id: int, wanted: Filter) -> Listing:
     return Listing(cards, found, queries.count_by_deck(session, learner_id))
 
 
-def all_stored(session: Session, learner_id: int, deck: str = "") -> list[Stored]:
+def all_rows(session: Session, learner_id: int, deck: str = "") -> list[OwnCard]:
     """Every own card, or those of one deck."""
-    rows = queries.list_own(session, learner_id)
-    return [queries.stored_of(row) for row in rows if not deck or row.deck == deck]
+    return [row for row in queries.list_own(session, learner_id) if not deck or row.deck == deck]
+
+
+def all_stored(session: Session, learner_id: int, deck: str = "") -> list[Stored]:
+    """The same as files are written from them."""
+    return [queries.stored_of(row) for row in all_rows(session, learner_id, deck)]
 
 
 def find(session: Session, learner_id: int, card_id: str) -> OwnCard:
@@ -94,6 +99,59 @@ def edit(
     row.revision += int(anew)
     _flush_change(session, learner_id)
     return row
+
+
+class Importable(Protocol):
+    """A card of a file. Without `modified_at` it is as new as the import."""
+
+    @property
+    def guid(self) -> str: ...
+    @property
+    def draft(self) -> Draft: ...
+    @property
+    def revision(self) -> int: ...
+    @property
+    def modified_at(self) -> datetime | None: ...
+
+
+@dataclass
+class StoredCounts:
+    """What became of the cards of a file; `kept` are those that were changed here later than there."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+
+
+def store_all(session: Session, learner_id: int, cards: Iterable[Importable], now: datetime) -> StoredCounts:
+    """Store checked cards by GUID: new ones are added, known ones updated in place where theirs is the newer text."""
+    by_id = {card_id_of(card.guid): card for card in cards}
+    present = {row.card_id: row for row in queries.list_own(session, learner_id, by_id)}
+    refuse_too_many(session, learner_id, len(by_id) - len(present))
+    counts = StoredCounts()
+    for index, (card_id, card) in enumerate(by_id.items()):
+        row = present.get(card_id)
+        at = card.modified_at or now
+        if row is None:
+            values = queries.values_of(card.draft, at)
+            session.add(
+                OwnCard(learner_id=learner_id, card_id=card_id, guid=card.guid, revision=card.revision,
+                        created_at=now + timedelta(microseconds=index), **values)
+            )  # fmt: skip
+            counts.added += 1
+        elif queries.stored_of(row).draft == card.draft:
+            counts.unchanged += 1
+        elif int(at.timestamp()) > int(row.updated_at.timestamp()) or card.modified_at is None:
+            for name, value in queries.values_of(card.draft, at).items():
+                setattr(row, name, value)
+            row.revision = max(row.revision, card.revision)
+            counts.updated += 1
+        else:
+            counts.kept += 1
+    if counts.added or counts.updated:
+        _flush_change(session, learner_id)
+    return counts
 
 
 def remove(session: Session, learner_id: int, card_id: str) -> str:

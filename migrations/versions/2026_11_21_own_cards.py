@@ -16,7 +16,7 @@ def upgrade() -> None:
         sa.Column("card_id", sa.String(length=20), nullable=False),
         sa.Column("guid", sa.String(length=200), nullable=False),
         sa.Column("kind", sa.String(length=10), nullable=False),
-        sa.Column("deck", sa.String(length=100), nullable=False),
+        sa.Column("deck", sa.String(length=200), nullable=False),
         sa.Column("title", sa.String(length=200), nullable=False),
         sa.Column("tags", sa.JSON(), nullable=False),
         sa.Column("sections", sa.JSON(), nullable=False),
