@@ -38,14 +38,14 @@ _MATH_SAYS = """display displaystyle stretchy fence form lspace rspace linethick
     columnalign columnspacing rowspacing minsize maxsize symmetric largeop movablelimits separator width height depth
     notation scriptlevel columnlines rowlines xmlns"""
 MATH_TAGS = frozenset(_MATH_ELEMENTS.split())
-_MATH_ATTRIBUTES = frozenset(_MATH_SAYS.split())
+MATH_ATTRIBUTES = frozenset(_MATH_SAYS.split())
 TAGS = frozenset(_TEXT.split())
 _CLASSES = {"span": {"blank", "gap", "fill", "visually-hidden"}, "code": {"formula"}}
 _ATTRIBUTES: dict[str, set[str]] = {
     "a": {"href", "title"},
     "ol": {"start"},
     "pre": {"tabindex"},
-    **{tag: set(_MATH_ATTRIBUTES) for tag in MATH_TAGS},
+    **{tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS},
 }
 
 

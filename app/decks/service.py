@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from sqlalchemy import delete, func, select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -18,14 +17,17 @@ from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.texts import storable
 from app.decks import queries
 from app.decks.cards import Stored, card_id_of
-from app.decks.drafts import Draft, checked, clean_text, problems, tidy
+from app.decks.drafts import Draft, checked, clean_line, clean_text, problems, tidy
 from app.decks.models import CardReport, OwnCard
 from app.decks.queries import Filter
 from app.decks.shelf import touch
 
 MOST_CARDS = 50_000
 LISTED = 100
+LONGEST_GUID = 60  # of a card made here
 LONGEST_REPORT = 4000
+
+stored_of = queries.stored_of  # what other rooms read of a row
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,18 @@ def list_cards(session: Session, learner_id: int, wanted: Filter) -> Listing:
 
 def all_rows(session: Session, learner_id: int, deck: str = "") -> list[OwnCard]:
     """Every own card, or those of one deck."""
-    return [row for row in queries.list_own(session, learner_id) if not deck or row.deck == deck]
+    return [row for row in queries.list_own(session, learner_id) if deck in ("", row.deck)]
 
 
 def all_stored(session: Session, learner_id: int, deck: str = "") -> list[Stored]:
     """The same as files are written from them."""
-    return [queries.stored_of(row) for row in all_rows(session, learner_id, deck)]
+    return [stored_of(row) for row in all_rows(session, learner_id, deck)]
+
+
+def count(session: Session, learner_id: int) -> int:
+    """How many own cards there are."""
+    query = select(func.count()).select_from(OwnCard).where(OwnCard.learner_id == learner_id)
+    return session.scalar(query) or 0
 
 
 def find(session: Session, learner_id: int, card_id: str) -> OwnCard:
@@ -66,20 +74,22 @@ def find(session: Session, learner_id: int, card_id: str) -> OwnCard:
 
 
 def add(session: Session, learner_id: int, draft: Draft, now: datetime, guid: str | None = None) -> OwnCard:
-    """Store a new card. Raises DomainError with what is wrong with it, by field."""
+    """Store a new card; the same one again is the one that is there. Raises DomainError with what is wrong by field."""
     ready = checked(draft)
+    known_by = clean_line(guid or "")[:LONGEST_GUID] or secrets.token_urlsafe(12)
+    present = queries.find_own(session, learner_id, card_id_of(known_by))
+    if present is not None and stored_of(present).draft == ready:
+        return present
+    if present is not None:
+        raise Stale("This card was added already, here or in another tab. What you typed is still below.")
     refuse_too_many(session, learner_id, 1)
-    known_by = guid or secrets.token_urlsafe(12)
     row = OwnCard(
         learner_id=learner_id, card_id=card_id_of(known_by), guid=known_by, created_at=now,
         **queries.values_of(ready, now),
     )  # fmt: skip
     session.add(row)
     touch(session, learner_id)
-    try:
-        session.flush()
-    except IntegrityError:
-        raise Stale("This card was added already, here or in another tab.") from None
+    session.flush()
     return row
 
 
@@ -140,7 +150,7 @@ def store_all(session: Session, learner_id: int, cards: Iterable[Importable], no
                         created_at=now + timedelta(microseconds=index), **values)
             )  # fmt: skip
             counts.added += 1
-        elif queries.stored_of(row).draft == card.draft:
+        elif stored_of(row).draft == card.draft:
             counts.unchanged += 1
         elif int(at.timestamp()) > int(row.updated_at.timestamp()) or card.modified_at is None:
             for name, value in queries.values_of(card.draft, at).items():
@@ -185,11 +195,11 @@ def _flush_change(session: Session, learner_id: int) -> None:
 
 def refuse_too_many(session: Session, learner_id: int, more: int) -> None:
     """Raises DomainError when `more` cards are more than one learner can have."""
-    count = session.scalar(select(func.count()).select_from(OwnCard).where(OwnCard.learner_id == learner_id)) or 0
-    if count + more > MOST_CARDS:
+    present = count(session, learner_id)
+    if present + more > MOST_CARDS:
         raise DomainError(
-            f"You have {count:,} own cards; {more:,} more are too many.",
-            [Violation("cards", count + more, "These are too many.", f"up to {MOST_CARDS:,} own cards")],
+            f"You have {present:,} own cards; {more:,} more are too many.",
+            [Violation("cards", present + more, "These are too many.", f"up to {MOST_CARDS:,} own cards")],
         )
 
 

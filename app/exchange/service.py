@@ -13,19 +13,19 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.core.errors import DomainError, NotFound
+from app.core.errors import DomainError, NotFound, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.decks import queries as decks_queries
 from app.decks import service as decks
 from app.decks.cards import card_id_of
+from app.decks.files import decks_zip
 from app.exchange.anki.exporting import catalogue_note, own_note
 from app.exchange.anki.importing import findings_of
 from app.exchange.anki.notes import AnkiNote
 from app.exchange.anki.reading import read_package
 from app.exchange.anki.writing import write_package
 from app.exchange.archive import refused
-from app.exchange.csv_file import read_csv
+from app.exchange.csv_file import read_csv, write_csv
 from app.exchange.findings import Findings, counted
 from app.exchange.limits import SECONDS, TEXT_BYTES, UPLOAD_BYTES
 from app.exchange.models import ImportReport
@@ -74,7 +74,7 @@ def _notes(
             yield catalogue_note(card, now, _current(remembered.get(card.id), card.head.revision))
     if which != "catalogue":
         for row in decks.all_rows(session, learner_id):
-            stored = decks_queries.stored_of(row)
+            stored = decks.stored_of(row)
             yield own_note(stored, row.updated_at, _current(remembered.get(row.card_id), row.revision))
 
 
@@ -206,13 +206,18 @@ def report_lines(report: ImportReport) -> Iterable[str]:
         yield f"  and {more:,} more left out"
 
 
-def import_file(
-    session: Session, learner_id: int, catalogue: Catalogue, path: Path, now: datetime, *, scheduling: bool = True
-) -> ImportReport:
-    """Read and store the file at `path`. Raises DomainError."""
-    try:
-        with path.open("rb") as file:
-            found = read_file(path.name, file, catalogue, now)
-    except OSError as error:
-        raise DomainError(f"{path} cannot be read: {error.strerror}.") from None
-    return store(session, learner_id, catalogue, path.name, found, now, scheduling=scheduling)
+def own_cards_file(session: Session, learner_id: int, ending: str, deck: str = "") -> tuple[int, bytes]:
+    """The learner's own cards, or those of one deck, as the file with this ending. Raises DomainError."""
+    cards = decks.all_stored(session, learner_id, deck)
+    if ending == ".csv":
+        return len(cards), write_csv(cards).encode("utf-8-sig")  # with a mark, or spreadsheets read it as Latin-1
+    if ending == ".zip":
+        return len(cards), decks_zip(cards)
+    raise DomainError(
+        "The cards were not exported.", [Violation("file", ending, "There is no such format.", ".csv or .zip")]
+    )
+
+
+def count_own(session: Session, learner_id: int) -> int:
+    """How many own cards there are to export."""
+    return decks.count(session, learner_id)

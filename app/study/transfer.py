@@ -6,6 +6,7 @@ so that the log alone still rebuilds every state. The newer memory wins; none is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,13 +16,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.zone import learner_zone
+from app.study import roster, scheduling, spreading
+from app.study.days import DAY_STARTS_HOUR
 from app.study.models import CardState, Review
 from app.study.parameters import DEFAULT_ID
+from app.study.recording import ANSWER, IMPORT, set_available
 
-IMPORTED = "import"
-IMPORT_SCHEDULER = "anki import"
-NOT_REVIEWED = 4  # the phase of an entry that is no answer, and so no part of any day's work
-DAY_STARTS_HOUR = 4
 GOOD = 3
 AT_ONCE = 500
 
@@ -81,15 +81,31 @@ class Taken:
 def list_remembered(session: Session, learner_id: int) -> dict[str, Remembered]:
     """What is remembered of every card that was met or suspended, by card id."""
     rows = session.scalars(select(CardState).where(CardState.learner_id == learner_id))
-    found = ((row.card_id, _remembered(row)) for row in rows)
+    elsewhere = _counts_elsewhere(session, learner_id)
+    found = ((row.card_id, _remembered(row, *elsewhere.get(row.card_id, (0, 0)))) for row in rows)
     return {card_id: each for card_id, each in found if each.memory or each.is_suspended}
+
+
+def _counts_elsewhere(session: Session, learner_id: int) -> dict[str, tuple[int, int]]:
+    """Reviews and lapses before the newest import of each card that has one, less the entries that stand for them."""
+    query = (
+        select(Review.card_id, Review.answer)
+        .where(Review.learner_id == learner_id, Review.undone_at.is_(None), Review.kind == IMPORT)
+        .order_by(Review.id)
+    )
+    found: dict[str, tuple[int, int]] = {}
+    for card_id, counts in session.execute(query):
+        before = json.loads(counts or "{}")
+        # what stood here when the import came is part of neither count: the import replaced it
+        found[card_id] = (before["reviews"] - before["stood"] - 1, before["lapses"] - before["lapsed"])
+    return found
 
 
 def list_answers(session: Session, learner_id: int) -> Iterator[Answer]:
     """Every answer that stands, oldest first. What was itself imported is no answer."""
     query = (
         select(Review)
-        .where(Review.learner_id == learner_id, Review.undone_at.is_(None), Review.kind == "review")
+        .where(Review.learner_id == learner_id, Review.undone_at.is_(None), Review.kind == ANSWER)
         .order_by(Review.reviewed_at, Review.id)
         .execution_options(yield_per=AT_ONCE)
     )
@@ -127,17 +143,18 @@ def _take_over(
             state = CardState(learner_id=learner_id, card_id=card_id, revision=each.revision, reviews=0, lapses=0)
             session.add(state)
         if newer:
-            reviews.append((state, _entry(state, each, learner_id, now)))
+            reviews.append((state, _entry(state, each, learner_id)))
             taken.memories += 1
         if suspends:
             state.suspended_at = now
             taken.suspended += 1
-        state.available_at = None if state.suspended_at else state.due_at
+        set_available(state)
     session.add_all(review for _, review in reviews)
     session.flush()
     for state, review in reviews:
         state.last_review_id = review.id
     session.flush()
+    roster.forget(session, learner_id)
 
 
 def _is_newer(offered: Remembered, state: CardState | None) -> bool:
@@ -148,27 +165,31 @@ def _is_newer(offered: Remembered, state: CardState | None) -> bool:
     return last is None or int(offered.last_review_at.timestamp()) > int(last.timestamp())
 
 
-def _entry(state: CardState, offered: Remembered, learner_id: int, now: datetime) -> Review:
+def _entry(state: CardState, offered: Remembered, learner_id: int) -> Review:
     """The log's entry, and the state brought to it. It is dated when the card was last answered, elsewhere."""
     memory = offered.memory
     assert memory is not None, "asked of a card with a memory"
     assert offered.due_at is not None
     assert offered.last_review_at is not None
     before = state.memory if state.revision == offered.revision else None
+    counts = {
+        "reviews": offered.reviews, "lapses": offered.lapses, "stood": state.reviews, "lapsed": state.lapses
+    }  # fmt: skip
     review = Review(
         learner_id=learner_id, card_id=state.card_id, revision=offered.revision, level=GOOD + 1, rating=GOOD,
-        reviewed_at=min(offered.last_review_at, now), due_at=offered.due_at, memory_before=before, memory_after=memory,
-        time_zone=str(learner_zone()), day_starts_hour=DAY_STARTS_HOUR, scheduler=IMPORT_SCHEDULER,
-        parameters_id=DEFAULT_ID, kind=IMPORTED, phase=NOT_REVIEWED, repetition=offered.reviews,
-        previous_id=state.last_review_id if before else None,
+        reviewed_at=offered.last_review_at, due_at=offered.due_at, memory_before=before, memory_after=memory,
+        time_zone=str(learner_zone()), day_starts_hour=DAY_STARTS_HOUR, scheduler=scheduling.scheduler_name(),
+        parameters_id=DEFAULT_ID, kind=IMPORT, phase=scheduling.NOT_REVIEWED, repetition=state.reviews,
+        previous_id=state.last_review_id if before else None, answer=json.dumps(counts),
     )  # fmt: skip
-    state.revision, state.memory, state.is_learning = offered.revision, memory, offered.state != 2
-    state.due_at, state.last_review_at = offered.due_at, offered.last_review_at
-    state.reviews, state.lapses, state.parameters_id = offered.reviews, offered.lapses, DEFAULT_ID
+    state.revision, state.memory, state.is_learning = offered.revision, memory, scheduling.is_learning(memory)
+    state.due_at, state.last_review_at, state.parameters_id = offered.due_at, offered.last_review_at, DEFAULT_ID
+    state.position = spreading.seed(state.card_id, state.reviews)[1]
+    state.reviews += 1
     return review
 
 
-def _remembered(row: CardState) -> Remembered:
+def _remembered(row: CardState, reviews_elsewhere: int, lapses_elsewhere: int) -> Remembered:
     memory = row.memory
     if memory is None:
         return Remembered(is_suspended=row.suspended_at is not None, revision=row.revision)
@@ -176,5 +197,5 @@ def _remembered(row: CardState) -> Remembered:
         memory["state"], memory["step"], memory["stability"], memory["difficulty"],
         datetime.fromisoformat(memory["due"]).astimezone(UTC),
         datetime.fromisoformat(memory["last_review"]).astimezone(UTC),
-        row.reviews, row.lapses, row.suspended_at is not None, row.revision,
+        row.reviews + reviews_elsewhere, row.lapses + lapses_elsewhere, row.suspended_at is not None, row.revision,
     )  # fmt: skip

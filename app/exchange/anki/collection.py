@@ -17,9 +17,10 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from app.exchange.anki import wire
-from app.exchange.anki.notes import Calendar, CardRow, study_day
+from app.exchange.anki.notes import Calendar, CardRow
 from app.exchange.archive import refused
 from app.exchange.limits import ANSWERS, MB, NOTES
+from app.study.days import day_number
 
 STEPS_BETWEEN_CHECKS = 100_000
 _READ = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
@@ -212,4 +213,4 @@ def _calendar(created: int, conf: Mapping[str, Any], zone: ZoneInfo) -> Calendar
         rollover = conf.get("rollover", 4)
         hours = rollover if isinstance(rollover, int) and 0 <= rollover < 24 else 4
         return Calendar((at - timedelta(minutes=west, hours=hours)).toordinal(), zone)
-    return Calendar(study_day(at, zone), zone)
+    return Calendar(day_number(at, zone), zone)

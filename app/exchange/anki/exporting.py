@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from app.content.asked import LETTERS, ask
 from app.content.cards import Card
 from app.content.outside import (
+    MATH_ATTRIBUTES,
     MATH_TAGS,
     TAGS,
     render_anki_cloze,
@@ -29,6 +30,7 @@ ROOT = "RankZero"
 SEED = 1  # options, pairs and steps go out in the order of this showing
 _BLANK_OPEN, _BLANK_CLOSE = "\ue000", "\ue001"
 _KEPT = set(TAGS | MATH_TAGS) - {"a", "span"}
+_SAYS = {"ol": {"start"}, **{tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}}
 
 
 def own_note(stored: Stored, modified_at: datetime, remembered: Remembered | None) -> AnkiNote:
@@ -72,7 +74,7 @@ def catalogue_note(card: Card, modified_at: datetime, remembered: Remembered | N
 
 def _plain(html: Markup) -> Markup:
     """Without links into this product and without our style's classes."""
-    return Markup(nh3.clean(str(html), tags=_KEPT, attributes={"math": {"display", "xmlns"}, "ol": {"start"}}))  # noqa: S704
+    return Markup(nh3.clean(str(html), tags=_KEPT, attributes=_SAYS))  # noqa: S704
 
 
 def _asked(card: Card) -> tuple[Markup, Markup]:

@@ -6,19 +6,18 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from fsrs import Scheduler
-
+from app.study.days import day_number, day_start
+from app.study.parameters import DEFAULT
 from app.study.transfer import Remembered
 
-DAY_STARTS_HOUR = 4
 LEARNING_STEPS = 2
 KNOWN = 2
 MOST_DAYS = 36_500
-_DECAY = round(Scheduler().parameters[20], 4)
+_DECAY = DEFAULT[20]
 
 
 @dataclass(frozen=True)
@@ -49,19 +48,6 @@ class CardRow:
     data: str = "{}"
 
 
-def study_day(at: datetime, zone: ZoneInfo) -> int:
-    """The study day `at` belongs to, as the ordinal of its date: it starts at 04:00."""
-    local = at.astimezone(zone)
-    return local.toordinal() - (local.hour < DAY_STARTS_HOUR)
-
-
-def day_start(number: int, zone: ZoneInfo) -> datetime:
-    """When study day `number` starts, in UTC; where the clock is changed over that hour, the later reading."""
-    day = date.fromordinal(number)
-    readings = (datetime(day.year, day.month, day.day, DAY_STARTS_HOUR, tzinfo=zone, fold=fold) for fold in (0, 1))
-    return max(reading.astimezone(UTC) for reading in readings)
-
-
 def to_row(remembered: Remembered | None, position: int, first_day: int, zone: ZoneInfo) -> CardRow:
     """The columns of a card; `position` orders new ones, `first_day` is the collection's day 0."""
     known = remembered or Remembered()
@@ -73,9 +59,9 @@ def to_row(remembered: Remembered | None, position: int, first_day: int, zone: Z
          "lrt": int(known.last_review_at.timestamp())}, separators=(",", ":"),
     )  # fmt: skip
     row = CardRow(reps=known.reviews, lapses=known.lapses, data=data)
-    due_day = study_day(known.due_at, zone)
+    due_day = day_number(known.due_at, zone)
     if known.state == KNOWN:
-        interval = max(1, due_day - study_day(known.last_review_at, zone))
+        interval = max(1, due_day - day_number(known.last_review_at, zone))
         return replace(row, type=2, queue=suspended or 2, due=due_day - first_day, ivl=interval, factor=2500)
     remaining = max(1, LEARNING_STEPS - (known.step or 0)) if known.state == 1 else 1
     due = int(known.due_at.timestamp())
@@ -105,7 +91,7 @@ def from_row(row: CardRow, calendar: Calendar, last_answer: datetime | None, now
     if row.type == KNOWN:
         due_at = calendar.due_at(row.due)
         interval = max(1, min(row.ivl, MOST_DAYS))
-        last = _last_review(data, last_answer) or day_start(study_day(due_at, calendar.zone) - interval, calendar.zone)
+        last = _last_review(data, last_answer) or day_start(day_number(due_at, calendar.zone) - interval, calendar.zone)
         stability, difficulty = data.get("s"), data.get("d")
         if stability is None or difficulty is None:
             stability, difficulty = from_ease(row.factor / 1000, interval)
@@ -123,7 +109,7 @@ def from_row(row: CardRow, calendar: Calendar, last_answer: datetime | None, now
 
 def from_ease(ease: float, interval_days: int, retention: float = 0.9) -> tuple[float, float]:
     """FSRS's stability and difficulty for a card of the older scheduler: fsrs-rs, `memory_state_from_sm2`."""
-    weights = Scheduler().parameters
+    weights = DEFAULT
     stability = max(float(interval_days), 0.1)  # at a retention of 0.9 the interval is the stability
     growth = math.exp(weights[8]) * stability ** -weights[9] * math.expm1((1 - retention) * weights[10])
     difficulty = 11.0 - (max(ease, 1.3) - 1.0) / growth

@@ -12,7 +12,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from app.exchange.anki import schema
-from app.exchange.anki.notes import AnkiNote, day_start, study_day, to_row
+from app.exchange.anki.notes import AnkiNote, to_row
+from app.study.days import day_number, day_start
 from app.study.transfer import Answer
 
 ZIP_DATE = (2026, 1, 1, 0, 0, 0)
@@ -56,7 +57,7 @@ def _write_collection(
 def _first_day(notes: Iterable[AnkiNote], now: datetime, zone: ZoneInfo) -> int:
     """The collection's day 0: no due date lies before it."""
     due = [note.remembered.due_at for note in notes if note.remembered and note.remembered.due_at]
-    return min(study_day(at, zone) for at in [*due, now]) - 1
+    return min(day_number(at, zone) for at in [*due, now]) - 1
 
 
 def _write_settings(
@@ -110,5 +111,5 @@ def _write_answers(
 def _interval(answer: Answer, zone: ZoneInfo) -> int:
     """Days where days count, seconds below zero where minutes do."""
     if answer.state_after == 2:
-        return max(1, study_day(answer.due_at, zone) - study_day(answer.reviewed_at, zone))
+        return max(1, day_number(answer.due_at, zone) - day_number(answer.reviewed_at, zone))
     return -max(1, int((answer.due_at - answer.reviewed_at).total_seconds()))
