@@ -102,8 +102,8 @@ def _formula_problem(formula: str) -> str:
         return f"a formula of {len(formula)} characters is too long; up to {LONGEST_FORMULA} are set"
     try:
         mathml(formula)
-    except ExpressionError as error:
-        return f"the formula cannot be set: {str(error)[:200]}"
+    except ExpressionError:
+        return f"the formula {formula[:80]} cannot be set"
     return ""
 
 

@@ -75,7 +75,7 @@ def checked(draft: Draft) -> Draft:
     tidied = tidy(draft)
     violations = list(problems(tidied))
     if violations:
-        raise DomainError("The card was not saved: something is missing or too long.", violations)
+        raise DomainError("The card was not saved.", violations)
     return tidied
 
 
@@ -175,7 +175,7 @@ def clean_line(text: str) -> str:
 
 def title_of(question: str) -> str:
     """A question's first words: what a list shows of a card without a title."""
-    plain = " ".join(re.sub(r"[*_`#>\[\]]|^[-|]+", "", question).split())
+    plain = " ".join(re.sub(r"\\(?=[^\w\s])|[*_`#>$\[\]]|^[-|]+", "", question).split())
     if len(plain) <= 60:
         return plain or "Untitled"
     return plain[:60].rsplit(" ", 1)[0].rstrip(" ,;:.") + " …"

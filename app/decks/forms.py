@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from app.content.cards import CARD_SECTIONS
 from app.decks.cards import Stored
-from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, parse_options, parse_tags
+from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, parse_options, parse_tags, title_of
 
 KIND_LABELS = (("basic", "Question and answer"), ("cloze", "Blanks in a text"), ("choose", "Options to choose from"))
 
@@ -41,7 +41,8 @@ class CardForm(BaseModel):
         """The form of a card that is there."""
         draft = stored.draft
         return cls(
-            guid=stored.guid, version=stored.version, kind=draft.kind, deck=draft.deck, title=draft.title,
+            guid=stored.guid, version=stored.version, kind=draft.kind, deck=draft.deck,
+            title="" if draft.title == title_of(draft.sections["Question"]) else draft.title,
             tags=" ".join(draft.tags), options="\n".join(option.line for option in draft.options),
             source=draft.source if draft.source != DEFAULT_SOURCE else "",
             **{name.lower(): draft.sections.get(name, "") for name in CARD_SECTIONS},
