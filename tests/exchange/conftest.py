@@ -34,11 +34,12 @@ def take(content: Catalogue) -> Take:
 
 
 @pytest.fixture
-def read(content: Catalogue) -> Callable[..., Findings]:
+def read() -> Callable[..., Findings]:
     """What a file brings, without storing it."""
 
     def read(data: bytes | str, name: str) -> Findings:
-        return service.read_file(name, BytesIO(data.encode() if isinstance(data, str) else data), content, NOW)
+        file = BytesIO(data.encode() if isinstance(data, str) else data)
+        return service.read_file(name, file, Catalogue(), NOW)
 
     return read
 

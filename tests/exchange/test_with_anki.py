@@ -19,6 +19,8 @@ from app.study.days import day_number
 from tests.exchange.conftest import Take, basic
 from tests.support.anki import real_anki
 
+pytestmark = pytest.mark.slow
+
 # Anki counts days by the machine's own clock
 NOW = datetime.now(UTC).replace(microsecond=0)
 

@@ -14,6 +14,7 @@ from app.exchange.html import BLANK_CLOSE, BLANK_OPEN
 MOST_TAGS = 500  # in one template
 LONGEST_TEMPLATE = 100_000
 _TAG = re.compile(r"\{\{([^{}]{1,300})\}\}")
+_ANSWER_RULE = re.compile(r"<hr[^<>]{0,100}id=[\"']?answer[^<>]{0,100}>", re.IGNORECASE)
 _CLOZE_MARK = re.compile(r"\{\{c([\d,]{1,20})::|\}\}|::")
 
 
@@ -33,7 +34,7 @@ def render_sides(
     values = {**fields, **(always or {})}
     shown = _Side(values, number, is_front=True)
     question = shown.render(front)
-    answer = _Side(values, number, is_front=False).render(back)
+    answer = _Side(values, number, is_front=False).render(_ANSWER_RULE.sub("", back))
     return Sides(question, answer, BLANK_OPEN in question)
 
 
