@@ -7,33 +7,27 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
 from app.content.files import ContentError
 from app.core.errors import DomainError, SpecError, problem_details
-
-if TYPE_CHECKING:
-    from app.core.db import Database
+from app.exchange.commands import add_export_commands, import_app
+from app.study.commands import study_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 content_app = typer.Typer(no_args_is_help=True, help="The content files.")
-export_app = typer.Typer(no_args_is_help=True, help="Write cards to a file.")
-import_app = typer.Typer(no_args_is_help=True, help="Read cards from a file.")
 app.add_typer(content_app, name="content")
+export_app = typer.Typer(no_args_is_help=True, help="What an install holds, as files.")
 app.add_typer(export_app, name="export")
+add_export_commands(export_app)
 app.add_typer(import_app, name="import")
+app.add_typer(study_app, name="study")
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]
-OutArgument = Annotated[Path, typer.Argument(help="The file to write.")]
-InArgument = Annotated[Path, typer.Argument(help="The file to read.")]
-WhichCards = Annotated[Literal["all", "own", "catalogue"], typer.Option(help="Whose cards.")]
-Scheduling = Annotated[bool, typer.Option(help="With what is remembered of each card.")]
 FileArgument = Annotated[str, typer.Argument(help="A JSON file, or - for standard input.")]
 
 
@@ -211,81 +205,6 @@ def grade(identity: Annotated[str, typer.Argument(metavar="ID")], file: TextArgu
     from app.rubrics.grading import find_rubric, grade_json, grade_text  # noqa: PLC0415
 
     _print_json(lambda: grade_json(grade_text(find_rubric(catalogue(), identity), storable(_read_text(file)))))
-
-
-@export_app.command("anki")
-def export_anki(out: OutArgument, scheduling: Scheduling = True, which: WhichCards = "all") -> None:
-    """The cards as an .apkg that Anki opens."""
-    from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.clock import utc_now  # noqa: PLC0415
-    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
-    from app.exchange.service import export_anki as export  # noqa: PLC0415
-
-    with _database().read() as session, _file_errors(out):
-        done = export(session, LOCAL_LEARNER, catalogue(), out, utc_now(), scheduling=scheduling, which=which)
-    _say(f"{out}: {done.notes:,} cards, {done.scheduled:,} with their schedule, {done.answers:,} answers.")
-
-
-@export_app.command("cards")
-def export_cards(out: OutArgument) -> None:
-    """Your own cards: as a table (.csv), or as text files in the format of cards/decks (.zip)."""
-    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
-    from app.exchange.service import own_cards_file  # noqa: PLC0415
-
-    with _database().read() as session, _file_errors(out):
-        count, data = own_cards_file(session, LOCAL_LEARNER, out.suffix.lower())
-        out.write_bytes(data)
-    _say(f"{out}: {count:,} cards.")
-
-
-@import_app.command("anki")
-def import_anki(file: InArgument, scheduling: Scheduling = True) -> None:
-    """The cards of an .apkg. A second import updates in place."""
-    _import(file, scheduling)
-
-
-@import_app.command("cards")
-def import_cards(file: InArgument) -> None:
-    """Own cards from a table (.csv), a card's text file (.md) or a .zip of decks."""
-    _import(file, False)
-
-
-def _import(file: Path, scheduling: bool) -> None:
-    from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.clock import utc_now  # noqa: PLC0415
-    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
-    from app.exchange import service  # noqa: PLC0415
-
-    now = utc_now()
-    with _file_errors(file), file.open("rb") as opened:
-        found = service.read_file(file.name, opened, catalogue(), now)
-    with _database().write() as session:
-        report = service.store(
-            session, LOCAL_LEARNER, catalogue(), file.name, found, now, scheduling=scheduling
-        )  # fmt: skip
-        lines = list(service.report_lines(report))
-    _say("\n".join(lines))
-
-
-def _database() -> Database:
-    """The install's database, at this release's schema."""
-    from app.core.clock import utc_now  # noqa: PLC0415
-    from app.core.db import open_database  # noqa: PLC0415
-    from app.core.migrate import migrate as bring_up  # noqa: PLC0415
-    from app.core.settings import settings  # noqa: PLC0415
-
-    settings().data.mkdir(parents=True, exist_ok=True)
-    database = open_database(settings().sqlalchemy_url)
-    bring_up(database, utc_now(), settings().data.resolve() / "backups")
-    return database
-
-
-@contextmanager
-def _file_errors(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DomainError(f"{file}: {error.strerror or error}.") from None
 
 
 def _read_text(file: str) -> str:
