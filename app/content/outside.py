@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal
 
 import nh3
@@ -86,6 +87,8 @@ def text_problems(text: str) -> list[str]:
     """What of `text` cannot be shown as it is meant, in words."""
     if text.count("[") > MOST_BRACKETS:
         return [f"{text.count('[')} opening brackets are too many for one text; up to {MOST_BRACKETS} are read"]
+    if "$" not in text:
+        return []
     formulas = [
         child.content
         for token in _RENDERERS["mathml"].parse(text)
@@ -94,10 +97,12 @@ def text_problems(text: str) -> list[str]:
     ]
     if len(formulas) > MOST_FORMULAS:
         return [f"{len(formulas)} formulas are too many for one text; {MOST_FORMULAS} are set"]
-    return [problem for formula in formulas if (problem := _formula_problem(formula))]
+    return [problem for formula in formulas if (problem := formula_problem(formula))]
 
 
-def _formula_problem(formula: str) -> str:
+@lru_cache(maxsize=4096)  # a deck's cards repeat their symbols
+def formula_problem(formula: str) -> str:
+    """What keeps a formula from being set, or nothing."""
     if len(formula) > LONGEST_FORMULA:
         return f"a formula of {len(formula)} characters is too long; up to {LONGEST_FORMULA} are set"
     try:

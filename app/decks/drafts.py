@@ -79,14 +79,13 @@ def checked(draft: Draft) -> Draft:
     return tidied
 
 
-def problems(draft: Draft) -> Iterator[Violation]:
-    """What keeps a tidied draft from being stored."""
+def problems(draft: Draft, *, formulas_set: bool = False) -> Iterator[Violation]:
+    """What keeps a tidied draft from being stored; `formulas_set` says that its formulas were tried already."""
     if draft.kind not in KINDS:
         yield Violation("kind", draft.kind, "There is no such kind of own card.", ", ".join(KINDS))
     for name, text in draft.sections.items():
-        yield from (
-            Violation(name.lower(), "…", reason, accepted) for reason, accepted in _section_problems(name, text, draft)
-        )
+        for reason, accepted in _section_problems(name, text, draft, formulas_set):
+            yield Violation(name.lower(), "…", reason, accepted)
     yield from _line_problems(draft)
     if draft.kind == "choose":
         yield from _option_problems(draft.options)
@@ -94,7 +93,7 @@ def problems(draft: Draft) -> Iterator[Violation]:
         yield Violation("options", "…", f"A {draft.kind} card has no options.", "none, or the kind choose")
 
 
-def _section_problems(name: str, text: str, draft: Draft) -> Iterator[tuple[str, str]]:
+def _section_problems(name: str, text: str, draft: Draft, formulas_set: bool) -> Iterator[tuple[str, str]]:
     if len(text) > LONGEST_SECTION:
         yield f"{len(text):,} characters are too many.", f"up to {LONGEST_SECTION:,} characters"
         return
@@ -104,7 +103,7 @@ def _section_problems(name: str, text: str, draft: Draft) -> Iterator[tuple[str,
         yield "A line that begins with a single # begins a new section of the card's file.", "## for a heading"
     if _open_program(text):
         yield "A program that begins with ``` has no end.", "``` on a line of its own after the program"
-    for problem in text_problems(text):
+    for problem in () if formulas_set else text_problems(text):
         yield problem[0].upper() + problem[1:] + ".", r"LaTeX between dollars; \$ is a dollar"
     if name == "Question" and draft.kind == "cloze" and not 1 <= blanks(text) <= MOST_BLANKS:
         yield f"It has {blanks(text)} blanks.", f"1 to {MOST_BLANKS} blanks, each written [[text]]"

@@ -16,6 +16,9 @@ from app.core.errors import ContentProblem
 from app.decks.cards import OwnHead, Stored, deck_of
 from app.decks.drafts import Draft, DraftOption
 
+# libyaml writes in a fifth of the time; where it is missing, PyYAML's own emitter does
+_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 ZIP_DATE = (2026, 1, 1, 0, 0, 0)  # the same cards give the same bytes
 
 
@@ -91,5 +94,5 @@ def _slug(name: str) -> str:
 
 
 def _yaml(data: dict[str, Any]) -> str:
-    dumped: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=10**6)
+    dumped: str = yaml.dump(data, Dumper=_SafeDumper, sort_keys=False, allow_unicode=True, width=10**6)
     return dumped

@@ -44,7 +44,7 @@ class Findings:
         if len(self.left_out) < REASONS_KEPT:
             self.left_out.append((clean_line(what)[:120] or "(without text)", why))
 
-    def take(self, incoming: Incoming, shown: str) -> None:
+    def take(self, incoming: Incoming, shown: str, *, formulas_set: bool = False) -> None:
         """Take a card along if it can be stored; say why not if it cannot."""
         if not incoming.guid or len(incoming.guid) > LONGEST_GUID or clean_line(incoming.guid) != incoming.guid:
             self.leave_out(shown, "its GUID is missing, too long or holds control characters")
@@ -53,7 +53,7 @@ class Findings:
             self.leave_out(shown, "there are two cards with its GUID; the first was taken")
             return
         draft = tidy(incoming.draft)
-        wrong = list(problems(draft))
+        wrong = list(problems(draft, formulas_set=formulas_set))
         if wrong:
             self.leave_out(shown, " ".join(f"{each.field}: {each.message}" for each in wrong[:3]))
             return

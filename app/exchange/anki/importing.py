@@ -84,9 +84,8 @@ class _Note:
             remembered = self._remembered(card)
             if remembered is not None:
                 remembered = replace(remembered, revision=incoming.revision)
-            self.found.take(
-                replace(incoming, modified_at=modified, remembered=remembered), shown_as(incoming.draft)
-            )  # fmt: skip
+            incoming = replace(incoming, modified_at=modified, remembered=remembered)
+            self.found.take(incoming, shown_as(incoming.draft), formulas_set=True)
 
     def _remembered(self, card: SourceCard) -> Remembered | None:
         return from_row(card.row, self.collection.calendar, card.answered_at, self.now)
