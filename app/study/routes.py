@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
@@ -20,10 +20,9 @@ from app.study import card_routes, service, setting_routes
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.export import checked_json, desk_json
 from app.study.notices import SILENCE, Notice, suggestions, warn_of_leech
-from app.study.scope import FormScope, QueryScope, Scope, new_key
+from app.study.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
 
 router = APIRouter()
-router.include_router(setting_routes.router)
 api = APIRouter(prefix="/api/v1/study", tags=["study"])
 
 RATINGS = (
@@ -78,60 +77,59 @@ def check(
 
 @router.post("/study/reviews")
 def review(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, scope: FormScope,
-    card_id: Annotated[str, Form()], level: Annotated[int, Form()], version: Annotated[int, Form(ge=0)],
-    elapsed_milliseconds: Annotated[int | None, Form(ge=0)] = None,
-    seed: Annotated[int | None, Form(ge=0, le=LARGEST_SEED)] = None,
-    answer: Annotated[str | None, Form(max_length=LONGEST_ANSWER)] = None,
-    key: Annotated[str | None, Form(max_length=MAX_KEY_LENGTH)] = None,
-    idempotency_key: Annotated[str | None, Header(max_length=MAX_KEY_LENGTH)] = None,
+    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    given: Annotated[ReviewForm, Depends(form_of(ReviewForm))],
 ) -> Response:  # fmt: skip
     """Record the answer; htmx gets the next card in the same reply, read in the same transaction."""
-    request_key = idempotency_key or key
-    notice, desk = SILENCE, None
+    request_key = request.headers.get("idempotency-key") or given.key
+    scope, notice, desk = given.scope(content), SILENCE, None
     try:
         with database.write() as session:
             made = service.submit_review(
-                session, learner, content, card_id=card_id, level=level, version=version, now=now,
-                elapsed_milliseconds=elapsed_milliseconds, seed=seed, answer=answer, request_key=request_key,
+                session, learner, content, card_id=given.card_id, level=given.level, version=given.version, now=now,
+                elapsed_milliseconds=given.elapsed_milliseconds, seed=given.seed, answer=given.answer,
+                request_key=request_key and request_key[:MAX_KEY_LENGTH],
             )  # fmt: skip
             notice = warn_of_leech(session, content, made)
             if wants_fragment(request):
                 desk = service.study(session, learner, content, now, scope.more, scope.wanted)
     except Stale as error:
         with database.read() as session:
-            counted = service.find_answer(session, learner, card_id, version, request_key)
+            counted = service.find_answer(session, learner, given.card_id, given.version, request_key)
         again = counted is not None and counted.is_same_request
-        notice = Notice(f"Your answer to {card_id} was counted." if again else error.message)
+        notice = Notice(f"Your answer to {given.card_id} was counted." if again else error.message)
     if desk is None:
         return _next(request, database, content, learner, now, scope, notice)
     return _page(request, content, desk, scope, notice=notice)
 
 
 @router.post("/study/undo")
-def undo(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, scope: FormScope) -> Response:
+def undo(
+    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    given: Annotated[ScopeForm, Depends(form_of(ScopeForm))],
+) -> Response:  # fmt: skip
     try:
         with database.write() as session:
             card_id = service.undo(session, learner, now)
         notice = Notice(f"Took back the answer to {card_id}.")
     except DomainError as error:
         notice = Notice(error.message)
-    return _next(request, database, content, learner, now, scope, notice)
+    return _next(request, database, content, learner, now, given.scope(content), notice)
 
 
 @router.post("/study/marks")
 def mark(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, scope: FormScope,
-    card_id: Annotated[str, Form()], action: Annotated[str, Form()], note: Annotated[str, Form()] = "",
-    revealed: Annotated[str, Form()] = "",
+    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    given: Annotated[MarkForm, Depends(form_of(MarkForm))],
 ) -> Response:  # fmt: skip
     """Suspend, bury, flag or annotate the card on the page; a card that stays there stays open."""
     try:
         with database.write() as session:
-            said = Notice(service.mark(session, learner, content, card_id, action, now, note), card_id, action)
+            said = service.mark(session, learner, content, given.card_id, given.action, now, given.note)
+        notice = Notice(said, given.card_id, given.action)
     except Stale as error:
-        said = Notice(error.message)
-    return _next(request, database, content, learner, now, scope, said, revealed)
+        notice = Notice(error.message)
+    return _next(request, database, content, learner, now, given.scope(content), notice, given.revealed)
 
 
 def _next(
@@ -146,7 +144,8 @@ def _next(
     return _page(request, content, desk, scope, notice=notice, reveal=reveal)
 
 
-router.include_router(card_routes.router)  # after /study/check and its like, which are no cards
+# One flat list: every router inside a router costs each request another round of matching.
+router.routes.extend([*card_routes.router.routes, *setting_routes.router.routes])
 
 
 class CheckRequest(BaseModel):
