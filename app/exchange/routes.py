@@ -29,7 +29,8 @@ async def _upload(request: Request) -> tuple[UploadFile, bool]:
     The server reads no more of a body than its Content-Length says, so one that says nothing is not taken.
     """
     length = request.headers.get("content-length", "")
-    if not length.isdecimal() or int(length) > UPLOAD_BYTES + MB:
+    known = length.isdecimal() and "transfer-encoding" not in request.headers
+    if not known or int(length) > UPLOAD_BYTES + MB:
         raise DomainError(
             "The file was not imported.",
             [Violation("file", f"{length or 'unknown'} bytes", "It is too large.", f"up to {UPLOAD_BYTES // MB} MB")],

@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from fastapi.testclient import TestClient
 
+from app.decks.cards import deck_of
 from app.exchange import routes
 from tests.exchange.test_bad_files import GOOD, HOSTILE, collection, package
 
@@ -41,6 +42,19 @@ def test_a_card_goes_through_the_editor(client: TestClient) -> None:
     assert "Changed?" in client.get("/study/own?q=changed&deck=My+deck&tag=a").text
     assert client.post(f"/study/own/{card_id}/delete").status_code == 303
     assert client.get(f"/study/own/{card_id}").status_code == 404
+
+
+def test_a_deck_of_ones_own_is_chosen_and_studied(client: TestClient) -> None:
+    card_id = _add(client, question="Mine?", answer="Yes.")
+    deck = deck_of("My deck").id
+    assert card_id in client.get("/study/cards?deck=" + deck).text
+    assert "Mine?" in client.get("/study?deck=" + deck).text
+    done = client.post("/study/reviews", data={"card_id": card_id, "level": "4", "version": "0"})
+    assert done.status_code == 303
+    assert client.get(f"/study/cards/{card_id}").status_code == 200
+    client.post(f"/study/own/{card_id}/delete")
+    assert client.get("/study").status_code == 200
+    assert "Mine?" not in client.get("/study/cards?q=mine").text
 
 
 def test_what_is_wrong_is_said_beside_its_field_and_nothing_typed_is_lost(client: TestClient) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 from anki.collection import (
     Collection,
-    DeckIdLimit,
     ExportAnkiPackageOptions,
     ImportAnkiPackageOptions,
     ImportAnkiPackageRequest,
@@ -96,6 +95,3 @@ def real_anki(folder: Path) -> Iterator[Anki]:
         yield Anki(collection)
     finally:
         collection.close()
-
-
-__all__ = ["Anki", "DeckIdLimit", "real_anki"]
