@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from app.content.files import ContentError
 from app.core.errors import DomainError, SpecError, problem_details
+from app.exchange.commands import add_export_commands, import_app
 from app.study.commands import study_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -22,6 +23,8 @@ content_app = typer.Typer(no_args_is_help=True, help="The content files.")
 app.add_typer(content_app, name="content")
 export_app = typer.Typer(no_args_is_help=True, help="What an install holds, as files.")
 app.add_typer(export_app, name="export")
+add_export_commands(export_app)
+app.add_typer(import_app, name="import")
 app.add_typer(study_app, name="study")
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]

@@ -37,7 +37,20 @@ from app.search.service import build_index
 from app.theory.units import bytes_text, count_text, digits
 from labs.spec import violation_of
 
-ROOMS = ("today", "study", "practice", "rubrics", "lab", "planner", "interview", "reference", "search", "operate")
+ROOMS = (
+    "today",
+    "study",
+    "decks",
+    "exchange",
+    "practice",
+    "rubrics",
+    "lab",
+    "planner",
+    "interview",
+    "reference",
+    "search",
+    "operate",
+)
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "bytes": bytes_text,

@@ -2,6 +2,8 @@
 
 from app.core import models as core
 from app.core.db import Base
+from app.decks import models as decks
+from app.exchange import models as exchange
 from app.interview import models as interview
 from app.lab import models as lab
 from app.practice import models as practice
@@ -10,4 +12,4 @@ from app.study import models as study
 
 METADATA = Base.metadata
 
-__all__ = ["METADATA", "core", "interview", "lab", "practice", "rubrics", "study"]
+__all__ = ["METADATA", "core", "decks", "exchange", "interview", "lab", "practice", "rubrics", "study"]

@@ -75,13 +75,13 @@ def read_yaml(path: Path, shown: str) -> Source:
 
 def read_page(path: Path, shown: str) -> Source:
     """A Markdown file: front matter, then free text as the section "body". Raises ContentError."""
-    head, lines, first = _front_matter(path, shown)
+    head, lines, first = _front_matter(_text(path, shown), shown)
     return replace(head, sections={"body": "\n".join(lines)}, section_lines={"body": first})
 
 
-def _front_matter(path: Path, shown: str) -> tuple[Source, list[str], int]:
+def _front_matter(text: str, shown: str) -> tuple[Source, list[str], int]:
     """The head between two `---` lines, the lines after it and the number of the first of them."""
-    lines = _text(path, shown).split("\n")
+    lines = text.split("\n")
     if not lines or lines[0].strip() != "---" or "---" not in [line.strip() for line in lines[1:]]:
         raise ContentError([ContentProblem(shown, 1, "file", "the front matter must stand between two lines of ---")])
     end = [line.strip() for line in lines[1:]].index("---") + 1
@@ -90,7 +90,12 @@ def _front_matter(path: Path, shown: str) -> tuple[Source, list[str], int]:
 
 def read_card(path: Path, shown: str) -> Source:
     """A Markdown file: front matter between two `---` lines, then `# Section` headings. Raises ContentError."""
-    head, lines, first = _front_matter(path, shown)
+    return parse_card(_text(path, shown), shown)
+
+
+def parse_card(text: str, shown: str) -> Source:
+    """The same from a text. Raises ContentError."""
+    head, lines, first = _front_matter(text, shown)
     sections: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
     current: list[str] | None = None

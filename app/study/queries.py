@@ -183,9 +183,14 @@ def find_newest_id(session: Session, learner_id: int) -> int | None:
 
 
 def find_last_review(session: Session, learner_id: int) -> Review | None:
-    """The newest review that stands: what undo takes back."""
-    found = find_newest_id(session, learner_id)
-    return None if found is None else session.get(Review, found)
+    """The newest review that stands: what undo takes back. What was imported is no answer, and is passed by."""
+    query = (
+        select(Review)
+        .where(Review.learner_id == learner_id, Review.undone_at.is_(None), Review.kind != "import")
+        .order_by(Review.id.desc())
+        .limit(1)
+    )
+    return session.scalar(query)
 
 
 def find_review(session: Session, review_id: int) -> Review | None:

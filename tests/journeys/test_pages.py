@@ -21,6 +21,7 @@ PAGES = (
     "/reference/memory-anatomy", "/reference/pipeline-parallelism", "/reference/scaling-laws",
     "/reference/sixty-second-answers", "/reference/cheat-sheet", "/reference/glossary", "/reference/errata",
     "/search?q=bubble", "/rubrics", "/rubrics/memory-walk",
+    "/study/own", "/study/own/new", "/study/exchange", "/study/reports", "/study/reports/new?card_id=C62",
 )  # fmt: skip
 
 

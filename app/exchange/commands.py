@@ -1,0 +1,106 @@
+"""`rankzero export` and `rankzero import`: cards as files, on the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from app.core.errors import DomainError
+
+if TYPE_CHECKING:
+    from app.core.db import Database
+
+import_app = typer.Typer(no_args_is_help=True, help="Read cards from a file.")
+
+OutArgument = Annotated[Path, typer.Argument(help="The file to write.")]
+InArgument = Annotated[Path, typer.Argument(help="The file to read.")]
+WhichCards = Annotated[Literal["all", "own", "catalogue"], typer.Option(help="Whose cards.")]
+Scheduling = Annotated[bool, typer.Option(help="With what is remembered of each card.")]
+
+
+def add_export_commands(export_app: typer.Typer) -> None:
+    """Put the commands that write cards under `rankzero export`."""
+    export_app.command("anki")(export_anki)
+    export_app.command("cards")(export_cards)
+
+
+def export_anki(out: OutArgument, scheduling: Scheduling = True, which: WhichCards = "all") -> None:
+    """The cards as an .apkg that Anki opens."""
+    from app.content.catalogue import catalogue  # noqa: PLC0415
+    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
+    from app.exchange.service import export_anki as export  # noqa: PLC0415
+
+    with _database().read() as session, _file_errors(out):
+        done = export(session, LOCAL_LEARNER, catalogue(), out, utc_now(), scheduling=scheduling, which=which)
+    _say(f"{out}: {done.notes:,} cards, {done.scheduled:,} with their schedule, {done.answers:,} answers.")
+
+
+def export_cards(out: OutArgument) -> None:
+    """Your own cards: as a table (.csv), or as text files in the format of cards/decks (.zip)."""
+    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
+    from app.exchange.service import own_cards_file  # noqa: PLC0415
+
+    with _database().read() as session, _file_errors(out):
+        count, data = own_cards_file(session, LOCAL_LEARNER, out.suffix.lower())
+        out.write_bytes(data)
+    _say(f"{out}: {count:,} cards.")
+
+
+@import_app.command("anki")
+def import_anki(file: InArgument, scheduling: Scheduling = True) -> None:
+    """The cards of an .apkg. A second import updates in place."""
+    _import(file, scheduling)
+
+
+@import_app.command("cards")
+def import_cards(file: InArgument) -> None:
+    """Own cards from a table (.csv), a card's text file (.md) or a .zip of decks."""
+    _import(file, False)
+
+
+def _import(file: Path, scheduling: bool) -> None:
+    from app.content.catalogue import catalogue  # noqa: PLC0415
+    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
+    from app.exchange import service  # noqa: PLC0415
+
+    now = utc_now()
+    with _file_errors(file), file.open("rb") as opened:
+        found = service.read_file(file.name, opened, catalogue(), now)
+    with _database().write() as session:
+        report = service.store(
+            session, LOCAL_LEARNER, catalogue(), file.name, found, now, scheduling=scheduling
+        )  # fmt: skip
+        lines = list(service.report_lines(report))
+    _say("\n".join(lines))
+
+
+def _database() -> Database:
+    """The install's database, at this release's schema."""
+    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.db import open_database  # noqa: PLC0415
+    from app.core.migrate import migrate as bring_up  # noqa: PLC0415
+    from app.core.settings import settings  # noqa: PLC0415
+
+    settings().data.mkdir(parents=True, exist_ok=True)
+    database = open_database(settings().sqlalchemy_url)
+    bring_up(database, utc_now(), settings().data.resolve() / "backups")
+    return database
+
+
+@contextmanager
+def _file_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DomainError(f"{file}: {error.strerror or error}.") from None
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,98 @@
+"""Taking cards in and out in the browser: upload, what became of it, and the files to download."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import UploadFile
+
+from app.content.web import Content
+from app.core.errors import DomainError, Violation
+from app.core.templating import page
+from app.core.web import Db, LearnerId, Now, ReadSession, RowId
+from app.core.zone import learner_zone
+from app.exchange import service
+from app.exchange.limits import MB, UPLOAD_BYTES
+
+router = APIRouter(prefix="/study/exchange")
+
+TYPES = {".apkg": "application/octet-stream", ".csv": "text/csv", ".zip": "application/zip"}
+
+
+async def _upload(request: Request) -> tuple[UploadFile, bool]:
+    """The file and whether its schedule is wanted. What is too large is refused before it is read.
+
+    The server reads no more of a body than its Content-Length says, so one that says nothing is not taken.
+    """
+    length = request.headers.get("content-length", "")
+    known = length.isdecimal() and "transfer-encoding" not in request.headers
+    if not known or int(length) > UPLOAD_BYTES + MB:
+        raise DomainError(
+            "The file was not imported.",
+            [Violation("file", f"{length or 'unknown'} bytes", "It is too large.", f"up to {UPLOAD_BYTES // MB} MB")],
+        )
+    form = await request.form(max_files=1, max_fields=5)
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise DomainError(
+            "The file was not imported.", [Violation("file", "", "No file was chosen.", "an .apkg, .csv, .md or .zip")]
+        )
+    return file, "scheduling" in form
+
+
+Upload = Annotated[tuple[UploadFile, bool], Depends(_upload)]
+
+
+@router.get("", response_class=HTMLResponse)
+def exchange(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
+    return _page(request, session, content, learner)
+
+
+@router.post("", response_class=HTMLResponse)
+def take_in(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, upload: Upload) -> Response:
+    """Read the file without a transaction, then store everything in one."""
+    file, scheduling = upload
+    name = cast(str, file.filename)
+    try:
+        found = service.read_file(name, cast(Any, file.file), content, now)
+        with database.write() as session:
+            report = service.store(session, learner, content, name, found, now, scheduling=scheduling)
+    except DomainError as error:
+        with database.read() as session:
+            return _page(request, session, content, learner, error)
+    return RedirectResponse(f"/study/exchange/{report.id}", 303)
+
+
+@router.get("/rankzero{ending}")
+def download(
+    session: ReadSession, content: Content, learner: LearnerId, now: Now, ending: str, scheduling: bool = False,
+    which: service.Which = "all",
+) -> Response:  # fmt: skip
+    """The cards as a file."""
+    if ending == ".apkg":
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "cards.apkg"
+            service.export_anki(session, learner, content, path, now, scheduling=scheduling, which=which)
+            data = path.read_bytes()
+    else:
+        _, data = service.own_cards_file(session, learner, ending)
+    headers = {"Content-Disposition": f'attachment; filename="rankzero{ending}"', "Cache-Control": "no-store"}
+    return Response(data, media_type=TYPES[ending], headers=headers)
+
+
+@router.get("/{report_id}", response_class=HTMLResponse)
+def show_report(request: Request, session: ReadSession, learner: LearnerId, report_id: RowId) -> HTMLResponse:
+    report = service.find_report(session, learner, report_id)
+    return page(request, "exchange/report.html", {"report": report, "zone": learner_zone()})
+
+
+def _page(request: Request, session: Any, content: Any, learner: int, error: DomainError | None = None) -> HTMLResponse:
+    context = {
+        "reports": service.list_reports(session, learner), "own": service.count_own(session, learner),
+        "catalogue": len(content.cards), "error": error, "zone": learner_zone(), "limit_mb": UPLOAD_BYTES // MB,
+    }  # fmt: skip
+    return page(request, "exchange/exchange.html", context, status=error.status if error else 200)

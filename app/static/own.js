@@ -1,0 +1,42 @@
+// The editor of own cards: the preview follows what is typed, rendered by the server. Without script a button asks for it.
+const form = document.querySelector("[data-own]");
+const state = document.querySelector("[data-state]");
+let timer = 0;
+let asked = 0;
+
+function showKind() {
+  for (const part of form.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== form.elements.kind.value;
+}
+
+async function preview() {
+  const turn = ++asked;
+  const body = new URLSearchParams(new FormData(form));
+  const reply = await fetch(form.dataset.preview, { method: "POST", body, headers: { "HX-Request": "true" } }).catch(() => null);
+  if (turn !== asked) return;
+  state.textContent = reply?.ok ? "" : "The server does not answer; this is an earlier state.";
+  if (!reply?.ok) return;
+  const fresh = document.createElement("template");
+  fresh.innerHTML = await reply.text();
+  const part = document.querySelector('[data-part="preview"]');
+  part.replaceChildren(...fresh.content.querySelector('[data-part="preview"]').childNodes);
+}
+
+for (const button of form.querySelectorAll("[data-without-script]")) button.hidden = true;
+form.addEventListener("input", () => {
+  showKind();
+  clearTimeout(timer);
+  timer = setTimeout(preview, 250);
+});
+form.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    form.requestSubmit();
+  }
+});
+// What was typed must not go with the page: the browser asks before it leaves an unsaved card.
+let saved = new URLSearchParams(new FormData(form)).toString();
+form.addEventListener("submit", () => { saved = null; });
+window.addEventListener("beforeunload", (event) => {
+  if (saved !== null && new URLSearchParams(new FormData(form)).toString() !== saved) event.preventDefault();
+});
+showKind();

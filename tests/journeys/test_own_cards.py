@@ -1,0 +1,74 @@
+"""Own cards in a real browser: written by keyboard with a live preview, taken out, deleted, brought back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.product import Product
+
+
+def test_a_card_is_written_by_keyboard_and_survives_a_mistake(page: Page) -> None:
+    page.goto("/study/own/new?deck=Keyboard")
+    page.get_by_label("Question", exact=True).focus()
+    page.keyboard.type("What does $16N$ stand for?")
+    preview = page.locator('[data-part="preview"]')
+    expect(preview.locator("math")).to_be_visible()
+    page.errors.clear()  # type: ignore[attr-defined]
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answer-help")).to_contain_text("It is empty")
+    expect(page.get_by_label("Question", exact=True)).to_have_value("What does $16N$ stand for?")
+    page.errors.clear()  # type: ignore[attr-defined] - the browser notes the 422
+    page.get_by_label("Answer", exact=True).focus()
+    page.keyboard.type("Bytes of state, <script>alert(1)</script>{{ 7*7 }}")
+    expect(preview).to_contain_text("<script>alert(1)</script>{{ 7*7 }}")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Added")
+    page.goto("/study/own?q=stand")
+    page.get_by_role("link", name="What does 16N stand for?").click()
+    page.get_by_text("Delete this card").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Deleted")
+
+
+def test_cards_go_out_and_come_back(page: Page, tmp_path: Path) -> None:
+    page.goto("/study/exchange")
+    table = tmp_path / "cards.csv"
+    table.write_text("question,answer,deck\nOne?,Eins.,Languages\nTwo?,Zwei.,Languages\nThree?,,Languages\n")
+    page.get_by_label("File").set_input_files(table)
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 new cards")
+    expect(page.get_by_text("Row 4: Three?")).to_be_visible()
+    page.goto("/study/exchange")
+    page.get_by_text("Your 2", exact=False).click()
+    with page.expect_download() as begun:
+        page.get_by_role("button", name="Download rankzero.apkg").click()
+    begun.value.save_as(tmp_path / "cards.apkg")
+    page.goto("/study/own?deck=Languages")
+    page.get_by_text("Delete this deck").click()
+    page.get_by_role("button", name="Delete 2 cards").click()
+    page.goto("/study/exchange")
+    page.get_by_label("File").set_input_files(tmp_path / "cards.apkg")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 new cards")
+    page.goto("/study/own?deck=Languages")
+    page.get_by_text("Delete this deck").click()
+    page.get_by_role("button", name="Delete 2 cards").click()
+
+
+def test_the_editor_works_without_script(browser: Browser, product: Product) -> None:
+    context = browser.new_context(base_url=product.url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/study/own/new")
+    page.get_by_label("Question", exact=True).fill("Without $x$?")
+    page.get_by_label("Answer", exact=True).fill("Yes.")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator('[data-part="preview"] math')).to_be_visible()
+    expect(page.get_by_label("Answer", exact=True)).to_have_value("Yes.")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_role("link", name="Change it").click()
+    page.get_by_text("Delete this card").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Deleted")
+    context.close()
