@@ -15,10 +15,12 @@ from pydantic import ValidationError
 
 from app.content.files import ContentError
 from app.core.errors import DomainError, SpecError, problem_details
+from app.study.commands import study_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 content_app = typer.Typer(no_args_is_help=True, help="The content files.")
 app.add_typer(content_app, name="content")
+app.add_typer(study_app, name="study")
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]
 FileArgument = Annotated[str, typer.Argument(help="A JSON file, or - for standard input.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 DAY_STARTS_HOUR = 4
@@ -14,6 +15,7 @@ def day_number(at: datetime, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR)
     return local.toordinal() - (local.hour < starts_hour)
 
 
+@lru_cache(maxsize=16384)
 def day_start(number: int, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -> datetime:
     """When study day `number` starts, in UTC.
 

@@ -1,80 +1,239 @@
-"""Reading what a learner remembers."""
+"""Reading what a learner remembers, and what they did today.
+
+The statements of a review are built once: putting one together costs more than the database needs to answer it. Each
+reads an index's few rows, so that a card is answered as fast after a million reviews as after none.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, select
+from sqlalchemy import BindParameter, and_, bindparam, false, func, null, select, true, union_all
 from sqlalchemy.orm import Session
 
-from app.study.models import CardState, Review, StudySettings
+from app.study.models import CardState, ParameterSet, Review, StudySettings
+
+MOST_NAMED = 5000  # in one IN: both databases take more
 
 
-@dataclass(frozen=True)
-class Scheduled:
-    """What sorting needs to know of a card, without its memory."""
+class Scheduled(NamedTuple):
+    """What sorting needs to know of a card, without its memory; a known card does not say when it came back."""
+
+    card_id: str
+    revision: int
+    lapses: int
+    flagged_at: datetime | None
+    available_at: datetime | None
+
+
+class Standing(NamedTuple):
+    """Where a card stands, met or not."""
 
     card_id: str
     revision: int
     is_learning: bool
-    due_at: datetime
+    due_at: datetime | None
+    available_at: datetime | None
+    suspended_at: datetime | None
+    buried_until: datetime | None
 
 
-# Built once: putting a statement together costs more than SQLite needs to answer it.
-_SCHEDULED = (
-    select(CardState.card_id, CardState.revision, CardState.is_learning, CardState.due_at)
-    .where(CardState.learner_id == bindparam("learner_id"), CardState.due_at.is_not(None))
-    .order_by(CardState.due_at)
+class Answered(NamedTuple):
+    """Reviews of one day that stand, of one cluster and phase."""
+
+    cluster: str | None
+    phase: int
+    reviews: int
+
+
+# Plain columns, not mapped ones: the ORM's own handling of a row costs as much again as the row.
+_STATE, _REVIEW, _SETTINGS_OF = CardState.__table__.c, Review.__table__.c, StudySettings.__table__.c
+_LEARNER: BindParameter[int] = bindparam("learner_id")
+_OF_LEARNER = _STATE.learner_id == _LEARNER
+_IS_LEARNING = and_(_OF_LEARNER, _STATE.is_learning == true(), _STATE.available_at <= bindparam("until"))
+_IS_DUE = and_(_OF_LEARNER, _STATE.is_learning == false(), _STATE.available_at <= bindparam("until"))
+_SCHEDULED = (_STATE.card_id, _STATE.revision, _STATE.lapses, _STATE.flagged_at)
+_LIST = {
+    learning: select(*_SCHEDULED, *([_STATE.available_at] if learning else [null()]))
+    .where(which)
+    .order_by(_STATE.available_at, _STATE.position)
+    .limit(bindparam("most"))
+    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
+}
+_COUNT = {
+    learning: select(func.count()).select_from(CardState.__table__).where(which)
+    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
+}
+_STANDING = select(
+    _STATE.card_id, _STATE.revision, _STATE.is_learning, _STATE.due_at, _STATE.available_at, _STATE.suspended_at,
+    _STATE.buried_until,
+).where(_OF_LEARNER)  # fmt: skip
+_STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
+_NEXT = [
+    select(func.min(_STATE.available_at)).where(
+        _OF_LEARNER, _STATE.is_learning == learning, _STATE.available_at > bindparam("now")
+    )
+    for learning in (true(), false())
+]
+_DAY = (
+    select(_REVIEW.cluster, _REVIEW.phase, func.count())
+    .where(
+        _REVIEW.learner_id == _LEARNER,
+        _REVIEW.reviewed_at >= bindparam("since"),
+        _REVIEW.reviewed_at < bindparam("until"),
+        _REVIEW.undone_at.is_(None),
+    )
+    .group_by(_REVIEW.cluster, _REVIEW.phase)
 )
-_REVIEWS_SINCE = select(
-    func.count(Review.id), func.coalesce(func.sum(case((Review.memory_before.is_(None), 1), else_=0)), 0)
-).where(
-    Review.learner_id == bindparam("learner_id"), Review.reviewed_at >= bindparam("since"), Review.undone_at.is_(None)
+_NEWEST = (
+    select(_REVIEW.id)
+    .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
+    .order_by(_REVIEW.id.desc())
+    .limit(1)
 )
-_SETTINGS = select(StudySettings.new_per_day, StudySettings.reviews_per_day, StudySettings.desired_retention).where(
-    StudySettings.learner_id == bindparam("learner_id")
+_SETTINGS = select(_SETTINGS_OF.new_per_day, _SETTINGS_OF.reviews_per_day, _SETTINGS_OF.desired_retention).where(
+    _SETTINGS_OF.learner_id == _LEARNER
 )
+_LOADS = {
+    count: union_all(
+        *(
+            select(_STATE.due_at, func.count())
+            .where(_OF_LEARNER, _STATE.due_at.between(bindparam(f"from_{i}"), bindparam(f"to_{i}")))
+            .group_by(_STATE.due_at)
+            for i in range(count)
+        )
+    )
+    for count in (1, 2, 3)
+}
 
 
-def list_scheduled(session: Session, learner_id: int) -> list[Scheduled]:
-    """Every card this learner has met and not unmet by undoing, soonest first."""
-    rows = session.execute(_SCHEDULED, {"learner_id": learner_id})
-    return [
-        Scheduled(card_id, revision, is_learning, due_at)
-        for card_id, revision, is_learning, due_at in rows
-        if due_at is not None
-    ]
+def _rows(session: Session, statement: Any, **values: Any) -> Any:
+    """The rows of a plain statement, in the session's transaction. What is not flushed yet is not seen."""
+    return session.connection().execute(statement, values)
+
+
+def list_scheduled(session: Session, learner_id: int, learning: bool, until: datetime, most: int) -> list[Scheduled]:
+    """At most `most` cards that come back by `until`, soonest first: those in their first steps, or the known ones.
+
+    Known cards come back when a study day starts; within a day their order is by `position`, so that decks mix.
+    """
+    return list(map(Scheduled._make, _rows(session, _LIST[learning], learner_id=learner_id, until=until, most=most)))
+
+
+def count_scheduled(session: Session, learner_id: int, learning: bool, until: datetime) -> int:
+    """How many cards `list_scheduled` would list without a limit."""
+    return int(_rows(session, _COUNT[learning], learner_id=learner_id, until=until).scalar_one())
+
+
+def list_standing(session: Session, learner_id: int) -> list[Standing]:
+    """Every card this learner ever touched. Reads everything: not for a review's path."""
+    return list(map(Standing._make, _rows(session, _STANDING, learner_id=learner_id)))
+
+
+def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str]) -> list[Standing]:
+    """Where these cards stand, those that were ever touched."""
+    found: list[Standing] = []
+    wanted = list(card_ids)
+    for start in range(0, len(wanted), MOST_NAMED):
+        some = wanted[start : start + MOST_NAMED]
+        found += map(Standing._make, _rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
+    return found
+
+
+def find_next_due(session: Session, learner_id: int, now: datetime) -> datetime | None:
+    """When the next card returns after `now`."""
+    found = [_rows(session, query, learner_id=learner_id, now=now).scalar() for query in _NEXT]
+    return min((at for at in found if at is not None), default=None)
+
+
+def count_due_at(
+    session: Session, learner_id: int, spans: Sequence[tuple[datetime, datetime]]
+) -> Iterator[tuple[datetime, int]]:
+    """How many cards come back at which time, within up to three spans that may overlap."""
+    values: dict[str, object] = {"learner_id": learner_id}
+    for i, (start, end) in enumerate(spans):
+        values |= {f"from_{i}": start, f"to_{i}": end}
+    rows = _rows(session, _LOADS[len(spans)], **values)
+    return ((due_at, count) for due_at, count in rows if due_at is not None)
+
+
+def list_answered(session: Session, learner_id: int, since: datetime, until: datetime) -> list[Answered]:
+    """What was reviewed in a time and stands, by cluster and phase."""
+    return list(map(Answered._make, _rows(session, _DAY, learner_id=learner_id, since=since, until=until)))
 
 
 def find_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
     return session.get(CardState, (learner_id, card_id))
 
 
-def count_reviews_since(session: Session, learner_id: int, since: datetime) -> tuple[int, int]:
-    """Reviews that stand, made since `since`, and how many of them introduced a card."""
-    reviews, new = session.execute(_REVIEWS_SINCE, {"learner_id": learner_id, "since": since}).one()
-    return reviews, int(new)
+def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | None = None) -> list[CardState]:
+    """The states themselves, of all cards or of these."""
+    query = select(CardState).where(CardState.learner_id == learner_id)
+    if card_ids is not None:
+        query = query.where(CardState.card_id.in_(list(card_ids)))
+    return list(session.scalars(query))
+
+
+def find_newest_id(session: Session, learner_id: int) -> int | None:
+    """The id of the newest review that stands."""
+    found: int | None = _rows(session, _NEWEST, learner_id=learner_id).scalar()
+    return found
 
 
 def find_last_review(session: Session, learner_id: int) -> Review | None:
     """The newest review that stands: what undo takes back."""
+    found = find_newest_id(session, learner_id)
+    return None if found is None else session.get(Review, found)
+
+
+def find_review(session: Session, review_id: int) -> Review | None:
+    return session.get(Review, review_id)
+
+
+def find_answer(session: Session, learner_id: int, card_id: str, version: int) -> Review | None:
+    """The review that answered a showing, whether it still stands or not."""
     query = (
         select(Review)
-        .where(Review.learner_id == learner_id, Review.undone_at.is_(None))
+        .where(Review.learner_id == learner_id, Review.card_id == card_id, Review.version == version)
         .order_by(Review.id.desc())
         .limit(1)
     )
     return session.scalar(query)
 
 
+def list_history(session: Session, learner_id: int, card_id: str) -> list[Review]:
+    """A card's reviews that stand, in the order they were made."""
+    query = (
+        select(Review)
+        .where(Review.learner_id == learner_id, Review.card_id == card_id, Review.undone_at.is_(None))
+        .order_by(Review.id)
+    )
+    return list(session.scalars(query))
+
+
+def list_made_together(session: Session, review: Review) -> list[Review]:
+    """The entries of a placement: they carry one time."""
+    query = select(Review).where(
+        Review.learner_id == review.learner_id, Review.reviewed_at == review.reviewed_at, Review.kind == review.kind,
+        Review.undone_at.is_(None),
+    )  # fmt: skip
+    return list(session.scalars(query))
+
+
 def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
-    query = select(Review.id).where(Review.learner_id == learner_id, Review.undone_at.is_(None)).limit(1)
-    return session.scalar(query) is not None
+    return find_newest_id(session, learner_id) is not None
 
 
 def find_settings(session: Session, learner_id: int) -> tuple[int, int | None, float] | None:
     """New cards per day, reviews per day and desired retention, if the learner ever chose."""
-    found = session.execute(_SETTINGS, {"learner_id": learner_id}).one_or_none()
-    return None if found is None else (found.new_per_day, found.reviews_per_day, found.desired_retention)
+    found = _rows(session, _SETTINGS, learner_id=learner_id).one_or_none()
+    return None if found is None else (found[0], found[1], found[2])
+
+
+def find_parameters(session: Session, learner_id: int, parameters_id: str) -> tuple[float, ...] | None:
+    """The values of a parameter set the log names."""
+    found = session.get(ParameterSet, (learner_id, parameters_id))
+    return None if found is None else tuple(found.parameters)

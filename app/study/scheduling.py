@@ -1,61 +1,166 @@
 """When to see a card again: FSRS around a five-level self-rating. Pure: state and time in, new state out.
 
-py-fsrs does the arithmetic with its fuzz off, so that the same state, rating and time always give the same due date.
+py-fsrs does the arithmetic with its fuzz off. Time between reviews reaches it in whole study days, so that a card of
+yesterday evening is a day old this morning; a known card comes back at the start of a study day, a card in its first
+steps after minutes. Which day, of those that are as good, is `spreading`'s to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import cache
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, Scheduler, State
 
-DESIRED_RETENTION = 0.9
-PARAMETERS_ID = "fsrs-6-default"
-DAY_STARTS_HOUR = 4
+from app.study import spreading
+from app.study.days import DAY_STARTS_HOUR, day_number, day_start
+from app.study.parameters import DEFAULT, Parameters
 
 LEVELS: Mapping[int, Rating] = {1: Rating.Again, 2: Rating.Again, 3: Rating.Hard, 4: Rating.Good, 5: Rating.Easy}
 
 # The best level each finding of the machine leaves: what is wrong comes again, what took very long was not easy.
 BEST_LEVEL: Mapping[str, int] = {"wrong": 2, "slow": 4}
 
+LEECH_LAPSES, LEECH_AGAIN = 8, 4
+
+# What a card was when it was reviewed, as the log's `phase` says it; FSRS's own numbers, and two it does not need.
+NEW, KNOWN, NOT_REVIEWED = 0, State.Review.value, 4
+
+RULES_NAME = "rankzero 2"
+AT = datetime(2000, 1, 1, tzinfo=UTC)  # py-fsrs takes dates and counts days between them: any will do
+_RATINGS = tuple(Rating)
+
+Memory = Mapping[str, Any]
+Load = Callable[[Iterable[range]], Mapping[int, int]]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an interval depends on besides the memory: the learner's day, the retention wanted, the parameters."""
+
+    zone: ZoneInfo
+    desired_retention: float = 0.9
+    parameters: Parameters = DEFAULT
+    starts_hour: int = DAY_STARTS_HOUR
+
+    @property
+    def scheduler(self) -> Scheduler:
+        return scheduler_of(self.parameters, self.desired_retention)
+
+
+class Step(NamedTuple):
+    """A memory after a rating, before a day was chosen. `days` is None while minutes count."""
+
+    state: int
+    step: int | None
+    stability: float
+    difficulty: float
+    delay: timedelta
+
+    @property
+    def days(self) -> int | None:
+        return self.delay.days if self.state == KNOWN else None
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rating does to a card's memory."""
+    """What a rating does to a card's memory. `interval` is what the page says: whole days, or minutes."""
 
     memory: dict[str, Any]
     due_at: datetime
+    interval: timedelta
     rating: int
     lapsed: bool
 
 
 @cache
 def scheduler_name() -> str:
-    """The scheduler and its version, as the review log records it."""
-    return f"py-fsrs {version('fsrs')}"
+    """The rules and the scheduler's version, as the review log records them."""
+    return f"{RULES_NAME}, py-fsrs {version('fsrs')}"
 
 
-@cache
-def _scheduler() -> Scheduler:
-    return Scheduler(desired_retention=DESIRED_RETENTION, enable_fuzzing=False)
+@lru_cache(maxsize=256)
+def scheduler_of(parameters: Parameters, desired_retention: float) -> Scheduler:
+    """py-fsrs with its own fuzz off."""
+    return Scheduler(parameters, desired_retention, enable_fuzzing=False)
 
 
-def review(memory: Mapping[str, Any] | None, level: int, now: datetime) -> Outcome:
-    """The memory after rating a card `level` (1 blank … 5 easy) at `now`; None stands for a new card."""
-    before = _card(memory, now)
-    after, _ = _scheduler().review_card(before, LEVELS[level], review_datetime=now)
-    return Outcome(_memory(after), after.due, int(LEVELS[level]), is_lapse(memory, LEVELS[level]))
+def rate(memory: Memory | None, rating: Rating, elapsed_days: int, scheduler: Scheduler) -> Step:
+    """The arithmetic of FSRS-6 alone."""
+    if memory is None:
+        before = Card(card_id=0, due=AT)
+    else:
+        before = Card(
+            0,
+            State(memory["state"]),
+            memory["step"],
+            memory["stability"],
+            memory["difficulty"],
+            AT,
+            AT - timedelta(days=elapsed_days),
+        )
+    after, _ = scheduler.review_card(before, rating, AT)
+    assert after.stability is not None
+    assert after.difficulty is not None
+    return Step(after.state.value, after.step, after.stability, after.difficulty, after.due - AT)
 
 
-def preview(memory: Mapping[str, Any] | None, now: datetime) -> dict[int, timedelta]:
-    """How long until the card returns, for each level."""
-    return {level: review(memory, level, now).due_at - now for level in LEVELS}
+def place(rating: Rating, scheduler: Scheduler) -> Step:
+    """A card that skips its first steps: what a first answer of `rating` is worth, known from then on."""
+    first = rate(None, rating, 0, scheduler)
+    known = {**_fields(first), "state": KNOWN, "step": None}
+    days = scheduler._next_interval(stability=known["stability"])
+    return Step(KNOWN, None, known["stability"], known["difficulty"], timedelta(days=days))
+
+
+def elapsed_days(memory: Memory | None, now: datetime, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -> int:
+    """Study days since the last review; none where the clock went back."""
+    if memory is None:
+        return 0
+    last = datetime.fromisoformat(memory["last_review"])
+    return max(0, day_number(now, zone, starts_hour) - day_number(last, zone, starts_hour))
+
+
+def outcomes(
+    memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules, load: Load
+) -> dict[int, Outcome]:
+    """What each level would do. A better rating never comes back sooner; `load` counts the cards of days from today."""
+    elapsed, scheduler = elapsed_days(memory, now, rules.zone, rules.starts_hour), rules.scheduler
+    steps = {rating: rate(memory, rating, elapsed, scheduler) for rating in _RATINGS}
+    fraction, _ = spreading.seed(card_id, repetition)
+    spread = [days for step in steps.values() if (days := step.days) and days >= spreading.SHORTEST_FUZZED_DAYS]
+    counted = load([spreading.candidates(days, fraction)[1] for days in spread]) if spread else {}
+    made: dict[Rating, Outcome] = {}
+    longest = 0
+    for rating, step in steps.items():
+        if step.days is not None:
+            longest = spreading.choose(step.days, fraction, counted, longest)
+        made[rating] = settle(step, longest if step.days is not None else None, now, rules, memory, rating)
+    return {level: made[rating] for level, rating in LEVELS.items()}
+
+
+def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Memory | None, rating: Rating) -> Outcome:
+    """The memory that is kept once the day is chosen (`days` from today), or after the minutes of a first step."""
+    now = now.astimezone(UTC)
+    if days is None:
+        due_at, interval = now + step.delay, step.delay
+    else:
+        due_at = day_start(day_number(now, rules.zone, rules.starts_hour) + days, rules.zone, rules.starts_hour)
+        interval = timedelta(days=days)
+    kept = {**_fields(step), "due": due_at.isoformat(), "last_review": now.isoformat()}
+    return Outcome(kept, due_at, interval, int(rating), is_lapse(memory, rating))
+
+
+def recall(memory: Memory, now: datetime, rules: Rules) -> float:
+    """The probability, in 0..1, that the card is recalled at `now`."""
+    scheduler = rules.scheduler
+    elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
+    return float((1 + scheduler._FACTOR * elapsed / memory["stability"]) ** scheduler._DECAY)
 
 
 def best_level(findings: Iterable[str]) -> int:
@@ -63,21 +168,24 @@ def best_level(findings: Iterable[str]) -> int:
     return min((BEST_LEVEL[finding] for finding in findings if finding in BEST_LEVEL), default=max(LEVELS))
 
 
-def is_lapse(memory: Mapping[str, Any] | None, rating: int) -> bool:
+def is_lapse(memory: Memory | None, rating: int) -> bool:
     """Whether `rating` forgets a card that was known."""
-    return memory is not None and memory["state"] == State.Review.value and rating == Rating.Again
+    return memory is not None and memory["state"] == KNOWN and rating == Rating.Again
 
 
-def is_learning(memory: Mapping[str, Any] | None) -> bool:
+def is_learning(memory: Memory | None) -> bool:
     """Whether the card is still in its first steps (or back in them), where minutes count."""
-    return memory is not None and memory["state"] != State.Review.value
+    return memory is not None and memory["state"] != KNOWN
 
 
-def study_day_start(now: datetime, zone: ZoneInfo) -> datetime:
-    """When the learner's current study day began: 04:00 in their zone."""
-    local = now.astimezone(zone)
-    day = local.date() if local.hour >= DAY_STARTS_HOUR else local.date() - timedelta(days=1)
-    return datetime(day.year, day.month, day.day, DAY_STARTS_HOUR, tzinfo=zone)
+def phase_of(memory: Memory | None) -> int:
+    """What the card is, as the log says it."""
+    return NEW if memory is None else int(memory["state"])
+
+
+def is_leech(lapses: int) -> bool:
+    """Whether this lapse is one to say something about: the eighth, then every fourth."""
+    return lapses >= LEECH_LAPSES and (lapses - LEECH_LAPSES) % LEECH_AGAIN == 0
 
 
 def interval_text(interval: timedelta) -> str:
@@ -95,27 +203,5 @@ def interval_text(interval: timedelta) -> str:
     return f"{days / 365.25:.1f} years"
 
 
-def _card(memory: Mapping[str, Any] | None, now: datetime) -> Card:
-    if memory is None:
-        return Card(card_id=0, due=now)
-    return Card(
-        card_id=0,
-        state=State(memory["state"]),
-        step=memory["step"],
-        stability=memory["stability"],
-        difficulty=memory["difficulty"],
-        due=datetime.fromisoformat(memory["due"]),
-        last_review=datetime.fromisoformat(memory["last_review"]),
-    )
-
-
-def _memory(card: Card) -> dict[str, Any]:
-    assert card.last_review is not None
-    return {
-        "state": card.state.value,
-        "step": card.step,
-        "stability": card.stability,
-        "difficulty": card.difficulty,
-        "due": card.due.isoformat(),
-        "last_review": card.last_review.isoformat(),
-    }
+def _fields(step: Step) -> dict[str, Any]:
+    return {"state": step.state, "step": step.step, "stability": step.stability, "difficulty": step.difficulty}

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import update
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from app.content.asked import Asked, ask
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.study import checking, queries, scheduling
+from app.study import checking, library, queries, recording, scheduling
+from app.study.agenda import agenda, next_due_at
 from app.study.checking import Checked
+from app.study.days import day_number, day_start
+from app.study.filters import NOTHING, Filter
 from app.study.models import CardState, Review
-from app.study.sorting import sort_cards
+from app.study.policy import NEW_PER_DAY, Policy, policy_for
+from app.study.recording import undo
 
-NEW_CARDS_PER_DAY = 12
+__all__ = ["NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "study", "undo"]
+
+NEW_CARDS_PER_DAY = NEW_PER_DAY
 SECONDS_PER_CARD = 25
 LONGEST_ANSWER = timedelta(minutes=30)
 
@@ -45,6 +47,16 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Marks:
+    """What the learner hung on a card."""
+
+    is_flagged: bool = False
+    note: str = ""
+    is_suspended: bool = False
+    buried_until: datetime | None = None
+
+
+@dataclass(frozen=True)
 class NextCard:
     """A card to answer, with the interval each rating would give."""
 
@@ -53,6 +65,8 @@ class NextCard:
     intervals: Mapping[int, timedelta]
     last_seen_at: datetime | None
     is_new: bool
+    lapses: int = 0
+    marks: Marks = Marks()
     asked: Asked | None = None
     checked: Checked | None = None
 
@@ -65,6 +79,11 @@ class NextCard:
         """Whether the machine has judged an answer, so that it is to be rated."""
         return self.checked is not None and self.checked.counts
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether it was forgotten so often that repeating it is not what helps."""
+        return self.lapses >= scheduling.LEECH_LAPSES
+
 
 @dataclass(frozen=True)
 class Desk:
@@ -75,36 +94,45 @@ class Desk:
     new_left: int
     next_due_at: datetime | None
     can_undo: bool
+    buried: int = 0
+    wanted: Filter = NOTHING
 
 
-def study(session: Session, learner_id: int, catalogue: Catalogue, now: datetime, extra_new: int = 0) -> Desk:
+def study(
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    now: datetime,
+    extra_new: int = 0,
+    wanted: Filter = NOTHING,
+) -> Desk:
     """The learner's next card and progress. `extra_new` cards are introduced beyond today's share."""
-    today = scheduling.study_day_start(now, learner_zone())
-    done, introduced = queries.count_reviews_since(session, learner_id, today)
-    scheduled = queries.list_scheduled(session, learner_id)
-    queue = sort_cards(scheduled, catalogue, now, NEW_CARDS_PER_DAY + extra_new - introduced)
-    chosen = queue.first
+    policy = policy_for(session, learner_id, now)
+    found = agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted)
+    card = None
+    if found.first is not None:
+        card = _next(session, learner_id, library.find_card(session, learner_id, catalogue, found.first), policy, now)
     return Desk(
-        _next(session, learner_id, chosen, catalogue, now) if chosen else None,
-        Progress(done, queue.left),
-        len(queue.new),
-        queue.next_due_at,
-        done > 0 or queries.has_reviews(session, learner_id),
+        card,
+        Progress(found.done, found.left),
+        found.new_waiting() if card is None else found.new,
+        next_due_at(session, learner_id, now) if card is None else None,
+        found.newest_id > 0,
+        found.buried,
+        wanted,
     )
 
 
 def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, now: datetime) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
-    _card_of(catalogue, card_id)
-    return _next(session, learner_id, card_id, catalogue, now)
+    card = library.find_card(session, learner_id, catalogue, card_id)
+    return _next(session, learner_id, card, policy_for(session, learner_id, now), now)
 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
     """Cards to answer today: due ones and today's share of new ones."""
-    today = scheduling.study_day_start(now, learner_zone())
-    _, introduced = queries.count_reviews_since(session, learner_id, today)
-    scheduled = queries.list_scheduled(session, learner_id)
-    return sort_cards(scheduled, catalogue, now, NEW_CARDS_PER_DAY - introduced).left
+    policy = policy_for(session, learner_id, now)
+    return agenda(session, learner_id, catalogue, policy, now, learner_zone()).left
 
 
 def has_studied(session: Session, learner_id: int) -> bool:
@@ -123,75 +151,37 @@ def submit_review(
     elapsed_milliseconds: int | None = None,
     seed: int | None = None,
     answer: str | None = None,
+    request_key: str | None = None,
 ) -> Review:
     """Record an answer and reschedule its card, with what was typed and the seed of what was shown if there was any.
 
     The machine judges what was typed where the card's kind allows it: a wrong answer comes again whatever `level` says.
     Only the version that was shown may be answered: a second click or another tab raises Stale and changes nothing.
     """
-    card = _card_of(catalogue, card_id)
+    card = library.find_card(session, learner_id, catalogue, card_id)
     if level not in scheduling.LEVELS:
         raise DomainError(
             "The answer was not counted.",
             [Violation("level", level, f"{level} is no rating.", "1 (blank) to 5 (easy)")],
         )
     state = queries.find_state(session, learner_id, card_id)
-    if (state.version if state else 0) != version:
-        raise Stale(f"{card_id} was already answered, here or in another tab. Nothing was counted twice.")
-    memory = _current_memory(state, card)
+    recording.must_be_shown(state, card_id, version)
     judged = _judge(learner_id, card, version, seed, answer, elapsed_milliseconds)
-    outcome = scheduling.review(memory, min(level, judged.best_level) if judged else level, now)
-    _save(session, learner_id, card, state, outcome, now)
+    policy = policy_for(session, learner_id, now)
+    memory = recording.memory_of(session, state, card, policy)
+    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
     limit = int(LONGEST_ANSWER.total_seconds() * 1000)
     review = Review(
-        learner_id=learner_id,
-        card_id=card_id,
-        revision=card.head.revision,
         level=level,
-        rating=outcome.rating,
-        reviewed_at=now,
+        version=version,
         elapsed_milliseconds=None if elapsed_milliseconds is None else max(0, min(elapsed_milliseconds, limit)),
         seed=judged.asked.seed if judged else seed,
         answer=answer if answer is None else storable(answer),
         verdict=judged.verdict.status if judged else None,
-        due_at=outcome.due_at,
-        memory_before=memory,
-        memory_after=outcome.memory,
-        time_zone=str(learner_zone()),
-        day_starts_hour=scheduling.DAY_STARTS_HOUR,
-        scheduler=scheduling.scheduler_name(),
-        parameters_id=scheduling.PARAMETERS_ID,
+        request_key=request_key,
     )
-    session.add(review)
-    session.flush()
-    return review
-
-
-def undo(session: Session, learner_id: int, now: datetime) -> str:
-    """Take back the newest review that stands; returns its card. Raises DomainError when there is none."""
-    review = queries.find_last_review(session, learner_id)
-    if review is None:
-        raise DomainError("There is no answer to take back.")
-    state = queries.find_state(session, learner_id, review.card_id)
-    assert state is not None, "a review without a state cannot have been stored"
-    marked = session.execute(
-        update(Review).where(Review.id == review.id, Review.undone_at.is_(None)).values(undone_at=now)
-    )
-    if marked.rowcount != 1:  # type: ignore[attr-defined]
-        raise Stale("That answer was already taken back.")
-    before = review.memory_before
-    state.memory = before
-    state.is_learning = scheduling.is_learning(before)
-    state.due_at = datetime.fromisoformat(before["due"]) if before else None
-    state.last_review_at = datetime.fromisoformat(before["last_review"]) if before else None
-    state.reviews -= 1
-    if scheduling.is_lapse(before, review.rating):
-        state.lapses -= 1
-    try:
-        session.flush()
-    except StaleDataError:
-        raise Stale(f"{review.card_id} changed in another tab just now. Nothing was taken back.") from None
-    return review.card_id
+    outcome = outcomes[min(level, judged.best_level) if judged else level]
+    return recording.record(session, learner_id, card, state, review, memory, outcome, policy, now)
 
 
 def checked(shown: NextCard, answer: str, seed: int | None, elapsed_milliseconds: int | None) -> NextCard:
@@ -203,6 +193,33 @@ def checked(shown: NextCard, answer: str, seed: int | None, elapsed_milliseconds
         )
     found = checking.check(shown.card, shown.asked.seed if seed is None else seed, answer, elapsed_milliseconds)
     return replace(shown, asked=found.asked, checked=found)
+
+
+def rules_of(policy: Policy) -> scheduling.Rules:
+    """The policy as the arithmetic needs it, in the learner's zone."""
+    return scheduling.Rules(learner_zone(), policy.desired_retention, policy.parameters)
+
+
+def load_of(session: Session, learner_id: int, now: datetime) -> scheduling.Load:
+    """How many cards come back on which day, counted from today."""
+    zone = learner_zone()
+    today = day_number(now, zone)
+
+    def load(spans: Iterable[range]) -> dict[int, int]:
+        wanted = list(spans)
+        bounds = [
+            (day_start(today + days[0], zone), day_start(today + days[-1] + 1, zone) - timedelta(microseconds=1))
+            for days in wanted
+        ]
+        # spans may overlap, and then name a time more than once
+        at = dict(queries.count_due_at(session, learner_id, bounds))
+        counted: dict[int, int] = {}
+        for due_at, count in at.items():
+            day = day_number(due_at, zone) - today
+            counted[day] = counted.get(day, 0) + count
+        return counted
+
+    return load
 
 
 def _judge(
@@ -222,54 +239,35 @@ def _judge(
     return found
 
 
-def _card_of(catalogue: Catalogue, card_id: str) -> Card:
-    card = catalogue.cards.get(card_id)
-    if card is None:
-        raise NotFound(f"There is no card {card_id!r}. Accepted: {', '.join(list(catalogue.cards)[:3])} and so on.")
-    return card
+def _outcomes(
+    session: Session, learner_id: int, card: Card, state: CardState | None, memory: scheduling.Memory | None,
+    policy: Policy, now: datetime,
+) -> dict[int, scheduling.Outcome]:  # fmt: skip
+    repetition = state.reviews if state else 0
+    load = load_of(session, learner_id, now)
+    return scheduling.outcomes(memory, card.id, repetition, now, rules_of(policy), load)
 
 
-def _current_memory(state: CardState | None, card: Card) -> dict[str, Any] | None:
-    """What is remembered of the card as it reads now: a new revision means something else and is learned anew."""
-    if state is None or state.revision != card.head.revision:
-        return None
-    return state.memory
-
-
-def _save(
-    session: Session, learner_id: int, card: Card, state: CardState | None, outcome: scheduling.Outcome, now: datetime
-) -> None:
-    """Write the new state where the version still is what was read; by now another tab may have been faster."""
-    values = {
-        "revision": card.head.revision,
-        "memory": outcome.memory,
-        "is_learning": scheduling.is_learning(outcome.memory),
-        "due_at": outcome.due_at,
-        "last_review_at": now,
-    }
-    if state is None:
-        session.add(CardState(learner_id=learner_id, card_id=card.id, reviews=1, lapses=int(outcome.lapsed), **values))
-    else:
-        for name, value in values.items():
-            setattr(state, name, value)
-        state.reviews += 1
-        state.lapses += int(outcome.lapsed)
-    try:
-        session.flush()
-    except (IntegrityError, StaleDataError):
-        raise Stale(f"{card.id} was already answered in another tab. Nothing was counted twice.") from None
-
-
-def _next(session: Session, learner_id: int, card_id: str, catalogue: Catalogue, now: datetime) -> NextCard:
-    state = queries.find_state(session, learner_id, card_id)
-    card = catalogue.cards[card_id]
-    memory = _current_memory(state, card)
+def _next(session: Session, learner_id: int, card: Card, policy: Policy, now: datetime) -> NextCard:
+    state = queries.find_state(session, learner_id, card.id)
+    memory = recording.memory_of(session, state, card, policy)
     version = state.version if state else 0
+    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
     return NextCard(
         card,
         version,
-        scheduling.preview(memory, now),
+        {level: outcome.interval for level, outcome in outcomes.items()},
         state.last_review_at if state else None,
         memory is None,
+        state.lapses if state else 0,
+        marks_of(state, now),
         ask(card, checking.seed_of(learner_id, card, version)) if card.is_checked else None,
     )
+
+
+def marks_of(state: CardState | None, now: datetime) -> Marks:
+    """What the learner hung on a card, as of `now`."""
+    if state is None:
+        return Marks()
+    buried = state.buried_until if state.buried_until and state.buried_until > now else None
+    return Marks(state.flagged_at is not None, state.note or "", state.suspended_at is not None, buried)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 from fsrs import Card, Rating, Scheduler
+from fsrs import scheduler as fsrs_scheduler
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from app.study import scheduling
+from app.study import parameters, scheduling, spreading
+from app.study.days import day_number
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+RULES = scheduling.Rules(ZoneInfo("Europe/Berlin"))
+
+
+def quiet(_spans: Iterable[range]) -> dict[int, int]:
+    """Days on which nothing else is due."""
+    return {}
+
+
+def review(memory, level, now=NOW, repetition=0, load=quiet, rules=RULES):  # type: ignore[no-untyped-def]
+    return scheduling.outcomes(memory, "C61", repetition, now, rules, load)[level]
 
 
 @pytest.mark.parametrize(
@@ -19,62 +34,137 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 )
 def test_levels_map_to_ratings_and_the_arithmetic_is_fsrs(level: int, rating: Rating) -> None:
     expected, _ = Scheduler(enable_fuzzing=False).review_card(Card(card_id=1, due=NOW), rating, NOW)
-    outcome = scheduling.review(None, level, NOW)
-    assert outcome.due_at == expected.due
-    assert outcome.memory["stability"] == expected.stability
+    outcome = review(None, level)
+    assert (outcome.memory["stability"], outcome.memory["difficulty"]) == (expected.stability, expected.difficulty)
+    assert outcome.memory["state"] == expected.state.value
     assert outcome.rating == int(rating)
+    if level < 5:
+        assert outcome.due_at == expected.due, "minutes are not touched"
 
 
-def test_a_long_history_equals_fsrs_step_by_step() -> None:
+def test_the_default_parameters_are_those_fsrs_publishes() -> None:
+    assert parameters.DEFAULT == fsrs_scheduler.DEFAULT_PARAMETERS
+    assert parameters.identify(parameters.DEFAULT) == "fsrs-6-default"
+    other = (*parameters.DEFAULT[:-1], 0.2)
+    assert parameters.identify(other) == parameters.identify(list(other)) != "fsrs-6-default"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(-2, 3), st.integers(0, 23)), min_size=1, max_size=12))
+def test_a_history_is_fsrs_on_study_days(history: list[tuple[int, int, int]]) -> None:
+    """Step by step the memory is what py-fsrs makes of dates that lie whole study days apart."""
     scheduler, card, memory, now = Scheduler(enable_fuzzing=False), Card(card_id=1, due=NOW), None, NOW
-    for level in (4, 4, 4, 3, 1, 4, 5, 2, 4, 4):
-        card, _ = scheduler.review_card(card, scheduling.LEVELS[level], now)
-        outcome = scheduling.review(memory, level, now)
+    for repetition, (level, late_days, hour) in enumerate(history):
+        today = datetime.fromordinal(day_number(now, RULES.zone)).replace(tzinfo=UTC)
+        card, _ = scheduler.review_card(card, scheduling.LEVELS[level], today)
+        outcome = review(memory, level, now, repetition)
         memory = outcome.memory
-        assert outcome.due_at == card.due
-        assert memory["stability"] == card.stability
-        assert memory["difficulty"] == card.difficulty
-        now = card.due + timedelta(hours=7)
+        assert (memory["stability"], memory["difficulty"]) == (card.stability, card.difficulty)
+        assert (memory["state"], memory["step"]) == (card.state.value, card.step)
+        now = max(now, outcome.due_at + timedelta(days=late_days, hours=hour))
 
 
-def test_nothing_is_random() -> None:
-    memory = scheduling.review(None, 5, NOW).memory
-    later = NOW + timedelta(days=9)
-    assert len({scheduling.review(memory, 4, later).due_at for _ in range(50)}) == 1
+def test_yesterday_evening_is_a_day_ago_this_morning() -> None:
+    evening = datetime(2026, 11, 21, 22, 0, tzinfo=UTC)
+    known = review(None, 5, evening).memory
+    assert scheduling.elapsed_days(known, evening + timedelta(hours=9), RULES.zone) == 1
+    assert scheduling.elapsed_days(known, evening + timedelta(hours=4), RULES.zone) == 0, "02:00 is the same night"
+    assert scheduling.elapsed_days(known, evening - timedelta(days=3), RULES.zone) == 0, "the clock went back"
 
 
-def test_a_better_answer_never_comes_back_sooner() -> None:
-    memory = scheduling.review(None, 5, NOW).memory
-    gaps = list(scheduling.preview(memory, NOW + timedelta(days=8)).values())
-    assert gaps == sorted(gaps)
-    assert gaps[0] == gaps[1], "blank and partly wrong both repeat the card"
+def test_a_known_card_comes_back_when_a_study_day_starts() -> None:
+    outcome = review(None, 5)
+    assert outcome.due_at.astimezone(RULES.zone).strftime("%H:%M") == "04:00"
+    assert outcome.interval.days == day_number(outcome.due_at, RULES.zone) - day_number(NOW, RULES.zone)
 
 
-def test_a_preview_is_what_the_rating_then_does() -> None:
-    memory = scheduling.review(None, 4, NOW).memory
-    later = NOW + timedelta(minutes=11)
-    for level, gap in scheduling.preview(memory, later).items():
-        assert scheduling.review(memory, level, later).due_at == later + gap
+def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
+    memory = review(None, 5).memory
+    later = NOW + timedelta(days=30)
+    assert len({review(memory, 4, later).due_at for _ in range(20)}) == 1
+    spread = {scheduling.outcomes(memory, f"C{i}", 1, later, RULES, quiet)[4].interval.days for i in range(1, 60)}
+    low, high = spreading.fuzz_range(scheduling.rate(memory, Rating.Good, 30, RULES.scheduler).days or 0)
+    assert spread == set(range(low, high + 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    days=st.integers(1, 40000), fraction=st.floats(0, 1, exclude_max=True),
+    load=st.dictionaries(st.integers(1, 400), st.integers(0, 90), max_size=20),
+)  # fmt: skip
+def test_the_chosen_day_is_in_the_range_of_fsrs_and_next_to_the_pick(
+    days: int, fraction: float, load: dict[int, int]
+) -> None:
+    days = min(days, spreading.LONGEST_DAYS)
+    low, high = spreading.fuzz_range(days)
+    pick, around = spreading.candidates(days, fraction)
+    chosen = spreading.choose(days, fraction, load)
+    assert low <= pick <= high
+    assert chosen in around
+    assert abs(chosen - pick) <= spreading.NEIGHBOUR_DAYS
+    assert low <= around[0] <= around[-1] <= high
+    assert all(load.get(chosen, 0) <= load.get(day, 0) for day in around), "no neighbour has less to do"
+
+
+def test_the_range_is_the_one_py_fsrs_draws_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At random() = 0 py-fsrs takes its shortest interval; its longest is one more than the range has, now and then."""
+    monkeypatch.setattr(fsrs_scheduler, "random", lambda: 0.0)
+    for days in (*range(1, 120), 365, 3000):
+        drawn = Scheduler()._get_fuzzed_interval(interval=timedelta(days=days)).days
+        assert drawn == spreading.fuzz_range(days)[0], days
+
+
+def test_a_busy_day_is_avoided() -> None:
+    memory, later = review(None, 5).memory, NOW + timedelta(days=40)
+    free = review(memory, 4, later).interval.days
+    moved = review(memory, 4, later, load=lambda _spans: {free: 30}).interval.days
+    assert moved != free
+    assert abs(moved - free) == 1, "the nearest quiet day"
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    stability=st.floats(0.01, 3000), difficulty=st.floats(1, 10), elapsed=st.integers(0, 2000),
+    state=st.sampled_from([1, 2, 3]), load=st.dictionaries(st.integers(1, 4000), st.integers(0, 50), max_size=40),
+)  # fmt: skip
+def test_a_better_answer_never_comes_back_sooner(  # type: ignore[no-untyped-def]
+    stability, difficulty, elapsed, state, load
+) -> None:
+    memory = {
+        "state": state, "step": None if state == 2 else 0, "stability": stability, "difficulty": difficulty,
+        "due": NOW.isoformat(), "last_review": (NOW - timedelta(days=elapsed)).isoformat(),
+    }  # fmt: skip
+    found = scheduling.outcomes(memory, "C61", 3, NOW, RULES, lambda _spans: load)
+    dues = [found[level].due_at for level in sorted(found)]
+    assert dues == sorted(dues)
+    assert all(due > NOW for due in dues)
+    assert found[1].due_at == found[2].due_at, "blank and partly wrong both repeat the card"
+
+
+def test_a_placed_card_skips_its_first_steps() -> None:
+    for rating, days in ((Rating.Easy, 8), (Rating.Good, 2)):
+        step = scheduling.place(rating, RULES.scheduler)
+        assert (step.state, step.step, step.days) == (2, None, days)
+        assert step.stability == scheduling.rate(None, rating, 0, RULES.scheduler).stability
+
+
+def test_recall_falls_to_the_desired_retention_when_a_card_is_due() -> None:
+    memory = review(None, 5).memory
+    assert scheduling.recall(memory, NOW, RULES) == 1
+    due = datetime.fromisoformat(memory["last_review"]) + timedelta(days=memory["stability"])
+    assert scheduling.recall(memory, due, RULES) == pytest.approx(0.9, abs=0.005)
 
 
 def test_only_forgetting_a_known_card_is_a_lapse() -> None:
-    assert not scheduling.review(None, 1, NOW).lapsed
-    known = scheduling.review(None, 5, NOW).memory
-    assert scheduling.review(known, 2, NOW + timedelta(days=8)).lapsed
-    assert not scheduling.review(known, 3, NOW + timedelta(days=8)).lapsed
+    assert not review(None, 1).lapsed
+    known, learning = review(None, 5).memory, review(None, 4).memory
+    assert review(known, 2, NOW + timedelta(days=8)).lapsed
+    assert not review(known, 3, NOW + timedelta(days=8)).lapsed
+    assert not review(learning, 1, NOW + timedelta(minutes=10)).lapsed
 
 
-@pytest.mark.parametrize(
-    ("local", "starts"),
-    [
-        (datetime(2026, 11, 21, 3, 59), datetime(2026, 11, 20, 4, 0)),
-        (datetime(2026, 11, 21, 4, 0), datetime(2026, 11, 21, 4, 0)),
-        (datetime(2026, 3, 29, 12, 0), datetime(2026, 3, 29, 4, 0)),  # the day clocks go forward
-    ],
-)
-def test_a_study_day_starts_at_four_in_the_morning(local: datetime, starts: datetime) -> None:
-    zone = ZoneInfo("Europe/Berlin")
-    assert scheduling.study_day_start(local.replace(tzinfo=zone), zone) == starts.replace(tzinfo=zone)
+def test_the_eighth_lapse_and_every_fourth_after_it_are_said() -> None:
+    assert [lapses for lapses in range(30) if scheduling.is_leech(lapses)] == [8, 12, 16, 20, 24, 28]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +184,3 @@ def test_intervals_are_said_shortly(interval: timedelta, text: str) -> None:
 )
 def test_what_the_machine_found_bounds_the_rating(findings: list[str], best: int) -> None:
     assert scheduling.best_level(findings) == best
-
-
-def test_a_lapse_needs_a_card_that_was_known() -> None:
-    known = scheduling.review(None, 5, NOW).memory
-    learning = scheduling.review(None, 4, NOW).memory
-    assert scheduling.is_lapse(known, int(Rating.Again))
-    assert not scheduling.is_lapse(known, int(Rating.Hard))
-    assert not scheduling.is_lapse(learning, int(Rating.Again))
-    assert not scheduling.is_lapse(None, int(Rating.Again))

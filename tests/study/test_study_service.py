@@ -49,7 +49,7 @@ def test_the_raw_level_and_everything_to_rebuild_the_state_are_logged(database: 
     assert (review.level, review.rating) == (2, 1)
     assert review.memory_before is None
     assert review.due_at == NOW + timedelta(minutes=1)
-    assert review.scheduler.startswith("py-fsrs ")
+    assert review.scheduler.startswith("rankzero 2, py-fsrs ")
     assert review.day_starts_hour == 4
     assert review.time_zone
 
@@ -109,7 +109,7 @@ def test_an_undone_answer_stays_in_the_log(database: Database, content: Catalogu
         service.undo(session, 1, NOW)
     with database.read() as session:
         assert session.query(Review).count() == 1
-        assert queries.count_reviews_since(session, 1, NOW - timedelta(days=1)) == (0, 0)
+        assert queries.list_answered(session, 1, NOW - timedelta(days=1), NOW + timedelta(days=1)) == []
 
 
 def test_learning_steps_come_before_due_cards_and_new_ones(
