@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.live import Expressions
 from app.content.markdown import render
 from app.content.schemas import Experiment
@@ -148,6 +149,7 @@ def run(session: Session, learner_id: int, content: Catalogue, run_id: int, now:
         "headline": headline(found, rows),
         "explanations": _explanations(item, found) if found.status == "finished" else [],
         "line": render(item.interview_line) if item else None,
+        "counts_for": named(content.concepts, item.concepts) if item and found.status == "finished" else [],
         "next_steps": content.related_links(item.related) if item else [],
         "command": command(found),
         "elapsed": _elapsed(found, now),

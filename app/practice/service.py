@@ -6,12 +6,15 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.content.problem_schemas import Problem
 from app.core.errors import NotFound, Stale
+from app.core.records import as_record
 from app.core.texts import storable
 from app.grading.numbers import Grade
 from app.practice import queries, variants
@@ -168,6 +171,20 @@ def marks(session: Session, learner_id: int) -> dict[str, Mark]:
         best = max(score, before.best) if before else score
         found[problem_id] = Mark(score, best, before.variants + 1 if before else 1)
     return found
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every settled variant. Seeds that were not issued are never stored, so they say nothing."""
+    return [Evidence("problem", *found) for found in queries.list_all_settled(session, learner_id)]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Issued variants and the answers to them as an export holds them."""
+    variants = queries.list_all_variants(session, learner_id)
+    issued = [as_record("variant", row, row.issued_at) for row in variants]
+    attempts = queries.list_all_attempts(session, learner_id)
+    problems = {row.id: {"problem_id": row.problem_id, "seed": row.seed} for row in variants}
+    return [*issued, *(as_record("attempt", row, row.answered_at) | problems[row.variant_id] for row in attempts)]
 
 
 def suggest(session: Session, learner_id: int, content: Catalogue) -> Problem | None:

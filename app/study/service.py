@@ -15,6 +15,7 @@ from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
 from app.study import checking, library, queries, recording, scheduling
+from app.study import evidence as reviewed
 from app.study.agenda import agenda, next_due_at
 from app.study.checking import Checked
 from app.study.days import day_number, day_start
@@ -28,6 +29,8 @@ __all__ = ["NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "ha
 NEW_CARDS_PER_DAY = NEW_PER_DAY
 SECONDS_PER_CARD = 25
 LONGEST_ANSWER = timedelta(minutes=30)
+
+list_evidence, list_records = reviewed.list_evidence, reviewed.list_records  # other rooms come through here
 
 
 @dataclass(frozen=True)
