@@ -141,12 +141,15 @@ def _last_pass(
     A last review is worth most on the last day. What cannot all be done then is done earlier, first of all those cards
     that lose least by it.
     """
+    days = exam - today
+    most_days = 2 * cards.met.shape[1] / max(SLACK * answers, 1e-9)  # a last review costs at most two answers
+    if days > most_days + 2:
+        return np.zeros_like(cards.met), np.zeros_like(cards.stability), np.full(len(left), np.ceil(most_days))
     without = cards.recall(w, exam)
     today_value, last_value = (_after_review(w, cards, day, exam) for day in (today, exam - 1))
     cost = 2 - cards.recall(w, exam - 1)
     gain = (last_value - without) / cost
     useful = cards.met & (gain > strategy.least_gain)
-    days = exam - today
     later = SLACK * answers * (days - 1)
     kept = _cheapest(-gain, cost, useful, later + left)
     load = (kept * cost).sum(axis=1)

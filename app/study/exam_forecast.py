@@ -39,7 +39,8 @@ def live_through(
     rng: np.random.Generator,
 ) -> Course:
     """Follow `rule` from day 0 to the day before day `days`; `cards` say what is remembered on day 0."""
-    belief, truth = cards.copy(), cards.copy()
+    belief = cards.copy()
+    truth = belief if true is believed else cards.copy()
     learners = len(cards.met)
     answers, new = np.zeros((learners, days)), np.zeros((learners, days))
     for today in range(days):
@@ -47,7 +48,7 @@ def live_through(
         meets = ~belief.met & (np.cumsum(~belief.met, axis=1) <= chosen.new[:, np.newaxis])
         rating = _ratings(truth.recall(true, today), rng)
         first = 1 + _drawn(FIRST_RATINGS, cards.met.shape, rng)
-        for w, memory in ((believed, belief), (true, truth)):
+        for w, memory in ((believed, belief),) if truth is belief else ((believed, belief), (true, truth)):
             _learn(w, memory, meets, first, today)
             _review(w, memory, chosen.reviews, rating, today)
         cost = np.where(rating == model.AGAIN, model.LAPSE_ANSWERS, 1.0)

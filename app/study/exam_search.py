@@ -22,7 +22,7 @@ PLAIN_NEW_PER_DAY = 12
 PLAIN_FINISH = 0.6  # share of the time in which FSRS without a date is given to meet every card
 LEARNERS = 8
 LONG_DAYS, LONG_LEARNERS = 60, 4  # further ahead, days are many and each says less
-MOST_CARDS = 300  # more of the same say no more about a strategy
+MOST_CARDS, LONG_CARDS = 300, 100  # more of the same say no more about a strategy
 MARGIN = 0.97  # of plain FSRS's answers: what was found in one simulation must hold in another
 SHORT_DAYS = 7  # with so few, a margin would cost a card
 FILLED = 0.85
@@ -45,7 +45,7 @@ class Choice:
 
 def choose_strategy(w: Numbers, cards: Cards, days: int, answers_per_day: float) -> Choice:
     """Try paces with retentions, then the other fields one at a time. `cards` are one learner's, shape (1, cards)."""
-    sample, share = _sample(cards)
+    sample, share = _sample(cards, MOST_CARDS if days <= LONG_DAYS else LONG_CARDS)
     answers = answers_per_day * share
     base = live(plain(plain_pace(sample, days)), w, sample, days, answers)
     limit = _limit(float(base.answers.sum(axis=1).mean()), days, answers * days)
@@ -94,13 +94,12 @@ def plain_pace(cards: Cards, days: int) -> int:
     return max(PLAIN_NEW_PER_DAY, ceil(int((~cards.met[0]).sum()) / max(1.0, PLAIN_FINISH * days)))
 
 
-def _sample(cards: Cards) -> tuple[Cards, float]:
+def _sample(cards: Cards, most: int) -> tuple[Cards, float]:
     """Evenly chosen cards, and which share of all they are."""
     count = cards.met.shape[1]
-    if count <= MOST_CARDS:
+    if count <= most:
         return cards, 1.0
-    which = np.linspace(0, count - 1, MOST_CARDS).round().astype(int)
-    return cards.only(which), MOST_CARDS / count
+    return cards.only(np.linspace(0, count - 1, most).round().astype(int)), most / count
 
 
 def _paced(strategy: Strategy, finishes: Iterable[float], shares: Iterable[float]) -> Iterable[Strategy]:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
-from app.study import queries
+from app.study import plans, queries
 from app.study.models import StudySettings
 from app.study.parameters import DEFAULT, DEFAULT_ID
 
@@ -39,9 +39,10 @@ PLAIN = Policy()
 
 
 def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
-    """The learner's policy at `now`: their settings, else the defaults."""
+    """The learner's policy at `now`: their settings, else the defaults, and what a plan or fitted parameters change."""
     found = queries.find_settings(session, learner_id)
-    return PLAIN if found is None else Policy(*found)
+    chosen = PLAIN if found is None else Policy(*found)
+    return plans.adjusted(session, learner_id, chosen, now)
 
 
 def save_settings(

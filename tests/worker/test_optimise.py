@@ -1,0 +1,72 @@
+"""A fit from the log to the parameters in use, by the process that really does it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import insert
+
+from app.core.clock import utc_now
+from app.core.db import Database
+from app.study import personal
+from app.study.models import Review
+from app.study.parameters import DEFAULT
+from app.study.plan_models import ParameterFit
+from app.study.policy import policy_for
+from tests.conftest import NOW
+from tests.support.product import environment
+from tests.support.review_logs import simulate_reviews
+
+LONG_MEMORY = (1.5, 6.0, 12.0, 40.0, *DEFAULT[4:])  # first stabilities several times the defaults
+
+
+def _ask(database: Database, true: tuple[float, ...], cards: int) -> int:
+    rows = list(
+        simulate_reviews([f"C{each}" for each in range(cards)], 120, true, NOW, np.random.default_rng(4))
+    )  # fmt: skip
+    with database.write() as session:
+        session.execute(insert(Review), sorted(rows, key=lambda row: row["reviewed_at"]))
+        personal.ask(session, 1, NOW)
+        fit_id = personal.claim_next(session, utc_now())
+        assert fit_id is not None
+        return fit_id
+
+
+def _optimise(sqlite: Database, fit_id: int, data: Path) -> int:
+    chosen = environment(data, RANKZERO_DATABASE_URL=str(sqlite.engine.url))
+    command = [sys.executable, "-m", "worker.optimise", str(fit_id)]
+    return subprocess.run(command, env=chosen, timeout=300, check=False).returncode
+
+
+@pytest.mark.slow
+def test_a_memory_unlike_the_default_is_fitted_judged_and_used(sqlite: Database, tmp_path: Path) -> None:
+    fit_id = _ask(sqlite, LONG_MEMORY, 260)
+    assert _optimise(sqlite, fit_id, tmp_path) == 0
+    with sqlite.read() as session:
+        fit = session.get_one(ParameterFit, fit_id)
+        policy = policy_for(session, 1, NOW)
+    assert fit.failure is None
+    assert fit.held_out is not None
+    assert fit.held_out >= personal.FEWEST_HELD_OUT
+    assert fit.fitted_loss is not None
+    assert fit.default_loss is not None
+    assert fit.fitted_loss < fit.default_loss
+    assert fit.is_used
+    assert policy.parameters_id == fit.parameters_id
+    assert policy.parameters[2] > DEFAULT[2], "first stabilities move towards the true ones"
+
+
+@pytest.mark.slow
+def test_a_fit_that_cannot_be_done_says_why(sqlite: Database, tmp_path: Path) -> None:
+    fit_id = _ask(sqlite, LONG_MEMORY, 260)
+    with sqlite.write() as session:
+        session.execute(Review.__table__.delete())  # type: ignore[attr-defined]
+    assert _optimise(sqlite, fit_id, tmp_path) == 1
+    with sqlite.read() as session:
+        fit = session.get_one(ParameterFit, fit_id)
+        assert "no card was reviewed on two days" in (fit.failure or "")
+        assert policy_for(session, 1, NOW).parameters == DEFAULT
