@@ -89,3 +89,9 @@ def _order(session: Session, learner_id: int, set_at: datetime) -> tuple[str, ..
         order = session.connection().execute(_READ_ORDER, {"learner_id": learner_id}).scalar_one()
         _orders[key] = tuple(order)
     return _orders[key]
+
+
+def forget(learner_id: int) -> None:
+    """Drop what this process keeps of a learner's plans."""
+    for key in [each for each in _orders if each[0] == learner_id]:
+        del _orders[key]
