@@ -113,7 +113,7 @@ def retention_lanes(found: Sequence[Retention]) -> list[Lane]:
 
 
 HALF_TICKS = tuple(
-    Tick(f"{2 * (each - 50)}", f"{each}{' %' if each == 100 else ''}", each in (60, 80))
+    Tick(f"{2 * (each - 50)}", f"{each}{' %' if each == 100 else ''}", each in (60, 80, 90))
     for each in (50, 60, 70, 80, 90, 100)
 )
 

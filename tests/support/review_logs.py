@@ -33,7 +33,9 @@ def simulate_reviews(
                 if card.state == State.Review:
                     break
                 at += timedelta(minutes=10)
-            day += max(1, (card.due - at).days)
+            days = max(1, (card.due - at).days)
+            held.last_review = card.last_review = start + timedelta(days=day)  # study days are whole
+            day += days
 
 
 def _rating(memory: Scheduler, card: Card, at: datetime, rng: np.random.Generator) -> Rating:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from app.core.clock import utc_now
 from app.core.db import Database
+from app.core.queue import Queue
+from app.core.settings import Settings
 from app.study import personal
 from app.study.models import Review
 from app.study.parameters import DEFAULT
@@ -20,6 +24,9 @@ from app.study.policy import policy_for
 from tests.conftest import NOW
 from tests.support.product import environment
 from tests.support.review_logs import simulate_reviews
+from worker import fits
+from worker.context import Context
+from worker.devices import Devices
 
 SHORT_MEMORY = (0.05, 0.2, 0.4, 1.5, *DEFAULT[4:20], 0.5)  # holds a fraction of the default, and fades faster
 
@@ -58,6 +65,31 @@ def test_a_memory_unlike_the_default_is_fitted_judged_and_used(sqlite: Database,
     assert fit.is_used
     assert policy.parameters_id == fit.parameters_id
     assert policy.parameters[2] < DEFAULT[2], "first stabilities move towards the true ones"
+
+
+@pytest.mark.slow
+def test_the_control_worker_starts_one_fit_at_a_time_outside_its_own_process(
+    sqlite: Database, settings_for: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANKZERO_DATABASE_URL", str(sqlite.engine.url))
+    with sqlite.write() as session:
+        session.add(ParameterFit(learner_id=1, asked_at=NOW, reviews=700))
+    settings = settings_for()
+    context = Context(settings, sqlite, Queue(settings.redis), Devices(False, ()), "control", "test")
+    assert fits.start_next(context)
+    assert not fits.start_next(context), "one is under way"
+    assert "torch" not in sys.modules or "fsrs.optimizer" not in sys.modules
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with sqlite.read() as session:
+            fit = session.scalars(select(ParameterFit)).one()
+        if fit.finished_at is not None:
+            break
+        time.sleep(0.2)
+    assert "no card was reviewed" in (fit.failure or "")
+    while fits._running:
+        assert not fits.start_next(context)
+        time.sleep(0.1)
 
 
 @pytest.mark.slow
