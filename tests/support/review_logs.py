@@ -33,9 +33,9 @@ def simulate_reviews(
                 if card.state == State.Review:
                     break
                 at += timedelta(minutes=10)
-            days = max(1, (card.due - at).days)
+            interval_days = max(1, (card.due - at).days)
             held.last_review = card.last_review = start + timedelta(days=day)  # study days are whole
-            day += days
+            day += interval_days
 
 
 def _rating(memory: Scheduler, card: Card, at: datetime, rng: np.random.Generator) -> Rating:
