@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -93,7 +94,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.state.second_grader = second_grader(chosen)
     app.state.shell = _shell
     add_filters(FILTERS)
-    app.mount("/static", _Static(directory=STATIC), name="static")
+    app.mount("/static", GZipMiddleware(_Static(directory=STATIC), minimum_size=1000), name="static")
     for room in ROOMS:
         _include(app, room)
     for kind, handler in _HANDLERS.items():

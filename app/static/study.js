@@ -2,6 +2,8 @@
 import { typing } from "./typing.js";
 import { closeDerivation } from "./live.js";
 import { setUpSteps } from "./study-steps.js";
+import { setUpSwipe } from "./study-swipe.js";
+import { watchReplies } from "./study-replies.js";
 
 let shownAt = performance.now();
 
@@ -19,8 +21,27 @@ function reveal() {
   answer.hidden = false;
   page().querySelector("[data-reveal]").hidden = true;
   page().querySelector("[data-card]").classList.remove("asking");
+  page().querySelector("[data-aside]").hidden = false;
+  for (const field of page().querySelectorAll("[data-revealed]")) field.value = page().querySelector("[data-card]").dataset.card;
   rateForm().hidden = false;
+  announce(`Answer: ${readable(answer)}`);
   return true;
+}
+
+// What changed, said to a screen reader. The region stays when the page's part is swapped; the same words twice are two
+// changes only if something else stood there in between.
+function announce(text) {
+  const region = document.getElementById("announce");
+  region.textContent = "";
+  setTimeout(() => (region.textContent = text), 30);
+}
+
+// The answer as it is read: pictures by their description, formulas by their words.
+function readable(answer) {
+  const copy = answer.cloneNode(true);
+  for (const picture of copy.querySelectorAll("[role=img][aria-label]")) picture.replaceChildren(picture.ariaLabel);
+  for (const unread of copy.querySelectorAll("[aria-hidden=true], .deeper, table, annotation")) unread.remove();
+  return copy.textContent.replace(/\s+/g, " ").trim();
 }
 
 function rate(level) {
@@ -32,7 +53,7 @@ function rate(level) {
 
 // The time until checking, or else until rating, goes along; a second submit while one is under way is not sent.
 document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("[data-rate], [data-undo], [data-check]");
+  const form = event.target.closest?.("[data-rate], [data-undo], [data-check], [data-mark], [data-note]");
   if (!form) return;
   if (form.dataset.sent) {
     event.preventDefault();
@@ -96,6 +117,50 @@ document.addEventListener("keydown", (event) => {
   }
   if (/^[1-5]$/.test(event.key)) rate(event.key);
   if (event.key === "u") page()?.querySelector("[data-undo]")?.requestSubmit();
+  if (event.key === "b") mark("bury");
+  if (event.key === "*") mark("flag", "unflag");
+  if (event.key === "@") mark("suspend");
+  if (event.key === "n" && jot()) event.preventDefault(); // the n itself is no part of the note
+});
+
+function mark(...actions) {
+  const form = actions.map((action) => page()?.querySelector(`[data-mark="${action}"]`)).find(Boolean);
+  form?.requestSubmit(form.querySelector("button"));
+}
+
+// A note is written on the page itself; without this script the link leads to the card's own page.
+function jot() {
+  const form = page()?.querySelector("[data-note]");
+  if (!form) return false;
+  form.hidden = false;
+  page().querySelector("[data-menu]").open = false;
+  const field = form.querySelector("textarea");
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+  form.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function unjot() {
+  page().querySelector("[data-note]").hidden = true;
+  document.getElementById("ask")?.focus({ preventScroll: true });
+}
+
+document.addEventListener("click", (event) => {
+  const on = (selector) => event.target instanceof Element && event.target.closest(selector);
+  if (on("[data-jot]") && jot()) event.preventDefault();
+  if (on("[data-unjot]")) unjot();
+  const menu = page()?.querySelector("[data-menu][open]");
+  if (menu && !on("[data-menu]")) menu.open = false;
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+  if (event.target.closest?.("[data-note]")) unjot();
+  const menu = page()?.querySelector("[data-menu][open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
 });
 
 // After a swap the new question has the focus, so that it is read aloud and keys work at once; after a check, the
@@ -114,12 +179,8 @@ document.addEventListener("htmx:after:swap", () => {
   if (field?.type === "text") field.select();
   verdict?.scrollIntoView({ block: "nearest" });
   if (!isSame) scrollTo({ top: 0 });
+  if (!isSame) announce(shown ? page().querySelector(".where span").textContent : page().querySelector("h1").textContent);
 });
 setUpSteps(page());
-
-// A request that failed must not leave the buttons dead.
-for (const name of ["htmx:error", "htmx:finally:request"]) {
-  document.addEventListener(name, () => {
-    for (const form of document.querySelectorAll("[data-sent]")) delete form.dataset.sent;
-  });
-}
+setUpSwipe({ page, reveal, rate });
+watchReplies(page);

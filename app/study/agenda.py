@@ -69,7 +69,7 @@ def agenda(
     known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
     day = _done_today(session, learner_id, now, zone)
     takes = _takes(session, learner_id, catalogue, wanted)
-    learning = _learning(session, learner_id, known, now, takes, wanted)
+    learning = _learning(session, learner_id, known, now, takes, wanted) if _may(wanted, "learning") else _NONE_LEARNING
     reviews_left = EVERYTHING if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
     due = _due(session, learner_id, known, day, now, takes, wanted) if _may(wanted, "due") else _NONE_DUE
     new_allowed = max(0, policy.new_per_day + extra_new - day.introduced) if _may(wanted, "new") else 0
@@ -94,7 +94,8 @@ Takes = Callable[[str, Scheduled | None], bool]
 
 def _may(wanted: Filter, kind: str) -> bool:
     """Whether cards of this kind can be in the filter at all."""
-    return wanted.state in {"due": ("", "due", "hard", "flagged"), "new": ("", "new")}[kind]
+    kinds = {"learning": ("", "learning", "due", "hard", "flagged"), "due": ("", "due", "hard", "flagged")}
+    return wanted.state in {**kinds, "new": ("", "new")}[kind]
 
 
 def _takes(session: Session, learner_id: int, catalogue: Catalogue, wanted: Filter) -> Takes:
@@ -140,7 +141,7 @@ class _Due:
     first: str | None
 
 
-_NONE_DUE = _Due(0, 0, None)
+_NONE_LEARNING, _NONE_DUE = _Learning(0, None, None), _Due(0, 0, None)
 
 
 def _learning(

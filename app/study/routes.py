@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from app.content.asked import LETTERS
 from app.content.web import Content
 from app.core.errors import DomainError, Stale
-from app.core.idempotency import once
+from app.core.idempotency import MAX_KEY_LENGTH, once
 from app.core.templating import page, wants_fragment
 from app.core.web import Db, LearnerId, Now, ReadSession, WriteSession
 from app.core.zone import learner_zone
-from app.study import service
+from app.study import card_routes, service, setting_routes
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.export import checked_json, desk_json
+from app.study.notices import SILENCE, Notice, suggestions, warn_of_leech
+from app.study.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])
@@ -33,93 +35,117 @@ RATINGS = (
 
 
 def _page(
-    request: Request, desk: service.Desk, *, more: int, reveal: bool = False, notice: str = "", status: int = 200
-) -> HTMLResponse:
+    request: Request, content: Content, desk: service.Desk, scope: Scope, *, reveal: bool = False,
+    notice: Notice = SILENCE,
+) -> HTMLResponse:  # fmt: skip
     checked = desk.card.checked if desk.card else None
+    is_open = reveal or (checked is not None and checked.counts)
     context = {
-        "desk": desk, "shown": desk.card, "ratings": RATINGS, "more": more, "notice": notice, "zone": learner_zone(),
-        "letters": LETTERS, "open": reveal or (checked is not None and checked.counts),
+        "desk": desk, "shown": desk.card, "ratings": RATINGS, "scope": scope, "notice": notice,
+        "zone": learner_zone(), "letters": LETTERS, "open": is_open, "key": new_key(),
         "best_level": checked.best_level if checked else len(RATINGS),
+        "hard": suggestions(content, desk.card.card) if desk.card and desk.card.is_hard else (),
+        "named": scope.named(content),
     }  # fmt: skip
-    return page(request, "study/study.html", context, status=status)
+    return page(request, "study/study.html", context)
 
 
 @router.get("/study", response_class=HTMLResponse)
 def study(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now,
-    more: Annotated[int, Query(ge=0, le=500)] = 0, reveal: str = "",
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
+    reveal: str = "",
 ) -> HTMLResponse:  # fmt: skip
-    desk = service.study(session, learner, content, now, more)
-    return _page(request, desk, more=more, reveal=desk.card is not None and reveal == desk.card.card.id)
+    desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+    return _page(request, content, desk, scope, reveal=desk.card is not None and reveal == desk.card.card.id)
 
 
 @router.get("/study/check", response_class=HTMLResponse)
 def check(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, card_id: str,
-    answer: Annotated[list[str] | None, Query()] = None,
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
+    card_id: str, answer: Annotated[list[str] | None, Query()] = None,
     seed: Annotated[int | None, Query(ge=0, le=LARGEST_SEED)] = None,
-    elapsed_milliseconds: Annotated[int | None, Query(ge=0)] = None, more: Annotated[int, Query(ge=0, le=500)] = 0,
+    elapsed_milliseconds: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:  # fmt: skip
     """The same page with the machine's verdict on an answer. Nothing is recorded before it is rated."""
-    desk = service.study(session, learner, content, now, more)
+    desk = service.study(session, learner, content, now, scope.more, scope.wanted)
     if desk.card is None or desk.card.card.id != card_id:
-        return _page(request, desk, more=more, notice=f"{card_id} was already answered, here or in another tab.")
+        notice = Notice(f"{card_id} was already answered, here or in another tab.")
+        return _page(request, content, desk, scope, notice=notice)
     shown = service.checked(desk.card, ",".join(filter(None, answer or [])), seed, elapsed_milliseconds)
-    return _page(request, replace(desk, card=shown), more=more)
-
-
-@router.get("/study/cards/{card_id}", response_class=HTMLResponse)
-def show_card(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, card_id: str
-) -> HTMLResponse:
-    """One card to read, outside the schedule."""
-    shown = service.show(session, learner, content, card_id, now)
-    return page(request, "study/card.html", {"shown": shown, "letters": LETTERS})
+    return _page(request, content, replace(desk, card=shown), scope)
 
 
 @router.post("/study/reviews")
 def review(
     request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
-    card_id: Annotated[str, Form()], level: Annotated[int, Form()], version: Annotated[int, Form(ge=0)],
-    elapsed_milliseconds: Annotated[int | None, Form(ge=0)] = None, more: Annotated[int, Form(ge=0, le=500)] = 0,
-    seed: Annotated[int | None, Form(ge=0, le=LARGEST_SEED)] = None,
-    answer: Annotated[str | None, Form(max_length=LONGEST_ANSWER)] = None,
+    given: Annotated[ReviewForm, Depends(form_of(ReviewForm))],
 ) -> Response:  # fmt: skip
     """Record the answer; htmx gets the next card in the same reply, read in the same transaction."""
+    request_key = request.headers.get("idempotency-key") or given.key
+    scope, notice, desk = given.scope(content), SILENCE, None
     try:
         with database.write() as session:
-            service.submit_review(
-                session, learner, content, card_id=card_id, level=level, version=version, now=now,
-                elapsed_milliseconds=elapsed_milliseconds, seed=seed, answer=answer,
+            made = service.submit_review(
+                session, learner, content, card_id=given.card_id, level=given.level, version=given.version, now=now,
+                elapsed_milliseconds=given.elapsed_milliseconds, seed=given.seed, answer=given.answer,
+                request_key=request_key and request_key[:MAX_KEY_LENGTH],
             )  # fmt: skip
-            desk = service.study(session, learner, content, now, more) if wants_fragment(request) else None
+            notice = warn_of_leech(session, content, made)
+            if wants_fragment(request):
+                desk = service.study(session, learner, content, now, scope.more, scope.wanted)
     except Stale as error:
-        return _next(request, database, content, learner, now, more, error.message)
+        with database.read() as session:
+            counted = service.find_answer(session, learner, given.card_id, given.version, request_key)
+        again = counted is not None and counted.is_same_request
+        notice = Notice(f"Your answer to {given.card_id} was counted." if again else error.message)
     if desk is None:
-        return _next(request, database, content, learner, now, more, "")
-    return _page(request, desk, more=more)
+        return _next(request, database, content, learner, now, scope, notice)
+    return _page(request, content, desk, scope, notice=notice)
 
 
 @router.post("/study/undo")
 def undo(
     request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
-    more: Annotated[int, Form(ge=0, le=500)] = 0,
+    given: Annotated[ScopeForm, Depends(form_of(ScopeForm))],
 ) -> Response:  # fmt: skip
-    notice = ""
     try:
         with database.write() as session:
             card_id = service.undo(session, learner, now)
-        notice = f"Took back the answer to {card_id}."
+        notice = Notice(f"Took back the answer to {card_id}.")
     except DomainError as error:
-        notice = error.message
-    return _next(request, database, content, learner, now, more, notice)
+        notice = Notice(error.message)
+    return _next(request, database, content, learner, now, given.scope(content), notice)
 
 
-def _next(request: Request, database: Any, content: Any, learner: int, now: Any, more: int, notice: str) -> Response:
+@router.post("/study/marks")
+def mark(
+    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    given: Annotated[MarkForm, Depends(form_of(MarkForm))],
+) -> Response:  # fmt: skip
+    """Suspend, bury, flag or annotate the card on the page; a card that stays there stays open."""
+    try:
+        with database.write() as session:
+            said = service.mark(session, learner, content, given.card_id, given.action, now, given.note)
+        notice = Notice(said, given.card_id, given.action)
+    except Stale as error:
+        notice = Notice(error.message)
+    return _next(request, database, content, learner, now, given.scope(content), notice, given.revealed)
+
+
+def _next(
+    request: Request, database: Any, content: Any, learner: int, now: Any, scope: Scope, notice: Notice,
+    revealed: str = "",
+) -> Response:  # fmt: skip
     if not wants_fragment(request):
-        return RedirectResponse(f"/study?more={more}" if more else "/study", 303)
+        return RedirectResponse(scope.address, 303)
     with database.read() as session:
-        return _page(request, service.study(session, learner, content, now, more), more=more, notice=notice)
+        desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+    reveal = desk.card is not None and revealed == desk.card.card.id
+    return _page(request, content, desk, scope, notice=notice, reveal=reveal)
+
+
+# One flat list: every router inside a router costs each request another round of matching.
+router.routes.extend([*card_routes.router.routes, *setting_routes.router.routes])
 
 
 class CheckRequest(BaseModel):
@@ -143,9 +169,11 @@ class ReviewRequest(BaseModel):
 
 
 @api.get("/next")
-def next_card(session: ReadSession, content: Content, learner: LearnerId, now: Now) -> dict[str, Any]:
-    """The card to answer now, or null."""
-    return desk_json(service.study(session, learner, content, now))
+def next_card(
+    session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope
+) -> dict[str, Any]:
+    """The card to answer now, or null; of a deck, a concept or a state, if one is named."""
+    return desk_json(service.study(session, learner, content, now, scope.more, scope.wanted))
 
 
 @api.post("/check")
@@ -168,6 +196,7 @@ def submit(
         made = service.submit_review(
             session, learner, content, card_id=review.card_id, level=review.level, version=review.version, now=now,
             elapsed_milliseconds=review.elapsed_milliseconds, seed=review.seed, answer=review.answer,
+            request_key=idempotency_key,
         )  # fmt: skip
         answered = {
             "review_id": made.id, "due_at": made.due_at.isoformat(), "verdict": made.verdict, "rating": made.rating
@@ -175,6 +204,18 @@ def submit(
         return {**answered, "next": desk_json(service.study(session, learner, content, now))}
 
     return once(session, learner, idempotency_key, "/api/v1/study/reviews", now, work, review.model_dump())[0]
+
+
+@api.get("/reviews/{card_id}/{version}")
+def find_answer(
+    session: ReadSession, learner: LearnerId, card_id: str, version: Annotated[int, Path(ge=0, le=2**31 - 1)],
+    key: Annotated[str | None, Query(max_length=MAX_KEY_LENGTH)] = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Whether a showing was answered: what to ask when a review got no reply. `same_request` where `key` made it."""
+    found = service.find_answer(session, learner, card_id, version, key)
+    if found is None:
+        return {"recorded": False}
+    return {"recorded": True, "same_request": found.is_same_request, "level": found.level, "undone": found.is_undone}
 
 
 @api.post("/undo")

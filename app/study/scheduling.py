@@ -163,6 +163,12 @@ def recall(memory: Memory, now: datetime, rules: Rules) -> float:
     return float((1 + scheduler._FACTOR * elapsed / memory["stability"]) ** scheduler._DECAY)
 
 
+def interval_share(retention: float, other: float, parameters: Parameters = DEFAULT) -> float:
+    """How long an interval is at one desired retention, beside one at the `other`."""
+    decay = -parameters[20]
+    return float((retention ** (1 / decay) - 1) / (other ** (1 / decay) - 1))
+
+
 def best_level(findings: Iterable[str]) -> int:
     """The best level that counts after what the machine found."""
     return min((BEST_LEVEL[finding] for finding in findings if finding in BEST_LEVEL), default=max(LEVELS))

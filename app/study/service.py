@@ -20,11 +20,14 @@ from app.study.agenda import agenda, next_due_at
 from app.study.checking import Checked
 from app.study.days import day_number, day_start
 from app.study.filters import NOTHING, Filter
+from app.study.marking import mark
 from app.study.models import CardState, Review
 from app.study.policy import NEW_PER_DAY, Policy, policy_for
 from app.study.recording import undo
 
-__all__ = ["NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "study", "undo"]
+__all__ = [
+    "NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "mark", "study", "undo",
+]  # fmt: skip
 
 NEW_CARDS_PER_DAY = NEW_PER_DAY
 SECONDS_PER_CARD = 25
@@ -86,6 +89,15 @@ class NextCard:
     def is_hard(self) -> bool:
         """Whether it was forgotten so often that repeating it is not what helps."""
         return self.lapses >= scheduling.LEECH_LAPSES
+
+
+@dataclass(frozen=True)
+class Answered:
+    """How a showing was answered."""
+
+    level: int
+    is_same_request: bool
+    is_undone: bool
 
 
 @dataclass(frozen=True)
@@ -185,6 +197,17 @@ def submit_review(
     )
     outcome = outcomes[min(level, judged.best_level) if judged else level]
     return recording.record(session, learner_id, card, state, review, memory, outcome, policy, now)
+
+
+def find_answer(
+    session: Session, learner_id: int, card_id: str, version: int, request_key: str | None
+) -> Answered | None:
+    """How a showing was answered, if it was: what a page asks whose request got no reply."""
+    found = queries.find_answer(session, learner_id, card_id, version)
+    if found is None:
+        return None
+    same = request_key is not None and found.request_key == request_key
+    return Answered(found.level, same, found.undone_at is not None)
 
 
 def checked(shown: NextCard, answer: str, seed: int | None, elapsed_milliseconds: int | None) -> NextCard:

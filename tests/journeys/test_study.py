@@ -42,7 +42,8 @@ def test_reviewing_by_keyboard_counts_once_and_can_be_undone(page: Page, product
     page.keyboard.press("Space")
     expect(page.locator("[data-answer]")).to_be_visible()
     texts = page.locator(".rating .next").all_inner_texts()
-    assert texts == ["1 min", "1 min", "6 min", "10 min", "8 d"], texts
+    assert texts[:4] == ["1 min", "1 min", "6 min", "10 min"], texts
+    assert re.fullmatch(r"(6|7|8|9|10) d", texts[4]), "eight days, spread over those that are as good"
     page.keyboard.press("4")
     expect(page.locator(f'[data-card="{first}"]')).to_have_count(0)
     expect(page.locator(".where")).to_contain_text("Card 2 of")

@@ -155,6 +155,13 @@ def test_recall_falls_to_the_desired_retention_when_a_card_is_due() -> None:
     assert scheduling.recall(memory, due, RULES) == pytest.approx(0.9, abs=0.005)
 
 
+def test_a_higher_retention_shortens_every_interval_by_the_same_share() -> None:
+    share = scheduling.interval_share(0.95, 0.90)
+    for stability in (40.0, 400.0):
+        at = [scheduling.scheduler_of(parameters.DEFAULT, r)._next_interval(stability=stability) for r in (0.95, 0.9)]
+        assert at[0] / at[1] == pytest.approx(share, rel=0.03)
+
+
 def test_only_forgetting_a_known_card_is_a_lapse() -> None:
     assert not review(None, 1).lapsed
     known, learning = review(None, 5).memory, review(None, 4).memory

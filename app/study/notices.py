@@ -1,0 +1,61 @@
+"""What the study page says of the last thing that was done, and what helps with a card that is forgotten too often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from app.content.cards import Card
+from app.content.catalogue import Catalogue
+from app.study import library, queries, scheduling
+from app.study.models import Review
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where a card leads that repeating does not fix."""
+
+    href: str
+    text: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What the page says of the last thing that was done: an answer, a mark, a card that was forgotten too often."""
+
+    text: str = ""
+    card_id: str = ""
+    action: str = ""
+    links: tuple[Link, ...] = ()
+
+
+SILENCE = Notice()
+
+
+def warn_of_leech(session: Session, catalogue: Catalogue, review: Review) -> Notice:
+    """What to say when a review was one lapse too many."""
+    state = queries.find_state(session, review.learner_id, review.card_id)
+    lapsed = scheduling.is_lapse(review.memory_before, review.rating)
+    if state is None or not lapsed or not scheduling.is_leech(state.lapses):
+        return SILENCE
+    card = library.find_card(session, review.learner_id, catalogue, review.card_id)
+    text = f"{card.id}, {card.head.title}, was forgotten {state.lapses} times. Repeating it more will not help."
+    return Notice(text, card.id, "hard", suggestions(catalogue, card))
+
+
+def suggestions(catalogue: Catalogue, card: Card) -> tuple[Link, ...]:
+    """The page that explains the card and the experiment that shows it: the card's own, else its concepts'."""
+    concepts, related = set(card.head.concepts), card.head.related
+    pages = [catalogue.pages[slug] for slug in related.pages if slug in catalogue.pages]
+    pages = pages or [page for page in catalogue.pages.values() if concepts & set(page.head.concepts)]
+    experiments = [catalogue.experiments[id_] for id_ in related.experiments if id_ in catalogue.experiments]
+    experiments = experiments or [each for each in catalogue.experiments.values() if concepts & set(each.concepts)]
+    return (
+        *(Link(f"/reference/{page.slug}", page.head.title, "read") for page in pages[:1]),
+        *(
+            Link(f"/lab/experiments/{each.slug}", f"{each.id}, {each.title}", f"run, {each.minutes} min")
+            for each in experiments[:1]
+        ),
+    )

@@ -1,0 +1,126 @@
+"""The server is killed while reviews are on their way: each is there once or not at all, and it says which."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from tests.support.product import environment, free_port
+
+KILLS = 5
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "app.cli", *words]
+
+
+@contextlib.contextmanager
+def serving(data: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The web server alone, up and answering; gone afterwards."""
+    process = subprocess.Popen(
+        _command("serve", "--port", str(port)), env=environment(data), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2):
+                break
+            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def _migrated(folder: Path) -> Path:
+    subprocess.run(_command("migrate"), env=environment(folder), check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        data = json.dumps(body) if body is not None else None
+        connection.request(method, path, data, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        text = reply.read()
+        assert reply.status < 300, text[:300]
+        return json.loads(text)
+    finally:
+        connection.close()
+
+
+def _post_until_gone(port: int, sent: list[tuple[str, int]], replied: set[tuple[str, int]], on_its_way: Any) -> None:
+    """Answer cards one after another; notes which got a reply. Ends when the server does."""
+    with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
+        card = _ask(port, "GET", "/api/v1/study/next?more=500")["card"]
+        while card is not None:
+            shown = (card["card_id"], card["version"])
+            sent.append(shown)
+            body = {"card_id": shown[0], "version": shown[1], "level": 1}
+            if len(sent) % 7 == 0:
+                on_its_way.set()
+            _ask(port, "POST", "/api/v1/study/reviews", body)
+            replied.add(shown)
+            card = _ask(port, "GET", "/api/v1/study/next?more=500")["card"]
+
+
+def test_every_answer_is_there_once_or_not_at_all(tmp_path: Path) -> None:
+    data, draw, port = _migrated(tmp_path / "data"), random.Random(3), free_port()
+    sent: list[tuple[str, int]] = []
+    replied: set[tuple[str, int]] = set()
+    for _ in range(KILLS):
+        on_its_way = threading.Event()
+        with serving(data, port) as server:
+            poster = threading.Thread(target=_post_until_gone, args=(port, sent, replied, on_its_way))
+            poster.start()
+            assert on_its_way.wait(30)
+            time.sleep(draw.random() * 0.008)
+            server.kill()  # SIGKILL: nothing is tidied up
+            poster.join(30)
+    with serving(data, port), sqlite3.connect(data / "rankzero.sqlite3") as database:
+        rows = database.execute("SELECT card_id, version FROM review").fetchall()
+        assert len(rows) == len(set(rows)), "nothing is there twice"
+        assert replied <= set(rows), "what was said to be counted is there"
+        for card_id, version in set(sent):
+            found = _ask(port, "GET", f"/api/v1/study/reviews/{card_id}/{version}")
+            assert found["recorded"] is ((card_id, version) in rows)
+    assert len(sent) > len(replied), "no kill met an answer on its way"
+    check = subprocess.run(
+        _command("study", "replay", "--verify"), env=environment(data), capture_output=True, text=True, check=False
+    )
+    assert check.returncode == 0, check.stdout
+
+
+def test_the_page_says_what_became_of_an_answer_whose_server_was_killed(browser: Browser, tmp_path: Path) -> None:
+    data, port = _migrated(tmp_path / "data"), free_port()
+    page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
+    with serving(data, port) as server:
+        page.goto("/study")
+        first = page.locator("[data-card]").get_attribute("data-card")
+        page.keyboard.press("Space")
+        server.kill()
+        server.wait(10)
+        page.keyboard.press("4")
+        expect(page.locator(".notice")).to_contain_text(f"Looking whether your answer to {first} was counted")
+    with serving(data, port):
+        expect(page.locator(".notice")).to_contain_text(f"Your answer to {first} was not counted. Rate it again.")
+        page.keyboard.press("4")
+        expect(page.locator(f'[data-card="{first}"]')).to_have_count(0)
+        assert _ask(port, "GET", "/api/v1/study/next")["progress"]["done"] == 1
+    page.close()

@@ -1,0 +1,176 @@
+"""The study page in the browser beyond rating: marks by key, notes, what is announced, swipes, and lost replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.journeys.conftest import DESKTOP, PHONE
+from tests.support.product import Product, running_product
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """A product of this file's own: the others count what was answered."""
+    with running_product(tmp_path_factory.mktemp("desk")) as product:
+        yield product
+
+
+@pytest.fixture
+def desk(browser: Browser, alone: Product, request: pytest.FixtureRequest) -> Iterator[Page]:
+    is_phone = getattr(request, "param", "") == "phone"
+    context = browser.new_context(base_url=alone.url, viewport=PHONE if is_phone else DESKTOP, has_touch=is_phone)
+    page = context.new_page()
+    page.goto("/study")
+    yield page
+    context.close()
+
+
+def shown(page: Page) -> str:
+    return page.locator("[data-card]").get_attribute("data-card") or ""
+
+
+def done(product: Product) -> int:
+    found: int = product.get_json("/api/v1/study/next")["progress"]["done"]
+    return found
+
+
+def test_marks_by_key(desk: Page) -> None:
+    first = shown(desk)
+    desk.keyboard.press("*")
+    expect(desk.locator(".flag")).to_have_text("Flagged")
+    desk.keyboard.press("*")
+    expect(desk.locator(".flag")).to_have_count(0)
+    assert shown(desk) == first
+    desk.keyboard.press("b")
+    expect(desk.locator(".notice")).to_contain_text(f"{first} waits until tomorrow.")
+    desk.get_by_role("button", name="Bring it back").click()
+    expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
+    desk.keyboard.press("@")
+    expect(desk.locator(".notice")).to_contain_text(f"{first} is suspended")
+    desk.get_by_role("button", name="Bring it back").click()
+    expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
+
+
+def test_keys_are_text_while_a_note_is_typed(desk: Page, alone: Product) -> None:
+    first, before = shown(desk), done(alone)
+    desk.keyboard.press("Space")
+    desk.keyboard.press("n")
+    field = desk.get_by_label(f"Your note on {first}")
+    expect(field).to_be_focused()
+    desk.keyboard.type("b1 u@ *4 why not?")
+    assert shown(desk) == first
+    desk.get_by_role("button", name="Keep it").click()
+    expect(desk.locator(".as-typed")).to_have_text("b1 u@ *4 why not?")
+    expect(desk.locator("[data-answer]")).to_be_visible()
+    assert done(alone) == before
+    desk.keyboard.press("n")
+    desk.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    desk.keyboard.press("n")
+    field.fill("")
+    desk.get_by_role("button", name="Keep it").click()
+    expect(desk.locator(".as-typed")).to_have_count(0)
+
+
+def test_the_answer_and_the_next_card_are_announced(desk: Page) -> None:
+    region = desk.locator("#announce")
+    assert region.get_attribute("aria-live") == "polite"
+    desk.keyboard.press("Space")
+    expect(region).to_have_text(re.compile(r"^Answer: \w+"))
+    desk.keyboard.press("4")
+    expect(region).to_have_text(re.compile(r"^Card \d+ of \d+$"))
+    expect(desk.locator("#ask")).to_be_focused()
+    desk.keyboard.press("u")
+
+
+def test_the_menu_opens_and_closes_by_keyboard(desk: Page) -> None:
+    menu = desk.locator("[data-menu] summary")
+    menu.focus()
+    desk.keyboard.press("Enter")
+    expect(desk.get_by_role("button", name="Suspend")).to_be_visible()
+    desk.keyboard.press("Escape")
+    expect(desk.get_by_role("button", name="Suspend")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
+def swipe(page: Page, by: int) -> None:
+    """A thumb over the question."""
+    box = page.locator("#ask").bounding_box()
+    assert box
+    x, y = 195 - by / 2, box["y"] + box["height"] / 2
+    thumb = page.context.new_cdp_session(page)
+    thumb.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for part in range(1, 9):
+        at = {"x": x + by * part / 8, "y": y + part}
+        thumb.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [at]})
+    thumb.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+@pytest.mark.parametrize("desk", ["phone"], indirect=True)
+def test_a_phone_is_swiped(desk: Page, alone: Product) -> None:
+    first, before = shown(desk), done(alone)
+    version = desk.locator("[data-card]").get_attribute("data-version")
+    swipe(desk, 30)
+    expect(desk.locator("[data-answer]")).to_be_hidden()
+    swipe(desk, 200)
+    expect(desk.locator("[data-answer]")).to_be_visible()
+    swipe(desk, 200)
+    expect(desk.locator(f'[data-card="{first}"]')).to_have_count(0)
+    assert done(alone) == before + 1
+    assert alone.get_json(f"/api/v1/study/reviews/{first}/{version}")["level"] == 4, "to the right is good"
+    second = shown(desk)
+    swipe(desk, -200)
+    expect(desk.locator("[data-rate]")).to_be_visible()
+    swipe(desk, -200)
+    expect(desk.locator(f'[data-card="{second}"]')).to_have_count(0)
+    for _ in range(2):
+        alone.post_json("/api/v1/study/undo", {})
+    assert done(alone) == before
+
+
+def test_an_answer_whose_reply_was_lost_is_found_again(desk: Page, alone: Product) -> None:
+    first, before = shown(desk), done(alone)
+
+    def swallow(route: Route) -> None:
+        route.fetch()  # the server gets it and commits; the page never hears
+        route.abort()
+
+    desk.route("**/study/reviews", swallow, times=1)
+    desk.keyboard.press("Space")
+    desk.keyboard.press("4")
+    expect(desk.locator(".notice")).to_contain_text(f"Your answer to {first} was counted.")
+    assert shown(desk) != first
+    assert done(alone) == before + 1
+    desk.keyboard.press("u")
+    expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
+
+
+def test_an_answer_that_never_arrived_is_rated_again(desk: Page, alone: Product) -> None:
+    first, before = shown(desk), done(alone)
+    desk.route("**/study/reviews", lambda route: route.abort(), times=1)
+    desk.keyboard.press("Space")
+    desk.keyboard.press("3")
+    expect(desk.locator(".notice")).to_contain_text(f"Your answer to {first} was not counted. Rate it again.")
+    desk.keyboard.press("3")
+    expect(desk.locator(f'[data-card="{first}"]')).to_have_count(0)
+    assert done(alone) == before + 1
+    desk.keyboard.press("u")
+    expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
+
+
+def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Product) -> None:
+    before = done(alone)
+    desk.goto("/study/cram?deck=DK7")
+    first = desk.locator(".kind").inner_text()
+    desk.keyboard.press("Space")
+    expect(desk.locator("#answer")).to_be_visible()
+    desk.keyboard.press("Space")
+    expect(desk.locator(".kind")).to_contain_text("2 of")
+    desk.wait_for_load_state("load")
+    desk.keyboard.press("ArrowLeft")
+    expect(desk.locator(".kind")).to_have_text(first)
+    assert done(alone) == before
