@@ -44,14 +44,17 @@ def show_plan(
 
 @router.post("/plan")
 def set_plan(
-    session: WriteSession, content: Content, learner: LearnerId, now: Now,
+    database: Db, content: Content, learner: LearnerId, now: Now,
     day: Annotated[str, Form(max_length=20)] = "", minutes_per_day: Annotated[int, Form()] = MINUTES_PER_DAY,
     preset: Annotated[bool, Form()] = False,
 ) -> Response:  # fmt: skip
     """Set the date; the preset is 21 days from today with its checkpoints."""
     today = date.fromordinal(day_number(now, learner_zone()))
     chosen = today + timedelta(days=LENGTH_DAYS) if preset else _parsed(day)
-    preparation.set_plan(session, learner, content, chosen, minutes_per_day, now)
+    with database.read() as session:  # a second or two of thinking must not hold the database's one writer
+        found = preparation.draft(session, learner, content, chosen, minutes_per_day, now)
+    with database.write() as session:
+        preparation.set_plan(session, learner, content, found, now)
     return RedirectResponse("/progress/plan", 303)
 
 

@@ -69,40 +69,55 @@ class _Standing:
     is_learning: np.ndarray[Any, Any]
 
 
-def set_plan(
+@dataclass(frozen=True)
+class Draft:
+    """A plan that was not set yet. Finding one takes a second or two and only reads."""
+
+    day: date
+    minutes_per_day: int
+    strategy: dict[str, Any] | None
+    order: Sequence[str]
+
+
+def draft(
     session: Session, learner_id: int, catalogue: Catalogue, day: date, minutes_per_day: int, now: datetime
-) -> None:
-    """Prepare for `day` from today on, choosing a strategy. Raises DomainError with everything that is out of range."""
-    today = date.fromordinal(day_number(now, learner_zone()))
-    wrong = list(_violations(day, minutes_per_day, today))
+) -> Draft:
+    """The best way to prepare for `day` from today on. Raises DomainError with everything that is out of range."""
+    today = day_number(now, learner_zone())
+    wrong = list(_violations(day, minutes_per_day, date.fromordinal(today)))
     if wrong:
         raise DomainError("The interview date was not set.", wrong)
-    library_cards = library.all_cards(session, learner_id, catalogue)
-    order = introduction_order(library_cards)
-    standing = _standing(session, learner_id, library_cards, order, today.toordinal())
-    days, answers = (day - today).days, answers_per_day(minutes_per_day)
-    strategy = None
-    if days > 0 and standing.ids:
-        w = memory_model.parameters(policy_for(session, learner_id, now).parameters)
-        choice = choose_strategy(w, standing.cards, days, answers)
-        strategy = choice.strategy and asdict(choice.strategy)
-        fits = round(float(choice.course.met.mean()))
-        if fits < len(order):
-            met = {each for each, known in zip(standing.ids, standing.cards.met[0], strict=True) if known}
-            unmet = [each for each in order if each not in met]
-            order = left_out_last(unmet, library_cards, catalogue.concepts, max(0, fits - len(met)))
+    cards = library.all_cards(session, learner_id, catalogue)
+    order = introduction_order(cards)
+    standing = _standing(session, learner_id, cards, order, today)
+    days, answers = day.toordinal() - today, answers_per_day(minutes_per_day)
+    if days == 0 or not standing.ids:
+        return Draft(day, minutes_per_day, None, order)
+    w = memory_model.parameters(policy_for(session, learner_id, now).parameters)
+    choice = choose_strategy(w, standing.cards, days, answers)
+    fits = round(float(choice.course.met.mean()))
+    if fits < len(order):
+        met = {each for each, known in zip(standing.ids, standing.cards.met[0], strict=True) if known}
+        unmet = [each for each in order if each not in met]
+        order = left_out_last(unmet, cards, catalogue.concepts, max(0, fits - len(met)))
+    strategy = None if choice.strategy is None else asdict(choice.strategy)
+    return Draft(day, minutes_per_day, strategy, order)
+
+
+def set_plan(session: Session, learner_id: int, catalogue: Catalogue, chosen: Draft, now: datetime) -> None:
+    """Prepare as drafted, from today on; other minutes for the same day keep the start."""
     before = session.get(InterviewPlan, learner_id)
+    today = date.fromordinal(day_number(now, learner_zone()))
+    started_on = before.started_on if before and before.day == chosen.day else today
     values = {
-        "day": day, "minutes_per_day": minutes_per_day, "started_on": today, "set_at": now, "strategy": strategy,
-        "card_order": order, "planned_day": None, "new_today": 0,
+        "day": chosen.day, "minutes_per_day": chosen.minutes_per_day, "started_on": started_on, "set_at": now,
+        "strategy": chosen.strategy, "card_order": list(chosen.order), "planned_day": None, "new_today": 0,
     }  # fmt: skip
     if before is None:
         session.add(InterviewPlan(learner_id=learner_id, **values))
     else:
-        keep_start = before.day == day  # other minutes for the same day are the same preparation
         for name, value in values.items():
-            if name != "started_on" or not keep_start:
-                setattr(before, name, value)
+            setattr(before, name, value)
     session.flush()
     plan_day(session, learner_id, catalogue, now)
 

@@ -20,7 +20,7 @@ PAGES = (
     "/reference/formulas/zero_state?parameters=7e9&ranks=8&stage=3", "/nothing-here",
     "/reference/memory-anatomy", "/reference/pipeline-parallelism", "/reference/scaling-laws",
     "/reference/sixty-second-answers", "/reference/cheat-sheet", "/reference/glossary", "/reference/errata",
-    "/search?q=bubble", "/rubrics", "/rubrics/memory-walk",
+    "/progress", "/progress/plan", "/progress/delete", "/search?q=bubble", "/rubrics", "/rubrics/memory-walk",
 )  # fmt: skip
 
 
@@ -94,6 +94,7 @@ def test_rooms_are_reached_by_keyboard_from_everywhere(page: Page) -> None:
         "l": "/lab",
         "n": "/planner",
         "i": "/interview",
+        "o": "/progress",
         "t": "/",
     }.items():
         page.keyboard.press("g")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import select
@@ -25,7 +25,8 @@ def plan(database: Database, content: Catalogue) -> None:
 
 def _set(database: Database, content: Catalogue, days: int, minutes: int, now: datetime) -> None:
     with database.write() as session:
-        preparation.set_plan(session, 1, content, now.date() + timedelta(days=days), minutes, now)
+        found = preparation.draft(session, 1, content, now.date() + timedelta(days=days), minutes, now)
+        preparation.set_plan(session, 1, content, found, now)
 
 
 def _answer_all(database: Database, content: Catalogue, now: datetime, level: int = 4) -> list[str]:
@@ -215,12 +216,15 @@ def test_what_does_not_fit_is_named_and_comes_last(database: Database, content: 
 def test_other_minutes_for_the_same_day_keep_the_start(database: Database, content: Catalogue, clock: Clock) -> None:
     _set(database, content, 10, 20, clock.now)
     clock.advance(days=2)
-    with database.write() as session:
-        preparation.set_plan(session, 1, content, TODAY + timedelta(days=10), 40, clock.now)
+    _set(database, content, 8, 40, clock.now)
+    with database.read() as session:
         kept = preparation.find(session, 1)
-        assert kept is not None
-        assert (kept.started_on, kept.minutes_per_day) == (date.fromordinal(TODAY.toordinal()), 40)
-        preparation.set_plan(session, 1, content, TODAY + timedelta(days=9), 40, clock.now)
-        assert kept.started_on == TODAY + timedelta(days=2)
+    assert kept is not None
+    assert (kept.started_on, kept.minutes_per_day) == (TODAY, 40)
+    _set(database, content, 5, 40, clock.now)
+    with database.read() as session:
+        moved = preparation.find(session, 1)
+    assert moved is not None
+    assert moved.started_on == TODAY + timedelta(days=2)
     with database.read() as session:
         assert session.scalar(select(Review)) is None
