@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     configuration = settings()
     configure_logs(configuration.log_format, configuration.log_level)
     with suppress(OSError):
-        os.nice(15)  # nobody waits for this; runs and pages come first
+        os.nice(10)  # nobody waits for this; runs and pages come first
     fit_id, database = int(arguments[0]), open_database(configuration.sqlalchemy_url)
     try:
         fit(database, fit_id)

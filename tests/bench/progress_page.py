@@ -19,17 +19,17 @@ from tests.bench.long_log import write_long_log
 
 REVIEWS, CARDS = 1_000_000, 20_000
 TURNS = 7
-TARGET_SECONDS = 2.0
+TARGET_SECONDS = 1.0  # of processor time: a shared machine stretches the clock, not the work
 
 
 def measure(data: Path) -> dict[str, Any]:
-    """Median seconds of GET /progress in this process, after one to warm up."""
+    """Median processor seconds of GET /progress in this process, after one to warm up."""
     empty, long = _seconds(data / "empty", 0), _seconds(data / "long", REVIEWS)
     return {
         "empty_seconds": empty, "long_seconds": long, "target_seconds": TARGET_SECONDS,
         "lines": [
-            f"{REVIEWS:,} reviews of {CARDS:,} cards: {long:.2f} s, empty {empty:.3f} s, median of {TURNS} "
-            f"(target ≤ {TARGET_SECONDS:g} s)"
+            f"{REVIEWS:,} reviews of {CARDS:,} cards: {long:.2f} s of processor time, empty {empty:.3f} s, median of "
+            f"{TURNS} (target ≤ {TARGET_SECONDS:g} s)"
         ],
     }  # fmt: skip
 
@@ -48,10 +48,10 @@ def _seconds(folder: Path, reviews: int) -> float:
 
 
 def _timed(client: TestClient) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     reply = client.get("/progress")
     assert reply.status_code == 200, reply.text[:300]
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 if __name__ == "__main__":
