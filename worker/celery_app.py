@@ -8,6 +8,8 @@ from app.core import queue
 from app.core.settings import Settings
 
 SWEEP_SECONDS = 5.0
+DAY_SECONDS = 60.0  # a new study day's cards are chosen within a minute of its start
+FIT_SECONDS = 600.0  # looking for fits that are due; one that is asked for is nudged
 
 # Longer than any run: a broker that thinks a message was lost would deliver it again. Twice is harmless, since the
 # database decides who runs what, but pointless.
@@ -30,11 +32,16 @@ def make_celery(settings: Settings) -> Celery:
         beat_schedule={
             name: {
                 "task": name,
-                "schedule": SWEEP_SECONDS,
+                "schedule": seconds,
                 # a sweep that waited is worth nothing: the next one does the same
-                "options": {"queue": queue.CONTROL_QUEUE, "expires": 2 * SWEEP_SECONDS},
+                "options": {"queue": queue.CONTROL_QUEUE, "expires": 2 * seconds},
             }
-            for name in (queue.SWEEP_RUNS, queue.CLOSE_SITTINGS)
+            for name, seconds in (
+                (queue.SWEEP_RUNS, SWEEP_SECONDS),
+                (queue.CLOSE_SITTINGS, SWEEP_SECONDS),
+                (queue.PREPARE_DAYS, DAY_SECONDS),
+                (queue.FIT_PARAMETERS, FIT_SECONDS),
+            )
         },
     )
     return app

@@ -11,7 +11,8 @@ from app.core.clock import utc_now
 from app.core.idempotency import forget_old
 from app.interview import service as interview
 from app.lab import service as lab
-from worker import runs
+from app.study import personal, preparation
+from worker import fits, runs
 from worker.context import current
 
 log = structlog.get_logger()
@@ -49,3 +50,22 @@ def close_sittings() -> None:
         closed = interview.close_overdue(session, catalogue(), utc_now())
     if closed:
         log.info("sittings closed", count=closed)
+
+
+@shared_task(name=queue.PREPARE_DAYS)
+def prepare_days() -> None:
+    """Choose the day's cards of learners who prepare for a date, once a study day."""
+    with current().database.read() as session:
+        waiting = preparation.list_unplanned(session, utc_now())
+    for learner_id in waiting:
+        with current().database.write() as session:
+            preparation.plan_day(session, learner_id, catalogue(), utc_now())
+
+
+@shared_task(name=queue.FIT_PARAMETERS)
+def fit_parameters() -> None:
+    """Ask for fits where enough was reviewed since the last, and start the one that waited longest."""
+    context = current()
+    with context.database.write() as session:
+        personal.ask_where_due(session, utc_now())
+    fits.start_next(context)

@@ -37,15 +37,21 @@ def byte_scale(values: Iterable[float]) -> Scale:
     if largest <= 0:
         largest = 1.0
     unit, size = next((each for each in _BYTE_UNITS if largest >= each[1]), ("B", 1.0))
-    step = _round_step(largest / size)
-    count = ceil(largest / size / step - 1e-9)
+    scale = round_scale(largest / size, unit)
+    return Scale(scale.maximum * size, scale.ticks)
+
+
+def round_scale(largest: float, unit: str) -> Scale:
+    """An axis in one unit from 0 to `largest` or a little more, with four to seven round ticks."""
+    step = _round_step(largest if largest > 0 else 1.0)
+    count = ceil((largest if largest > 0 else 1.0) / step - 1e-9)
     ticks = tuple(
         Tick(
             f"{100 * i / count:.2f}", f"{step * i:,.4g}" + (f" {unit}" if i == count else ""), i % 2 == 1 and i != count
         )
         for i in range(count + 1)
     )
-    return Scale(step * count * size, ticks)
+    return Scale(step * count, ticks)
 
 
 def _round_step(largest: float) -> float:

@@ -21,6 +21,8 @@ CONTROL_QUEUE = "control"
 RUN_NEXT = "worker.run_next"
 SWEEP_RUNS = "worker.sweep_runs"
 CLOSE_SITTINGS = "worker.close_sittings"
+PREPARE_DAYS = "worker.prepare_days"
+FIT_PARAMETERS = "worker.fit_parameters"
 
 
 def broker_url(redis_url: str) -> str:
@@ -68,6 +70,14 @@ class Queue:
                 sender(self.redis_url).send_task(RUN_NEXT, queue=name, retry=False, expires=NUDGE_SECONDS)
         except (OperationalError, redis.RedisError, OSError, ValueError) as error:
             log.warning("nudge lost, the sweep will find the run", error=str(error))
+
+    def nudge_control(self, task: str) -> None:
+        """Tell the control worker that there is something to do; its beat finds it otherwise."""
+        try:
+            client(self.redis_url).ping()
+            sender(self.redis_url).send_task(task, queue=CONTROL_QUEUE, retry=False, expires=NUDGE_SECONDS)
+        except (OperationalError, redis.RedisError, OSError, ValueError) as error:
+            log.warning("nudge lost, the clock will send another", task=task, error=str(error))
 
     def wake_viewers(self, run_id: int) -> None:
         """Tell every process that streams this run that there is something new."""

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
-from app.study import queries
+from app.study import plans, queries
 from app.study.models import StudySettings
 from app.study.parameters import DEFAULT, DEFAULT_ID
 
@@ -40,11 +40,15 @@ _KEPT = "study policies"  # of a session: a review and the card after it go by t
 
 
 def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
-    """The learner's policy at `now`: their settings, else the defaults. A session reads them once."""
+    """The learner's policy at `now`: their settings, else the defaults, and what a plan or fitted parameters change.
+
+    A session reads them once.
+    """
     kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
     if (learner_id, now) not in kept:
         found = queries.find_settings(session, learner_id)
-        kept[learner_id, now] = PLAIN if found is None else Policy(*found)
+        chosen = PLAIN if found is None else Policy(*found)
+        kept[learner_id, now] = plans.adjusted(session, learner_id, chosen, now)
     return kept[learner_id, now]
 
 

@@ -100,6 +100,8 @@ def undo(session: Session, learner_id: int, now: datetime) -> str:
         state = queries.find_state(session, learner_id, each.card_id)
         assert state is not None, "a review without a state cannot have been stored"
         rebuild(state, queries.list_history(session, learner_id, each.card_id))
+        if state.available_at is not None and not state.buried_until:
+            state.available_at = min(state.available_at, now)  # a plan may have brought it forward: show it again
     try:
         session.flush()
     except StaleDataError:

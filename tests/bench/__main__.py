@@ -12,13 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from app.core.settings import ROOT
-from tests.bench import content, estimates, first_step, practice, replay, review, rubrics, start_up
+from tests.bench import (
+    content,
+    estimates,
+    first_step,
+    interview_date,
+    practice,
+    progress_page,
+    replay,
+    review,
+    rubrics,
+    start_up,
+)
 
 BENCHMARKS = {
     "start": start_up.measure,
     "review": review.measure,
     "replay": replay.measure,
     "practice": practice.measure,
+    "interview-date": interview_date.measure,
+    "progress": progress_page.measure,
     "rubrics": rubrics.measure,
     "content": content.measure,
     "estimate": estimates.measure,

@@ -20,8 +20,8 @@ PAGES = (
     "/reference/formulas/zero_state?parameters=7e9&ranks=8&stage=3", "/nothing-here",
     "/reference/memory-anatomy", "/reference/pipeline-parallelism", "/reference/scaling-laws",
     "/reference/sixty-second-answers", "/reference/cheat-sheet", "/reference/glossary", "/reference/errata",
-    "/search?q=bubble", "/rubrics", "/rubrics/memory-walk",
     "/study/own", "/study/own/new", "/study/exchange", "/study/reports", "/study/reports/new?card_id=C62",
+    "/progress", "/progress/plan", "/progress/delete", "/search?q=bubble", "/rubrics", "/rubrics/memory-walk",
 )  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def test_rooms_are_reached_by_keyboard_from_everywhere(page: Page) -> None:
         "l": "/lab",
         "n": "/planner",
         "i": "/interview",
+        "o": "/progress",
         "t": "/",
     }.items():
         page.keyboard.press("g")

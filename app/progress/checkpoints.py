@@ -1,0 +1,177 @@
+"""The checkpoints of a preparation: what to be able to do by which day, and where the learner stands with each.
+
+The plan is written for 21 days (0, 3, 7, 14, 21); another length stretches it. A gate is met by what the learner did,
+never by a tick of their own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.interview import service as interview
+from app.practice import service as practice
+
+LENGTH_DAYS, MINUTES_PER_DAY = 21, 30
+FIRM = 0.8
+HIRE = 0.6
+TIMED = timedelta(minutes=15)
+SET_SIZE, SET_TIME = 5, timedelta(minutes=60)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint as it is written, for a plan of 21 days."""
+
+    day: int
+    title: str
+    tasks: tuple[str, ...]
+    met: tuple[str, ...] = ()
+    firm: tuple[str, ...] = ()
+    solved: tuple[str, ...] = ()
+    unaided: tuple[str, ...] = ()
+    timed: tuple[str, ...] = ()
+    interviews: tuple[str, ...] = ()
+    timed_set: bool = False
+
+
+CHECKPOINTS = (
+    Checkpoint(
+        0, "The ground", ("Memory of 7B and 70B, by hand", "Draw the ring", "Write down the ZeRO table",
+        "Compute-optimal parameters for one budget"), met=("DK1", "DK2"),
+    ),
+    Checkpoint(
+        3, "One model, one group of ranks", ("Memory of 13B in 60 seconds", "Data, tensor and pipeline parallelism in "
+        "two minutes", "Optimal parameters for a given budget"), firm=("DK2", "DK5"), solved=("P01",),
+    ),
+    Checkpoint(
+        7, "Sharding and a first interview", ("A configuration for 70B on 256 GPUs", "Why the ring's traffic does not "
+        "grow with its ranks", "Parameters when inference counts"), firm=("DK6", "DK7", "DK10"), unaided=("P03",),
+        interviews=("M1",),
+    ),
+    Checkpoint(
+        14, "Against the clock", ("The degrees of a large run in 15 minutes", "A design of your own, said aloud"),
+        firm=("DK8", "DK9"), timed=("P08", "P18"),
+    ),
+    Checkpoint(
+        21, "The whole interview", ("70B on 512 GPUs in 8 to 12 minutes", "A 3D mesh on a whiteboard"),
+        firm=("DK11", "DK12"), interviews=("M5",), timed_set=True,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One thing a checkpoint asks for."""
+
+    label: str
+    href: str
+    says: str
+    is_met: bool
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A checkpoint of this learner's plan."""
+
+    checkpoint: Checkpoint
+    day: date
+    gates: Sequence[Gate]
+
+    @property
+    def open(self) -> int:
+        return sum(not gate.is_met for gate in self.gates)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What gates look at: chance of recall by card (missing where never met), settled problems, interview shares."""
+
+    recall: Mapping[str, float]
+    variants: Sequence[Mapping[str, Any]]
+    interviews: Mapping[str, float]
+
+
+def done_by(session: Session, learner_id: int, recall: Mapping[str, float]) -> Done:
+    """What the rooms know of this learner."""
+    records = practice.list_records(session, learner_id)
+    settled = [each for each in records if each["record"] == "variant" and each["settled_at"]]
+    parts: dict[tuple[str, datetime], list[float]] = defaultdict(list)
+    for each in interview.list_evidence(session, learner_id):
+        parts[each.item_id, each.at].append(each.share or 0.0)
+    best: dict[str, float] = {}
+    for (item_id, _), shares in parts.items():
+        best[item_id] = max(best.get(item_id, 0.0), sum(shares) / len(shares))
+    return Done(recall, settled, best)
+
+
+def standings(catalogue: Catalogue, done: Done, start: date, end: date) -> list[Stand]:
+    """Every checkpoint with its day between `start` and `end`."""
+    length = max(0, (end - start).days)
+    return [
+        Stand(each, start + timedelta(days=round(each.day * length / LENGTH_DAYS)), list(_gates(catalogue, done, each)))
+        for each in CHECKPOINTS
+    ]
+
+
+def _gates(catalogue: Catalogue, done: Done, asked: Checkpoint) -> list[Gate]:
+    found = [_deck(catalogue, done, deck, introduced=True) for deck in asked.met]
+    found += [_deck(catalogue, done, deck, introduced=False) for deck in asked.firm]
+    found += [_problem(catalogue, done, each, "solved", timedelta.max, 99) for each in asked.solved]
+    found += [_problem(catalogue, done, each, "solved without a hint", timedelta.max, 0) for each in asked.unaided]
+    found += [_problem(catalogue, done, each, "solved in 15 min", TIMED, 99) for each in asked.timed]
+    found += [_interview(catalogue, done, each) for each in asked.interviews]
+    return [*found, _timed_set(done)] if asked.timed_set else found
+
+
+def _deck(catalogue: Catalogue, done: Done, deck: str, introduced: bool) -> Gate:
+    cards = [card.id for card in catalogue.cards.values() if card.deck.id == deck]
+    title = catalogue.decks[deck].title if deck in catalogue.decks else deck
+    met = sum(each in done.recall for each in cards)
+    if introduced:
+        return Gate(f"{title}: every card met", "/study", f"{met} of {len(cards)}", bool(cards) and met == len(cards))
+    mean = sum(done.recall.get(each, 0.0) for each in cards) / max(1, len(cards))
+    says = f"{100 * mean:.0f} %, {met} of {len(cards)} met"
+    return Gate(f"{title}: recall of {100 * FIRM:.0f} %", "/study", says, mean >= FIRM)
+
+
+def _problem(catalogue: Catalogue, done: Done, key: str, how: str, within: timedelta, hints: int) -> Gate:
+    problem = catalogue.problem(key)
+    title, href = (problem.title, f"/practice/{problem.slug}") if problem else (key, "/practice")
+    tried = [each for each in done.variants if each["problem_id"] == key]
+    right = any(each["score"] == 1 and each["hints_opened"] <= hints and _took(each) <= within for each in tried)
+    best = max((each["score"] or 0.0 for each in tried), default=None)
+    says = "done" if right else "not tried" if best is None else f"best {100 * best:.0f} %"
+    return Gate(f"{key} {title}: {how}", href, says, right)
+
+
+def _interview(catalogue: Catalogue, done: Done, key: str) -> Gate:
+    found = catalogue.interview(key)
+    if found is None:
+        return Gate(f"{key}: a mock interview", "/interview", "not among the interviews yet", False)
+    share = done.interviews.get(found.id)
+    says = "not sat" if share is None else f"best {100 * share:.0f} %"
+    label = f"{key} {found.title}: {100 * HIRE:.0f} % or more"
+    return Gate(label, f"/interview/{found.slug}", says, share is not None and share >= HIRE)
+
+
+def _timed_set(done: Done) -> Gate:
+    """Five problems, all right, within an hour from the first one's issue to the last one's answer."""
+    right = sorted((each for each in done.variants if each["score"] == 1), key=lambda each: each["settled_at"])
+    most = 0
+    for index, first in enumerate(right):
+        end = datetime.fromisoformat(first["issued_at"]) + SET_TIME
+        within = {each["problem_id"] for each in right[index:] if datetime.fromisoformat(each["settled_at"]) <= end}
+        most = max(most, len(within))
+    says = f"{min(most, SET_SIZE)} of {SET_SIZE}"
+    return Gate("Five problems right within 60 min", "/practice", says, most >= SET_SIZE)
+
+
+def _took(variant: Mapping[str, Any]) -> timedelta:
+    return datetime.fromisoformat(variant["settled_at"]) - datetime.fromisoformat(variant["issued_at"])

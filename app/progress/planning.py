@@ -1,0 +1,87 @@
+"""The interview date's page: the forecast, what does not fit, and the checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.core.zone import learner_zone
+from app.progress import figures
+from app.progress.checkpoints import LENGTH_DAYS, MINUTES_PER_DAY, Stand, done_by, standings
+from app.progress.figures import Column
+from app.study import preparation, statistics
+from app.study.days import day_number
+from app.study.policy import policy_for
+from app.study.preparation import Forecast
+
+MOST_COLUMNS = 28
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Cards of a deck that will not be met."""
+
+    deck: str
+    cards: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Planning:
+    """The page: the plan's forecast if there is a plan, and what the form starts from."""
+
+    today: date
+    forecast: Forecast | None
+    columns: Sequence[Column]
+    column_days: int
+    left_out: Sequence[LeftOut]
+    stands: Sequence[Stand]
+    day: date
+    minutes: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.forecast is not None and self.forecast.day < self.today
+
+
+def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Planning:
+    """Everything the page of the interview date shows."""
+    zone = learner_zone()
+    today = date.fromordinal(day_number(now, zone))
+    found = preparation.forecast(session, learner_id, catalogue, now)
+    plan = preparation.find(session, learner_id)
+    decay = policy_for(session, learner_id, now).parameters[20]
+    recall = figures.recalls(statistics.memories(session, learner_id, now, zone), decay)
+    start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=LENGTH_DAYS))
+    stands = standings(catalogue, done_by(session, learner_id, recall), start, end)
+    columns, width = _columns(found, today) if found else ([], 1)
+    return Planning(
+        today, found, columns, width, _left_out(catalogue, found.left_out if found else ()), stands, end,
+        plan.minutes_per_day if plan else MINUTES_PER_DAY,
+    )  # fmt: skip
+
+
+def _columns(forecast: Forecast, today: date) -> tuple[list[Column], int]:
+    """Minutes of each day, or of each stretch of days where there are many."""
+    width = max(1, -(-len(forecast.minutes) // MOST_COLUMNS))
+    most = max([*forecast.minutes, 1.0])
+    found = []
+    for start in range(0, len(forecast.minutes), width):
+        some = forecast.minutes[start : start + width]
+        mean, day = sum(some) / len(some), today + timedelta(days=start)
+        label = f"{day:%a}"[:2] if len(forecast.minutes) <= LENGTH_DAYS else f"{day.day}"
+        name = f"{day:%A} {day.day} {day:%B}" + (f" and the {len(some) - 1} days after" if len(some) > 1 else "")
+        found.append(Column(f"{100 * mean / most:.1f}", round(mean), label, name, start == 0))
+    return found, width
+
+
+def _left_out(catalogue: Catalogue, ids: Sequence[str]) -> list[LeftOut]:
+    by_deck: dict[str, list[tuple[str, str]]] = {}
+    for card_id in ids:
+        card = catalogue.cards.get(card_id)
+        title = card.deck.title if card else "Your own cards"
+        by_deck.setdefault(title, []).append((card_id, card.head.title if card else card_id))
+    return [LeftOut(deck, cards) for deck, cards in by_deck.items()]

@@ -1,0 +1,71 @@
+"""Progress: what the log says, in one look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.core.zone import learner_zone
+from app.progress import figures
+from app.study import personal, statistics
+from app.study.days import day_number
+from app.study.policy import policy_for
+
+FORECAST_DAYS = 14
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The page's charts. `title` carries the finding."""
+
+    has_reviews: bool
+    title: str
+    charts: dict[str, Any]
+    fits: personal.Standing
+
+
+def progress(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Progress:
+    """Everything the progress page shows."""
+    zone = learner_zone()
+    today = day_number(now, zone)
+    day = date.fromordinal(today)
+    first = today - day.weekday() - 7 * (figures.WEEKS - 1)
+    decay = policy_for(session, learner_id, now).parameters[20]
+    answers = statistics.newest_answers(session, learner_id, zone)
+    memories = statistics.memories(session, learner_id, now, zone)
+    recall = figures.recalls(memories, decay)
+    times, seconds = figures.time_lanes(answers, catalogue)
+    due = statistics.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)
+    charts = figures.as_context(
+        heat=figures.heat_map(statistics.count_by_day(session, learner_id, first, today, zone), day),
+        due=figures.due_columns(due, day),
+        due_total=sum(due),
+        retention=figures.retention_lanes(statistics.retention(answers, decay)),
+        stability=figures.histogram([each.stability for each in memories], *figures.STABILITY),
+        difficulty=figures.histogram([each.difficulty for each in memories], *figures.DIFFICULTY),
+        recall=figures.histogram(list(recall.values()), *figures.RECALL),
+        times=times,
+        seconds=seconds,
+        calibration=figures.calibration_lanes(statistics.calibration(answers)),
+        concepts=figures.concept_lanes(recall, answers, catalogue),
+        cards_met=len(memories),
+        recall_now=sum(recall.values()) / len(recall) if recall else 0.0,
+        is_capped=len(answers) == statistics.NEWEST,
+        newest=statistics.NEWEST,
+    )
+    return Progress(bool(answers), _title(charts), charts, personal.standing(session, learner_id))
+
+
+def _title(charts: dict[str, Any]) -> str:
+    """The strongest and the weakest concept, where there are two to tell apart."""
+    concepts = charts["concepts"]
+    if not charts["cards_met"]:
+        return "Nothing to show yet"
+    if len(concepts) < 4:
+        return f"{charts['cards_met']} cards met, {100 * charts['recall_now']:.0f} % of them remembered today"
+    weakest, strongest = concepts[0], concepts[-1]
+    return f"{strongest.label}: {strongest.value} remembered today; {weakest.label}: {weakest.value}"

@@ -1,0 +1,141 @@
+"""What the charts say, from rows whose answer is known."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.core.db import Database
+from app.progress import figures
+from app.progress.checkpoints import Done, standings
+from app.study import statistics
+from app.study.parameters import DEFAULT
+from app.study.statistics import Answer, Memory, Share
+from tests.conftest import NOW
+from tests.support.seeding import seed_reviews
+
+UTC_ZONE = ZoneInfo("UTC")
+
+
+def _answer(rating: int = 3, stability: float | None = 10.0, days: int | None = 10, **more: object) -> Answer:
+    values = {"card_id": "C62", "phase": 2, "level": rating + 1, "verdict": None, "seconds": 12.0, **more}
+    return Answer(rating=rating, stability=stability, elapsed_days=days, **values)  # type: ignore[arg-type]
+
+
+def test_retention_counts_first_answers_of_known_cards_by_how_long_they_held() -> None:
+    answers = [_answer(3, 3), _answer(1, 3), _answer(3, 30), _answer(3, 10), _answer(1, 10, 0), _answer(1, phase=3)]
+    found = {each.name: each.share for each in statistics.retention(answers, DEFAULT[20])}
+    assert (found["New"].right, found["New"].count) == (1, 2)
+    assert (found["Young"].right, found["Young"].count) == (1, 1)
+    assert (found["Mature"].right, found["Mature"].count) == (1, 1)
+    assert (found["All"].right, found["All"].count) == (3, 4)
+
+
+def test_what_the_scheduler_expected_is_its_own_curve() -> None:
+    found = statistics.retention([_answer(3, 10.0, 10)], DEFAULT[20])
+    assert found[-1].expected == pytest.approx(0.9)
+
+
+def test_the_wilson_interval_is_the_textbooks() -> None:
+    low, high = Share(8, 10).interval
+    assert (low, high) == (pytest.approx(0.4902, abs=1e-3), pytest.approx(0.9433, abs=1e-3))
+    assert Share(0, 0).interval == (0.0, 1.0)
+    assert Share(5, 5).interval[1] == 1.0
+
+
+def test_calibration_compares_the_button_with_the_machine() -> None:
+    answers = [
+        _answer(level=4, verdict="correct"),
+        _answer(level=4, verdict="wrong"),
+        _answer(level=1, verdict="wrong"),
+    ]
+    found = statistics.calibration([*answers, _answer(level=5, verdict=None)])
+    assert {level: (share.right, share.count) for level, share in found.items()} == {4: (1, 2), 1: (0, 1)}
+
+
+def test_a_card_left_open_does_not_count_as_slow() -> None:
+    assert statistics.seconds_of([_answer(seconds=12.0), _answer(seconds=4000.0)]) == {"C62": [12.0]}
+
+
+def test_the_calendar_counts_study_days_and_marks_today() -> None:
+    heat = figures.heat_map([0] * 7 + [1, 0, 5, 20, 0, 0, 3], date(2026, 11, 22))
+    assert (heat.total, heat.days_studied) == (29, 4)
+    assert heat.now == (14, 89), "a Sunday is the last row of the second week"
+    assert heat.rows == [("November 2026", 29, 4)]
+    assert sum(path.count("M") for path in heat.squares.values()) == 14
+
+
+def test_bins_take_every_value_once() -> None:
+    found = figures.histogram([0.1, 2.0, 6.9, 7.0, 500.0], *figures.STABILITY)
+    assert [each.count for each in found] == [1, 2, 1, 0, 0, 1]
+    assert max(float(each.height) for each in found) == 100
+
+
+def test_concepts_are_ranked_by_what_is_recalled_of_their_cards(content: Catalogue) -> None:
+    first, second = next(iter(content.cards)), list(content.cards)[-1]
+    recall = figures.recalls([Memory(first, 1.0, 5, 60), Memory(second, 900.0, 5, 1)], DEFAULT[20])
+    lanes = figures.concept_lanes(recall, [_answer(card_id=first)], content)
+    concept = content.cards[first].head.concepts[0]
+    assert lanes[0].label == content.concepts[concept].title
+    assert float(lanes[0].dot or 0) < float(lanes[-1].dot or 0)
+    assert "1 of 1" in lanes[0].cells[2]
+
+
+def test_days_are_counted_where_the_study_day_ends(database: Database, content: Catalogue) -> None:
+    made = seed_reviews(database, content, NOW, days=40, cards=10)
+    today = NOW.date().toordinal()
+    with database.read() as session:
+        counts = statistics.count_by_day(session, 1, today - 60, today, UTC_ZONE)
+        due = statistics.count_due_by_day(session, 1, today, 400, UTC_ZONE)
+        answers = statistics.newest_answers(session, 1, UTC_ZONE)
+        remembered = statistics.memories(session, 1, NOW, UTC_ZONE)
+    assert sum(counts) == made == len(answers)
+    assert len(counts) == 61
+    assert counts[:20] == [0] * 20
+    assert sum(due) == len(remembered) == 10
+    assert all(each.elapsed_days >= 0 for each in remembered)
+
+
+def _variant(problem: str, minutes: int, hints: int = 0, score: float = 1.0, start: int = 0) -> dict[str, object]:
+    issued = datetime(2026, 11, 21, 10, tzinfo=UTC) + timedelta(minutes=start)
+    return {
+        "record": "variant", "problem_id": problem, "score": score, "hints_opened": hints,
+        "issued_at": issued.isoformat(), "settled_at": (issued + timedelta(minutes=minutes)).isoformat(),
+    }  # fmt: skip
+
+
+def _met(content: Catalogue, done: Done) -> dict[int, list[bool]]:
+    found = standings(content, done, date(2026, 11, 21), date(2026, 12, 12))
+    return {stand.checkpoint.day: [gate.is_met for gate in stand.gates] for stand in found}
+
+
+def test_gates_open_by_what_was_done(content: Catalogue) -> None:
+    nothing = _met(content, Done({}, [], {}))
+    assert not any(any(gates) for gates in nothing.values())
+    all_known = Done(
+        dict.fromkeys(content.cards, 0.9), [_variant("P01", 40), _variant("P03", 40, hints=1), _variant("P08", 10)], {}
+    )
+    met = _met(content, all_known)
+    assert met[0] == [True, True]
+    assert met[3] == [True, True, True]
+    assert met[7] == [True, True, True, False, False], "a hint was opened, and there is no interview yet"
+    assert met[14] == [True, True, True, False]
+    assert met[21][-1] is False
+
+
+def test_five_different_problems_within_an_hour_meet_the_timed_set(content: Catalogue) -> None:
+    within = [_variant(f"P0{index}", 10, start=11 * index) for index in range(1, 6)]
+    assert _met(content, Done({}, within, {}))[21][-1]
+    spread = [_variant(f"P0{index}", 10, start=30 * index) for index in range(1, 6)]
+    assert not _met(content, Done({}, spread, {}))[21][-1]
+    same = [_variant("P01", 5, start=6 * index) for index in range(5)]
+    assert not _met(content, Done({}, same, {}))[21][-1]
+
+
+def test_checkpoints_stretch_with_the_time_there_is(content: Catalogue) -> None:
+    start = date(2026, 11, 21)
+    short = standings(content, Done({}, [], {}), start, start + timedelta(days=7))
+    assert [(stand.day - start).days for stand in short] == [0, 1, 2, 5, 7]

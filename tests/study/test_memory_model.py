@@ -1,0 +1,74 @@
+"""The array formulas against py-fsrs, and their shapes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from fsrs import Card, Rating, Scheduler
+from fsrs.scheduler import DEFAULT_PARAMETERS
+
+from app.study import memory_model as model
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+OTHER = tuple(value * 1.3 if index in (2, 8, 14, 17) else value for index, value in enumerate(DEFAULT_PARAMETERS))
+
+
+def _py_fsrs(parameters: tuple[float, ...], sessions: list[tuple[int, int]]) -> Card:
+    """Sessions of (day, rating), each ended with Good until the card is in review."""
+    scheduler = Scheduler(parameters, enable_fuzzing=False)
+    card = Card(card_id=1)
+    for day, rating in sessions:
+        now = START + timedelta(days=day)
+        card, _ = scheduler.review_card(card, Rating(rating), now)
+        while card.state.name != "Review":
+            now += timedelta(minutes=10)
+            card, _ = scheduler.review_card(card, Rating.Good, now)
+        card.last_review = START + timedelta(days=day)  # days are whole here, as study days are
+    return card
+
+
+@pytest.mark.parametrize("parameters", [DEFAULT_PARAMETERS, OTHER])
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+@pytest.mark.parametrize("then", [(3, 3), (1, 4), (2, 1), (4, 2)])
+def test_sessions_end_as_py_fsrs_ends_them(parameters: tuple[float, ...], first: int, then: tuple[int, int]) -> None:
+    expected = _py_fsrs(parameters, [(0, first), (4, then[0]), (19, then[1])])
+    w = model.parameters(parameters)
+    s, d = model.learn(w, first)
+    s, d = model.review(w, s, d, 4, then[0])
+    s, d = model.review(w, s, d, 15, then[1])
+    assert s == pytest.approx(expected.stability, rel=1e-12)
+    assert d == pytest.approx(expected.difficulty, rel=1e-12)
+    scheduler = Scheduler(parameters, enable_fuzzing=False)
+    at = START + timedelta(days=60)
+    assert model.recall(w, s, 41) == pytest.approx(scheduler.get_card_retrievability(expected, at), rel=1e-12)
+
+
+@pytest.mark.parametrize("retention", [0.7, 0.9, 0.97])
+@pytest.mark.parametrize("stability", [0.2, 3.7, 180.0])
+def test_intervals_are_those_of_py_fsrs(retention: float, stability: float) -> None:
+    scheduler = Scheduler(desired_retention=retention, enable_fuzzing=False)
+    w = model.parameters(DEFAULT_PARAMETERS)
+    assert model.interval_days(w, stability, retention) == scheduler._next_interval(stability=stability)
+
+
+@pytest.mark.parametrize("rating", [1, 2, 3, 4])
+def test_the_answers_of_a_first_session_are_counted_as_the_learning_steps_ask(rating: int) -> None:
+    scheduler = Scheduler(enable_fuzzing=False)
+    card, _ = scheduler.review_card(Card(card_id=1), Rating(rating), START)
+    answers = 1
+    while card.state.name != "Review":
+        card, _ = scheduler.review_card(card, Rating.Good, card.due)
+        answers += 1
+    assert model.FIRST_SESSION_ANSWERS[rating - 1] == answers
+
+
+def test_each_learner_may_have_a_memory_of_its_own() -> None:
+    both = model.parameters(np.array([DEFAULT_PARAMETERS, OTHER]))
+    ratings = np.array([[1, 3, 4], [1, 3, 4]])
+    stability, difficulty = model.learn(both, ratings)
+    assert stability.shape == difficulty.shape == (2, 3)
+    alone = model.learn(model.parameters(OTHER), ratings[1])
+    np.testing.assert_allclose(stability[1], alone[0], rtol=1e-14)
+    np.testing.assert_allclose(difficulty[1], alone[1], rtol=1e-14)
