@@ -14,7 +14,8 @@ Two byte counts, which are easily confused:
 `seconds` is from the call until the result is there, added up over collectives. It contains waiting: for
 ranks that come later, and for the collectives before. It is *not* what the step is slowed down by: DDP's
 all-reduces run while backward computes, and several may be under way at once. On CUDA it is the time on the
-GPU between the start and the end of the collective's kernel.
+GPU between the start and the end of the collective's kernel. Of gloo's messages it is only the handing over: gloo does
+not say when one has arrived.
 
 Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 """
@@ -133,8 +134,9 @@ class Ledger:
             return
         try:
             future = work.get_future()
-        except RuntimeError:  # gloo's reduce-scatter offers none. FSDP waits for it right after the call
-            work.wait()  # anyway, so waiting here already changes nothing.
+        except RuntimeError:  # gloo offers none for its reduce-scatter, nor for messages
+            if collective.operation != "send":  # waiting for a message could be for ever: the other side may be sending
+                work.wait()  # FSDP waits for its reduce-scatter right after the call anyway
             completed()
         else:
             self._finish.append(future.then(completed).wait)

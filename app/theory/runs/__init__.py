@@ -7,7 +7,10 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 from __future__ import annotations
 
 from app.theory.runs.held import held_tensors, kept_values
+from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
+from app.theory.runs.over_experts import expert_transfers, is_averaged_apart
+from app.theory.runs.over_tensor import tensor_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
 from app.theory.state import LAYOUTS
@@ -31,4 +34,10 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
         for name in ("parameters", "gradients", "optimizer")
     }
     every = parameter_count(spec.model, spec.training.sequence)
-    return RunTheory(every, layout.name, state, tuple(data_transfers(spec, held)))
+    transfers = (
+        *tensor_transfers(spec, held, place),
+        *context_transfers(spec, held),
+        *expert_transfers(spec, held),
+        *data_transfers(spec, [tensor for tensor in held if not is_averaged_apart(tensor, spec)]),
+    )
+    return RunTheory(every, layout.name, state, transfers)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil
 
+from app.theory.runs.over_experts import is_held
+from app.theory.runs.over_tensor import cut_over_tensor
 from app.theory.runs.place import Place, data_ranks
 from app.theory.transformer import Tensor, tensors
 from labs.spec import RunSpec
@@ -12,7 +14,8 @@ from labs.spec import RunSpec
 
 def held_tensors(spec: RunSpec, place: Place) -> list[Tensor]:
     """The tensors of this rank's part of the model, whole along the data axis."""
-    return list(tensors(spec.model, spec.training.sequence))
+    every = tensors(spec.model, spec.training.sequence)
+    return [cut_over_tensor(tensor, spec.parallel.tensor) for tensor in every if is_held(tensor, spec, place)]
 
 
 def kept_values(spec: RunSpec, place: Place, held: Sequence[Tensor], component: str) -> int:
