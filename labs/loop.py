@@ -50,8 +50,8 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     parameters = count_parameters(model)
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
     with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh)
-    instrument.attach(strategy, model)
+        strategy = parallelise(model, spec, mesh, device)
+    instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")
 
@@ -67,7 +67,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
             strategy.optimizer.zero_grad()
         loss = _mean_over_ranks(loss_sum / len(batch), mesh)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
-        _report_step(reporter, spec, number, steps[-1])
+        _report_step(reporter, spec, number, steps[-1], instrument)
         instrument.report(reporter, number)
 
     reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device))
@@ -122,10 +122,11 @@ def _inject_faults(spec: RunSpec, reporter: Reporter, step: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step) -> None:
+def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, instrument: Instrument) -> None:
     if reporter.rank != 0:
         return
     tokens = spec.tokens_per_step
+    split = instrument.split() if step.probed else None
     reporter.emit(
         "step",
         step=number,
@@ -134,6 +135,7 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step) -> 
         seconds=step.seconds,
         tokens_per_second=tokens / step.seconds,
         probed=step.probed,
+        **({"split": split} if split else {}),
     )
     if step.loss - step.loss != 0:  # NaN and the infinities
         reporter.log("stderr", f"the loss of step {number} is {step.loss}: the training has diverged")

@@ -50,7 +50,8 @@ class Attention(nn.Module):
 
 def split_heads(x: Tensor, head_size: int) -> Tensor:
     """(B, T, heads × D) to (B, heads, T, D)."""
-    return x.unflatten(2, (-1, head_size)).transpose(1, 2)
+    rows, places, width = x.shape
+    return x.view(rows, places, width // head_size, head_size).transpose(1, 2)
 
 
 def join_heads(y: Tensor) -> Tensor:
@@ -82,7 +83,7 @@ class Experts(nn.ModuleList):
 
     def forward(self, rows: Tensor, counts: Tensor) -> Tensor:
         """`rows` (R, H) in the order of their experts, `counts` (experts,) of them for each; their results (R, H)."""
-        pieces = rows.split(counts.tolist())
+        pieces = torch.split(rows, counts.tolist())
         return torch.cat([expert(piece) for expert, piece in zip(self, pieces, strict=True)])
 
 
@@ -100,8 +101,8 @@ class Mixture(nn.Module):
         self.active = shape.active_experts
         width = shape.expert_ffn_hidden or shape.ffn_hidden
         self.router = nn.Linear(shape.hidden, shape.experts, bias=False)
-        self.experts = Experts(MLP(shape.hidden, width, shape.gated_mlp) for _ in range(shape.experts))
         self.shared = nn.ModuleList(MLP(shape.hidden, width, shape.gated_mlp) for _ in range(shape.shared_experts))
+        self.experts = Experts(MLP(shape.hidden, width, shape.gated_mlp) for _ in range(shape.experts))
 
     def forward(self, x: Tensor) -> Tensor:
         tokens = x.flatten(0, 1)  # (B × T, H)

@@ -6,6 +6,7 @@ before what cuts, replicates or shards layers. Sizes down to 1 work: there is th
 
 from __future__ import annotations
 
+import torch
 import torch.distributed as dist
 
 from labs.model import GPT
@@ -14,28 +15,43 @@ from labs.parallel.ddp import apply_ddp
 from labs.parallel.expert import split_experts
 from labs.parallel.fsdp import apply_fsdp
 from labs.parallel.mesh import Mesh
-from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.pipeline import PipelinePasses, TiedEnds, cut_into_stages
+from labs.parallel.replicas import apply_replicas
 from labs.parallel.strategy import Strategy
 from labs.parallel.tensor import split_tensor
 from labs.spec import RunSpec
 
 
-def parallelise(model: GPT, spec: RunSpec, mesh: Mesh) -> Strategy:
+def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
     """Spread `model`, which every rank has built alike, over `mesh`."""
     finish = split_experts(model, mesh) + split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
     my_tokens = split_context(model, mesh.context, spec.training.sequence)
-    strategy = _over_data(model, spec, mesh)
+    strategy = _over_stages(model, spec, mesh, device)
     strategy.my_tokens = my_tokens
     strategy.finish[:0] = finish
     return strategy
 
 
-def _over_data(model: GPT, spec: RunSpec, mesh: Mesh) -> Strategy:
-    """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP; without other data ranks it is neither."""
-    if mesh.data.size == 1 and dist.get_world_size() > 1:
-        return Strategy([model], LocalOptimizer(make_optimizer(model.parameters(), spec.training)))
+def _over_stages(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
+    """A pipeline cuts the layers between ranks, before they are replicated or sharded."""
+    if spec.parallel.pipeline == 1:
+        return _over_data([model], spec, mesh)
+    stages = cut_into_stages(model, spec.parallel, mesh)
+    strategy = _over_data([*stages], spec, mesh)
+    strategy.passes = PipelinePasses(strategy.modules, spec, mesh, device)
+    ends = [stage for stage in stages if stage.is_first or stage.is_last]
+    if len(ends) == 1 and model.head is None:  # both ends on one rank share the table itself
+        strategy.finish.append(TiedEnds(ends[0].tokens, mesh.ends))
+    return strategy
+
+
+def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh) -> Strategy:
+    """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP."""
+    alone = mesh.data.size == 1 and dist.get_world_size() > 1  # other ranks, but none with the same parameters
+    if alone or (spec.parallel.zero == 0 and spec.parallel.pipeline > 1):
+        return apply_replicas([*models], mesh, spec.training)
     if spec.parallel.zero == 0:
-        return apply_ddp(model, mesh, spec.training)
+        return apply_ddp(models[0], mesh, spec.training)
     if spec.parallel.zero == 3:
-        return apply_fsdp(model, mesh, spec.training)
+        return apply_fsdp(models, mesh, spec.training)
     raise NotImplementedError(f"ZeRO stage {spec.parallel.zero} is not implemented")

@@ -6,8 +6,8 @@ Queries stay where they are; keys and values travel. In c rounds each rank atten
 values it has at hand, while these are already on their way to the next rank and the previous rank's come in: a ring.
 After c rounds every query has met every key, and no rank ever held more than two parts of them.
 
-Attention to some of the keys is merged exactly. Let `lse` be the logarithm of the sum of a query's exponentiated scores,
-its softmax's denominator. Parts A and B with results y and lse merge to
+Attention to some of the keys is merged exactly. Let `lse` be the logarithm of the sum of a query's exponentiated
+scores, its softmax's denominator. Parts A and B with results y and lse merge to
 
     lse = log(exp lse_A + exp lse_B)        y = exp(lse_A − lse) · y_A + exp(lse_B − lse) · y_B
 
@@ -50,7 +50,8 @@ def split_context(model: GPT, context: Axis, sequence: int) -> Zigzag:
     if context.size == 1:
         return zigzag
     for block in model.blocks:
-        block.attention.core = RingAttention(context)
+        attention = block.get_submodule("attention")  # the plain one, or a tensor rank's
+        attention.core = RingAttention(context)
     if hasattr(model, "positions"):
         model.positions.register_forward_pre_hook(lambda _module, places: (zigzag.positions(places[0]),))
     return zigzag
@@ -87,7 +88,7 @@ class RingAttention(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """(B, heads, T/c, D) and twice (B, kv_heads, T/c, D), to (B, heads, T/c, D)."""
-        y: Tensor = Ring.apply(q, k, v, self.context)
+        y: Tensor = Ring.apply(q, k, v, self.context)  # type: ignore[no-untyped-call]
         return y
 
 
@@ -104,7 +105,8 @@ class Ring(Function):
         for turn in range(context.size):
             underway = _pass_on(keys_values, context) if turn < context.size - 1 else None
             part = Part.of(turn, context, q.shape[2])
-            more, more_lse = _attend(groups[..., part.queries, :], *keys_values[..., part.keys, :], part.is_own)
+            keys, values = keys_values[..., part.keys, :].unbind()
+            more, more_lse = _attend(groups[..., part.queries, :], keys, values, part.is_own)
             _merge(y[..., part.queries, :], lse[..., part.queries], more, more_lse)
             if underway is not None:
                 keys_values = underway.wait()
@@ -127,11 +129,11 @@ class Ring(Function):
             underway = _pass_on(keys_values, context) if turn < context.size - 1 else None
             part = Part.of(turn, context, q.shape[2])
             rows, columns = (..., part.queries, slice(None)), (..., part.keys, slice(None))
+            keys, values = keys_values[..., part.keys, :].unbind()
             of_scores, weights = _scores_backward(
-                groups[rows], *keys_values[columns], lse[..., part.queries], mean[..., part.queries], of_y[rows],
-                part.is_own,
-            )  # fmt: skip
-            of_q[rows] += of_scores @ keys_values[0][columns].unsqueeze(2)
+                groups[rows], keys, values, lse[..., part.queries], mean[..., part.queries], of_y[rows], part.is_own
+            )
+            of_q[rows] += of_scores @ keys.unsqueeze(2)
             of_keys_values[0][columns] += (of_scores.transpose(-2, -1) @ groups[rows]).sum(dim=2)
             of_keys_values[1][columns] += (weights.transpose(-2, -1) @ of_y[rows]).sum(dim=2)
             of_keys_values = _pass_on(of_keys_values, context, tag=1).wait()  # in the last round, home
@@ -164,12 +166,13 @@ class Part:
 
 def _by_key_head(q: Tensor, k: Tensor) -> Tensor:
     """(B, heads, T, D) to (B, kv_heads, group, T, D): the queries that share a key head lie together."""
-    return q.contiguous().unflatten(1, (k.shape[1], -1))
+    rows, heads, places, width = q.shape
+    return q.reshape(rows, k.shape[1], heads // k.shape[1], places, width)
 
 
 def _scores(q: Tensor, k: Tensor, is_own: bool) -> Tensor:
     """Every query's score for every key it sees, (B, kv_heads, group, Q, K); minus infinity where it does not."""
-    scores = (q @ k.unsqueeze(2).transpose(-2, -1)).to(_precise(q)) * q.shape[-1] ** -0.5
+    scores: Tensor = (q @ k.unsqueeze(2).transpose(-2, -1)).to(_precise(q)) * float(q.shape[-1] ** -0.5)
     if is_own:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores = scores.masked_fill(later, -torch.inf)
@@ -196,7 +199,7 @@ def _scores_backward(
     """The gradient of q·k, and the attention weights, computed again: both (B, kv_heads, group, Q, K)."""
     weights = (_scores(q, k, is_own) - lse[..., None]).exp()
     of_weights = of_y @ v.unsqueeze(2).transpose(-2, -1)
-    of_scores = weights * (of_weights - mean[..., None]) * q.shape[-1] ** -0.5
+    of_scores = weights * (of_weights - mean[..., None]) * float(q.shape[-1] ** -0.5)
     return of_scores.to(q.dtype), weights.to(q.dtype)
 
 

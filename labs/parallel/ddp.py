@@ -25,8 +25,8 @@ from labs.spec import RunTraining
 
 
 def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
-    """Replicate `model` over `mesh.data`. Rank 0's parameters are broadcast once, though all
-    ranks already built the same.
+    """Replicate `model` over `mesh.data`. The first rank's parameters are broadcast once, though all ranks already
+    built the same.
 
     The first step uses one single bucket: DDP does not know yet in which order gradients arrive. At the
     start of the second it regroups them in the order seen, and closes a bucket when it has reached

@@ -40,7 +40,7 @@ def split_experts(model: GPT, mesh: Mesh) -> list[MeanOfExpertGradients]:
     if mesh.expert.size == 1:
         return []
     for mixture in _mixtures(model):
-        mixture.experts = RemoteExperts(mixture.experts, mesh.expert)
+        mixture.add_module("experts", RemoteExperts(mixture.experts, mesh.expert))
     _exempt_from_ddp(model)
     return [MeanOfExpertGradients(model, mesh)]
 
@@ -66,13 +66,13 @@ class RemoteExperts(nn.Module):
         dist.all_to_all_single(expected, counts, group=self.expert.group)
         sent, received = (each.view(size, -1).sum(dim=1).tolist() for each in (counts, expected))
 
-        arrived: Tensor = Exchange.apply(rows, sent, received, self.expert)
+        arrived: Tensor = Exchange.apply(rows, sent, received, self.expert)  # type: ignore[no-untyped-call]
         # They come rank after rank, and of each rank expert after expert. The experts want one after the other.
         expert_of = torch.arange(len(self.local), device=rows.device).repeat(size).repeat_interleave(expected)
         order = expert_of.argsort(stable=True)
         done = self.local(arrived[order], expected.view(size, -1).sum(dim=0))
-        in_order_of_arrival = torch.zeros_like(done).index_copy(0, order, done)
-        back: Tensor = Exchange.apply(in_order_of_arrival, received, sent, self.expert)
+        arrived_order = torch.zeros_like(done).index_copy(0, order, done)
+        back: Tensor = Exchange.apply(arrived_order, received, sent, self.expert)  # type: ignore[no-untyped-call]
         return back
 
 
@@ -104,7 +104,8 @@ def _exempt_from_ddp(model: nn.Module) -> None:
         if isinstance(module, RemoteExperts)
         for inner, _ in module.named_parameters()
     ]
-    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, mine)
+    exempt = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model
+    exempt(model, mine)  # type: ignore[no-untyped-call]
 
 
 class MeanOfExpertGradients:
@@ -123,7 +124,7 @@ class MeanOfExpertGradients:
         if self._replicas.size > 1 and found:
             flat = torch.cat([gradient.flatten() for gradient in found])
             dist.all_reduce(flat, group=self._replicas.group)
-            for gradient, total in zip(found, flat.split([each.numel() for each in found]), strict=True):
+            for gradient, total in zip(found, torch.split(flat, [each.numel() for each in found]), strict=True):
                 gradient.copy_(total.view_as(gradient))
         for gradient in found:
             gradient.div_(self._data_ranks)

@@ -20,12 +20,12 @@ from torch.distributed.fsdp import fully_shard
 from labs.model import GPT
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import LocalOptimizer, make_optimizer
-from labs.parallel.strategy import Strategy
+from labs.parallel.strategy import Strategy, unique_parameters
 from labs.spec import RunTraining
 
 
-def apply_fsdp(model: GPT, mesh: Mesh, training: RunTraining) -> Strategy:
-    """Shard `model` in place over `mesh.data`: one unit for each block, and a last one for everything
+def apply_fsdp(models: list[GPT], mesh: Mesh, training: RunTraining) -> Strategy:
+    """Shard `models` in place over `mesh.data`, each of them as one unit for each block, and a last one for everything
     outside the blocks.
 
     A unit is what is gathered and let go together. The smaller the units, the less memory the gathered
@@ -37,11 +37,12 @@ def apply_fsdp(model: GPT, mesh: Mesh, training: RunTraining) -> Strategy:
     all-gather, but at the end of forward the whole model is there.
     """
     data, reshard = mesh.data_mesh(), training.reshard_after_forward
-    for block in model.blocks:
-        fully_shard(block, mesh=data, reshard_after_forward=reshard)
-    # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from
-    # forward to backward: backward begins with it, so it would be gathered again at once.
-    fully_shard(model, mesh=data)
+    for model in models:
+        for block in model.blocks:
+            fully_shard(block, mesh=data, reshard_after_forward=reshard)
+        # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from
+        # forward to backward: backward begins with it, so it would be gathered again at once.
+        fully_shard(model, mesh=data)
     # Every micro-batch is reduce-scattered, and the shares add up. `set_requires_gradient_sync(last)` would
     # send gradients once a step only, but then each rank keeps the whole model's until then.
-    return Strategy([model], LocalOptimizer(make_optimizer(model.parameters(), training)))
+    return Strategy([*models], LocalOptimizer(make_optimizer(unique_parameters(models), training)))

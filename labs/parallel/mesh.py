@@ -68,6 +68,7 @@ class Mesh:
         self.device_type = device_type
         self.sizes, self.coordinates = sizes, coordinates
         self._torch = init_device_mesh(device_type, shape, mesh_dim_names=tuple(wide))
+        self._only_name = wide[0]
         self._labels: dict[str, str] = {}
         self._axes: dict[str, Axis] = {}
         for name in AXES:
@@ -77,6 +78,7 @@ class Mesh:
         if sizes["context"] > 1:  # the ring's messages in a group of their own, beside gradients that go the same ways
             self._axes["context"] = self._label(self._own_axis("context", lambda place: _without(place, "context")))
         self._share_out_experts(parallel.expert)
+        self._axes["ends"] = self._label(self._ends_axis())
 
     @property
     def pipeline(self) -> Axis:
@@ -114,6 +116,11 @@ class Mesh:
         return self._axes["expert_replicas"]
 
     @property
+    def ends(self) -> Axis:
+        """The first and the last pipeline rank, to themselves; no group on the ranks between."""
+        return self._axes["ends"]
+
+    @property
     def data_rank(self) -> int:
         """Which rows this rank is trained on; ranks along context, tensor and pipeline share them."""
         return self.coordinates["replicate"] * self.sizes["shard"] + self.coordinates["shard"]
@@ -128,7 +135,7 @@ class Mesh:
 
     def torch_mesh(self, *axes: str) -> DeviceMesh:
         """torch's own mesh over `axes`, for the libraries that ask for one. Axes of size 1 are left out."""
-        wide = [name for name in axes if self.sizes[name] > 1] or [self._torch.mesh_dim_names[0]]  # type: ignore[index]
+        wide = [name for name in axes if self.sizes[name] > 1] or [self._only_name]
         return self._torch[tuple(wide)]
 
     def data_mesh(self) -> DeviceMesh:
@@ -136,9 +143,7 @@ class Mesh:
         inner = [name for name in ("shard", "context") if self.sizes[name] > 1]
         sharded = self._shards() if len(inner) == 2 else inner[0] if inner else None
         names = (["replicate"] if self.sizes["replicate"] > 1 else []) + ([sharded] if sharded else [])
-        if not names:  # one rank has the whole; FSDP wants a mesh all the same
-            return init_device_mesh(self.device_type, (1,)) if dist.get_world_size() == 1 else self._alone()
-        return self._torch[tuple(names)]
+        return self._torch[tuple(names) or (self._only_name,)]
 
     def _data_axis(self) -> Axis:
         wide = [name for name in _DATA if self.sizes[name] > 1]
@@ -186,11 +191,16 @@ class Mesh:
         self._labels[mesh.get_group().group_name] = "shard"
         return "shards"
 
-    def _alone(self) -> DeviceMesh:
-        """A mesh of this rank alone. Making groups is collective, so all ranks make everybody's."""
-        ranks = [[rank] for rank in range(dist.get_world_size())]
-        mesh = DeviceMesh(self.device_type, ranks, mesh_dim_names=("every", "alone"))
-        return mesh["alone"]
+    def _ends_axis(self) -> Axis:
+        """Every pair of ends makes its group on all ranks, as torch asks for."""
+        length, mine = self.sizes["pipeline"], Axis("ends")
+        apart = dist.get_world_size() // length  # pipeline is the slowest axis: from one stage to the next
+        for first in range(apart if length > 1 else 0):
+            ranks = [first, first + (length - 1) * apart]
+            group = dist.new_group(ranks)
+            if dist.get_rank() in ranks:
+                mine = Axis("ends", 2, ranks.index(dist.get_rank()), group)
+        return mine
 
     def _label(self, axis: Axis) -> Axis:
         if axis.group is not None:

@@ -12,12 +12,26 @@ from torch import Tensor, nn
 
 MicroBatch = tuple[Tensor, Tensor]  # token ids and targets, both (micro_batch, sequence)
 Phase = Literal["forward", "backward", "optimizer"]
+Pass = Literal["F", "B", "W"]  # forward, backward (without weight gradients where W follows), weight gradients
 
 
 class Phases(Protocol):
     """Whoever wants to know what a step is doing: the probes."""
 
-    def enter(self, phase: Phase) -> None: ...
+    def passing(self, what: Pass, stage: int, micro_batch: int) -> AbstractContextManager[None]:
+        """Around one pass of one micro-batch through one stage."""
+        ...
+
+    def sending(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+        """These tensors are about to be sent, and belong to this phase, whatever runs meanwhile."""
+
+    def waiting(self, stage: int) -> AbstractContextManager[None]:
+        """While a rank can do nothing but wait for a message of another stage."""
+        ...
+
+    def updating(self) -> AbstractContextManager[None]:
+        """Around the optimizer's update."""
+        ...
 
 
 class Optimizer(Protocol):
@@ -58,7 +72,12 @@ class Strategy:
 
     def parameters(self) -> list[nn.Parameter]:
         """The parameters this rank keeps: its share where they are sharded."""
-        return [parameter for module in self.modules for parameter in module.parameters()]
+        return unique_parameters(self.modules)
+
+
+def unique_parameters(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
+    """The modules' parameters, one that several share only once."""
+    return list({id(each): each for module in modules for each in module.parameters()}.values())
 
 
 def train_step(strategy: Strategy, batch: list[MicroBatch], phases: Phases) -> Tensor:
@@ -68,8 +87,8 @@ def train_step(strategy: Strategy, batch: list[MicroBatch], phases: Phases) -> T
     loss_sum = run(batch, phases)
     for finish in strategy.finish:
         finish()
-    phases.enter("optimizer")
-    strategy.optimizer.step()
+    with phases.updating():
+        strategy.optimizer.step()
     return loss_sum
 
 
@@ -78,11 +97,11 @@ def _one_after_the_other(strategy: Strategy, batch: list[MicroBatch], phases: Ph
     loss_sum = torch.zeros((), device=batch[0][0].device)
     for index, (tokens, targets) in enumerate(batch):
         with strategy.micro_step(index == len(batch) - 1):
-            phases.enter("forward")
-            loss = model(tokens, targets)
-            phases.enter("backward")
+            with phases.passing("F", 0, index):
+                loss = model(tokens, targets)
             # Gradients add up over micro-batches and are averaged over ranks. All pieces of the batch are
             # of one size, so the mean of their means is the mean over the global batch.
-            (loss / len(batch)).backward()
+            with phases.passing("B", 0, index):
+                (loss / len(batch)).backward()
         loss_sum += loss.detach()
     return loss_sum

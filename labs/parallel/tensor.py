@@ -39,7 +39,7 @@ from torch.autograd.function import once_differentiable
 from torch.distributed.tensor import DTensor
 from torch.nn import functional
 
-from labs.model import GPT, MLP, Attention, activate, join_heads, split_heads
+from labs.model import GPT, MLP, Attention, Block, activate, join_heads, split_heads
 from labs.parallel.mesh import Axis
 
 
@@ -53,13 +53,15 @@ def split_tensor(model: GPT, tensor: Axis, sequence_parallel: bool) -> list[SumO
         return []
     cut = Cut(tensor, sequence_parallel)
     for block in model.blocks:
-        block.attention = TensorAttention(block.attention, cut)
-        block.mlp = TensorMLP(block.mlp, cut)
+        assert isinstance(block, Block)
+        assert isinstance(block.mlp, MLP), "a mixture of experts is not cut"
+        block.add_module("attention", TensorAttention(block.attention, cut))
+        block.add_module("mlp", TensorMLP(block.mlp, cut))
     if hasattr(model, "tokens"):
-        model.tokens = VocabularyEmbedding(model.tokens, cut)
-    if getattr(model, "head", None) is not None:
-        model.head = VocabularyTable(model.head.weight, cut)
-    model.next_token = VocabularyNextToken(cut)
+        model.add_module("tokens", VocabularyEmbedding(model.tokens, cut))
+    if isinstance(head := getattr(model, "head", None), nn.Linear):
+        model.add_module("head", VocabularyTable(head.weight, cut))
+    model.add_module("next_token", VocabularyNextToken(cut))
     if not sequence_parallel:
         return []
     if hasattr(model, "positions"):
@@ -81,14 +83,15 @@ class Cut:
     def enter(self, x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
         """x (B, T, H), or this rank's stretch (B, T/t, H), times each of the weights (out/t, H): all (B, T, out/t)."""
         if self.sequence_parallel:
-            products: tuple[Tensor, ...] = GatherAndMultiply.apply(x, self.tensor, *weights)
+            products: tuple[Tensor, ...] = GatherAndMultiply.apply(x, self.tensor, *weights)  # type: ignore[no-untyped-call]
             return products
-        x = SumInBackward.apply(x, self.tensor)
+        x = SumInBackward.apply(x, self.tensor)  # type: ignore[no-untyped-call]
         return tuple(functional.linear(x, weight) for weight in weights)
 
     def leave(self, term: Tensor) -> Tensor:
         """The sum over the ranks of their `term` (B, T, H): the whole of it, or this rank's stretch (B, T/t, H)."""
-        out: Tensor = (ReduceScatter if self.sequence_parallel else SumInForward).apply(term, self.tensor)
+        sum_up = ReduceScatter if self.sequence_parallel else SumInForward
+        out: Tensor = sum_up.apply(term, self.tensor)  # type: ignore[no-untyped-call]
         return out
 
     def rows(self, matrix: Tensor) -> nn.Parameter:
@@ -107,7 +110,8 @@ class Cut:
 def _part(matrix: Tensor, tensor: Axis, dim: int) -> nn.Parameter:
     assert matrix.shape[dim] % tensor.size == 0, f"{tensor.size} ranks cannot share {matrix.shape[dim]} equally"
     # a copy of its own, or the whole matrix would stay in memory behind it
-    return nn.Parameter(matrix.detach().chunk(tensor.size, dim)[tensor.index].clone(memory_format=torch.contiguous_format))
+    mine = matrix.detach().chunk(tensor.size, dim)[tensor.index]
+    return nn.Parameter(mine.clone(memory_format=torch.contiguous_format))
 
 
 # --- the parts of the model
@@ -178,7 +182,7 @@ class VocabularyNextToken(nn.Module):
     def forward(self, x: Tensor, table: Tensor, targets: Tensor) -> Tensor:
         """The mean cross entropy of `targets` (B, T), given x (B, T or T/t, H) and this rank's rows (V/t, H)."""
         (logits,) = self.cut.enter(x, table)  # (B, T, V/t)
-        losses: Tensor = VocabularyCrossEntropy.apply(logits, targets, self.cut.tensor)
+        losses: Tensor = VocabularyCrossEntropy.apply(logits, targets, self.cut.tensor)  # type: ignore[no-untyped-call]
         return losses.mean()
 
 
@@ -261,7 +265,7 @@ class GatherAndMultiply(Function):
             rows = gradient.flatten(0, 1)  # (B × T, out/t)
             of_weights.append(rows.t() @ whole)
             term.addmm_(rows, weight)
-        of_x = _reduce_scatter(term.unflatten(0, gradients[0].shape[:2]), ctx.tensor)
+        of_x = _reduce_scatter(term.view(*gradients[0].shape[:2], -1), ctx.tensor)
         return of_x, None, *of_weights
 
 
@@ -329,7 +333,7 @@ class SumOfGradients:
             return
         flat = torch.cat([gradient.flatten() for gradient in found])
         dist.all_reduce(flat, group=self._tensor.group)
-        for gradient, total in zip(found, flat.split([each.numel() for each in found]), strict=True):
+        for gradient, total in zip(found, torch.split(flat, [each.numel() for each in found]), strict=True):
             gradient.copy_(total.view_as(gradient))
 
 

@@ -14,8 +14,7 @@ Two byte counts, which are easily confused:
 `seconds` is from the call until the result is there, added up over collectives. It contains waiting: for
 ranks that come later, and for the collectives before. It is *not* what the step is slowed down by: DDP's
 all-reduces run while backward computes, and several may be under way at once. On CUDA it is the time on the
-GPU between the start and the end of the collective's kernel. Of gloo's messages it is only the handing over: gloo does
-not say when one has arrived.
+GPU between the start and the end of the collective's kernel.
 
 Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 """
@@ -23,7 +22,7 @@ Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -63,6 +62,7 @@ class Collective:
     group: str
     group_size: int
     payload_bytes: int
+    started_at: float = 0.0
     seconds: float = 0.0
 
     @property
@@ -101,30 +101,55 @@ class Ledger:
         self.phase: Phase = "forward"
         self._collectives: list[Collective] = []
         self._finish: list[Callable[[], object]] = []
+        self._messages: list[tuple[Collective, dist.Work]] = []  # under way
+        self._phase_of_message: dict[int, Phase] = {}  # by the address of what is sent
 
     def start(self) -> None:
-        self._collectives, self._finish = [], []
+        self._collectives, self._finish, self._messages = [], [], []
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make the collective `func` and enter it, if it is one that moves data."""
         name = func._opname
         if name not in _C10D:
             return func(*args, **kwargs)
+        self.messages_may_have_arrived()  # those of a ring, on whose account nobody says that it waited
         operation, payload_at = _C10D[name]
         group = _group(args)
         label, size = self._mesh.label_of(group), group.size()
-        collective = Collective(operation, self.phase, label, size, _tensor_bytes(args[payload_at]))
-        started = time.perf_counter()
+        phase = self._phase_of_message.pop(args[0][0].data_ptr(), self.phase) if operation == "send" else self.phase
+        collective = Collective(operation, phase, label, size, _tensor_bytes(args[payload_at]))
+        collective.started_at = time.perf_counter()
         result = func(*args, **kwargs)
         self._collectives.append(collective)
-        self._time(collective, started, _work_of(result))
+        self._time(collective, _work_of(result))
         return result
 
-    def _time(self, collective: Collective, started: float, work: dist.Work) -> None:
+    def messages_of(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+        """Have what is sent next entered under `phase`: a schedule may send a result when it runs something else."""
+        self._phase_of_message |= {message.data_ptr(): phase for message in messages}
+
+    def messages_may_have_arrived(self) -> None:
+        """A rank has waited for something. gloo's messages offer nothing to be told by, only to be asked then."""
+        now = time.perf_counter()
+        for message, work in self._messages:
+            if work.is_completed():
+                message.seconds = now - message.started_at
+        self._messages = [(message, work) for message, work in self._messages if not work.is_completed()]
+
+    def seconds_under_way(self) -> float:
+        """How long at least one collective or message of the step was under way."""
+        total, until = 0.0, float("-inf")
+        for item in sorted(self._collectives, key=lambda each: each.started_at):
+            end = item.started_at + item.seconds
+            total += max(0.0, end - max(until, item.started_at))
+            until = max(until, end)
+        return total
+
+    def _time(self, collective: Collective, work: dist.Work) -> None:
         """Have `collective.seconds` filled in: when its work completes, or at the end of the step."""
 
         def completed(_future: object = None) -> None:
-            collective.seconds = time.perf_counter() - started
+            collective.seconds = time.perf_counter() - collective.started_at
 
         def read_gpu_clock() -> None:  # NCCL's own events, if TORCH_NCCL_ENABLE_TIMING was set
             collective.seconds = work._get_duration() / 1e3  # type: ignore[attr-defined]
@@ -132,11 +157,13 @@ class Ledger:
         if self._on_cuda:
             self._finish.append(read_gpu_clock)
             return
+        if collective.operation == "send":
+            self._messages.append((collective, work))
+            return
         try:
             future = work.get_future()
-        except RuntimeError:  # gloo offers none for its reduce-scatter, nor for messages
-            if collective.operation != "send":  # waiting for a message could be for ever: the other side may be sending
-                work.wait()  # FSDP waits for its reduce-scatter right after the call anyway
+        except RuntimeError:  # gloo's reduce-scatter offers none. FSDP waits for it right after the call
+            work.wait()  # anyway, so waiting here already changes nothing.
             completed()
         else:
             self._finish.append(future.then(completed).wait)
@@ -148,6 +175,7 @@ class Ledger:
         for finish in self._finish:
             finish()
         self._finish = []
+        self.messages_may_have_arrived()
         entries: dict[tuple[str, str, str], Entry] = {}
         for item in self._collectives:
             key = (item.operation, item.phase, item.group)

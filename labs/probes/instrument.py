@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -20,10 +20,12 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import Phase, Strategy
+from labs.parallel.strategy import Pass, Phase, Strategy
 from labs.probes.communication import Entry, Ledger, as_fields
 from labs.probes.memory import Bytes, MemoryTracker, SavedTensor, gradients_of
 from labs.probes.report import Reporter
+from labs.probes.timeline import Timeline
+from labs.probes.timeline import as_fields as span_fields
 
 _EVERY_STEPS = 10
 _LET_GO_SECONDS = 2.0
@@ -59,12 +61,13 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Instrument:
-    """Both probes of one rank. What it has found of the last probed step is in its public attributes."""
+    """All probes of one rank. What it has found of the last probed step is in its public attributes."""
 
     def __init__(self, probes: Iterable[str], steps: int, device: torch.device, mesh: Mesh) -> None:
         self._steps = steps
         self._memory = MemoryTracker(device) if "memory" in probes else None
         self._ledger = Ledger(device, mesh) if "communication" in probes else None
+        self._timeline = Timeline(device) if "timeline" in probes else None
         self._parameters: list[nn.Parameter] = []
         self._strategy: Strategy | None = None
         self._phase: Phase | None = None  # None outside of probed steps
@@ -74,7 +77,8 @@ class Instrument:
         self.collectives: list[Entry] | None = None
 
     def watches(self, step: int) -> bool:
-        return is_probed(step, self._steps) and not (self._memory is None and self._ledger is None)
+        off = self._memory is None and self._ledger is None and self._timeline is None
+        return is_probed(step, self._steps) and not off
 
     @contextmanager
     def watching_construction(self) -> Iterator[None]:
@@ -95,7 +99,7 @@ class Instrument:
         while memory.now()["gradients"] > buckets and time.monotonic() < until:
             time.sleep(0.001)
 
-    def attach(self, strategy: Strategy, plain_model: nn.Module) -> None:
+    def attach(self, strategy: Strategy) -> None:
         """Tell the probes what they are going to look at. Collective where there are buckets."""
         self._parameters = strategy.parameters()
         self._strategy = strategy
@@ -110,8 +114,9 @@ class Instrument:
         if strategy.has_buckets:
             self._wait_until_buckets_are_alone(memory)
             # Before DDP hands over to the plain model it may regroup its buckets: they are gradients, too.
-            strategy.modules[0].register_forward_pre_hook(self._new_blocks_belong_to_gradients)
-            plain_model.register_forward_pre_hook(self._new_blocks_belong_to_nobody)
+            for replica in strategy.modules:
+                replica.register_forward_pre_hook(self._new_blocks_belong_to_gradients)
+                replica.get_submodule("module").register_forward_pre_hook(self._new_blocks_belong_to_nobody)
 
     @contextmanager
     def step(self, step: int) -> Iterator[None]:
@@ -137,7 +142,11 @@ class Instrument:
             stack.callback(register_module_forward_pre_hook(self._module_is_called).remove)
         if self._ledger is not None:
             self._ledger.start()
-        stack.enter_context(_Watch(self._memory, self._ledger))
+            self._ledger.phase = self._phase
+        if self._timeline is not None:
+            self._timeline.start()
+        if self._memory is not None or self._ledger is not None:
+            stack.enter_context(_Watch(self._memory, self._ledger))
 
     def _finish(self) -> None:
         if self._memory is not None:
@@ -164,6 +173,59 @@ class Instrument:
         elif phase == "optimizer":
             self.note("backward_end")
 
+    @contextmanager
+    def passing(self, what: Pass, stage: int, micro_batch: int) -> Iterator[None]:
+        """One pass of one micro-batch through one stage."""
+        self.enter("forward" if what == "F" else "backward")
+        if self._timeline is None or self._phase is None:
+            yield
+            return
+        with self._timeline.span(what, stage, micro_batch):
+            yield
+
+    def sending(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+        """These tensors are about to be sent."""
+        if self._phase is not None and self._ledger is not None:
+            self._ledger.messages_of(phase, messages)
+
+    @contextmanager
+    def waiting(self, stage: int) -> Iterator[None]:
+        """The rank waits for a message."""
+        if self._phase is None:
+            yield
+            return
+        with self._timeline.span("idle", stage) if self._timeline is not None else nullcontext():
+            yield
+        if self._ledger is not None:
+            self._ledger.messages_may_have_arrived()
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """The optimizer's update."""
+        self.enter("optimizer")
+        if self._timeline is None or self._phase is None:
+            yield
+            return
+        with self._timeline.span("optimizer", 0):
+            yield
+
+    def split(self) -> dict[str, float] | None:
+        """Seconds of the last probed step by what the rank did; null without the timeline.
+
+        `communication` is how long any collective or message was under way, during the rest or not.
+        """
+        if self._timeline is None:
+            return None
+        seconds = self._timeline.seconds_of
+        under_way = 0.0 if self._ledger is None else self._ledger.seconds_under_way()
+        return {
+            "forward": seconds("F"),
+            "backward": seconds("B") + seconds("W"),
+            "optimizer": seconds("optimizer"),
+            "idle": seconds("idle"),
+            "communication": under_way,
+        }
+
     def note(self, moment: str) -> None:
         """Remember where the memory is now, under this name."""
         if self._memory is None or self._phase is None:
@@ -180,6 +242,8 @@ class Instrument:
             reporter.emit("memory", step=step, at=at, bytes=found, **during)
         for entry in self.collectives or []:
             reporter.emit("communication", step=step, **as_fields(entry))
+        for span in self._timeline.spans if self._timeline is not None else []:
+            reporter.emit("span", step=step, **span_fields(span, reporter.started_at_seconds))
 
     # --- what the memory tracker cannot see in the operations alone
 
@@ -193,9 +257,10 @@ class Instrument:
         if self._phase is not None and self._memory is not None and parameter.grad is not None:
             self._memory.assign([parameter.grad], "gradients")
 
-    def _module_is_called(self, module: nn.Module, _args: Any) -> None:
+    def _module_is_called(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         if self._memory is not None:
             self._memory.note_gathered(module.parameters(recurse=False))
+            self._memory.note_gathered(each for each in args if isinstance(each, nn.Parameter))  # lent for the call
 
     def _new_blocks_belong_to_gradients(self, _module: nn.Module, _args: Any) -> None:
         if self._memory is not None:

@@ -5,9 +5,11 @@ Every event has `t` (seconds since the run started), `kind` and `rank`. By kind:
   phase          phase, detail                            rank 0: starting, ready, running, finished
                                                           any rank: failed, detail = {cause, message}
   step           step (from 1), loss, tokens, seconds, tokens_per_second, probed       rank 0 only
+                   split of a probed step with the timeline: {forward, backward, optimizer, idle, communication}
   memory         step, at, bytes {parameters, gradients, optimizer, activations, temporary, total}
                    at = forward_start, backward_start, backward_end, step_end or peak (which also has `during`)
   communication  step, operation, phase, group, group_size, count, payload_bytes, wire_bytes, seconds
+  span           step, stage, micro_batch, what (F, B, W, idle, optimizer), start, end: seconds like t
   log            stream, line
   result         summary
 
@@ -34,10 +36,10 @@ class Reporter:
     def __init__(self, rank: int, write: Callable[[Event], None]) -> None:
         self.rank = rank
         self._write = write
-        self._started_at_seconds = float(os.environ.get(RUN_STARTED_AT) or time.time())
+        self.started_at_seconds = float(os.environ.get(RUN_STARTED_AT) or time.time())
 
     def emit(self, kind: str, **fields: Any) -> None:
-        t = round(time.time() - self._started_at_seconds, 6)
+        t = round(time.time() - self.started_at_seconds, 6)
         self._write({"t": t, "kind": kind, "rank": self.rank, **fields})
 
     def phase(self, phase: str) -> None:

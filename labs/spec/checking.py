@@ -38,7 +38,6 @@ def check_run_spec(spec: RunSpec) -> list[Violation]:
         *one_of("link", spec.link, (None,)),
         *_check_world_size(spec),
         *check_support(spec),
-        *_check_probes(spec),
         *check_size(spec),
         *_check_faults(spec),
     ]
@@ -54,12 +53,6 @@ def _check_world_size(spec: RunSpec) -> Iterator[Violation]:
         yield Violation("parallel.data", data, message, f"1 to {most}", others)
     for field in others if not most else ():
         yield Violation(field, getattr(spec.parallel, field.partition(".")[2]), message, "a smaller product")
-
-
-def _check_probes(spec: RunSpec) -> Iterator[Violation]:
-    if "timeline" in spec.probes:
-        message = "'timeline' is not something a run can do here."
-        yield Violation("probes", "timeline", message, "memory, communication")
 
 
 def _check_faults(spec: RunSpec) -> Iterator[Violation]:

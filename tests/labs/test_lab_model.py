@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
 import pytest
 import torch
 
@@ -67,8 +70,19 @@ def test_no_position_sees_a_later_one():
 
 
 class NoProbes:
-    def enter(self, phase: str) -> None:
+    """A step that nobody watches."""
+
+    def passing(self, what: str, stage: int, micro_batch: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def sending(self, phase: str, messages: Iterable[torch.Tensor]) -> None:
         pass
+
+    def waiting(self, stage: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def updating(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def test_micro_batches_add_up_to_the_whole_batch():

@@ -19,8 +19,10 @@ from tests.labs.ranks import PROGRAMS, call, parse_events
 
 pytestmark = pytest.mark.slow
 
-# Small, but with everything that divides: eight heads for eight ways, layers for four stages of two chunks.
-MODEL = {"layers": 8, "hidden": 32, "heads": 8, "vocab": 256}
+# Small, but with everything that divides: eight heads for eight ways, and for pipelines layers for four stages of two
+# chunks.
+LAYERS, PIPELINE_LAYERS = 2, 8
+MODEL = {"hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 4, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
 TIME_LIMIT_SECONDS = 400
@@ -40,7 +42,8 @@ class Case:
         training = {**TRAINING, **self.row.training}
         training["micro_batch"] = max(1, ROWS_OF_A_STEP // (self.layout.get("data", 1) * training["micro_batches"]))
         compression = {"compression": dict(self.row.compression)} if self.row.compression else {}
-        model = {**MODEL, **self.row.model}
+        layers = PIPELINE_LAYERS if self.layout.get("pipeline", 1) > 1 else LAYERS
+        model = {**MODEL, "layers": layers, **self.row.model}
         return {"model": model, "training": training, "parallel": dict(self.layout), "device": "cpu", **compression}
 
     @property

@@ -11,6 +11,8 @@ import pytest
 from labs.spec import LAB_MODELS, Model, SpecError, Violation, check_model, parse_run_spec
 
 SMALL: dict[str, Any] = {"layers": 2, "hidden": 64, "heads": 4, "vocab": 256}
+TWO: dict[str, Any] = {"pipeline": 2}
+V: dict[str, Any] = {"pipeline": 2, "virtual_stages": 2}
 LATENT = {"key_value_rank": 16, "rope_dim": 8, "nope_dim": 16, "value_dim": 16}
 
 
@@ -77,7 +79,6 @@ def test_a_limit_is_told_with_what_was_given() -> None:
     ("changed", "field"),
     [
         ({"parallel": {"tensor": 2}}, "parallel.tensor"),
-        ({"parallel": {"pipeline": 2}}, "parallel.pipeline"),
         ({"parallel": {"zero": 1}}, "parallel.zero"),
         ({"parallel": {"data": 16}}, "parallel.data"),
         ({"training": {"precision": "bf16-mixed"}}, "training.precision"),
@@ -90,7 +91,6 @@ def test_a_limit_is_told_with_what_was_given() -> None:
         ({"mode": "dry"}, "mode"),
         ({"program": "gemm"}, "program"),
         ({"faults": [{"kind": "hang"}]}, "faults.0.kind"),
-        ({"probes": ["timeline"]}, "probes"),
         ({"model": {**SMALL, "experts": 4}}, "model.experts"),
         ({"model": {**SMALL, "norm": "rms"}}, "model.norm"),
         ({"model": {**SMALL, "qkv_biases": True}}, "model.qkv_biases"),
@@ -105,6 +105,30 @@ def test_a_limit_is_told_with_what_was_given() -> None:
 )
 def test_what_is_not_built_yet_is_refused_by_name(changed: dict[str, Any], field: str) -> None:
     assert field in violations({"model": SMALL, **changed})
+
+
+@pytest.mark.parametrize(
+    ("parallel", "micro_batches", "field", "accepted"),
+    [
+        ({"pipeline": 3}, 4, "parallel.pipeline", "pipeline 1, 2, 4"),
+        ({**TWO, "virtual_stages": 3, "schedule": "interleaved"}, 4, "parallel.pipeline", "layers: a multiple of 6"),
+        ({**TWO, "virtual_stages": 2}, 4, "parallel.virtual_stages", "1"),
+        ({**TWO, "schedule": "interleaved"}, 4, "parallel.virtual_stages", "2 or more"),
+        ({**V, "schedule": "interleaved"}, 3, "training.micro_batches", "a multiple of 2"),
+        ({**V, "schedule": "dualpipev"}, 2, "training.micro_batches", "4 or more"),
+        ({**V, "schedule": "zbv", "data": 2}, 4, "model.tied_embeddings", "false, or parallel.data 1"),
+        ({**TWO, "data": 2, "zero": 3}, 4, "training.reshard_after_forward", "false"),
+        ({"schedule": "gpipe"}, 1, "parallel.schedule", "1f1b"),
+        ({"virtual_stages": 2}, 1, "parallel.virtual_stages", "1"),
+    ],
+    ids=str,
+)
+def test_a_pipeline_that_cannot_be_is_refused_with_what_could(
+    parallel: dict[str, Any], micro_batches: int, field: str, accepted: str
+) -> None:
+    model = {**SMALL, "layers": 4}
+    found = violations({"model": model, "parallel": parallel, "training": {"micro_batches": micro_batches}})
+    assert found[field].accepted == accepted
 
 
 def test_a_head_size_that_is_the_usual_one_changes_nothing() -> None:

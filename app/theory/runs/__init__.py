@@ -10,6 +10,7 @@ from app.theory.runs.held import held_tensors, kept_values
 from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
 from app.theory.runs.over_experts import expert_transfers, is_averaged_apart
+from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfers
 from app.theory.runs.over_tensor import tensor_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
@@ -34,10 +35,13 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
         for name in ("parameters", "gradients", "optimizer")
     }
     every = parameter_count(spec.model, spec.training.sequence)
+    table = [tensor for tensor in held if tensor.name == "token embedding"]
     transfers = (
         *tensor_transfers(spec, held, place),
         *context_transfers(spec, held),
         *expert_transfers(spec, held),
-        *data_transfers(spec, [tensor for tensor in held if not is_averaged_apart(tensor, spec)]),
+        *data_transfers(spec, place, [tensor for tensor in held if not is_averaged_apart(tensor, spec)]),
+        *pipeline_transfers(spec, place),
+        *tied_table_transfers(spec, place, kept_values(spec, place, table, "gradients")),
     )
     return RunTheory(every, layout.name, state, transfers)

@@ -8,14 +8,45 @@ from math import ceil
 from app.theory.runs.over_experts import is_held
 from app.theory.runs.over_tensor import cut_over_tensor
 from app.theory.runs.place import Place, data_ranks
+from app.theory.schedules import chunk_of
 from app.theory.transformer import Tensor, tensors
 from labs.spec import RunSpec
 
 
 def held_tensors(spec: RunSpec, place: Place) -> list[Tensor]:
-    """The tensors of this rank's part of the model, whole along the data axis."""
-    every = tensors(spec.model, spec.training.sequence)
-    return [cut_over_tensor(tensor, spec.parallel.tensor) for tensor in every if is_held(tensor, spec, place)]
+    """The tensors of this rank's part of the model, whole along the data axis, in the order of its modules: of its
+    stages' layers, and of each its part.
+
+    A tied table is on the first and on the last stage; where one rank has both, it is there once.
+    """
+    every = [
+        cut_over_tensor(tensor, spec.parallel.tensor)
+        for tensor in tensors(spec.model, spec.training.sequence)
+        if is_held(tensor, spec, place)
+    ]
+    if spec.parallel.pipeline == 1:
+        return every
+    found = [tensor for chunk in stages_of(spec, place) for tensor in every if _is_on(tensor, spec, chunk)]
+    return list(dict.fromkeys(found))
+
+
+def stages_of(spec: RunSpec, place: Place) -> tuple[int, ...]:
+    """The stages of a rank, in the order of the model."""
+    parallel = spec.parallel
+    return chunk_of(parallel.schedule, place.pipeline, parallel.pipeline, parallel.virtual_stages)
+
+
+def last_stage(spec: RunSpec) -> int:
+    return spec.parallel.pipeline * spec.parallel.virtual_stages - 1
+
+
+def _is_on(tensor: Tensor, spec: RunSpec, stage: int) -> bool:
+    first, last = stage == 0, stage == last_stage(spec)
+    if tensor.layer is not None:
+        return tensor.layer * (last_stage(spec) + 1) // spec.model.layers == stage
+    if tensor.name == "token embedding":
+        return first or (last and spec.model.tied_embeddings)
+    return first if tensor.name == "position embedding" else last
 
 
 def kept_values(spec: RunSpec, place: Place, held: Sequence[Tensor], component: str) -> int:

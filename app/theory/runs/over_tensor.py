@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from app.theory.runs.place import Place, data_ranks, data_rank
+from app.theory.runs.place import Place, data_rank, data_ranks
 from app.theory.runs.transfers import Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec

@@ -2,19 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from labs.spec.families.row import Row, one_of
 from labs.spec.run import RunSpec
+from labs.spec.shapes import nearest_divisors
 from labs.spec.violations import Violation
-from labs.spec.vocabulary import Parallel
+from labs.spec.vocabulary import Parallel, Schedule
 
-ROWS: tuple[Row, ...] = ()
+_CHUNKS: Mapping[Schedule, tuple[int, int | None]] = {  # stages a rank, from and up to
+    "gpipe": (1, 1),
+    "1f1b": (1, 1),
+    "interleaved": (2, None),
+    "looped-bfs": (1, None),
+    "zero-bubble": (1, None),
+    "zbv": (2, 2),
+    "dualpipev": (2, 2),
+}
+_IN_ROUNDS = ("interleaved", "zero-bubble")
+_V_SHAPED = ("zbv", "dualpipev")
+_MOST_GATHERED_STAGES = 3
+
+
+def _row(schedule: Schedule, title: str, chunks: int = 1, micro_batches: int = 4) -> Row:
+    layouts = tuple({"pipeline": stages, "virtual_stages": chunks, "schedule": schedule} for stages in (2, 4))
+    return Row(schedule, title, "pipeline", layouts, {"micro_batches": micro_batches})
+
+
+def _both(identity: str, title: str, layout: Mapping[str, Any], reshard: bool = True) -> Row:
+    training = {"micro_batches": 4} | ({} if reshard else {"reshard_after_forward": False})
+    return Row(identity, title, "combined", (layout,), training)
+
+
+_UNTIED = {"tied_embeddings": False}
+
+ROWS: tuple[Row, ...] = (
+    _row("gpipe", "Pipeline, GPipe"),
+    _row("1f1b", "Pipeline, 1F1B"),
+    _row("interleaved", "Pipeline, interleaved 1F1B", 2),
+    _row("looped-bfs", "Pipeline, looped BFS", 2),
+    _row("zero-bubble", "Pipeline, zero bubble", 2),
+    _row("zbv", "Pipeline, ZB-V", 2, 8),
+    _row("dualpipev", "Pipeline, DualPipe-V", 2, 8),
+    Row("1f1b-untied", "Pipeline, untied head", "pipeline", ({"pipeline": 2},), {"micro_batches": 4}, _UNTIED),
+    _both("pipeline-ddp", "Pipeline and DDP", {"pipeline": 2, "data": 2}),
+    _both("pipeline-fsdp", "Pipeline and FSDP2", {"pipeline": 2, "data": 2, "zero": 3}, reshard=False),
+    _both("pipeline-4-ddp", "Pipeline of four and DDP", {"pipeline": 4, "data": 2}),
+    _both(
+        "interleaved-fsdp", "Interleaved pipeline and FSDP2",
+        {"pipeline": 2, "data": 2, "zero": 3, "virtual_stages": 2, "schedule": "interleaved"},
+        reshard=False,
+    ),
+)  # fmt: skip
 
 
 def check_pipeline(spec: RunSpec) -> Iterator[Violation]:
     """What a pipeline cannot do."""
     parallel = spec.parallel
-    yield from one_of("parallel.pipeline", parallel.pipeline, (1,))
-    yield from one_of("parallel.virtual_stages", parallel.virtual_stages, (1,))
-    yield from one_of("parallel.schedule", parallel.schedule, (Parallel().schedule,))
+    if parallel.pipeline == 1:
+        because = "Without a pipeline there is nothing to schedule or interleave."
+        yield from one_of("parallel.virtual_stages", parallel.virtual_stages, (1,), because)
+        yield from one_of("parallel.schedule", parallel.schedule, (Parallel().schedule,), because)
+        return
+    yield from _check_chunks(parallel)
+    yield from _check_stages(spec)
+    yield from _check_micro_batches(spec)
+    yield from _check_ends(spec)
+    yield from _check_sharding(spec)
+
+
+def _check_sharding(spec: RunSpec) -> Iterator[Violation]:
+    """torch's schedules keep what they gathered from a stage's first pass to its last."""
+    parallel = spec.parallel
+    if parallel.zero != 3 or parallel.data * parallel.context == 1:
+        return
+    involves = ("parallel.zero", "parallel.pipeline")
+    if spec.training.reshard_after_forward:
+        message = "In a pipeline a stage's parameters stay gathered through all micro-batches of a step."
+        yield Violation("training.reshard_after_forward", True, message, "false", involves)
+    if parallel.virtual_stages > _MOST_GATHERED_STAGES:
+        message = "torch's schedules keep no more stages gathered at once."
+        accepted = f"at most {_MOST_GATHERED_STAGES} with parallel.zero 3"
+        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, accepted, involves)
+
+
+def _check_chunks(parallel: Parallel) -> Iterator[Violation]:
+    least, most = _CHUNKS[parallel.schedule]
+    if parallel.virtual_stages < least or parallel.virtual_stages > (most or parallel.virtual_stages):
+        message = f"{parallel.schedule} does not run with {parallel.virtual_stages} stages a rank."
+        accepted = str(least) if least == most else f"{least} or more"
+        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, accepted, ("parallel.schedule",))
+
+
+def _check_stages(spec: RunSpec) -> Iterator[Violation]:
+    """Stages are equal: a run shows what scheduling costs, not what an uneven cut costs."""
+    parallel, layers = spec.parallel, spec.model.layers
+    stages = parallel.pipeline * parallel.virtual_stages
+    if layers % stages:
+        involves = ("parallel.virtual_stages", "model.layers")
+        message = f"{layers} layers do not make {stages} equal stages (pipeline × virtual_stages)."
+        fitting = nearest_divisors(layers // parallel.virtual_stages or 1, parallel.pipeline)
+        accepted = f"pipeline {fitting}" if layers % parallel.virtual_stages == 0 else f"layers: a multiple of {stages}"
+        yield Violation("parallel.pipeline", parallel.pipeline, message, accepted, involves)
+
+
+def _check_micro_batches(spec: RunSpec) -> Iterator[Violation]:
+    parallel, given = spec.parallel, spec.training.micro_batches
+    involves = ("parallel.pipeline", "parallel.schedule", "parallel.virtual_stages")
+    if parallel.schedule in _IN_ROUNDS and given % parallel.pipeline:
+        message = f"{parallel.schedule} moves micro-batches in groups of as many as there are ranks."
+        accepted = f"a multiple of {parallel.pipeline}"
+        yield Violation("training.micro_batches", given, message, accepted, involves)
+    least = 2 * parallel.pipeline if parallel.schedule == "dualpipev" else 1
+    if given < least:
+        message = f"{parallel.schedule} needs {least} micro-batches for {parallel.pipeline} ranks."
+        yield Violation("training.micro_batches", given, message, f"{least} or more", involves)
+
+
+def _check_ends(spec: RunSpec) -> Iterator[Violation]:
+    """In a V the tied table is one parameter of two stages, which neither DDP nor FSDP2 can replicate or shard."""
+    parallel = spec.parallel
+    if parallel.schedule in _V_SHAPED and spec.model.tied_embeddings and parallel.data * parallel.context > 1:
+        message = f"With {parallel.schedule} both ends are on one rank, and a tied table would be in two replicas."
+        involves = ("parallel.schedule", "parallel.data", "parallel.context")
+        yield Violation("model.tied_embeddings", True, message, "false, or parallel.data 1", involves)

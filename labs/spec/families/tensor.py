@@ -16,7 +16,7 @@ from labs.spec.vocabulary import Model
 _OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embeddings": False, "ffn_hidden": 48}
 _EXPERTS: Mapping[str, Any] = {"experts": 4, "active_experts": 2}
 _OTHER_EXPERTS: Mapping[str, Any] = {
-    "experts": 8, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 2,
+    "experts": 8, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 1,
     "gated_mlp": True,
 }  # fmt: skip
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
@@ -40,9 +40,10 @@ ROWS: tuple[Row, ...] = (
         "ep",
         "Expert parallelism",
         "expert",
-        ({"data": 2, "expert": 2}, {"data": 4, "expert": 2}, {"data": 4, "expert": 4}),
+        ({"data": 2, "expert": 2}, {"data": 4, "expert": 4}),
         model=_EXPERTS,
     ),
+    Row("ep-replicas", "Expert parallelism, experts repeated", "expert", ({"data": 4, "expert": 2},), model=_EXPERTS),
     Row("ep-shapes", "Expert parallelism, other mixtures", "expert", ({"data": 2, "expert": 2},), model=_OTHER_EXPERTS),
     Row("tp-ddp", "Tensor parallelism and DDP", "combined", ({"data": 2, "tensor": 2},)),
     Row("tp-fsdp", "Tensor parallelism and ZeRO-3", "combined", ({"data": 2, "tensor": 2, "zero": 3},)),
@@ -56,9 +57,7 @@ ROWS: tuple[Row, ...] = (
     Row("cp-ddp", "Context parallelism and DDP", "combined", ({"data": 2, "context": 2},)),
     Row("cp-fsdp", "Context parallelism and ZeRO-3", "combined", ({"data": 2, "context": 2, "zero": 3},)),
     Row("tp-cp", "Tensor and context parallelism", "combined", ({"tensor": 2, "context": 2},)),
-    Row(
-        "tp-cp-ddp", "Tensor and context parallelism and DDP", "combined", ({"data": 2, "tensor": 2, "context": 2},)
-    ),
+    Row("tp-cp-ddp", "Tensor and context parallelism and DDP", "combined", ({"data": 2, "tensor": 2, "context": 2},)),
     Row(
         "tp-sp-cp-fsdp",
         "Tensor, sequence and context parallelism and ZeRO-3",

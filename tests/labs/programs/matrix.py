@@ -68,8 +68,8 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(dtype)
     instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh)
     with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh)
-    instrument.attach(strategy, model)
+        strategy = parallelise(model, spec, mesh, CPU)
+    instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
     for step in range(1, STEPS + 1):

@@ -38,8 +38,8 @@ class Subject:
         mesh = Mesh(spec.parallel, "cpu")
         self.ours, self.off = Instrument(spec.probes, steps, CPU, mesh), Instrument((), steps, CPU, mesh)
         with self.ours.watching_construction():
-            self.strategy = parallelise(self.model, spec, mesh)
-        self.ours.attach(self.strategy, self.model)
+            self.strategy = parallelise(self.model, spec, mesh, CPU)
+        self.ours.attach(self.strategy)
         self.batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
 
     def step(self, number: int, instrument: Instrument) -> None:

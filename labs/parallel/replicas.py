@@ -1,0 +1,54 @@
+"""Data parallelism where there is no single backward pass: the mean of the replicas' gradients, once all are there.
+
+DDP averages a gradient in the backward pass that completes it, and takes it that one backward follows one forward.
+In a pipeline the passes of many micro-batches are interleaved. So here the gradients simply add up, and after the
+step's last pass they are averaged, in flat buffers of about `bucket_bytes`: the same bytes, but nothing left to hide
+them behind. Megatron-LM does the same. What a rank pays is what DDP's rank pays, and for a moment one buffer besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from labs.parallel.mesh import Mesh
+from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.strategy import Strategy, unique_parameters
+from labs.spec import RunTraining
+
+
+def apply_replicas(modules: list[nn.Module], mesh: Mesh, training: RunTraining) -> Strategy:
+    """Leave `modules` as they are, and average their gradients over `mesh.data` after every step's passes."""
+    parameters = unique_parameters(modules)
+
+    def average() -> None:
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        for bucket in in_buckets(gradients, training.bucket_bytes):
+            _average(bucket, mesh)
+
+    finish = [average] if mesh.data.size > 1 else []
+    return Strategy([*modules], LocalOptimizer(make_optimizer(parameters, training)), finish=finish)
+
+
+def in_buckets(tensors: Iterable[Tensor], bucket_bytes: int) -> Iterator[list[Tensor]]:
+    """`tensors` in their order, a bucket closed as soon as it has reached `bucket_bytes`."""
+    bucket: list[Tensor] = []
+    for tensor in tensors:
+        bucket.append(tensor)
+        if sum(each.nbytes for each in bucket) >= bucket_bytes:
+            yield bucket
+            bucket = []
+    if bucket:
+        yield bucket
+
+
+def _average(gradients: Sequence[Tensor], mesh: Mesh) -> None:
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    dist.all_reduce(flat, group=mesh.data.group)
+    flat /= mesh.data.size
+    means = torch.split(flat, [gradient.numel() for gradient in gradients])
+    for gradient, mean in zip(gradients, means, strict=True):
+        gradient.copy_(mean.view_as(gradient))

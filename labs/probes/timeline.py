@@ -1,0 +1,69 @@
+"""When a rank did what: the spans of a step, from which a pipeline's Gantt chart is drawn.
+
+A span is one pass of one micro-batch through one stage (F forward, B backward, W the weights' own gradients where
+backward is split in two), the optimizer's update, or `idle`: waiting for a message of another stage, with nothing else
+to do. What a rank does between its spans (averaging gradients, bookkeeping) is in none of them.
+
+On a GPU work is only queued when a call returns. The probe therefore waits for the GPU at both ends of a span, which
+takes away what would have overlapped: watched steps are slower than the others, and throughput is not taken from them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+
+What = Literal["F", "B", "W", "idle", "optimizer"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """`start` and `end` are Unix times in seconds, which the ranks of one machine share."""
+
+    what: What
+    stage: int
+    micro_batch: int | None
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+class Timeline:
+    """The spans of one step of this rank."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._on_cuda = device.type == "cuda"
+        self.spans: list[Span] = []
+
+    def start(self) -> None:
+        self.spans = []
+
+    @contextmanager
+    def span(self, what: What, stage: int, micro_batch: int | None = None) -> Iterator[None]:
+        start = self._now()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(what, stage, micro_batch, start, self._now()))
+
+    def seconds_of(self, what: What) -> float:
+        return sum(span.seconds for span in self.spans if span.what == what)
+
+    def _now(self) -> float:
+        if self._on_cuda:
+            torch.cuda.synchronize()
+        return time.time()
+
+
+def as_fields(span: Span, run_started_at_seconds: float) -> dict[str, Any]:
+    """The span as an event has it: its times in seconds since the run started."""
+    since = {name: round(getattr(span, name) - run_started_at_seconds, 6) for name in ("start", "end")}
+    return {**asdict(span), **since}
