@@ -41,7 +41,8 @@ def check_size(spec: RunSpec) -> list[Violation]:
 def _check_memory(spec: RunSpec, parameters: float) -> list[Violation]:
     """All ranks share a machine: state and activations of all of them must fit beside everything else."""
     ranks, micro_batch = spec.parallel.world_size, spec.training.micro_batch
-    state = 16 * parameters * (1 if spec.parallel.zero == 3 else ranks)
+    copies = 1 if spec.parallel.zero == 3 else ranks // (spec.parallel.tensor * spec.parallel.pipeline)
+    state = 16 * parameters * copies
     each = approximate_activation_bytes(spec.model, spec.training.sequence)
     if state + ranks * micro_batch * each <= MAX_RUN_BYTES:
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.theory.runs.place import Place, data_rank_of_rows, data_ranks
+from app.theory.runs.place import Place, data_rank, data_ranks
 from app.theory.runs.transfers import Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
@@ -22,7 +22,7 @@ def is_held(tensor: Tensor, spec: RunSpec, place: Place) -> bool:
     if tensor.expert is None:
         return True
     each = spec.model.experts // spec.parallel.expert
-    return tensor.expert // each == data_rank_of_rows(spec.parallel, place) % spec.parallel.expert
+    return tensor.expert // each == data_rank(spec.parallel, place) % spec.parallel.expert
 
 
 def is_averaged_apart(tensor: Tensor, spec: RunSpec) -> bool:

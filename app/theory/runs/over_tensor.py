@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from app.theory.runs.place import Place, data_rank, data_ranks
+from app.theory.runs.place import Place, shard_count
 from app.theory.runs.transfers import Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
@@ -61,8 +61,11 @@ def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Ite
 def _replicated_gradients(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Iterator[Transfer]:
     """Norms and positions saw a stretch of the sequence: one sum a step, of what the rank holds of their gradients."""
     replicated = [tensor for tensor in held if "norm" in tensor.name or tensor.name == "position embedding"]
-    ranks = data_ranks(spec.parallel) if spec.parallel.zero == 3 else 1
-    values = sum(own_values(tensor, ranks, data_rank(spec.parallel, place)) for tensor in replicated)
+    parallel = spec.parallel
+    ranks, rank = shard_count(parallel) * parallel.context, place.shard * parallel.context + place.context
+    if parallel.zero < 3:
+        ranks, rank = 1, 0
+    values = sum(own_values(tensor, ranks, rank) for tensor in replicated)
     if values:
         yield transfer(
             "All-reduce, gradients of norms and positions", "all_reduce", "backward", "tensor", spec.parallel.tensor, 1,

@@ -33,14 +33,9 @@ def shard_count(parallel: Parallel) -> int:
     return parallel.shard or parallel.data
 
 
-def data_rank_of_rows(parallel: Parallel, place: Place) -> int:
+def data_rank(parallel: Parallel, place: Place) -> int:
     """Which rows a rank is trained on."""
     return place.replicate * shard_count(parallel) + place.shard
-
-
-def data_rank(parallel: Parallel, place: Place) -> int:
-    """A rank's number among those that gradients are averaged over: rows, and within them stretches of tokens."""
-    return data_rank_of_rows(parallel, place) * parallel.context + place.context
 
 
 def data_ranks(parallel: Parallel) -> int:

@@ -20,6 +20,8 @@ _OTHER_EXPERTS: Mapping[str, Any] = {
     "gated_mlp": True,
 }  # fmt: skip
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
+_MOST_EXPERTS = 64
+_MOST_POSITIONS = 1024  # RunTraining's
 
 ROWS: tuple[Row, ...] = (
     Row("tp", "Tensor parallelism", "tensor", ({"tensor": 2}, {"tensor": 4})),
@@ -125,9 +127,6 @@ def _check_positions(spec: RunSpec) -> Iterator[Violation]:
     yield Violation("training.sequence", sequence, message, near or "fewer ranks", involved)
 
 
-_MOST_POSITIONS = 1024
-
-
 def _nearest_multiples(of: int, wanted: int, fits: Callable[[int], bool]) -> str:
     """Up to four multiples of `of` that are nearest to `wanted`, as text."""
     every = (of * times for times in range(1, 2 * wanted // of + 3))
@@ -159,6 +158,11 @@ def _check_experts(spec: RunSpec) -> Iterator[Violation]:
 def check_architecture(spec: RunSpec) -> Iterator[Violation]:
     """What the lab's GPT is not."""
     model = spec.model
+    for name, least in (("experts", 1), ("shared_experts", 0)):
+        value = getattr(model, name)
+        if value > _MOST_EXPERTS:
+            message = f"Every expert costs kernels of its own; a layer of a run has at most {_MOST_EXPERTS}."
+            yield Violation(f"model.{name}", value, message, f"{least} to {_MOST_EXPERTS}")
     yield from one_of("model.positions", model.positions, ("learned",))
     yield from one_of("model.norm", model.norm, ("layer",))
     yield from one_of("model.biases", model.biases, (False,))
