@@ -274,7 +274,7 @@ def _all_gather(stretch: Tensor, tensor: Axis) -> Tensor:
     first = stretch.transpose(0, 1).contiguous()  # (T/t, B, H)
     whole = first.new_empty(tensor.size * first.shape[0], *first.shape[1:])
     dist.all_gather_into_tensor(whole, first, group=tensor.group)
-    return whole.transpose(0, 1)
+    return whole.transpose(0, 1).contiguous()
 
 
 def _reduce_scatter(term: Tensor, tensor: Axis) -> Tensor:
@@ -282,7 +282,7 @@ def _reduce_scatter(term: Tensor, tensor: Axis) -> Tensor:
     first = term.transpose(0, 1).contiguous()  # (T, B, H)
     stretch = first.new_empty(first.shape[0] // tensor.size, *first.shape[1:])
     dist.reduce_scatter_tensor(stretch, first, group=tensor.group)
-    return stretch.transpose(0, 1)
+    return stretch.transpose(0, 1).contiguous()
 
 
 class VocabularyCrossEntropy(Function):

@@ -128,6 +128,30 @@ def test_the_model_state_is_theorys(seen, case):
             assert report["moments"]["step_end"][component] == pytest.approx(size_bytes, rel=0.01, abs=2000), component
 
 
+def _replicated(case: Case) -> Case | None:
+    """The case that differs only in that data ranks replicate what they shard in this one."""
+    same = [
+        other
+        for other in CASES
+        if (other.row.model, other.row.training) == (case.row.model, case.row.training)
+        and {**other.layout, "zero": 3} == case.layout != other.layout
+    ]
+    return same[0] if same else None
+
+
+SHARDED = [case for case in CASES if _replicated(case) is not None]
+
+
+@pytest.mark.parametrize("case", SHARDED, ids=[case.id for case in SHARDED])
+def test_what_is_gathered_is_temporary(seen, case):
+    """What autograd keeps is the same whether a layer's parameters are here or were gathered: those are no activations,
+    and after the step nothing of either is left."""
+    for sharded, replicated in zip(seen(case), seen(_replicated(case)), strict=True):
+        kept = [report["moments"]["backward_start"]["activations"] for report in (sharded, replicated)]
+        assert kept[0] == kept[1] > 0
+        assert all(report["moments"]["step_end"]["activations"] == 0 for report in (sharded, replicated))
+
+
 def ledger(collectives: list[dict[str, Any]]) -> dict[tuple[str, str, str], tuple[int, float]]:
     return {
         (entry["operation"], entry["phase"], entry["group"]): (entry["count"], entry["payload_bytes"])

@@ -20,6 +20,7 @@ _OTHER_EXPERTS: Mapping[str, Any] = {
     "gated_mlp": True,
 }  # fmt: skip
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
+_WHOLE_BACKWARD = ("gpipe", "1f1b", "interleaved", "looped-bfs")
 _MOST_EXPERTS = 64
 _MOST_POSITIONS = 1024  # RunTraining's
 
@@ -68,6 +69,28 @@ ROWS: tuple[Row, ...] = (
         model=_OTHER_SHAPE,
     ),
     Row(
+        "pipeline-tp",
+        "Pipeline and tensor parallelism",
+        "combined",
+        ({"pipeline": 2, "tensor": 2},),
+        {"micro_batches": 4},
+    ),
+    Row(
+        "pipeline-cp",
+        "Interleaved pipeline and context parallelism",
+        "combined",
+        ({"pipeline": 2, "context": 2, "virtual_stages": 2, "schedule": "interleaved"},),
+        {"micro_batches": 4},
+    ),
+    Row(
+        "pipeline-tp-sp-fsdp",
+        "Pipeline, tensor and sequence parallelism and FSDP2",
+        "combined",
+        ({"pipeline": 2, "data": 2, "tensor": 2, "zero": 3, **_SP},),
+        {"micro_batches": 4, "reshard_after_forward": False},
+        _OTHER_SHAPE,
+    ),
+    Row(
         "ep-cp",
         "Expert and context parallelism",
         "combined",
@@ -82,10 +105,20 @@ def check_tensor(spec: RunSpec) -> Iterator[Violation]:
     yield from _check_cut(spec)
     yield from _check_positions(spec)
     yield from _check_experts(spec)
+    yield from _check_split_backward(spec)
     if spec.parallel.tensor == 1 and spec.parallel.sequence_parallel:
         message = "It cuts what tensor parallelism leaves whole, over the same ranks."
         yield Violation("parallel.sequence_parallel", True, message, "False, or parallel.tensor of 2 or more",
                         ("parallel.tensor",))  # fmt: skip
+
+
+def _check_split_backward(spec: RunSpec) -> Iterator[Violation]:
+    """A cut layer sends in backward, for its input's gradient and in between its weights'. Taken apart, it would send
+    twice."""
+    parallel = spec.parallel
+    if parallel.pipeline > 1 and parallel.tensor * parallel.context > 1:
+        because = "This schedule runs backward in two passes, and a layer cut over ranks would send in both."
+        yield from one_of("parallel.schedule", parallel.schedule, _WHOLE_BACKWARD, because)
 
 
 def _check_cut(spec: RunSpec) -> Iterator[Violation]:
@@ -153,6 +186,8 @@ def _check_experts(spec: RunSpec) -> Iterator[Violation]:
             yield Violation("parallel.expert", parallel.expert, message, near, (name,))
     because = "With expert parallelism, data parallelism here is DDP."
     yield from one_of("parallel.zero", parallel.zero, (0,), because)
+    because = "Expert parallelism and a pipeline do not go together here."
+    yield from one_of("parallel.pipeline", parallel.pipeline, (1,), because)
 
 
 def check_architecture(spec: RunSpec) -> Iterator[Violation]:
