@@ -29,6 +29,23 @@ class CoreAttention(nn.Module):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=shared)
 
 
+class FullAttention(CoreAttention):
+    """The same, written out as it is defined, with all the scores in memory at once.
+
+    Fused kernels compute the scores block by block and forget them (Dao et al. 2022, FlashAttention). Here backward
+    keeps the weights, a number for every head and pair of positions: B × heads × T², which soon is more than everything
+    else together (Korthikanti et al. 2022, section 4.1).
+    """
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        group = q.shape[1] // k.shape[1]
+        k, v = (each.repeat_interleave(group, dim=1) if group > 1 else each for each in (k, v))
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)  # (B, heads, T, T)
+        later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+        weights: Tensor = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        return weights @ v
+
+
 class Attention(nn.Module):
     """Causal self-attention."""
 
@@ -179,6 +196,12 @@ class GPT(nn.Module):
         output = self.tokens if self.head is None else self.head
         loss: Tensor = self.next_token(self.norm(x), output.weight, targets)
         return loss
+
+
+def write_attention_out(model: GPT) -> None:
+    """Have `model` compute its attention in full, with the same result."""
+    for block in model.blocks:
+        block.get_submodule("attention").core = FullAttention()
 
 
 def build_model(shape: Model, sequence: int, seed: int) -> GPT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 
-from labs.model import GPT
+from labs.model import GPT, write_attention_out
 from labs.parallel.context import split_context
 from labs.parallel.ddp import apply_ddp
 from labs.parallel.expert import split_experts
@@ -24,6 +24,8 @@ from labs.spec import RunSpec
 
 def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
     """Spread `model`, which every rank has built alike, over `mesh`."""
+    if spec.training.attention == "full":
+        write_attention_out(model)
     finish = split_experts(model, mesh) + split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
     my_tokens = split_context(model, mesh.context, spec.training.sequence)
     strategy = _over_stages(model, spec, mesh, device)

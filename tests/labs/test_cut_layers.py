@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from labs.model import GPT, Attention, build_model
+from labs.model import GPT, Attention, CoreAttention, FullAttention, build_model, write_attention_out
 from labs.parallel.context import Part, RingAttention, Zigzag, split_context
 from labs.parallel.expert import split_experts
 from labs.parallel.mesh import Axis
@@ -219,6 +219,37 @@ def test_the_likeliest_experts_serve_a_token_each_with_its_probability() -> None
             for expert in scores[row, place].argsort(descending=True)[:2]:
                 expected[row, place] += scores[row, place, expert] * mixture.experts[expert](x[row, place])
     assert torch.allclose(mixture(x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_attention_written_out_is_attention(shape: dict[str, Any]) -> None:
+    model = build(**shape)
+    write_attention_out(model)
+    loss = model(*batch())
+    loss.backward()
+    expected, of_parameters = alone(batch(), **shape)
+    assert loss.item() == pytest.approx(expected, rel=1e-13)
+    for name, whole in of_parameters.items():
+        torch.testing.assert_close(gradients(model)[name], whole, rtol=1e-11, atol=1e-16, msg=name)
+
+
+def test_attention_written_out_keeps_every_pair_of_positions() -> None:
+    def kept_bytes(core: CoreAttention) -> int:
+        kept: dict[int, int] = {}
+        q, k, v = (torch.randn(2, 4, 64, 8, requires_grad=True) for _ in range(3))
+
+        def note(tensor: Tensor) -> Tensor:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            core(q, k, v)
+        return sum(kept.values())
+
+    weights = 4 * 2 * 4 * 64 * 64
+    queries_keys_values_and_result = 4 * 4 * 2 * 4 * 64 * 8
+    assert weights < kept_bytes(FullAttention()) < weights + queries_keys_values_and_result
+    assert kept_bytes(CoreAttention()) == queries_keys_values_and_result + 4 * 2 * 4 * 64  # and the log-sum-exp
 
 
 def test_the_plain_model_is_left_as_it_is_by_one_rank() -> None:

@@ -35,6 +35,7 @@ ROWS: tuple[Row, ...] = (
         ({"tensor": 4, **_SP},),
         model=_OTHER_SHAPE,
     ),
+    Row("full-attention", "Attention with all scores in memory", "tensor", ({"tensor": 2},), {"attention": "full"}),
     Row("cp", "Context parallelism (ring attention)", "context", ({"context": 2}, {"context": 4})),
     Row("cp-shapes", "Context parallelism, other shapes", "context", ({"context": 4},), model=_OTHER_SHAPE),
     Row("moe", "A mixture of experts under DDP", "expert", ({"data": 2},), model=_EXPERTS),
@@ -105,11 +106,19 @@ def check_tensor(spec: RunSpec) -> Iterator[Violation]:
     yield from _check_cut(spec)
     yield from _check_positions(spec)
     yield from _check_experts(spec)
+    yield from _check_attention(spec)
     yield from _check_split_backward(spec)
     if spec.parallel.tensor == 1 and spec.parallel.sequence_parallel:
         message = "It cuts what tensor parallelism leaves whole, over the same ranks."
         yield Violation("parallel.sequence_parallel", True, message, "False, or parallel.tensor of 2 or more",
                         ("parallel.tensor",))  # fmt: skip
+
+
+def _check_attention(spec: RunSpec) -> Iterator[Violation]:
+    """Ring attention is another way to compute it block by block."""
+    if spec.parallel.context > 1:
+        because = "Context parallelism brings an attention of its own, which never has all scores in one place."
+        yield from one_of("training.attention", spec.training.attention, ("flash",), because)
 
 
 def _check_split_backward(spec: RunSpec) -> Iterator[Violation]:
