@@ -273,7 +273,7 @@ def _all_gather(stretch: Tensor, tensor: Axis) -> Tensor:
     """(B, T/t, H) of every rank to (B, T, H). Collectives put ranks one after the other along the first dimension."""
     first = stretch.transpose(0, 1).contiguous()  # (T/t, B, H)
     whole = first.new_empty(tensor.size * first.shape[0], *first.shape[1:])
-    dist.all_gather_into_tensor(whole, first, group=tensor.group)
+    dist.all_gather_single(whole, first, group=tensor.group)
     return whole.transpose(0, 1).contiguous()
 
 
@@ -281,7 +281,7 @@ def _reduce_scatter(term: Tensor, tensor: Axis) -> Tensor:
     """(B, T, H) summed over the ranks, of which this one gets its stretch (B, T/t, H)."""
     first = term.transpose(0, 1).contiguous()  # (T, B, H)
     stretch = first.new_empty(first.shape[0] // tensor.size, *first.shape[1:])
-    dist.reduce_scatter_tensor(stretch, first, group=tensor.group)
+    dist.reduce_scatter_single(stretch, first, group=tensor.group)
     return stretch.transpose(0, 1).contiguous()
 
 

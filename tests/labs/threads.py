@@ -49,7 +49,7 @@ class _Room:
 
     def functions(self) -> dict[str, Any]:
         names = (
-            "all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "batch_isend_irecv",
+            "all_reduce", "all_gather_single", "reduce_scatter_single", "all_to_all_single", "batch_isend_irecv",
         )  # fmt: skip
         plain = {"get_global_rank": lambda group, rank: rank, "P2POp": lambda *call: call}
         return {name: getattr(self, name) for name in names} | plain
@@ -66,10 +66,10 @@ class _Room:
         every = torch.stack(self._exchange(tensor.clone()))
         tensor.copy_(every.amax(dim=0) if op == dist.ReduceOp.MAX else every.sum(dim=0))
 
-    def all_gather_into_tensor(self, whole: Tensor, mine: Tensor, group: Any = None) -> None:
+    def all_gather_single(self, whole: Tensor, mine: Tensor, group: Any = None) -> None:
         whole.copy_(torch.cat(self._exchange(mine.clone())))
 
-    def reduce_scatter_tensor(self, mine: Tensor, whole: Tensor, group: Any = None) -> None:
+    def reduce_scatter_single(self, mine: Tensor, whole: Tensor, group: Any = None) -> None:
         total = torch.stack(self._exchange(whole.clone())).sum(dim=0)
         mine.copy_(total.chunk(self.ranks)[self.here.rank])
 
