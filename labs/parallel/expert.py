@@ -26,6 +26,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from labs.model import GPT, Experts, Mixture
@@ -108,10 +111,25 @@ def _exempt_from_ddp(model: nn.Module) -> None:
     exempt(model, mine)  # type: ignore[no-untyped-call]
 
 
+def shard_experts(model: GPT, mesh: Mesh, reshard_after_forward: bool) -> set[nn.Parameter]:
+    """ZeRO-3 of this rank's experts, which fewer ranks have than the rest: in units of their own, over those ranks.
+
+    Returns the parameters that are not to be sharded at all, because no other rank has them.
+    """
+    every = [module for module in model.modules() if isinstance(module, RemoteExperts)]
+    if mesh.expert_replicas.group is None:
+        return {parameter for experts in every for parameter in experts.parameters()}
+    replicas = DeviceMesh.from_group(mesh.expert_replicas.group, mesh.device_type)
+    for experts in every:
+        fully_shard(experts, mesh=replicas, reshard_after_forward=reshard_after_forward)
+    return set()
+
+
 class MeanOfExpertGradients:
     """Once a step: the experts' gradients summed over the ranks that have the same ones, and divided by all data ranks.
 
-    In one message, as they all are ready at the same time.
+    In one message, as they all are ready at the same time. Where FSDP has averaged them over those ranks already, as
+    many again as the experts are shared out over are missing in the divisor.
     """
 
     def __init__(self, model: nn.Module, mesh: Mesh) -> None:
@@ -121,6 +139,11 @@ class MeanOfExpertGradients:
     def __call__(self) -> None:
         parameters = [parameter for experts in self._experts for parameter in experts.parameters()]
         found = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        sharded = [gradient.to_local() for gradient in found if isinstance(gradient, DTensor)]
+        if sharded:
+            for gradient in sharded:
+                gradient.div_(self._data_ranks // self._replicas.size)
+            return
         if self._replicas.size > 1 and found:
             flat = torch.cat([gradient.flatten() for gradient in found])
             dist.all_reduce(flat, group=self._replicas.group)

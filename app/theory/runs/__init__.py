@@ -6,10 +6,10 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 
 from __future__ import annotations
 
-from app.theory.runs.held import held_tensors, kept_values
+from app.theory.runs.held import held_tensors, is_averaged_apart, kept_values
 from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
-from app.theory.runs.over_experts import expert_transfers, is_averaged_apart
+from app.theory.runs.over_experts import expert_transfers
 from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfers
 from app.theory.runs.over_tensor import tensor_transfers
 from app.theory.runs.place import Place, world

@@ -1,4 +1,4 @@
-"""What expert parallelism leaves a rank of the experts, and what it sends.
+"""What expert parallelism sends.
 
 How many rows each rank gets is the router's to decide; over the ranks of a group together it is exactly what they send.
 Source: Lepikhin et al. 2020 (GShard), section 3.
@@ -8,26 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.theory.runs.place import Place, data_rank, data_ranks
+from app.theory.runs.held import padded_values
+from app.theory.runs.place import data_ranks
 from app.theory.runs.transfers import Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
 
 FP32_BYTES = 4
 COUNT_BYTES = 8  # how many rows to expect, as int64
-
-
-def is_held(tensor: Tensor, spec: RunSpec, place: Place) -> bool:
-    """Whether a rank holds `tensor`: what is no routed expert, and its share of those."""
-    if tensor.expert is None:
-        return True
-    each = spec.model.experts // spec.parallel.expert
-    return tensor.expert // each == data_rank(spec.parallel, place) % spec.parallel.expert
-
-
-def is_averaged_apart(tensor: Tensor, spec: RunSpec) -> bool:
-    """Whether its gradient is no matter of all data ranks, because not all of them hold it."""
-    return spec.parallel.expert > 1 and tensor.expert is not None
 
 
 def expert_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
@@ -48,9 +36,25 @@ def expert_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer
         ("Gradients of rows back", "backward", rows, True),
     ):
         yield transfer(title, "all_to_all", phase, "expert", ranks, times, times * size, is_mean=is_mean)
-    replicas = data_ranks(spec.parallel) // ranks
-    if replicas > 1:
-        values = sum(tensor.size for tensor in held if tensor.expert is not None)
-        size = float(FP32_BYTES * values)
-        title = "All-reduce, gradients of experts"
-        yield transfer(title, "all_reduce", "backward", "expert_replicas", replicas, 1, size)
+    yield from _gradients(spec, [tensor for tensor in held if tensor.expert is not None])
+
+
+def _gradients(spec: RunSpec, experts: Sequence[Tensor]) -> Iterator[Transfer]:
+    """An expert is averaged, and under ZeRO-3 sharded, over those that hold it: a unit for each layer's experts."""
+    ranks, micro_steps = data_ranks(spec.parallel) // spec.parallel.expert, spec.training.micro_batches
+    if ranks == 1:
+        return
+
+    def row(title: str, operation: str, phase: str, count: int, size: float) -> Transfer:
+        return transfer(title, operation, phase, "expert_replicas", ranks, count, count * size)
+
+    if spec.parallel.zero < 3:
+        size = float(FP32_BYTES * sum(tensor.size for tensor in experts))
+        yield row("All-reduce, gradients of experts", "all_reduce", "backward", 1, size)
+        return
+    times = micro_steps * len({tensor.layer for tensor in experts})
+    layer = float(FP32_BYTES * padded_values([each for each in experts if each.layer == experts[0].layer], ranks))
+    yield row("All-gather, experts, forward", "all_gather", "forward", times, layer)
+    if spec.training.reshard_after_forward:
+        yield row("All-gather, experts, backward", "all_gather", "backward", times, layer)
+    yield row("Reduce-scatter, gradients of experts", "reduce_scatter", "backward", times, layer)

@@ -49,6 +49,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("ep-replicas", "Expert parallelism, experts repeated", "expert", ({"data": 4, "expert": 2},), model=_EXPERTS),
     Row("ep-shapes", "Expert parallelism, other mixtures", "expert", ({"data": 2, "expert": 2},), model=_OTHER_EXPERTS),
+    Row(
+        "ep-fsdp",
+        "Expert parallelism and ZeRO-3",
+        "combined",
+        ({"data": 2, "expert": 2, "zero": 3}, {"data": 4, "expert": 2, "zero": 3}),
+        model=_EXPERTS,
+    ),
     Row("tp-ddp", "Tensor parallelism and DDP", "combined", ({"data": 2, "tensor": 2},)),
     Row("tp-fsdp", "Tensor parallelism and ZeRO-3", "combined", ({"data": 2, "tensor": 2, "zero": 3},)),
     Row("tp-sp-ddp", "Tensor and sequence parallelism and DDP", "combined", ({"data": 2, "tensor": 2, **_SP},)),
@@ -193,8 +200,10 @@ def _check_experts(spec: RunSpec) -> Iterator[Violation]:
             message = f"{parallel.expert} does not divide {name} = {whole}."
             near = nearest_divisors(gcd(experts, parallel.data), parallel.expert)
             yield Violation("parallel.expert", parallel.expert, message, near, (name,))
-    because = "With expert parallelism, data parallelism here is DDP."
-    yield from one_of("parallel.zero", parallel.zero, (0,), because)
+    because = "With expert parallelism, data parallelism here is DDP or ZeRO-3."
+    yield from one_of("parallel.zero", parallel.zero, (0, 3), because)
+    because = "Experts are shared out among all data ranks, not within groups that shard."
+    yield from one_of("parallel.shard", parallel.shard, (None, parallel.data), because)
     because = "Expert parallelism and a pipeline do not go together here."
     yield from one_of("parallel.pipeline", parallel.pipeline, (1,), because)
 
