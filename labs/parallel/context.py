@@ -4,7 +4,7 @@ Everything in a transformer looks at one position at a time but attention, where
 and values of all positions before it. So all of the model runs as it is on T/c tokens, and only attention is rewritten.
 Queries stay where they are; keys and values travel. In c rounds each rank attends with its queries to the keys and
 values it has at hand, while these are already on their way to the next rank and the previous rank's come in: a ring.
-After c rounds every query has met every key, and no rank ever held more than two parts of them.
+After c rounds every query has met every key, and no rank ever held all of them.
 
 Attention to some of the keys is merged exactly. Let `lse` be the logarithm of the sum of a query's exponentiated
 scores, its softmax's denominator. Parts A and B with results y and lse merge to
@@ -21,6 +21,9 @@ round but the first, of one's own keys, is half of the score matrix for every ra
 Backward goes round once more. The scores are computed again from the saved lse, and each rank adds its share to the
 gradients of the keys and values it has at hand; these travel with them and come home in one last round. Messages for
 each layer and micro-batch: c−1 forward, c−1 and c backward, each of the keys and values of T/c tokens.
+
+What autograd keeps is what it keeps of plain attention to T/c tokens. The scores of a round are in memory while they
+are worked on, at most (T/c)² for each head: here they are written out to be read, where production uses fused kernels.
 
 Liu et al. 2023, "Ring attention with blockwise transformers", section 3; Dao et al. 2022 (FlashAttention), section 3.1
 and algorithm 4, for merging and for the backward pass; Brandon et al. 2023, "Striped attention", for the imbalance.
@@ -110,7 +113,8 @@ class Ring(Function):
             _merge(y[..., part.queries, :], lse[..., part.queries], more, more_lse)
             if underway is not None:
                 keys_values = underway.wait()
-        y = y.view_as(q).to(q.dtype)
+        # In memory token after token, as fused attention leaves it: so the output matrix needs no copy to keep.
+        y = y.view_as(q).to(q.dtype).transpose(1, 2).contiguous().transpose(1, 2)
         ctx.save_for_backward(q, k, v, y, lse)
         return y
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -233,23 +234,35 @@ def test_attention_written_out_is_attention(shape: dict[str, Any]) -> None:
         torch.testing.assert_close(gradients(model)[name], whole, rtol=1e-11, atol=1e-16, msg=name)
 
 
+def kept_bytes(run: Callable[[], Tensor]) -> int:
+    """What autograd keeps of `run` for backward, each block of memory once."""
+    kept: dict[int, Tensor] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        run()
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+
+
 def test_attention_written_out_keeps_every_pair_of_positions() -> None:
-    def kept_bytes(core: CoreAttention) -> int:
-        kept: dict[int, int] = {}
-        q, k, v = (torch.randn(2, 4, 64, 8, requires_grad=True) for _ in range(3))
-
-        def note(tensor: Tensor) -> Tensor:
-            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-            return tensor
-
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-            core(q, k, v)
-        return sum(kept.values())
-
+    q, k, v = (torch.randn(2, 4, 64, 8, requires_grad=True) for _ in range(3))
+    full, fused = (kept_bytes(lambda core=core: core(q, k, v)) for core in (FullAttention(), CoreAttention()))
     weights = 4 * 2 * 4 * 64 * 64
     queries_keys_values_and_result = 4 * 4 * 2 * 4 * 64 * 8
-    assert weights < kept_bytes(FullAttention()) < weights + queries_keys_values_and_result
-    assert kept_bytes(CoreAttention()) == queries_keys_values_and_result + 4 * 2 * 4 * 64  # and the log-sum-exp
+    assert weights < full < weights + queries_keys_values_and_result
+    assert fused == queries_keys_values_and_result + 4 * 2 * 4 * 64  # and the log-sum-exp
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_ring_keeps_what_fused_attention_keeps(shape: dict[str, Any]) -> None:
+    attention = build(**shape).float().blocks[0].attention
+    x = torch.randn(3, SEQUENCE, 32, requires_grad=True)
+    fused = kept_bytes(lambda: attention(x))
+    attention.core = RingAttention(Axis("context"))
+    assert kept_bytes(lambda: attention(x)) == fused
 
 
 def test_the_plain_model_is_left_as_it_is_by_one_rank() -> None:
