@@ -166,6 +166,12 @@ def run(file: FileArgument) -> None:
 
 
 @app.command()
+def dryrun(file: FileArgument) -> None:
+    """What a RunSpec would hold and send on up to 1,024 ranks, without any of them, as JSON."""
+    _become([sys.executable, "-m", "labs.dryrun", file])
+
+
+@app.command()
 def problem(
     identity: Annotated[str, typer.Argument(metavar="ID")], seed: Annotated[int, typer.Option(help="The variant.")]
 ) -> None:

@@ -16,27 +16,27 @@ _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 
 
-def read_spec(given: str) -> RunSpec:
-    """The RunSpec in `given`: a JSON object, or the path of a file that holds one.
+def read_spec(given: str, dry: bool = False) -> RunSpec:
+    """The RunSpec in `given`: a JSON object, or the path of a file that holds one. `dry` is for a dry run.
 
     Raises SpecError with every violation.
     """
     if given.lstrip().startswith("{"):
-        return parse_spec(given)
+        return parse_spec(given, dry)
     try:
         text = Path(given).read_text()
     except (OSError, ValueError) as error:
         raise SpecError([Violation("spec", given, f"{error}.", "a JSON object or a file with one")]) from error
-    return parse_spec(text)
+    return parse_spec(text, dry)
 
 
-def parse_spec(text: str) -> RunSpec:
-    """The RunSpec in JSON text. Raises SpecError with every violation."""
+def parse_spec(text: str, dry: bool = False) -> RunSpec:
+    """The RunSpec in JSON text, for a dry run if `dry` or if it says so. Raises SpecError with every violation."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SpecError([Violation("spec", text[:80], f"{error}.", "a JSON object")]) from error
-    return parse_run_spec(data)
+    return parse_run_spec(data, dry)
 
 
 def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Path | None = None) -> list[str]:

@@ -53,7 +53,7 @@ def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh) -> Strategy:
     if alone or (spec.parallel.zero == 0 and spec.parallel.pipeline > 1):
         return apply_replicas([*models], mesh, spec.training)
     if spec.parallel.zero == 0:
-        return apply_ddp(models[0], mesh, spec.training)
+        return apply_ddp(models[0], mesh, spec.training, dry=spec.mode == "dry")
     if spec.parallel.zero == 3:
         return apply_fsdp(models, mesh, spec.training)
     raise NotImplementedError(f"ZeRO stage {spec.parallel.zero} is not implemented")

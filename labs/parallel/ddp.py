@@ -20,11 +20,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.reducer import Replica
 from labs.parallel.strategy import Strategy
 from labs.spec import RunTraining
 
 
-def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
+def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining, dry: bool = False) -> Strategy:
     """Replicate `model` over `mesh.data`. The first rank's parameters are broadcast once, though all ranks already
     built the same.
 
@@ -32,13 +33,7 @@ def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
     start of the second it regroups them in the order seen, and closes a bucket when it has reached
     `bucket_bytes`, so buckets are at least that large, but for the last.
     """
-    replica = DistributedDataParallel(
-        model,
-        process_group=mesh.data.group,  # none, where a single rank is left alone: then all ranks, which is itself
-        bucket_cap_mb=training.bucket_bytes / 2**20,
-        # `.grad` is a view into its bucket. Without this every gradient exists twice, 20 bytes a parameter.
-        gradient_as_bucket_view=True,
-    )
+    replica = Replica(model, mesh.data, training.bucket_bytes) if dry else _torchs_own(model, mesh, training)
 
     def micro_step(last: bool) -> AbstractContextManager[None]:
         # Gradients of several micro-batches add up on the rank itself; only their sum is worth sending.
@@ -46,3 +41,13 @@ def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
 
     optimizer = LocalOptimizer(make_optimizer(replica.parameters(), training))
     return Strategy([replica], optimizer, micro_step, has_buckets=True)
+
+
+def _torchs_own(model: nn.Module, mesh: Mesh, training: RunTraining) -> DistributedDataParallel:
+    return DistributedDataParallel(
+        model,
+        process_group=mesh.data.group,  # none, where a single rank is left alone: then all ranks, which is itself
+        bucket_cap_mb=training.bucket_bytes / 2**20,
+        # `.grad` is a view into its bucket. Without this every gradient exists twice, 20 bytes a parameter.
+        gradient_as_bucket_view=True,
+    )

@@ -69,6 +69,7 @@ class Mesh:
         self.sizes, self.coordinates = sizes, coordinates
         self._torch = init_device_mesh(device_type, shape, mesh_dim_names=tuple(wide))
         self._only_name = wide[0]
+        self._flat_data: DeviceMesh | None = None
         self._labels: dict[str, str] = {}
         self._axes: dict[str, Axis] = {}
         for name in AXES:
@@ -139,18 +140,19 @@ class Mesh:
         return self._torch[tuple(wide)]
 
     def data_mesh(self) -> DeviceMesh:
-        """`data` in torch's terms: one dimension, or for HSDP two, replicate and what is sharded over."""
-        inner = [name for name in ("shard", "context") if self.sizes[name] > 1]
-        sharded = self._shards() if len(inner) == 2 else inner[0] if inner else None
-        names = (["replicate"] if self.sizes["replicate"] > 1 else []) + ([sharded] if sharded else [])
-        return self._torch[tuple(names) or (self._only_name,)]
+        """`data` in torch's terms: one dimension, or for HSDP two, replicate and shard. (HSDP has no context.)"""
+        wide = tuple(name for name in _DATA if self.sizes[name] > 1)
+        if len(wide) > 1 and self.sizes["replicate"] == 1:
+            assert self._flat_data is not None
+            return self._flat_data
+        return self._torch[wide or (self._only_name,)]
 
     def _data_axis(self) -> Axis:
         wide = [name for name in _DATA if self.sizes[name] > 1]
         if len(wide) < 2:
             only = self._axes[wide[0]] if wide else Axis("data")
             return Axis("data", only.size, only.index, only.group)
-        mesh = self._torch[tuple(wide)]._flatten("data")
+        mesh = self._flat_data = self._torch[tuple(wide)]._flatten("data")
         size = prod(self.sizes[name] for name in wide)
         return Axis("data", size, mesh.get_local_rank(), mesh.get_group())
 
@@ -182,14 +184,6 @@ class Mesh:
             if dist.get_rank() in ranks:
                 mine = Axis(name, len(ranks), ranks.index(dist.get_rank()), group)
         return mine
-
-    def _shards(self) -> str:
-        """The name of the one dimension that shard and context make together: without replicas, that is data."""
-        if self.sizes["replicate"] == 1:
-            return "data"
-        mesh = self._torch["shard", "context"]._flatten("shards")
-        self._labels[mesh.get_group().group_name] = "shard"
-        return "shards"
 
     def _ends_axis(self) -> Axis:
         """Every pair of ends makes its group on all ranks, as torch asks for."""

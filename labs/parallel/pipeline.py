@@ -109,7 +109,7 @@ class PipelinePasses:
         stages = spec.parallel.pipeline * spec.parallel.virtual_stages
         self._has_first, self._has_last = 0 in indices, stages - 1 in indices
         self._stages = [
-            PipelineStage(module, index, stages, device, group=mesh.pipeline.group)
+            PipelineStage(module, index, stages, device, group=mesh.pipeline.group, **known_shapes(spec, index, stages))
             for module, index in zip(modules, indices, strict=True)
         ]
         schedule = _SCHEDULES[spec.parallel.schedule]
@@ -182,6 +182,22 @@ class PipelinePasses:
             yield
         finally:
             library._wait_batch_p2p = original
+
+
+def known_shapes(spec: RunSpec, index: int, stages: int) -> dict[str, Any]:
+    """What a stage takes and gives, for a dry run, in which nobody is there to be asked.
+
+    Otherwise the stages tell each other in the first step, by trying.
+    """
+    if spec.mode != "dry":
+        return {}
+    training, parallel = spec.training, spec.parallel
+    here = training.sequence // parallel.context  # of each row's tokens
+    tokens = torch.empty(training.micro_batch, here, dtype=torch.long, device="meta")
+    between = here // (parallel.tensor if parallel.sequence_parallel else 1)
+    message = torch.empty(training.micro_batch, between, spec.model.hidden, device="meta", requires_grad=True)
+    loss = torch.empty(1, device="meta", requires_grad=True)
+    return {"input_args": tokens if index == 0 else message, "output_args": loss if index == stages - 1 else message}
 
 
 class TiedEnds:

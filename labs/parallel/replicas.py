@@ -8,12 +8,13 @@ them behind. Megatron-LM does the same. What a rank pays is what DDP's rank pays
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from labs.parallel.buckets import in_buckets
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Strategy, unique_parameters
@@ -31,18 +32,6 @@ def apply_replicas(modules: list[nn.Module], mesh: Mesh, training: RunTraining) 
 
     finish = [average] if mesh.data.size > 1 else []
     return Strategy([*modules], LocalOptimizer(make_optimizer(parameters, training)), finish=finish)
-
-
-def in_buckets(tensors: Iterable[Tensor], bucket_bytes: int) -> Iterator[list[Tensor]]:
-    """`tensors` in their order, a bucket closed as soon as it has reached `bucket_bytes`."""
-    bucket: list[Tensor] = []
-    for tensor in tensors:
-        bucket.append(tensor)
-        if sum(each.nbytes for each in bucket) >= bucket_bytes:
-            yield bucket
-            bucket = []
-    if bucket:
-        yield bucket
 
 
 def _average(gradients: Sequence[Tensor], mesh: Mesh) -> None:

@@ -95,14 +95,15 @@ def ring_wire_bytes(operation: Operation, payload_bytes: int, group_size: int) -
 class Ledger:
     """Records the collectives of one step. `call` makes the collective on behalf of the dispatcher."""
 
-    def __init__(self, device: torch.device, mesh: Mesh) -> None:
+    def __init__(self, device: torch.device, mesh: Mesh, timed: bool = True) -> None:
         self._mesh = mesh
+        self._timed = timed  # nothing takes any time among fake ranks
         self._on_cuda = device.type == "cuda"
         self.phase: Phase = "forward"
         self._collectives: list[Collective] = []
         self._finish: list[Callable[[], object]] = []
         self._messages: list[tuple[Collective, dist.Work]] = []  # under way
-        self._phase_of_message: dict[int, Phase] = {}  # by the address of what is sent
+        self._phase_of_message: dict[int, Phase] = {}  # by the storage that is sent
 
     def start(self) -> None:
         self._collectives, self._finish, self._messages = [], [], []
@@ -116,17 +117,18 @@ class Ledger:
         operation, payload_at = _C10D[name]
         group = _group(args)
         label, size = self._mesh.label_of(group), group.size()
-        phase = self._phase_of_message.pop(args[0][0].data_ptr(), self.phase) if operation == "send" else self.phase
+        phase = self._phase_of_message.pop(_address(args[0][0]), self.phase) if operation == "send" else self.phase
         collective = Collective(operation, phase, label, size, _tensor_bytes(args[payload_at]))
         collective.started_at = time.perf_counter()
         result = func(*args, **kwargs)
         self._collectives.append(collective)
-        self._time(collective, _work_of(result))
+        if self._timed:
+            self._time(collective, _work_of(result))
         return result
 
     def messages_of(self, phase: Phase, messages: Iterable[Tensor]) -> None:
         """Have what is sent next entered under `phase`: a schedule may send a result when it runs something else."""
-        self._phase_of_message |= {message.data_ptr(): phase for message in messages}
+        self._phase_of_message |= {_address(message): phase for message in messages}
 
     def messages_may_have_arrived(self) -> None:
         """A rank has waited for something. gloo's messages offer nothing to be told by, only to be asked then."""
@@ -189,6 +191,10 @@ class Ledger:
 
 def as_fields(entry: Entry) -> dict[str, Any]:
     return {**asdict(entry), "seconds": round(entry.seconds, 9)}
+
+
+def _address(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata  # type: ignore[no-any-return]
 
 
 def _tensor_bytes(value: Any) -> int:

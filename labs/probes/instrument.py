@@ -63,10 +63,10 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class Instrument:
     """All probes of one rank. What it has found of the last probed step is in its public attributes."""
 
-    def __init__(self, probes: Iterable[str], steps: int, device: torch.device, mesh: Mesh) -> None:
+    def __init__(self, probes: Iterable[str], steps: int, device: torch.device, mesh: Mesh, timed: bool = True) -> None:
         self._steps = steps
         self._memory = MemoryTracker(device) if "memory" in probes else None
-        self._ledger = Ledger(device, mesh) if "communication" in probes else None
+        self._ledger = Ledger(device, mesh, timed) if "communication" in probes else None
         self._timeline = Timeline(device) if "timeline" in probes else None
         self._parameters: list[nn.Parameter] = []
         self._strategy: Strategy | None = None

@@ -126,7 +126,8 @@ class MemoryTracker:
 
     def resized(self, storage: torch.UntypedStorage) -> None:
         """FSDP frees a gathered parameter by shrinking its storage to nothing, past every tensor operation."""
-        if storage.device.type == self._device_type:
+        # a dry run's storages are on no device, whatever device their tensors claim to be on
+        if storage.device.type in (self._device_type, "meta"):
             self._resize(self._block_of_storage(storage), storage.nbytes())
 
     # --- keeping the books

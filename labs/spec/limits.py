@@ -12,14 +12,20 @@ MAX_RUN_FLOPS = 2e14  # about an hour of two laptop cores; a run has a deadline 
 MAX_RUN_BYTES = 6e9  # of all ranks together: they share one machine
 MAX_RUN_LAYERS = 64  # each costs its own collectives and kernels, however narrow it is
 MAX_RUN_VOCAB = 65_536
+MAX_RUN_SEQUENCE = 1024
 
 
 def check_size(spec: RunSpec) -> list[Violation]:
     """Parameters, memory and arithmetic beyond what a run may have, each with the nearest that fits."""
+    if spec.mode == "dry":
+        return []  # nothing is held, nothing is computed
     model, found = spec.model, list[Violation]()
     if model.vocab < BYTE_VOCAB:
         message = "The lab's text is read byte by byte."
         found.append(Violation("model.vocab", model.vocab, message, f"{BYTE_VOCAB} or more"))
+    if spec.training.sequence > MAX_RUN_SEQUENCE:
+        message = f"{spec.training.sequence:,} tokens are longer than a run may have."
+        found.append(Violation("training.sequence", spec.training.sequence, message, f"2 to {MAX_RUN_SEQUENCE:,}"))
     for name, most in (("vocab", MAX_RUN_VOCAB), ("layers", MAX_RUN_LAYERS)):
         value = getattr(model, name)
         if value > most:

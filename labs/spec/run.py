@@ -13,7 +13,7 @@ from labs.spec.vocabulary import Model, Parallel, Precision, Program, StateLayou
 class RunTraining(Training):
     """`Training` as a run takes it: `micro_batches` per step and data rank instead of a global batch."""
 
-    sequence: Annotated[int, Field(ge=2, le=1024)] = 128
+    sequence: Annotated[int, Field(ge=2, le=1_048_576)] = 128
     micro_batch: Annotated[int, Field(ge=1, le=64)] = 2
     micro_batches: Annotated[int, Field(ge=1, le=64)] = 1
     precision: Precision = "fp32"

@@ -53,6 +53,9 @@ class Case:
 
 CASES = [Case(row, layout) for row in SUPPORT for layout in row.layouts]
 IDS = [case.id for case in CASES]
+DRY_CASES = [
+    case for case in CASES if case.spec.parallel.schedule not in ("zbv", "dualpipev") and case.spec.model.experts == 1
+]
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +89,16 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
         for event in parse_events(path.read_text()):
             by_id.setdefault(event["id"], []).append(event)
     return by_id
+
+
+@pytest.fixture(scope="session")
+def dry(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The dry run of every case, by its id."""
+    path = tmp_path_factory.mktemp("dry") / "rows.json"
+    path.write_text(json.dumps([{"id": case.id, "spec": case.data} for case in DRY_CASES]))
+    done = call([sys.executable, str(PROGRAMS / "dry.py"), str(path)], timeout=TIME_LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    return {line["id"]: line["dry"] for line in map(json.loads, done.stdout.splitlines())}
 
 
 def test_ids_are_the_rows_own():
@@ -150,6 +163,19 @@ def test_what_is_gathered_is_temporary(seen, case):
         kept = [report["moments"]["backward_start"]["activations"] for report in (sharded, replicated)]
         assert kept[0] == kept[1] > 0
         assert all(report["moments"]["step_end"]["activations"] == 0 for report in (sharded, replicated))
+
+
+@pytest.mark.parametrize("case", DRY_CASES, ids=[case.id for case in DRY_CASES])
+def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
+    """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind."""
+    reports = {report["rank"]: report for report in seen(case)}
+    for kind in dry[case.id]["kinds"]:
+        real = reports[kind["rank"]]
+        assert ledger(kind["collectives"]) == ledger(real["collectives"])
+        assert kind["peak_bytes"]["total"] == pytest.approx(real["moments"]["peak"]["total"], rel=0.02)
+        for component, size_bytes in kind["model_state_bytes"].items():
+            if component != "total":
+                assert size_bytes == pytest.approx(real["moments"]["step_end"][component], rel=0.02), component
 
 
 def ledger(collectives: list[dict[str, Any]]) -> dict[tuple[str, str, str], tuple[int, float]]:

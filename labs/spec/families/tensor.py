@@ -7,6 +7,7 @@ from math import gcd, lcm
 from typing import Any
 
 from labs.spec.families.row import Row, one_of
+from labs.spec.limits import MAX_RUN_SEQUENCE
 from labs.spec.run import RunSpec
 from labs.spec.shapes import nearest_divisors
 from labs.spec.violations import Violation
@@ -22,7 +23,6 @@ _OTHER_EXPERTS: Mapping[str, Any] = {
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
 _WHOLE_BACKWARD = ("gpipe", "1f1b", "interleaved", "looped-bfs")
 _MOST_EXPERTS = 64
-_MOST_POSITIONS = 1024  # RunTraining's
 
 ROWS: tuple[Row, ...] = (
     Row("tp", "Tensor parallelism", "tensor", ({"tensor": 2}, {"tensor": 4})),
@@ -113,7 +113,7 @@ def check_tensor(spec: RunSpec) -> Iterator[Violation]:
     yield from _check_cut(spec)
     yield from _check_positions(spec)
     yield from _check_experts(spec)
-    yield from _check_attention(spec)
+    yield from _check_ring(spec)
     yield from _check_split_backward(spec)
     if spec.parallel.tensor == 1 and spec.parallel.sequence_parallel:
         message = "It cuts what tensor parallelism leaves whole, over the same ranks."
@@ -121,9 +121,12 @@ def check_tensor(spec: RunSpec) -> Iterator[Violation]:
                         ("parallel.tensor",))  # fmt: skip
 
 
-def _check_attention(spec: RunSpec) -> Iterator[Violation]:
-    """Ring attention is another way to compute it block by block."""
-    if spec.parallel.context > 1:
+def _check_ring(spec: RunSpec) -> Iterator[Violation]:
+    """Ring attention is another way to compute it block by block; its ranks are data ranks to the parameters."""
+    parallel = spec.parallel
+    if parallel.context > 1:
+        because = "Context ranks share one copy of what is sharded with all data ranks."
+        yield from one_of("parallel.shard", parallel.shard, (None, parallel.data), because)
         because = "Context parallelism brings an attention of its own, which never has all scores in one place."
         yield from one_of("training.attention", spec.training.attention, ("flash",), because)
 
@@ -172,7 +175,7 @@ def _check_positions(spec: RunSpec) -> Iterator[Violation]:
     fields = [("parallel.context", parallel.context)] if parallel.context > 1 else []
     fields += [("parallel.tensor", parallel.tensor)] if stretches > 1 else []
     involved = tuple(name for name, _ in fields)
-    near = _nearest_multiples(needed, sequence, lambda size: 2 <= size <= _MOST_POSITIONS)
+    near = _nearest_multiples(needed, sequence, lambda size: size <= MAX_RUN_SEQUENCE or spec.mode == "dry")
     yield Violation("training.sequence", sequence, message, near or "fewer ranks", involved)
 
 
@@ -187,6 +190,9 @@ def _check_experts(spec: RunSpec) -> Iterator[Violation]:
     """Experts are shared out among data ranks, whole."""
     parallel, experts = spec.parallel, spec.model.experts
     if experts > 1:
+        if spec.mode == "dry":
+            message = "How many tokens an expert gets is the router's to decide, and a dry run has none to ask."
+            yield Violation("model.experts", experts, message, "1")
         because = "A mixture's experts are not cut over tensor ranks here; parallel.expert shares them out whole."
         yield from one_of("parallel.tensor", parallel.tensor, (1,), because)
     if parallel.expert == 1:

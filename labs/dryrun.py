@@ -1,0 +1,167 @@
+"""`python -m labs.dryrun FILE`: what a run would hold and send on up to 1,024 ranks, without any of them.
+
+The very code of `labs/parallel` runs a step on one rank of each kind, with two things replaced: tensors have a shape, a
+type and a device, but no memory (torch's `FakeTensorMode`), and collectives return at once without talking to anybody
+(its `fake` process group). The probes see the same allocations and the same collectives as in a real run, so the peak
+and the ledger are those of the real run. Nothing is computed, so there is no loss and there are no times.
+
+One rank of each kind is enough: ranks that differ only in their place along data, context or tensor do the same. Along
+the pipeline the first stage, the last and those between differ.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.pipelining import schedules
+from torch.distributed.pipelining._utils import InferenceMode
+from torch.distributed.pipelining.stage import PipelineStage
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from labs.command import parse_spec, read_spec
+from labs.model import build_model, count_parameters
+from labs.parallel.apply import parallelise
+from labs.parallel.mesh import Mesh, axis_sizes
+from labs.parallel.strategy import MicroBatch, train_step
+from labs.probes.communication import as_fields
+from labs.probes.instrument import Instrument
+from labs.probes.memory import model_state
+from labs.spec import RunSpec, SpecError
+
+_CPU = torch.device("cpu")
+_STEPS = 2  # the optimizer's state is made in the first: the second is typical
+_EXIT_USAGE = 2
+_RESIDENT_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the result as JSON; 2 when the spec cannot be run."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m labs.dryrun FILE\n")
+        return _EXIT_USAGE
+    try:
+        spec = parse_spec(sys.stdin.read(), dry=True) if arguments[0] == "-" else read_spec(arguments[0], dry=True)
+    except SpecError as error:
+        sys.stderr.write(f"{error}\n")
+        return _EXIT_USAGE
+    sys.stdout.write(json.dumps(dry_run(spec), indent=2) + "\n")
+    return 0
+
+
+def dry_run(spec: RunSpec) -> dict[str, Any]:
+    """One step of `spec` on one rank of each kind. Bytes are per rank; `ranks` says how many there are of each kind."""
+    started = time.perf_counter()
+    kinds = [_rank_alone(spec, name, stage) for name, stage in kinds_of_ranks(spec)]
+    each = spec.parallel.world_size // spec.parallel.pipeline
+    for kind in kinds:
+        between = spec.parallel.pipeline - 2
+        kind["ranks"] = each * (between if kind["kind"] == "middle stages" else 1)
+    return {
+        "world_size": spec.parallel.world_size,
+        "parameters": kinds[0].pop("parameters_of_model"),
+        "state_layout": spec.training.state_layout,
+        "kinds": [{k: v for k, v in kind.items() if k != "parameters_of_model"} for kind in kinds],
+        "seconds": time.perf_counter() - started,
+        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        * (1 if sys.platform == "darwin" else 1024),
+    }
+
+
+def kinds_of_ranks(spec: RunSpec) -> list[tuple[str, int]]:
+    """Ranks that do different things, by name, each with the pipeline rank that stands for it."""
+    stages = spec.parallel.pipeline
+    if stages == 1:
+        return [("every rank", 0)]
+    middle = [("middle stages", 1)] if stages > 2 else []
+    return [("first stage", 0), *middle, ("last stage", stages - 1)]
+
+
+def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
+    """A step of the first rank with pipeline rank `stage`."""
+    sizes = axis_sizes(spec.parallel)
+    rank = stage * (spec.parallel.world_size // sizes["pipeline"])
+    dist.init_process_group("fake", rank=rank, world_size=spec.parallel.world_size, store=FakeStore())
+    try:
+        mesh = Mesh(spec.parallel, _CPU.type)  # torch computes with the ranks' numbers: not under fake tensors
+        with _nothing_is_real():
+            return {"kind": name, "rank": rank, **_step(spec, mesh)}
+    finally:
+        dist.destroy_process_group()
+
+
+def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
+    model = build_model(spec.model, spec.training.sequence, spec.training.seed)
+    parameters = count_parameters(model)
+    instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False)
+    with instrument.watching_construction():
+        strategy = parallelise(model, spec, mesh, _CPU)
+    del model
+    instrument.attach(strategy)
+    for number in range(1, _STEPS + 1):
+        with instrument.step(number):
+            train_step(strategy, _fake_batch(spec), instrument)
+            instrument.note("step_end")
+            strategy.optimizer.zero_grad()
+    return {
+        "parameters_of_model": parameters,
+        "peak_bytes": instrument.moments["peak"],
+        "peak_during": instrument.peak_during,
+        "model_state_bytes": model_state(instrument.moments["step_end"]),
+        "collectives": [
+            {k: v for k, v in as_fields(entry).items() if k != "seconds"} for entry in instrument.collectives or []
+        ],
+    }
+
+
+def _fake_batch(spec: RunSpec) -> list[MicroBatch]:
+    shape = spec.training.micro_batch, spec.training.sequence
+    return [
+        (torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long))
+        for _ in range(spec.training.micro_batches)
+    ]
+
+
+@dataclass(frozen=True)
+class _Message:
+    """What a message under way is to its rank: somebody who holds on to a tensor until it is waited for."""
+
+    tensor: torch.Tensor
+
+    def wait(self) -> None:
+        """It has arrived."""
+
+
+@contextmanager
+def _nothing_is_real() -> Iterator[None]:
+    """Tensors without memory; stages that do not ask each other whether they know their shapes, for they do; and
+    messages that keep what they send, as real ones do (a fake one lets go of it at once)."""
+
+    start_messages = schedules._batch_p2p
+
+    def sent(messages: list[dist.P2POp], *_: Any, **__: Any) -> list[Any]:
+        return [_Message(message.tensor) for message in messages if start_messages([message])]
+
+    def knows_shapes(_schedule: Any, stages: list[PipelineStage], *_: Any) -> None:
+        for stage in stages:
+            stage._inference_mode = InferenceMode.STATIC
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(schedules._PipelineSchedule, "_warmup_p2p", knows_shapes))
+        stack.enter_context(patch.object(schedules, "_batch_p2p", sent))
+        stack.enter_context(FakeTensorMode())
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
