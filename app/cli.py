@@ -19,6 +19,8 @@ from app.core.errors import DomainError, SpecError, problem_details
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 content_app = typer.Typer(no_args_is_help=True, help="The content files.")
 app.add_typer(content_app, name="content")
+export_app = typer.Typer(no_args_is_help=True, help="What an install holds, as files.")
+app.add_typer(export_app, name="export")
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]
 FileArgument = Annotated[str, typer.Argument(help="A JSON file, or - for standard input.")]
@@ -41,7 +43,8 @@ def main() -> None:
 
 def _setting_mistake(error: Any) -> str:
     name = "_".join(map(str, error["loc"])).upper()
-    return f"RANKZERO_{name}={error['input']} cannot be used: {error['msg']}. `rankzero settings --help` tells of all."
+    value = _without_password(str(error["input"]))
+    return f"RANKZERO_{name}={value} cannot be used: {error['msg']}. `rankzero settings --help` tells of all."
 
 
 def _complain(message: str) -> int:
@@ -148,6 +151,20 @@ def check() -> None:
     }  # fmt: skip
     counts = [f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for name, found in things.items()]
     _say(f"{', '.join(counts)}: all in order.")
+
+
+@export_app.command("log")
+def export_log(
+    out: Annotated[str, typer.Argument(metavar="OUT.jsonl", help="A file to write, or - for standard output.")],
+) -> None:
+    """The learner's whole log as JSON lines: reviews, attempts, free answers, sittings and runs, oldest first."""
+    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.settings import settings  # noqa: PLC0415
+    from app.progress.export import open_existing, write_log  # noqa: PLC0415
+
+    count = write_log(open_existing(settings()), out, utc_now())
+    if out != "-":
+        _say(f"{count:,} {'record' if count == 1 else 'records'} in {out}.")
 
 
 @app.command()

@@ -23,7 +23,7 @@ from app.content.markdown import mathml
 from app.core import times
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
-from app.core.errors import DomainError, SpecError, Violation, problem_details
+from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
 from app.core.queue import Queue
@@ -31,6 +31,7 @@ from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
 from app.core.web import current_time
+from app.rubrics.second import second_grader
 from app.search.service import build_index
 from app.theory.units import bytes_text, count_text, digits
 from labs.spec import violation_of
@@ -86,6 +87,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
     app.state.queue = Queue(chosen.redis)
+    app.state.second_grader = second_grader(chosen)
     app.state.shell = _shell
     add_filters(FILTERS)
     app.mount("/static", _Static(directory=STATIC), name="static")
@@ -103,7 +105,7 @@ def _include(app: FastAPI, room: str) -> None:
     for name in ("router", "api"):
         found = getattr(routes, name, None)
         if isinstance(found, APIRouter):
-            app.include_router(found, include_in_schema=name == "api")
+            app.include_router(found, include_in_schema=name == "api", responses=PROBLEM_RESPONSES)
 
 
 @asynccontextmanager

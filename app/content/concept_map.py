@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.content.schemas import Concept
 
@@ -30,3 +30,8 @@ def in_circles(concepts: Mapping[str, Concept]) -> list[str]:
     """Concepts that need themselves through others, or something that does."""
     placed = {concept.id for layer in layers(concepts) for concept in layer}
     return [identity for identity in concepts if identity not in placed]
+
+
+def named(concepts: Mapping[str, Concept], ids: Iterable[str]) -> list[Concept]:
+    """The concepts an item names, without those that are gone."""
+    return [concepts[each] for each in ids if each in concepts]

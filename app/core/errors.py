@@ -73,3 +73,26 @@ def _sendable(value: Any) -> Any:
     except (TypeError, ValueError):
         return ascii(value)
     return value
+
+
+_VIOLATION_SCHEMA = {
+    "type": "object",
+    "properties": {"field": {"type": "string"}, "value": {}, "message": {"type": "string"}, "accepted": {}},
+    "required": ["field", "message"],
+}
+_PROBLEM_SCHEMA = {
+    "title": "ProblemDetails",
+    "type": "object",
+    "properties": {
+        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
+        "detail": {"type": "string"}, "errors": {"type": "array", "items": _VIOLATION_SCHEMA},
+    },
+    "required": ["type", "title", "status", "detail"],
+}  # fmt: skip
+_PROBLEM = {"content": {"application/problem+json": {"schema": _PROBLEM_SCHEMA}}}
+
+# What every call may answer besides its result, for the API's description.
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "What was wrong, by field, and what would be accepted", **_PROBLEM},
+    "503": {"description": "The database does not answer; nothing was saved", **_PROBLEM},
+}

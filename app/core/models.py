@@ -33,3 +33,14 @@ class IdempotentReply(Base):
     request: Mapped[str] = mapped_column(String(64))
     reply: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
+
+
+class ItemSource(Base):
+    """What an item's file said when somebody answered it, once for each wording: history shows it as it was asked."""
+
+    __tablename__ = "item_source"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    item_id: Mapped[str] = mapped_column(String(20))
+    source: Mapped[dict[str, Any]]
+    kept_at: Mapped[datetime]

@@ -7,9 +7,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,16 @@ class Settings(BaseSettings):
     )
     devices: str = Field("auto", description="What `start` gives its worker: auto, cpu, or cuda:0,1.")
     time_zone: str = Field("", description="IANA zone of the learner's day. Empty: the machine's.")
+    grader_url: str = Field(
+        "",
+        description="OpenAI-compatible address (such as http://127.0.0.1:11434/v1) of a second grader of free answers. "
+        "Empty: none, nothing leaves this machine.",
+    )
+    grader_model: str = Field("", max_length=100, description="The second grader's model.", validate_default=True)
+    grader_key: SecretStr = Field(SecretStr(""), description="The second grader's key, sent to its address alone.")
+    grader_timeout_seconds: float = Field(
+        20.0, ge=0.1, le=120, description="How long an answer's page waits for the second grader at most."
+    )
     environment: Literal["development", "production"] = Field(
         "production", description="production refuses to start on a broken content file; development serves the rest."
     )
@@ -62,6 +73,26 @@ class Settings(BaseSettings):
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"{name!r} is no time zone; accepted are names such as Europe/Berlin") from None
         return name
+
+    @field_validator("grader_url")
+    @classmethod
+    def _address_can_be_asked(cls, url: str) -> str:
+        url = url.strip().rstrip("/")
+        try:
+            parts = urlsplit(url)
+            fine = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.username
+        except ValueError:
+            fine = False
+        if url and not fine:
+            raise ValueError("this is no http or https address; the key has a setting of its own")
+        return url
+
+    @field_validator("grader_model")
+    @classmethod
+    def _model_is_named(cls, name: str, info: ValidationInfo) -> str:
+        if info.data.get("grader_url") and not name.strip():
+            raise ValueError("RANKZERO_GRADER_URL is set, so this must name the model to ask")
+        return name.strip()
 
     @property
     def sqlalchemy_url(self) -> str:

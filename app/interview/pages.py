@@ -9,6 +9,7 @@ from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.schemas import Interview
 from app.core.errors import DomainError
 from app.core.zone import learner_zone
@@ -90,5 +91,6 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     return {
         "sitting": found, "interview": interview, "card": card, "zone": learner_zone(), "minutes_used": used / 60,
+        "counts_for": named(content.concepts, interview.concepts),
         "html": Markup, "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
     }  # fmt: skip

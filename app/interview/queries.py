@@ -38,3 +38,8 @@ def list_closed(session: Session, learner_id: int, limit: int = 10) -> Sequence[
 def list_answers(session: Session, sitting_id: int) -> dict[str, SittingAnswer]:
     found = session.scalars(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
     return {answer.part_id: answer for answer in found}
+
+
+def list_all(session: Session, learner_id: int) -> Sequence[Sitting]:
+    """Every sitting, oldest first."""
+    return session.scalars(select(Sitting).where(Sitting.learner_id == learner_id).order_by(Sitting.id)).all()

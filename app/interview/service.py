@@ -13,9 +13,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.content.live import Expressions
 from app.content.schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
+from app.core.records import as_record
 from app.core.texts import storable
 from app.grading.quantities import Unreadable
 from app.interview import queries, scoring, timing
@@ -191,6 +193,27 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
 
 def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:
     return queries.list_answers(session, sitting.id)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every part of every closed sitting that was asked and judged."""
+    return [
+        Evidence("interview", sitting.interview_id, sitting.closed_at, row["reached"] / row["points"])
+        for sitting in queries.list_all(session, learner_id)
+        if sitting.closed_at is not None
+        for row in (sitting.scorecard or {}).get("rows", ())
+        if row["points"] and row["verdict"] not in ("to judge", "not asked")
+    ]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Sittings with their answers and scorecards as an export holds them."""
+    found = []
+    for sitting in queries.list_all(session, learner_id):
+        answers = queries.list_answers(session, sitting.id).values()
+        kept = [as_record("sitting answer", each, each.saved_at) for each in answers]
+        found.append(as_record("sitting", sitting, sitting.started_at) | {"answers": kept})
+    return found
 
 
 def _scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.content.schemas import Experiment, Knob
-from app.core.errors import Violation
+from app.core.errors import DomainError, Violation
 from labs.spec import LAB_MODELS
 
 
@@ -31,11 +32,18 @@ _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
 _SMALL = LAB_MODELS["gpt-small"]
 
 _STRATEGIES = (("0", "DDP, everything on every rank"), ("3", "FSDP, everything sharded"))
+_SCHEDULES = (
+    ("gpipe", "GPipe"), ("1f1b", "1F1B"), ("interleaved", "Interleaved 1F1B"), ("looped-bfs", "Looped BFS"),
+    ("zero-bubble", "Zero bubble"), ("zbv", "ZB-V"), ("dualpipev", "DualPipe-V"),
+)  # fmt: skip
 _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda", "CUDA, NCCL"))
 
 FREE_FORM = (
     FormField("zero", "parallel.zero", "Strategy", "", _STRATEGIES, "3"),
-    FormField("data", "parallel.data", "Ranks", "1 to 4.", (), "2"),
+    FormField("data", "parallel.data", "Data ranks", "All ranks together: at most 8.", (), "2"),
+    FormField("pipeline", "parallel.pipeline", "Pipeline ranks", "1 is no pipeline.", (), "1"),
+    FormField("schedule", "parallel.schedule", "Schedule", "Of the pipeline.", _SCHEDULES, "1f1b"),
+    FormField("virtual_stages", "parallel.virtual_stages", "Stages a rank", "More where interleaved.", (), "1"),
     FormField("layers", "model.layers", "Layers", "", (), str(_SMALL.layers)),
     FormField("hidden", "model.hidden", "Width", "A multiple of the heads.", (), str(_SMALL.hidden)),
     FormField("heads", "model.heads", "Heads", "", (), str(_SMALL.heads)),
@@ -48,11 +56,28 @@ FREE_FORM = (
 
 
 def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:
-    """The RunSpec data a filled-in form asks for; what is no number stays text and is refused by name."""
+    """The RunSpec data a filled-in form asks for; what is no number stays text and is refused by name.
+
+    A pipeline shows its passes over time, and keeps what FSDP has gathered.
+    """
     spec: dict[str, Any] = {"model": {"vocab": _SMALL.vocab}, "training": {}, "parallel": {}}
     for field in FREE_FORM:
         put(spec, field.path, _number(typed.get(field.name, field.text)))
+    if spec["parallel"]["pipeline"] != 1:
+        spec["probes"] = ["memory", "communication", "timeline"]
+        if spec["parallel"]["zero"] == 3:
+            spec["training"]["reshard_after_forward"] = False
     return spec
+
+
+def spec_of_text(text: str) -> Any:
+    """The RunSpec data somebody wrote down as JSON. Raises DomainError where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DomainError(
+            "Not started: this is not JSON.", [Violation("spec", text[:80], f"{error}.", "a RunSpec as JSON")]
+        ) from None
 
 
 def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[FormField]:

@@ -11,12 +11,13 @@ from urllib.parse import urlencode
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.live import Expressions
 from app.content.markdown import render
 from app.content.schemas import Experiment
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.zone import learner_zone
-from app.lab import forms, queries, results, service
+from app.lab import forms, gantt, queries, results, service
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.view import compare, fold
 from app.theory.runs import run_theory
@@ -33,6 +34,14 @@ QUANTITY_TITLES = {
 }
 
 
+_EXAMPLE = """{
+  "model": "gpt-small",
+  "training": {"sequence": 128, "micro_batches": 4, "steps": 20},
+  "parallel": {"pipeline": 2, "schedule": "1f1b"},
+  "probes": ["memory", "communication", "timeline"]
+}"""
+
+
 def find_experiment(content: Catalogue, key: str) -> Experiment:
     """Raises NotFound."""
     found = content.experiment(key)
@@ -47,6 +56,7 @@ def index(
 ) -> dict[str, Any]:  # fmt: skip
     """The lab's front page: experiments, devices, the queue, one's runs and the free form."""
     violations = error.violations if error else []
+    written = (typed or {}).get("spec", "")
     elsewhere = forms.violations_elsewhere(violations)
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     return {
@@ -55,9 +65,11 @@ def index(
         ],
         **_devices(session, learner_id, now),
         "runs": [_row(run, content, now) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
-        "fields": forms.form_after(typed or {}, violations),
-        "errors": [str(each) for each in elsewhere] + ([message] if message else []),
+        "fields": forms.form_after({} if written else typed or {}, [] if written else violations),
+        "errors": [str(each) for each in (violations if written else elsewhere)] + ([message] if message else []),
         "key": secrets.token_hex(8),
+        "written": written,
+        "example": _EXAMPLE,
     }
 
 
@@ -139,6 +151,8 @@ def run(session: Session, learner_id: int, content: Catalogue, run_id: int, now:
         "view": view,
         "title": title(spec),
         "summary": describe(spec),
+        "measured_spans": gantt.draw_spans(view.spans),
+        "ideal_spans": gantt.draw_ideal(spec) if view.spans and spec.parallel.pipeline > 1 else None,
         "experiment": item,
         "ended": found.status in ENDED,
         "position": service.queue_position(session, found),
@@ -148,6 +162,7 @@ def run(session: Session, learner_id: int, content: Catalogue, run_id: int, now:
         "headline": headline(found, rows),
         "explanations": _explanations(item, found) if found.status == "finished" else [],
         "line": render(item.interview_line) if item else None,
+        "counts_for": named(content.concepts, item.concepts) if item and found.status == "finished" else [],
         "next_steps": content.related_links(item.related) if item else [],
         "command": command(found),
         "elapsed": _elapsed(found, now),
@@ -211,9 +226,20 @@ def command(found: Run) -> str:
 
 
 def title(spec: RunSpec) -> str:
-    strategy = "FSDP" if spec.parallel.zero == 3 else "DDP"
-    ranks = spec.parallel.world_size
-    return f"{strategy} on {ranks} rank{'s' if ranks > 1 else ''}"
+    """What is done on how many ranks: `FSDP on 2 ranks`, `Pipeline of 2 × DDP of 2 on 4 ranks`."""
+    parallel, ranks = spec.parallel, spec.parallel.world_size
+    over_data = {0: "DDP", 1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}[parallel.zero]
+    degrees = {
+        "Tensor": parallel.tensor, "Context": parallel.context, "Pipeline": parallel.pipeline,
+        over_data: parallel.data,
+    }  # fmt: skip
+    wide = {name: size for name, size in degrees.items() if size > 1}
+    if len(wide) > 1:
+        what = " × ".join(f"{name.lower() if index else name} of {size}" if name != over_data else f"{name} of {size}"
+                          for index, (name, size) in enumerate(wide.items()))  # fmt: skip
+    else:
+        what = next(iter(wide), over_data)
+    return f"{what} on {ranks} rank{'s' if ranks > 1 else ''}"
 
 
 def describe(spec: RunSpec) -> str:
@@ -223,7 +249,7 @@ def describe(spec: RunSpec) -> str:
     accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
     return (
         f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "
-        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, fp32."
+        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, {training.precision}."
     )
 
 

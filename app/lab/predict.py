@@ -7,7 +7,8 @@ from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
-from app.theory.runs import run_theory
+from app.theory.runs import rank_theory, run_theory
+from app.theory.runs.place import world
 from labs.spec import RunSpec
 
 # What can be predicted of a run: the dimension of each quantity.
@@ -16,16 +17,19 @@ CONFIDENCES = (1.1, 1.5, 3.0)
 
 
 def theory_record(spec: RunSpec) -> dict[str, Any]:
-    """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then."""
-    theory = run_theory(spec)
+    """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then.
+
+    Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank 0's.
+    """
+    theory, ranks = run_theory(spec), [rank_theory(spec, place) for place in world(spec)]
     return {
         "parameters": theory.parameters,
         "state_layout": theory.state_layout,
         "model_state_bytes": theory.state_total_bytes,
         "model_state": theory.model_state_bytes,
-        "payload_bytes_per_step": theory.payload_bytes_per_step,
-        "wire_bytes_per_step": theory.wire_bytes_per_step,
-        "transfers": [transfer.__dict__ for transfer in theory.transfers],
+        "payload_bytes_per_step": max(each.payload_bytes_per_step for each in ranks),
+        "wire_bytes_per_step": max(each.wire_bytes_per_step for each in ranks),
+        "transfers": [transfer.__dict__ for transfer in ranks[0].transfers],
     }
 
 

@@ -61,3 +61,8 @@ def find_last_finished(session: Session, learner_id: int, experiment_id: str) ->
         .limit(1)
     )
     return session.scalar(query)
+
+
+def list_all_runs(session: Session, learner_id: int) -> Sequence[Run]:
+    """Every run, oldest first."""
+    return session.scalars(select(Run).where(Run.learner_id == learner_id).order_by(Run.id)).all()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
@@ -17,7 +17,7 @@ from app.core.errors import DomainError, SpecError
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, pages, service
+from app.lab import forms, gantt, pages, results, service, support
 from app.lab.stream import Hub
 
 router = APIRouter()
@@ -76,10 +76,11 @@ def start_experiment(
 def start_run(
     request: Request, database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, typed: FormData
 ) -> Response:
-    """Queue a run of one's own."""
+    """Queue a run of one's own, from the form's fields or written out as JSON."""
 
     def submit(session: Any) -> dict[str, Any]:
-        return {"id": service.submit_run(session, learner, forms.spec_of_form(typed), None, now).id}
+        spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
+        return {"id": service.submit_run(session, learner, spec, None, now).id}
 
     try:
         with database.write() as session:
@@ -91,6 +92,11 @@ def start_run(
     if not repeated:
         queue.nudge_workers()
     return RedirectResponse(f"/lab/runs/{reply['id']}", 303)
+
+
+@router.get("/lab/strategies", response_class=HTMLResponse)
+def strategies(request: Request) -> HTMLResponse:
+    return page(request, "lab/strategies.html", support.page())
 
 
 @router.get("/lab/runs/{run_id}", response_class=HTMLResponse)
@@ -186,6 +192,15 @@ def get_run(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str
 def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> dict[str, Any]:
     """Ask for a run's end."""
     return pages.run_json(session, service.cancel_run(session, learner, run_id, now))
+
+
+@api.get("/runs/{run_id}/trace")
+def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
+    """What its ranks did when, in the trace event format that Chrome and Perfetto open. Empty without the timeline."""
+    run = service.find_run(session, learner, run_id)
+    spans = (event for event in results.every_event(session, run.id) if event["kind"] == "span")
+    name = f'attachment; filename="run-{run.id}-trace.json"'
+    return JSONResponse(gantt.chrome_trace(spans), headers={"Content-Disposition": name})
 
 
 @api.get("/runs/{run_id}/script")

@@ -14,8 +14,10 @@ from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.content.schemas import Experiment
 from app.core.errors import DomainError, NotFound
+from app.core.records import as_record
 from app.lab import queries, results
 from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run, WorkerPresence
 from app.lab.predict import read_prediction, theory_record
@@ -24,6 +26,7 @@ from labs.spec import RunSpec, parse_run_spec
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
 MOST_WAITING_PER_LEARNER = 20
+FORESEEN_WITHIN = 1.5  # a prediction this near to the measurement, as a factor, was right
 
 
 class QueueFull(DomainError):
@@ -105,6 +108,31 @@ def suggest(session: Session, learner_id: int, content: Catalogue) -> Experiment
     every = list(content.experiments.values())
     fresh = [each for each in every if queries.find_last_finished(session, learner_id, each.id) is None]
     return next(iter(fresh or every), None)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every finished run of an experiment: the share of what was predicted that came out so."""
+    return [
+        Evidence("run", run.experiment_id, run.ended_at, _foreseen(run))
+        for run in queries.list_all_runs(session, learner_id)
+        if run.experiment_id is not None and run.status == "finished" and run.ended_at is not None
+    ]
+
+
+def _foreseen(run: Run) -> float | None:
+    """None without a prediction, and where nothing of what was predicted was measured."""
+    measured = run.result or {}
+    pairs = [(said["value"], measured[name]) for name, said in (run.prediction or {}).items() if name in measured]
+    near = [said == found or (said > 0 and 1 / FORESEEN_WITHIN <= found / said <= FORESEEN_WITHIN)
+            for said, found in pairs]  # fmt: skip
+    return sum(near) / len(near) if near else None
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Runs with prediction, theory and result as an export holds them; their events stay in the database."""
+    return [
+        as_record("run", run, run.created_at, without=("lease",)) for run in queries.list_all_runs(session, learner_id)
+    ]
 
 
 def cancel_run(session: Session, learner_id: int, run_id: int, now: datetime) -> Run:

@@ -12,13 +12,6 @@ from app.core.charts import Scale, byte_scale
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 LOG_LINES = 200
 
-_TITLES = {
-    ("all_reduce", "backward"): "All-reduce, gradients",
-    ("all_gather", "forward"): "All-gather, forward",
-    ("all_gather", "backward"): "All-gather, backward",
-    ("reduce_scatter", "backward"): "Reduce-scatter, gradients",
-}
-
 
 @dataclass(frozen=True)
 class RankMemory:
@@ -62,6 +55,8 @@ class RunView:
     state: list[RankMemory] = field(default_factory=list)
     transfers_step: int | None = None
     transfers: list[Transfer] = field(default_factory=list)
+    spans: list[Mapping[str, Any]] = field(default_factory=list)
+    split: Mapping[str, float] | None = None
     log: list[dict[str, Any]] = field(default_factory=list)
     log_dropped: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -89,12 +84,17 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
                 view.failures.append({"rank": event["rank"], **(event.get("detail") or {})})
         elif kind == "step":
             view.steps_done, view.last_step = event["step"], dict(event)
+            view.split = event.get("split") or view.split
         elif kind == "memory" and event["at"] == "peak":
             memory.setdefault(event["step"], {})[event["rank"]] = dict(event)
         elif kind == "memory" and event["at"] == "step_end":
             state[event["rank"]] = dict(event)
         elif kind == "communication" and event["rank"] == 0:
             traffic.setdefault(event["step"], []).append(event)
+        elif kind == "span":
+            if view.spans and view.spans[-1]["step"] < event["step"]:
+                view.spans = []
+            view.spans.append(event)
         elif kind == "log":
             view.log.append(dict(event))
     if memory:
@@ -121,20 +121,29 @@ def _state(rank: int, event: Mapping[str, Any]) -> RankMemory:
 
 
 def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> list[Transfer]:
-    expected = {(each["operation"], each["phase"]): each["payload_bytes"] for each in theory.get("transfers", [])}
-    rows: dict[tuple[str, str], list[float]] = {}
+    known = {
+        (each["operation"], each["phase"], each.get("group", "data")): each for each in theory.get("transfers", [])
+    }
+    rows: dict[tuple[str, str, str], list[float]] = {}
     for event in events:
-        key = (event["operation"], event.get("phase", ""))
+        key = (event["operation"], event.get("phase", ""), event.get("group", "data"))
         row = rows.setdefault(key, [0, 0.0, 0.0, 0.0])
         for i, name in enumerate(("count", "payload_bytes", "wire_bytes", "seconds")):
             row[i] += event.get(name) or 0
     return [
         Transfer(
-            _TITLES.get(key, f"{key[0].replace('_', '-').capitalize()}, {key[1]}"),
-            key[0], int(row[0]), row[1], row[2], row[3], expected.get(key),
+            _title(key, known.get(key)), key[0], int(row[0]), row[1], row[2], row[3],
+            known[key]["payload_bytes"] if key in known else None,
         )
         for key, row in rows.items()
     ]  # fmt: skip
+
+
+def _title(key: tuple[str, str, str], known: Mapping[str, Any] | None) -> str:
+    """Theory's name for it; by its operation and phase where theory does not know it."""
+    if known is not None and "title" in known:
+        return str(known["title"])
+    return f"{key[0].replace('_', '-').capitalize()}, {key[1]}"
 
 
 @dataclass(frozen=True)

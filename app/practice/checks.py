@@ -26,8 +26,11 @@ def check_problems(catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def _reference_findings(problem: Problem, catalogue: Catalogue) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Rubrics and the cards that cure a wrong option exist; what cures a slip is checked with the other content."""
+    """Rubrics and the cards that cure a wrong option exist, and each slip has a cure; the other checks look it up."""
     for index, part in enumerate(problem.parts):
+        for slip in part.slips:
+            if not slip.cure:
+                yield ("parts", index, "slips"), f"slip {slip.id} has no card that cures it"
         if isinstance(part, TextPart) and part.rubric not in catalogue.rubrics:
             yield ("parts", index, "rubric"), f"there is no rubric {part.rubric}"
         for option in part.options if isinstance(part, ChoicePart) else ():

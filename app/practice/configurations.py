@@ -93,8 +93,11 @@ class Configurations:
         is wrong instead."""
         names = list(self.fields)
         listed = _LIST.fullmatch(text.strip())
-        if listed and (values := re.split(r"\s*[,;/×]\s*", listed.group(1))) and len(values) == len(names):
+        values = re.split(r"\s*[,;/×]\s*", listed.group(1)) if listed else []
+        if len(values) == len(names):
             return {name: _value(value) for name, value in zip(names, values, strict=True)}
+        if len(values) > 1 and all(value.isdigit() for value in values):
+            return f"A list of {len(values)} values was read; {len(names)} are asked for: {', '.join(names)}."
         found: dict[str, int | str] = {}
         for name, value in self._pairs(text):
             if name not in self.fields:

@@ -50,6 +50,7 @@ class Desk:
     settled_at: datetime | None
     is_issued: bool = True
     is_revised: bool = False
+    in_todays_words: bool = False
 
     @property
     def is_settled(self) -> bool:

@@ -13,7 +13,10 @@ from app.core.models import Learner
 
 
 class Variant(Base):
-    """A seed issued to a learner. Only issued seeds count as evidence, and each counts once."""
+    """A seed issued to a learner. Only issued seeds count as evidence, and each counts once.
+
+    `source` is the digest of what the problem said when it was issued or last answered.
+    """
 
     __tablename__ = "variant"
     __table_args__ = (UniqueConstraint("learner_id", "problem_id", "seed"),)
@@ -28,6 +31,7 @@ class Variant(Base):
     hints_opened: Mapped[int] = mapped_column(default=0)
     settled_at: Mapped[datetime | None]
     score: Mapped[float | None]
+    source: Mapped[str | None] = mapped_column(String(64))
 
 
 class Attempt(Base):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
@@ -75,3 +76,21 @@ def list_tried(
     if problem_id is not None:
         found = found.where(Variant.problem_id == problem_id)
     return session.scalars(found.order_by(Variant.id.desc()).limit(limit)).all()
+
+
+def list_all_settled(session: Session, learner_id: int) -> Sequence[tuple[str, datetime, float]]:
+    """Problem, time and score of every settled variant, oldest first."""
+    found = session.execute(
+        select(Variant.problem_id, Variant.settled_at, Variant.score)
+        .where(Variant.learner_id == learner_id, Variant.settled_at.is_not(None))
+        .order_by(Variant.settled_at, Variant.id)
+    )
+    return [(problem_id, at, score or 0.0) for problem_id, at, score in found if at is not None]
+
+
+def list_all_variants(session: Session, learner_id: int) -> Sequence[Variant]:
+    return session.scalars(select(Variant).where(Variant.learner_id == learner_id).order_by(Variant.id)).all()
+
+
+def list_all_attempts(session: Session, learner_id: int) -> Sequence[Attempt]:
+    return session.scalars(select(Attempt).where(Attempt.learner_id == learner_id).order_by(Attempt.id)).all()

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.problem_schemas import Problem
 from app.content.web import Content
 from app.core.errors import DomainError
@@ -43,6 +44,7 @@ def _show(
     context = {
         "problem": problem, "desk": desk, "history": history, "typed": typed or {}, "error": error,
         "zone": learner_zone(), "related": content.related_links(problem.related),
+        "counts_for": named(content.concepts, problem.concepts) if desk.is_settled and desk.is_issued else [],
     }  # fmt: skip
     return page(request, "practice/problem.html", context, status=422 if error else 200)
 

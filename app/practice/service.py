@@ -6,12 +6,17 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
+from app.content.live import ExpressionError
 from app.content.problem_schemas import Problem
+from app.content.sources import digest_of, item_then, keep_source
 from app.core.errors import NotFound, Stale
+from app.core.records import as_record
 from app.core.texts import storable
 from app.grading.numbers import Grade
 from app.practice import queries, variants
@@ -50,8 +55,9 @@ def issue_variant(session: Session, learner_id: int, problem: Problem, now: date
             break
     drawn = variants.draw(problem, seed)
     row = VariantRow(
-        learner_id=learner_id, problem_id=problem.id, revision=problem.revision, seed=seed, drawn=drawn, issued_at=now
-    )
+        learner_id=learner_id, problem_id=problem.id, revision=problem.revision, seed=seed, drawn=drawn, issued_at=now,
+        source=keep_source(session, problem, now),
+    )  # fmt: skip
     session.add(row)
     session.flush()
     return row
@@ -113,6 +119,8 @@ def answer(
             counted=any(grade.status != "invalid" for grade in fresh.values()),
         )
         session.add(attempt)
+        if row.source != digest_of(problem):  # reworded since it was issued
+            row.source = keep_source(session, problem, now)
         session.flush()
     after = _desk(session, problem, row, before.variant)
     if row.settled_at is None and all(state.settled for state in after.parts):
@@ -170,6 +178,20 @@ def marks(session: Session, learner_id: int) -> dict[str, Mark]:
     return found
 
 
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every settled variant. Seeds that were not issued are never stored, so they say nothing."""
+    return [Evidence("problem", *found) for found in queries.list_all_settled(session, learner_id)]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Issued variants and the answers to them as an export holds them."""
+    variants = queries.list_all_variants(session, learner_id)
+    issued = [as_record("variant", row, row.issued_at) for row in variants]
+    attempts = queries.list_all_attempts(session, learner_id)
+    problems = {row.id: {"problem_id": row.problem_id, "seed": row.seed} for row in variants}
+    return [*issued, *(as_record("attempt", row, row.answered_at) | problems[row.variant_id] for row in attempts)]
+
+
 def suggest(session: Session, learner_id: int, content: Catalogue) -> Problem | None:
     """The problem to do next: the first one never settled, else the one with the lowest last score."""
     stand = marks(session, learner_id)
@@ -188,6 +210,7 @@ class Tried:
     attempts: int
     answered_at: datetime
     row: VariantRow
+    problem: Problem
 
 
 def list_tried(
@@ -205,13 +228,17 @@ def list_tried(
             continue
         attempts = queries.list_attempts(session, row.id)
         at = attempts[-1].answered_at if attempts else row.settled_at or row.issued_at
-        found.append(Tried(_desk(session, asked, row), len(attempts), at, row))
+        found.append(Tried(_desk(session, asked, row), len(attempts), at, row, asked))
     return found, rows[PAGE - 1].id if len(rows) > PAGE else None
 
 
 def _desk(session: Session, problem: Problem, row: VariantRow, made: variants.Variant | None = None) -> Desk:
     """Fold the attempts: the newest answer to a part stands, unless an earlier one already counted."""
-    variant = made or variants.make_variant(problem, row.seed, row.drawn)
+    revised = row.revision != problem.revision
+    is_history = revised or row.settled_at is not None
+    variant = made or (_variant_then(session, problem, row) if is_history else None)
+    in_todays_words = is_history and variant is None
+    variant = variant or variants.make_variant(problem, row.seed, row.drawn)
     texts: dict[str, str] = {}
     grades: dict[str, Grade] = {}
     for attempt in queries.list_attempts(session, row.id):
@@ -220,5 +247,23 @@ def _desk(session: Session, problem: Problem, row: VariantRow, made: variants.Va
                 continue
             texts[part_id], grades[part_id] = attempt.answers[part_id], Grade(**result)
     states = tuple(PartState(part, texts.get(part.id, ""), grades.get(part.id)) for part in variant.parts)
-    revised = row.revision != problem.revision
-    return Desk(variant, states, row.hints_opened, row.score, row.settled_at, is_revised=revised)
+    return Desk(
+        variant, states, row.hints_opened, row.score, row.settled_at, is_revised=revised,
+        in_todays_words=in_todays_words and revised,
+    )  # fmt: skip
+
+
+def _variant_then(session: Session, problem: Problem, row: VariantRow) -> variants.Variant | None:
+    """The variant in the words it was answered in; None where they are not kept or do not compute any more."""
+    if row.source is None:
+        return None
+    then = item_then(session, problem, row.source)
+    if then is problem and row.source != digest_of(problem):
+        return None
+    try:
+        variant = variants.make_variant(then, row.seed, row.drawn)
+        if then is not problem:  # formulas may have changed since; what is shown later must not fail then
+            _ = variant.statement, variant.given, variant.hints, variant.solution, variant.figure
+    except ExpressionError:
+        return None
+    return variant

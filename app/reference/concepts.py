@@ -13,6 +13,7 @@ from app.content.diagrams.svg import LINE, Canvas, number, wrapped
 from app.content.schemas import Concept
 
 BOX, GAP = 111.0, 12.0  # width of a concept on the map, and between two layers
+KNOWN, INSET = 3.0, 7.0  # the bar that says how much of it was right lately: its height, its distance to the sides
 TALL, BETWEEN, ABOVE = 38.0, 6.0, 26.0  # height of a concept, between two, and of a group's heading
 
 
@@ -48,12 +49,17 @@ def _links(catalogue: Catalogue, concept: str) -> tuple[dict[str, str], ...]:
                 if concept in each.concepts]  # fmt: skip
     experiments = [(f"/lab/experiments/{each.slug}", each.id, each.title) for each in catalogue.experiments.values()
                    if concept in each.concepts]  # fmt: skip
-    found = [*pages, *cards, *problems, *experiments]
+    rubrics = [(f"/rubrics/{each.slug}", each.id, each.title) for each in catalogue.rubrics.values()
+               if concept in each.concepts]  # fmt: skip
+    found = [*pages, *cards, *problems, *rubrics, *experiments]
     return tuple({"href": href, "text": text, "title": title} for href, text, title in found)
 
 
-def draw_map(concepts: Mapping[str, Concept]) -> Markup:
-    """Concepts from left to right by what they need, a band for each group. The lists below it say the same."""
+def draw_map(concepts: Mapping[str, Concept], known: Mapping[str, float]) -> Markup:
+    """Concepts from left to right by what they need, a band for each group. The lists below it say the same.
+
+    `known` is the learner's recent share right, 0 to 1: a bar along the foot of each concept that has one.
+    """
     order = layers(concepts)
     bands: dict[str, list[list[Concept]]] = {each.group: [[] for _ in order] for each in concepts.values()}
     for column, layer in enumerate(order):
@@ -65,7 +71,7 @@ def draw_map(concepts: Mapping[str, Concept]) -> Markup:
         canvas.label(0, y, group, "d-strong")
     _draw_needs(canvas, concepts, places)
     for identity, (x, y) in places.items():
-        _draw_concept(canvas, concepts[identity], x, y)
+        _draw_concept(canvas, concepts[identity], x, y, known.get(identity))
     return Markup('<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" aria-hidden="true">{body}</svg>').format(
         w=number(canvas.width), h=number(height), body=Markup("\n").join(canvas.marks)
     )
@@ -97,9 +103,13 @@ def _draw_needs(canvas: Canvas, concepts: Mapping[str, Concept], places: Mapping
             canvas.line([(x0, y0), (x0 + GAP / 2, y0), (x - GAP / 2, y + TALL / 2), (x, y + TALL / 2)], "map-need")
 
 
-def _draw_concept(canvas: Canvas, concept: Concept, x: float, y: float) -> None:
+def _draw_concept(canvas: Canvas, concept: Concept, x: float, y: float, known: float | None) -> None:
     canvas.marks.append(Markup('<a href="#{}" tabindex="-1">').format(concept.id))
     canvas.box(x, y, BOX, TALL, "d-node", 4)
+    if known is not None:
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, BOX - 2 * INSET, KNOWN, "map-asked")
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, (BOX - 2 * INSET) * known, KNOWN, "map-known")
     texts = wrapped(concept.title, BOX - 12)[:2]
-    canvas.lines(x + 7, y + TALL / 2 + 4 - (len(texts) - 1) * LINE / 2, texts, "d-ink")
+    middle = y + (TALL if known is None else TALL - 2 * KNOWN) / 2
+    canvas.lines(x + INSET, middle + 4 - (len(texts) - 1) * LINE / 2, texts, "d-ink")
     canvas.marks.append(Markup("</a>"))

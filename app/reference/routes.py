@@ -10,6 +10,9 @@ from fastapi.responses import HTMLResponse
 from app.content.web import Content
 from app.core.settings import settings
 from app.core.templating import page
+from app.core.web import LearnerId, Now, ReadSession
+from app.core.zone import learner_zone
+from app.progress.evidence import by_concept
 from app.reference import concepts, handbook, service, validation
 from app.theory.presets import PRESETS
 
@@ -24,10 +27,15 @@ def reference(request: Request, content: Content) -> HTMLResponse:
 
 
 @router.get("/reference/concepts", response_class=HTMLResponse)
-def show_concepts(request: Request, content: Content) -> HTMLResponse:
+def show_concepts(
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now
+) -> HTMLResponse:
+    """The map, and how this learner stands with each concept."""
+    standings = by_concept(session, learner, content, now)
+    known = {each.concept_id: each.recent for each in standings.values() if each.recent is not None}
     context = {
-        "groups": concepts.groups(content), "drawing": concepts.draw_map(content.concepts),
-        "count": len(content.concepts),
+        "groups": concepts.groups(content), "drawing": concepts.draw_map(content.concepts, known),
+        "count": len(content.concepts), "standings": standings, "zone": learner_zone(),
     }  # fmt: skip
     return page(request, "reference/concepts.html", context)
 

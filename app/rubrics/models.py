@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base
@@ -13,7 +13,11 @@ from app.core.models import Learner
 
 
 class RubricAnswer(Base):
-    """One answer: `judged` are the learner's own decisions on points the grader was unsure of, beside its `grade`."""
+    """One answer: `judged` are the learner's own decisions on points the grader was unsure of, beside its `grade`.
+
+    `second` is what a second grader made of it: asked, given with its verdicts, or failed; None where there was none.
+    `source` is the digest of what the rubric said then.
+    """
 
     __tablename__ = "rubric_answer"
     __table_args__ = (Index("ix_rubric_answer_newest", "learner_id", "rubric_id", "id"),)
@@ -28,3 +32,5 @@ class RubricAnswer(Base):
     judged: Mapped[dict[str, Any]]
     score: Mapped[float]
     level: Mapped[str] = mapped_column(String(20))
+    second: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    source: Mapped[str | None] = mapped_column(String(64))

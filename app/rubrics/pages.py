@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
-from app.content.live import Expressions
+from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.rubrics.levels import LEVELS, NAMES
@@ -36,6 +38,16 @@ class RubricView:
 
 
 @dataclass(frozen=True)
+class Opinion:
+    """What the second grader made of one point: `claimed` where it quoted nothing that would bear it out."""
+
+    verdict: str
+    passage: str | None
+    claimed: str | None
+    differs: bool
+
+
+@dataclass(frozen=True)
 class Row:
     """What became of one point: the grader's verdict, and the learner's where it was unsure."""
 
@@ -45,6 +57,7 @@ class Row:
     evidence: tuple[str, ...]
     asks: bool
     judged: str | None
+    second: Opinion | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,16 @@ class ResultView:
     total: int
     to_judge: int
     levels: tuple[tuple[str, float], ...]
+    second: Mapping[str, Any] | None = None
+
+    @property
+    def compared(self) -> int:
+        """How many points both graders decided."""
+        return sum(row.second is not None and not row.asks and row.second.claimed is None for row in self.rows)
+
+    @property
+    def agreed(self) -> int:
+        return self.compared - sum(row.second is not None and row.second.differs for row in self.rows)
 
 
 def rubric_view(rubric: RubricFile) -> RubricView:
@@ -74,11 +97,24 @@ def rubric_view(rubric: RubricFile) -> RubricView:
     )
 
 
+def readable(then: RubricFile, now: RubricFile) -> RubricFile:
+    """`then`, or `now` where a formula that `then` names is gone."""
+    try:
+        rubric_view(then)
+    except ExpressionError:
+        return now
+    return then
+
+
 def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
     """A stored grade beside its rubric. Points that a later revision dropped are left out."""
     points = {each.id: each for each in rubric_view(rubric).points}
+    second = answer.second or {}
+    opinions = {each["id"]: each for each in second.get("points", ())}
     rows = tuple(
-        _row(points[each["id"]], each, answer.judged) for each in answer.grade["points"] if each["id"] in points
+        _row(points[each["id"]], each, answer.judged, opinions.get(each["id"]))
+        for each in answer.grade["points"]
+        if each["id"] in points
     )
     texts = {each.id: each.text for each in rubric.critical}
     critical = tuple(
@@ -93,13 +129,22 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         total,
         sum(row.asks and row.judged is None for row in rows),
         LEVELS[:-1],
+        answer.second,
     )
 
 
-def _row(point: PointView, graded: dict[str, object], judged: dict[str, str]) -> Row:
-    evidence = graded["evidence"]
-    assert isinstance(evidence, list)
+def _row(
+    point: PointView, graded: dict[str, Any], judged: dict[str, str], second: Mapping[str, Any] | None = None
+) -> Row:
     verdict, decision = str(graded["verdict"]), judged.get(point.id)
     shown = decision or verdict
     word = "half met" if shown == "met" and graded["credit"] == 0.5 else shown
-    return Row(point, word, CLASSES[shown], tuple(evidence), verdict == "unsure", decision)
+    opinion = _opinion(second, word if verdict != "unsure" else None) if second else None
+    return Row(point, word, CLASSES[shown], tuple(graded["evidence"]), verdict == "unsure", decision, opinion)
+
+
+def _opinion(second: Mapping[str, Any], first: str | None) -> Opinion:
+    """The second grader's verdict beside the built-in one, if that is sure."""
+    claimed = second.get("claimed")
+    differs = claimed is None and first is not None and second["verdict"] != first
+    return Opinion(second["verdict"], second["quote"], claimed, differs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -33,3 +34,17 @@ def newest_answers(session: Session, learner_id: int) -> Mapping[str, RubricAnsw
     )
     found = session.scalars(select(RubricAnswer).where(RubricAnswer.id.in_(newest)))
     return {answer.rubric_id: answer for answer in found}
+
+
+def list_all(session: Session, learner_id: int) -> Sequence[RubricAnswer]:
+    """Every answer, oldest first."""
+    return session.scalars(
+        select(RubricAnswer).where(RubricAnswer.learner_id == learner_id).order_by(RubricAnswer.id)
+    ).all()
+
+
+def list_scores(session: Session, learner_id: int) -> Sequence[tuple[str, datetime, float]]:
+    """Rubric, time and score of every answer, oldest first."""
+    query = select(RubricAnswer.rubric_id, RubricAnswer.answered_at, RubricAnswer.score)
+    found = session.execute(query.where(RubricAnswer.learner_id == learner_id).order_by(RubricAnswer.id))
+    return [(rubric_id, at, score) for rubric_id, at, score in found]

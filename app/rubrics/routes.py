@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.rubric_schemas import RubricFile
 from app.content.web import Content
 from app.core.errors import DomainError
@@ -19,7 +20,8 @@ from app.core.zone import learner_zone
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
-from app.rubrics.pages import result_view, rubric_view
+from app.rubrics.pages import readable, result_view, rubric_view
+from app.rubrics.second import SecondGrader
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/rubrics", tags=["rubrics"])
@@ -31,6 +33,12 @@ async def _decisions(request: Request) -> dict[str, str]:
     return {name.removeprefix("point."): str(value) for name, value in form.items() if name.startswith("point.")}
 
 
+async def _second(request: Request) -> SecondGrader | None:
+    found: SecondGrader | None = request.app.state.second_grader
+    return found
+
+
+Second = Annotated[SecondGrader | None, Depends(_second)]
 Decisions = Annotated[dict[str, str], Depends(_decisions)]
 
 
@@ -52,24 +60,27 @@ def _ask(
 ) -> HTMLResponse:  # fmt: skip
     context = {
         "rubric": rubric, "view": rubric_view(rubric), "history": history, "typed": typed, "error": error,
-        "longest": LONGEST_ANSWER, "zone": learner_zone(), "related": content.related_links(rubric.related),
+        "longest": LONGEST_ANSWER, "second": request.app.state.second_grader, "zone": learner_zone(),
+        "related": content.related_links(rubric.related),
     }  # fmt: skip
     return page(request, "rubrics/rubric.html", context, status=422 if error else 200)
 
 
 @router.post("/rubrics/{key}")
 def answer(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str,
+    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, second: Second, key: str,
     text: Annotated[str, Form()] = "",
 ) -> Response:  # fmt: skip
     rubric = find_rubric(content, key)
     try:
         with database.write() as session:
-            kept = service.submit_answer(session, learner, rubric, text, now).id
+            kept = service.submit_answer(session, learner, rubric, text, now, second).id
     except DomainError as raised:
         with database.read() as session:
             history = service.history(session, learner, rubric)
         return _ask(request, content, rubric, history, typed=text[:LONGEST_ANSWER], error=raised)
+    if second is not None:
+        service.ask_second(database, learner, rubric, kept, second)
     return RedirectResponse(f"/rubrics/{rubric.slug}/{kept}", 303)
 
 
@@ -79,13 +90,16 @@ def result(
 ) -> HTMLResponse:
     rubric = find_rubric(content, key)
     row = service.find_answer(session, learner, rubric, answer_id)
-    return _result(request, content, rubric, row)
+    return _result(request, content, rubric, row, readable(service.rubric_then(session, rubric, row), rubric))
 
 
-def _result(request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer) -> HTMLResponse:
+def _result(
+    request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer, then: RubricFile
+) -> HTMLResponse:
     context = {
-        "rubric": rubric, "view": rubric_view(rubric), "result": result_view(rubric, row), "answer": row,
+        "rubric": rubric, "view": rubric_view(then), "result": result_view(then, row), "answer": row,
         "zone": learner_zone(), "related": content.related_links(rubric.related),
+        "counts_for": named(content.concepts, rubric.concepts),
     }  # fmt: skip
     return page(request, "rubrics/result.html", context)
 
@@ -119,15 +133,19 @@ def list_rubrics(content: Content) -> list[dict[str, Any]]:
 
 @api.post("/{key}/grade")
 def grade(
-    session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str, given: GradeRequest,
+    database: Db, content: Content, learner: LearnerId, now: Now, second: Second, key: str, given: GradeRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Grade an answer with the built-in grader and keep it. Without a person, unsure counts as missed."""
+    """Grade an answer with the built-in grader and keep it. Without a person, unsure counts as missed.
+
+    `second_opinion` is what a second grader made of it, where one is set; it never counts.
+    """
     rubric = find_rubric(content, key)
-
-    def work() -> dict[str, Any]:
-        row = service.submit_answer(session, learner, rubric, given.text, now)
-        return {"id": row.id, "rubric": rubric.id, **row.grade}
-
     path = f"/api/v1/rubrics/{rubric.id}/grade"
-    return once(session, learner, idempotency_key, path, now, work, given.text)[0]
+    with database.write() as session:
+
+        def work() -> dict[str, Any]:
+            return {"id": service.submit_answer(session, learner, rubric, given.text, now, second).id}
+
+        kept, repeated = once(session, learner, idempotency_key, path, now, work, given.text)
+    return service.answer_json(service.ask_second(database, learner, rubric, kept["id"], None if repeated else second))

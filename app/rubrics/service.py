@@ -1,31 +1,70 @@
-"""Answering in free text: graded at once, kept, and judged by the learner where the grader is unsure."""
+"""Answering in free text: graded at once, kept, and judged by the learner where the grader is unsure.
+
+Where a second grader is set, its opinion is asked once the answer is kept, while no transaction is open.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.content.evidence import Evidence
 from app.content.rubric_schemas import RubricFile
+from app.content.sources import item_then, keep_source
+from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.records import as_record
 from app.core.texts import storable
 from app.rubrics import queries
 from app.rubrics.grading import grade_json, grade_text
 from app.rubrics.models import RubricAnswer
+from app.rubrics.second import SecondGrader
 
 
-def submit_answer(session: Session, learner_id: int, rubric: RubricFile, text: str, now: datetime) -> RubricAnswer:
-    """Grade and keep an answer. Raises DomainError when there is nothing to grade, or too much."""
+def submit_answer(
+    session: Session, learner_id: int, rubric: RubricFile, text: str, now: datetime, second: SecondGrader | None = None
+) -> RubricAnswer:
+    """Grade and keep an answer. Raises DomainError when there is nothing to grade, or too much.
+
+    With a `second` grader the answer is marked as asked of it; `ask_second` asks.
+    """
     kept = storable(text)
     found = grade_text(rubric, kept)
     row = RubricAnswer(
         learner_id=learner_id, rubric_id=rubric.id, revision=rubric.revision, answered_at=now, text=kept,
         grade=grade_json(found), judged={}, score=found.score, level=found.level,
+        source=keep_source(session, rubric, now), second={"status": "asked", "model": second.model} if second else None,
     )  # fmt: skip
     session.add(row)
     session.flush()
     return row
+
+
+def ask_second(
+    database: Database, learner_id: int, rubric: RubricFile, answer_id: int, second: SecondGrader | None
+) -> RubricAnswer:
+    """Ask the second grader, if any, what it makes of a kept answer, and keep that as well.
+
+    Takes as long as the second grader may; no transaction is open meanwhile.
+    """
+    with database.read() as session:
+        row = find_answer(session, learner_id, rubric, answer_id)
+    if second is None or row.second is None or row.second["status"] != "asked":
+        return row
+    opinion = second.judge(rubric, row.text)
+    with database.write() as session:
+        row = find_answer(session, learner_id, rubric, answer_id)
+        row.second = opinion
+        session.flush()
+    return row
+
+
+def answer_json(row: RubricAnswer) -> dict[str, Any]:
+    """A graded answer as programs get it: the built-in grade, which counts, and the second opinion beside it."""
+    return {"id": row.id, "rubric": row.rubric_id, **row.grade, "second_opinion": row.second}
 
 
 def judge(
@@ -63,6 +102,11 @@ def find_answer(session: Session, learner_id: int, rubric: RubricFile, answer_id
     return row
 
 
+def rubric_then(session: Session, rubric: RubricFile, row: RubricAnswer) -> RubricFile:
+    """The rubric in the words `row` was graded by; as it is now where they are not kept."""
+    return item_then(session, rubric, row.source)
+
+
 def history(session: Session, learner_id: int, rubric: RubricFile) -> Sequence[RubricAnswer]:
     return queries.list_answers(session, learner_id, rubric.id)
 
@@ -70,3 +114,13 @@ def history(session: Session, learner_id: int, rubric: RubricFile) -> Sequence[R
 def marks(session: Session, learner_id: int) -> Mapping[str, RubricAnswer]:
     """The newest answer by rubric, for lists."""
     return queries.newest_answers(session, learner_id)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every answer with its score of record."""
+    return [Evidence("free answer", *found) for found in queries.list_scores(session, learner_id)]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Answers with their grades as an export holds them."""
+    return [as_record("free answer", row, row.answered_at) for row in queries.list_all(session, learner_id)]

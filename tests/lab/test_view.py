@@ -7,7 +7,9 @@ import pytest
 from app.lab.view import Comparison, compare, fold
 
 THEORY = {
-    "transfers": [{"operation": "all_gather", "phase": "forward", "payload_bytes": 120.0}],
+    "transfers": [
+        {"operation": "all_gather", "phase": "forward", "payload_bytes": 120.0, "title": "All-gather, forward"}
+    ],
     "model_state_bytes": 100.0,
     "payload_bytes_per_step": 300.0,
 }

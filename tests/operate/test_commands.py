@@ -41,6 +41,9 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("time_zone", "Mars/Olympus", "Europe/Berlin"),
         ("environment", "staging", "production"),
         ("log_format", "xml", "json"),
+        ("grader_url", "ftp://judge/v1", "http or https"),
+        ("grader_url", "judge.example/v1", "http or https"),
+        ("grader_timeout_seconds", "never", "number"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(command: Command, name: str, value: str, accepted: str) -> None:
@@ -60,6 +63,35 @@ def test_every_setting_is_listed_without_passwords(command: Command) -> None:
     assert "RANKZERO_DATABASE_URL=postgresql://learner:***@db/rankzero" in out
     assert "RANKZERO_REDIS_URL=redis://:***@cache:6379/0" in out
     assert "RANKZERO_DATA=" in out
+
+
+def test_the_second_graders_key_is_never_said(command: Command) -> None:
+    given = {"grader_url": "http://127.0.0.1:1/v1", "grader_model": "judge-1", "grader_key": "sk-very-secret"}
+    code, out, errors = command("settings", **given)
+    assert code == 0
+    assert "RANKZERO_GRADER_MODEL=judge-1" in out
+    assert "RANKZERO_GRADER_KEY=***" in out
+    assert "very-secret" not in out + errors
+    settings.cache_clear()
+    code, out, errors = command("settings", **{**given, "grader_url": "http://me:very-secret@judge/v1"})
+    assert code == 2
+    assert "very-secret" not in out + errors
+
+
+def test_a_second_grader_needs_a_model(command: Command) -> None:
+    code, _, errors = command("settings", grader_url="http://127.0.0.1:1/v1")
+    assert code == 2
+    assert "RANKZERO_GRADER_MODEL= cannot be used" in errors
+    assert "must name the model" in errors
+
+
+def test_the_log_is_exported(command: Command, sqlite_template: Path, tmp_path: Path) -> None:
+    out = tmp_path / "log.jsonl"
+    assert "no database" in command("export", "log", str(out), data=str(tmp_path / "nothing"))[2]
+    settings.cache_clear()
+    assert command("export", "log", str(out), data=str(sqlite_template.parent))[:2] == (0, f"0 records in {out}.\n")
+    assert out.read_text().startswith('{"record": "log"')
+    assert command("export", "log", "-")[1].startswith('{"record": "log"')
 
 
 def test_content_with_mistakes_is_said_by_file_and_line(command: Command, tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.content.catalogue import Catalogue
+from app.content.problem_schemas import NumberPart
+from app.practice.checks import check_problems
 from app.practice.parts import AnyPart
 from app.practice.variants import make_variant
 
@@ -126,3 +129,12 @@ def test_a_known_mistake_is_named_and_told(
     grade = part_of(content, problem, parameters, part).grade(text)
     assert (grade.status, grade.misconception) == ("wrong", slip)
     assert grade.message
+
+
+def test_a_mistake_that_nothing_cures_is_found(content: Catalogue) -> None:
+    problem = content.problems["P15"]
+    assert isinstance(problem.parts[0], NumberPart)
+    bare = problem.parts[0].slips[0].model_copy(update={"cure": None})
+    part = problem.parts[0].model_copy(update={"slips": (bare,)})
+    wrong = replace(content, problems={"P15": problem.model_copy(update={"parts": (part,)})})
+    assert [reason for _, _, reason in check_problems(wrong)] == [f"slip {bare.id} has no card that cures it"]

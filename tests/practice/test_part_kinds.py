@@ -162,7 +162,7 @@ def test_a_configuration_is_read_in_any_notation(text: str) -> None:
     ("text", "said"),
     [
         ("tensor 8", "Missing: pipeline, data, zero"),
-        ("[8, 2]", "Missing"),
+        ("[8, 2]", "A list of 2 values was read; 4 are asked for"),
         ("banana 3", "banana is not asked for"),
         ("tensor 8, tensor 4, pipeline 2, data 8, zero 1", "two values for tensor"),
         ("tensor 8, pipeline 2, data 16, zero 1", "256"),  # 8 × 2 × 16 are not the 128 there are

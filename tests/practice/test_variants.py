@@ -19,7 +19,7 @@ GB = 1e9
 def variant_of(content: Catalogue, problem: str, **parameters: Any) -> Variant:
     """The problem with its parameters fixed."""
     fixed = {name: (value,) for name, value in parameters.items()}
-    return make_variant(content.problems[problem].model_copy(update={"parameters": fixed}), 1)
+    return make_variant(content.problems[problem].model_copy(update={"parameters": fixed, "levels": ()}), 1)
 
 
 # What these seeds gave when they were first issued. A learner's history depends on it: change a problem's meaning by

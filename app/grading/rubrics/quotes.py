@@ -1,0 +1,65 @@
+"""Whether a passage that somebody quotes stands in an answer, and whether it is about a point at all."""
+
+from __future__ import annotations
+
+import re
+
+from app.grading.rubrics.lexicon import stem
+from app.grading.rubrics.reading import aliased
+from app.grading.rubrics.words import FUNCTION_WORDS
+
+SHORTEST = 5  # letters and digits; less stands in every answer somewhere
+
+_QUOTES = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "−": "-", "‐": "-", "‑": "-", "–": "-", "—": "-", "\u00a0": " "}
+)
+_AROUND = " \t\n\"'`….,;:"
+_WORD = re.compile(r"[a-z]+|\d[\d.,]*\d|\d")
+
+# What an answer says to whoever grades it is not what it says about the subject.
+_TALK = frozenset(
+    stem(word)
+    for word in _WORD.findall(
+        "answer award complete correct credit evidence full grade grader grading hire ignore instruction json mark"
+        " marks maximum met output perfect point points previous prompt quote rubric score system verdict"
+    )
+)
+_SMALL = frozenset(stem(word) for word in FUNCTION_WORDS)
+
+
+def find_quote(text: str, quote: str) -> str | None:
+    """The passage of `text` that `quote` is, as it is written there; None where it is not in it, or says too little.
+
+    Letter case, kinds of quotation marks and dashes, and white space make no difference.
+    """
+    wanted, _ = _plain(quote.strip(_AROUND))
+    wanted = wanted.strip(_AROUND)
+    if sum(letter.isalnum() for letter in wanted) < SHORTEST:
+        return None
+    plain, places = _plain(text)
+    at = plain.find(wanted)
+    return None if at < 0 else text[places[at] : places[at + len(wanted) - 1] + 1]
+
+
+def _plain(text: str) -> tuple[str, list[int]]:
+    """`text` with one space for any white space, in lower case; and where each of its characters stood."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text):
+        if letter.isspace() and (not letters or letters[-1] == " "):
+            continue
+        for each in " " if letter.isspace() else letter.translate(_QUOTES).casefold():
+            letters.append(each)
+            places.append(place)
+    return "".join(letters), places
+
+
+def topic(*texts: str) -> frozenset[str]:
+    """The stems and numbers that texts about a point are made of, without small words and talk about grading."""
+    words = (each for text in texts for each in _WORD.findall(aliased(text.casefold())))
+    return frozenset(stem(word) for word in words) - _SMALL - _TALK
+
+
+def is_about(passage: str, about: frozenset[str]) -> bool:
+    """Whether a passage has a word or a number in common with what a point is about."""
+    return bool(topic(passage) & about)

@@ -1,0 +1,135 @@
+"""When each rank did what in a watched step: the spans of a run as a picture, and as a trace for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from app.content.diagrams.drawing import Drawing, draw
+from app.content.diagrams.schema import Pipeline
+from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, wrap_svg
+from app.theory.units import digits
+from labs.spec import RunSpec
+
+_LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 30.0, 760.0
+_TONES = {"F": "forward", "B": "backward", "W": "weight", "optimizer": "optimizer"}
+_NAMES = {"F": "Forward", "B": "Backward", "W": "Weight gradients", "optimizer": "Optimizer", "idle": "Waiting"}
+_TRACE_MICROSECONDS = 1e6
+
+SpanEvent = Mapping[str, Any]
+
+
+def last_watched(events: Iterable[SpanEvent]) -> list[SpanEvent]:
+    """The spans of the last step that has any."""
+    spans = list(events)
+    step = max((span["step"] for span in spans), default=None)
+    return [span for span in spans if span["step"] == step]
+
+
+def draw_spans(spans: list[SpanEvent]) -> Drawing | None:
+    """A lane a rank over the milliseconds of the step; None where no step was watched."""
+    if not spans:
+        return None
+    start, end = min(each["start"] for each in spans), max(each["end"] for each in spans)
+    ranks = sorted({each["rank"] for each in spans})
+    canvas = Canvas(_WIDTH)
+    scale = (_WIDTH - _LEFT - _RIGHT) / max(end - start, 1e-6)
+    for lane, rank in enumerate(ranks):
+        y = _TOP + lane * _PITCH
+        canvas.label(0, y + 16, f"Rank {rank}")
+        for span in spans:
+            if span["rank"] == rank:
+                _span(canvas, span, _LEFT + (span["start"] - start) * scale, y, (span["end"] - span["start"]) * scale)
+    _axis(canvas, 1000 * (end - start), scale / 1000, _TOP + len(ranks) * _PITCH)
+    picture = _picture(canvas, spans, ranks, end - start)
+    svg = wrap_svg(picture, f"gantt-{spans[0]['step']}", "Measured")
+    finding = picture.says
+    return Drawing("Measured", finding, svg, picture.says, picture.head, picture.rows, picture.key, True)
+
+
+def _span(canvas: Canvas, span: SpanEvent, x: float, y: float, width: float) -> None:
+    if span["what"] == "idle":
+        canvas.hatched(x, y, max(width, 0.5), _ROW)
+        return
+    tone = _TONES[span["what"]]
+    canvas.box(x, y, max(width - 0.5, 0.5), _ROW, tone)
+    text = "" if span["micro_batch"] is None else str(span["micro_batch"])
+    if text and width >= 8 * len(text) + 2:
+        canvas.label(x + width / 2, y + 16, text, f"d-on-{tone}", "middle")
+
+
+def _axis(canvas: Canvas, milliseconds: float, scale: float, y: float) -> None:
+    canvas.line([(_LEFT, y), (_LEFT + milliseconds * scale, y)], "ax")
+    for tick in nice_ticks(0, milliseconds, 8):
+        if tick <= milliseconds + 1e-9:
+            canvas.line([(_LEFT + tick * scale, y), (_LEFT + tick * scale, y + 4)], "ax")
+            canvas.label(_LEFT + tick * scale, y + 17, number_text(tick), "t3", "middle")
+    canvas.label(_LEFT, y + 34, "milliseconds of the step", "t3")
+
+
+def _picture(canvas: Canvas, spans: list[SpanEvent], ranks: list[int], seconds: float) -> Picture:
+    busy = {rank: _seconds(spans, rank, ("F", "B", "W", "optimizer")) for rank in ranks}
+    idle = 1 - sum(busy.values()) / (len(ranks) * max(seconds, 1e-9))
+    says = (
+        f"Step {spans[0]['step']} took {digits(1000 * seconds)} ms on {len(ranks)} "
+        f"rank{'s' if len(ranks) > 1 else ''}, which were busy {digits(100 * (1 - idle), 3)} % of it."
+    )
+    used = [what for what in _NAMES if any(span["what"] == what for span in spans)]
+    key = [("idle" if what == "idle" else _TONES[what], _NAMES[what]) for what in used]
+    head = ("Rank", *(f"{_NAMES[what]}, ms" for what in used), "Passes in order")
+    rows = (
+        (str(rank), *(digits(1000 * _seconds(spans, rank, (what,))) for what in used), " ".join(_order(spans, rank)))
+        for rank in ranks
+    )
+    return canvas.picture(_TOP + len(ranks) * _PITCH + 40, says, head, rows, key)
+
+
+def _seconds(spans: list[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float:
+    mine = (each for each in spans if each["rank"] == rank and each["what"] in kinds)
+    return sum((float(each["end"] - each["start"]) for each in mine), 0.0)
+
+
+def _order(spans: list[SpanEvent], rank: int) -> Iterator[str]:
+    mine = [each for each in spans if each["rank"] == rank and each["what"] in ("F", "B", "W")]
+    stages = len({each["stage"] for each in mine}) > 1
+    for each in sorted(mine, key=lambda span: float(span["start"])):
+        yield f"{each['stage'] if stages else ''}{each['what']}{each['micro_batch']}"
+
+
+def draw_ideal(spec: RunSpec) -> Drawing | None:
+    """The same schedule by a logical clock: a forward takes one, each of its gradients another. None if not drawn."""
+    parallel, micro_batches = spec.parallel, spec.training.micro_batches
+    record = {
+        "kind": "pipeline", "title": "By a logical clock", "finding": "a forward takes one, a backward two",
+        "schedule": parallel.schedule,
+        "stages": parallel.pipeline, "micro_batches": micro_batches, "virtual_stages": parallel.virtual_stages,
+    }  # fmt: skip
+    try:
+        return draw(Pipeline.model_validate(record))
+    except ValueError:  # too many to draw, or a schedule without a picture
+        return None
+
+
+def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
+    """The spans in the trace event format that Chrome and Perfetto open: a process a rank, a thread a stage."""
+    return {
+        "traceEvents": [
+            {
+                "name": _trace_name(span),
+                "cat": _NAMES[span["what"]],
+                "ph": "X",
+                "ts": span["start"] * _TRACE_MICROSECONDS,
+                "dur": (span["end"] - span["start"]) * _TRACE_MICROSECONDS,
+                "pid": span["rank"],
+                "tid": span["stage"],
+                "args": {"step": span["step"], "micro_batch": span["micro_batch"]},
+            }
+            for span in spans
+        ],
+        "displayTimeUnit": "ms",
+    }
+
+
+def _trace_name(span: SpanEvent) -> str:
+    batch = "" if span["micro_batch"] is None else f" {span['micro_batch']}"
+    return f"{_NAMES[span['what']]}{batch}"

@@ -1,0 +1,48 @@
+"""The support matrix as a page: what a run can do, how exact it is, and the spec that asks for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from labs.spec import SUPPORT, Row
+
+_FAMILIES = {
+    "data": "Data parallelism",
+    "tensor": "Tensor and sequence parallelism",
+    "context": "Context parallelism",
+    "expert": "Expert parallelism",
+    "pipeline": "Pipeline parallelism",
+    "combined": "Combined",
+    "numerics": "Precision, recomputation, optimizers, offload",
+    "compression": "Compressed gradients",
+}
+_MODEL = {"layers": 8, "hidden": 128, "heads": 8, "vocab": 256}
+
+
+def page() -> dict[str, Any]:
+    """The rows by family, each with a spec that can be run as it is."""
+    families = [(title, [_row(row) for row in SUPPORT if row.family == family]) for family, title in _FAMILIES.items()]
+    return {"families": [(title, rows) for title, rows in families if rows], "count": len(SUPPORT)}
+
+
+def example(row: Row) -> dict[str, Any]:
+    """A spec that does what `row` says, on the fewest ranks it is tested with."""
+    spec: dict[str, Any] = {
+        "model": {**_MODEL, **row.model},
+        "training": {"sequence": 64, "micro_batch": 1, "steps": 20, **row.training},
+        "parallel": dict(row.layouts[0]),
+        "probes": ["memory", "communication", "timeline"],
+    }
+    if row.compression:
+        spec["compression"] = dict(row.compression)
+    return spec
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "row": row,
+        "layouts": ["; ".join(f"{name} {value}" for name, value in layout.items()) for layout in row.layouts],
+        "exact": "to the last digits of fp64" if row.is_exact else f"within {row.tolerance:g}, relative",
+        "spec": json.dumps(example(row)),
+    }

@@ -1,0 +1,60 @@
+"""Spans as a picture and as a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.lab.gantt import chrome_trace, draw_ideal, draw_spans
+from app.lab.support import example, page
+from app.lab.view import fold
+from labs.spec import SUPPORT, parse_run_spec
+
+
+def span(rank: int, what: str, start: float, end: float, step: int = 3, **rest: Any) -> dict[str, Any]:
+    micro_batch = None if what in ("idle", "optimizer") else 0
+    return {"kind": "span", "rank": rank, "step": step, "what": what, "stage": rank, "micro_batch": micro_batch,
+            "start": start, "end": end, "t": end, **rest}  # fmt: skip
+
+
+TWO_RANKS = [
+    span(0, "F", 1.0, 1.01), span(0, "idle", 1.01, 1.04), span(0, "B", 1.04, 1.06),
+    span(1, "idle", 1.0, 1.01), span(1, "F", 1.01, 1.02), span(1, "B", 1.02, 1.04), span(1, "optimizer", 1.04, 1.06),
+]  # fmt: skip
+
+
+def test_the_picture_says_how_busy_the_ranks_were() -> None:
+    drawn = draw_spans(TWO_RANKS)
+    assert drawn is not None
+    assert drawn.says == "Step 3 took 60 ms on 2 ranks, which were busy 66.7 % of it."
+    assert drawn.head == ("Rank", "Forward, ms", "Backward, ms", "Optimizer, ms", "Waiting, ms", "Passes in order")
+    assert drawn.rows == (("0", "10", "20", "0", "30", "F0 B0"), ("1", "10", "20", "20", "10", "F0 B0"))
+    assert drawn.svg.count("<rect") >= len(TWO_RANKS)
+
+
+def test_only_the_last_watched_step_is_drawn() -> None:
+    view = fold([span(0, "F", 0.0, 0.5, step=2), *TWO_RANKS], {})
+    assert view.spans == TWO_RANKS
+    assert draw_spans([]) is None
+
+
+def test_a_trace_has_a_process_for_every_rank_and_microseconds() -> None:
+    first, *_, last = chrome_trace(TWO_RANKS)["traceEvents"]
+    assert (first["name"], first["ph"], first["pid"], first["ts"]) == ("Forward 0", "X", 0, 1_000_000.0)
+    assert round(first["dur"]) == 10_000
+    assert (last["name"], last["pid"], last["args"]) == ("Optimizer", 1, {"step": 3, "micro_batch": None})
+
+
+def test_the_ideal_is_drawn_of_what_can_be_drawn() -> None:
+    small = {"model": {"layers": 4, "hidden": 64, "heads": 4, "vocab": 256}, "training": {"micro_batches": 4}}
+    drawn = draw_ideal(parse_run_spec({**small, "parallel": {"pipeline": 2}}))
+    assert drawn is not None
+    assert "idle" in drawn.says
+    long = {**small, "training": {"micro_batches": 32}, "parallel": {"pipeline": 2}}
+    assert draw_ideal(parse_run_spec(long)) is None
+
+
+def test_every_strategys_example_can_be_run() -> None:
+    for row in SUPPORT:
+        assert parse_run_spec(example(row)).parallel.world_size <= 8
+    shown = [each["row"].id for _, rows in page()["families"] for each in rows]
+    assert sorted(shown) == sorted(row.id for row in SUPPORT)
