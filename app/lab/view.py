@@ -121,9 +121,7 @@ def _state(rank: int, event: Mapping[str, Any]) -> RankMemory:
 
 
 def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> list[Transfer]:
-    known = {
-        (each["operation"], each["phase"], each.get("group", "data")): each for each in theory.get("transfers", [])
-    }
+    known = _by_kind(theory.get("transfers", []))
     rows: dict[tuple[str, str, str], list[float]] = {}
     for event in events:
         key = (event["operation"], event.get("phase", ""), event.get("group", "data"))
@@ -137,6 +135,20 @@ def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> li
         )
         for key, row in rows.items()
     ]  # fmt: skip
+
+
+def _by_kind(transfers: list[Mapping[str, Any]]) -> dict[tuple[str, str, str], Mapping[str, Any]]:
+    """Theory's transfers by operation, phase and group: what a ledger cannot tell apart is added up, all its names
+    given."""
+    found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+    for each in transfers:
+        key = (each["operation"], each["phase"], each.get("group", "data"))
+        if before := found.get(key):
+            titles = (before.get("title", ""), each.get("title", ""))
+            both = before["payload_bytes"] + each["payload_bytes"]
+            each = {**each, "title": "; ".join(filter(None, titles)), "payload_bytes": both}
+        found[key] = each
+    return found
 
 
 def _title(key: tuple[str, str, str], known: Mapping[str, Any] | None) -> str:

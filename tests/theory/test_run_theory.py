@@ -197,7 +197,10 @@ def test_tokens_travel_to_their_experts_and_back_in_the_layers_that_have_some() 
         ("all_to_all", "forward"): (3 * 3, 3 * (2 * rows + 8 * 4)),
         ("all_to_all", "backward"): (3 * 2, 3 * 2 * rows),
     }
-    assert {each.title for each in theory.transfers if each.is_mean} == {"Results back", "Gradients of rows back"}
+    assert {each.title for each in theory.transfers if each.is_mean} == {
+        "Results back (the ranks' mean)",
+        "Gradients of rows back (the ranks' mean)",
+    }
     assert sent(theory, "expert_replicas") == {("all_reduce", "backward"): (1, 4 * 2 * EXPERT)}
     everything_else = run_theory(cut(MIXTURE)).parameters - 4 * EXPERT
     assert sent(theory, "data")["all_reduce", "backward"][1] == 4 * everything_else

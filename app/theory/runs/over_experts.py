@@ -31,9 +31,9 @@ def expert_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer
     for title, phase, size, is_mean in (
         ("How many rows to expect", "forward", counts, False),
         ("Rows to their experts", "forward", rows, False),
-        ("Results back", "forward", rows, True),
+        ("Results back (the ranks' mean)", "forward", rows, True),
         ("Gradients of results to the experts", "backward", rows, False),
-        ("Gradients of rows back", "backward", rows, True),
+        ("Gradients of rows back (the ranks' mean)", "backward", rows, True),
     ):
         yield transfer(title, "all_to_all", phase, "expert", ranks, times, times * size, is_mean=is_mean)
     yield from _gradients(spec, [tensor for tensor in held if tensor.expert is not None])
