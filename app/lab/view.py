@@ -143,17 +143,16 @@ def _by_kind(transfers: list[Mapping[str, Any]]) -> dict[tuple[str, str, str], M
     found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     for each in transfers:
         key = (each["operation"], each["phase"], each.get("group", "data"))
-        if before := found.get(key):
-            titles = (before.get("title", ""), each.get("title", ""))
-            both = before["payload_bytes"] + each["payload_bytes"]
-            each = {**each, "title": "; ".join(filter(None, titles)), "payload_bytes": both}
-        found[key] = each
+        before = found.get(key, {"payload_bytes": 0.0})
+        titles = filter(None, (before.get("title"), each.get("title")))
+        together = {"title": "; ".join(titles), "payload_bytes": before["payload_bytes"] + each["payload_bytes"]}
+        found[key] = {**each, **together}
     return found
 
 
 def _title(key: tuple[str, str, str], known: Mapping[str, Any] | None) -> str:
     """Theory's name for it; by its operation and phase where theory does not know it."""
-    if known is not None and "title" in known:
+    if known is not None and known.get("title"):
         return str(known["title"])
     return f"{key[0].replace('_', '-').capitalize()}, {key[1]}"
 
