@@ -121,9 +121,7 @@ def _state(rank: int, event: Mapping[str, Any]) -> RankMemory:
 
 
 def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> list[Transfer]:
-    known = {
-        (each["operation"], each["phase"], each.get("group", "data")): each for each in theory.get("transfers", [])
-    }
+    known = _by_kind(theory.get("transfers", []))
     rows: dict[tuple[str, str, str], list[float]] = {}
     for event in events:
         key = (event["operation"], event.get("phase", ""), event.get("group", "data"))
@@ -139,9 +137,22 @@ def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> li
     ]  # fmt: skip
 
 
+def _by_kind(transfers: list[Mapping[str, Any]]) -> dict[tuple[str, str, str], Mapping[str, Any]]:
+    """Theory's transfers by operation, phase and group: what a ledger cannot tell apart is added up, all its names
+    given."""
+    found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+    for each in transfers:
+        key = (each["operation"], each["phase"], each.get("group", "data"))
+        before = found.get(key, {"payload_bytes": 0.0})
+        titles = filter(None, (before.get("title"), each.get("title")))
+        together = {"title": "; ".join(titles), "payload_bytes": before["payload_bytes"] + each["payload_bytes"]}
+        found[key] = {**each, **together}
+    return found
+
+
 def _title(key: tuple[str, str, str], known: Mapping[str, Any] | None) -> str:
     """Theory's name for it; by its operation and phase where theory does not know it."""
-    if known is not None and "title" in known:
+    if known is not None and known.get("title"):
         return str(known["title"])
     return f"{key[0].replace('_', '-').capitalize()}, {key[1]}"
 

@@ -9,18 +9,33 @@ from __future__ import annotations
 import torch
 import torch.distributed as dist
 
-from labs.model import GPT
+from labs.model import GPT, write_attention_out
+from labs.parallel.context import split_context
 from labs.parallel.ddp import apply_ddp
+from labs.parallel.expert import split_experts
 from labs.parallel.fsdp import apply_fsdp
 from labs.parallel.mesh import Mesh
 from labs.parallel.pipeline import PipelinePasses, TiedEnds, cut_into_stages
 from labs.parallel.replicas import apply_replicas
 from labs.parallel.strategy import Strategy
+from labs.parallel.tensor import split_tensor
 from labs.spec import RunSpec
 
 
 def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
     """Spread `model`, which every rank has built alike, over `mesh`."""
+    if spec.training.attention == "full":
+        write_attention_out(model)
+    finish = split_experts(model, mesh) + split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
+    my_tokens = split_context(model, mesh.context, spec.training.sequence)
+    strategy = _over_stages(model, spec, mesh, device)
+    strategy.my_tokens = my_tokens
+    strategy.finish[:0] = finish
+    return strategy
+
+
+def _over_stages(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
+    """A pipeline cuts the layers between ranks, before they are replicated or sharded."""
     if spec.parallel.pipeline == 1:
         return _over_data([model], spec, mesh)
     stages = cut_into_stages(model, spec.parallel, mesh)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from torch.distributed.fsdp import fully_shard
 
 from labs.model import GPT
+from labs.parallel.expert import shard_experts
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Strategy, unique_parameters
@@ -38,11 +39,12 @@ def apply_fsdp(models: list[GPT], mesh: Mesh, training: RunTraining) -> Strategy
     """
     data, reshard = mesh.data_mesh(), training.reshard_after_forward
     for model in models:
+        whole = shard_experts(model, mesh, reshard)
         for block in model.blocks:
-            fully_shard(block, mesh=data, reshard_after_forward=reshard)
+            fully_shard(block, mesh=data, reshard_after_forward=reshard, ignored_params=whole)
         # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from
         # forward to backward: backward begins with it, so it would be gathered again at once.
-        fully_shard(model, mesh=data)
+        fully_shard(model, mesh=data, ignored_params=whole)
     # Every micro-batch is reduce-scattered, and the shares add up. `set_requires_gradient_sync(last)` would
     # send gradients once a step only, but then each rank keeps the whole model's until then.
     return Strategy([*models], LocalOptimizer(make_optimizer(unique_parameters(models), training)))

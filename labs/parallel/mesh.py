@@ -9,6 +9,8 @@ parallelism talks inside the groups of its own axis:
   context    different stretches of the same rows' tokens
   tensor     different parts of every matrix, for the same rows
 
+and within shard, where a model has experts: expert, ranks that each have different ones.
+
 The rightmost axis varies fastest: neighbouring ranks, which sit in one node, are a tensor group, because tensor
 parallelism talks most. (Narayanan et al. 2021, section 3.3.)
 
@@ -19,6 +21,7 @@ parameters they are what different rows are.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import prod
 
@@ -66,12 +69,16 @@ class Mesh:
         self.sizes, self.coordinates = sizes, coordinates
         self._torch = init_device_mesh(device_type, shape, mesh_dim_names=tuple(wide))
         self._only_name = wide[0]
+        self._flat_data: DeviceMesh | None = None
         self._labels: dict[str, str] = {}
         self._axes: dict[str, Axis] = {}
         for name in AXES:
             group = self._torch.get_group(name) if sizes[name] > 1 else None
             self._axes[name] = self._label(Axis(name, sizes[name], coordinates[name], group))
         self._axes["data"] = self._label(self._data_axis())
+        if sizes["context"] > 1:  # the ring's messages in a group of their own, beside gradients that go the same ways
+            self._axes["context"] = self._label(self._own_axis("context", lambda place: _without(place, "context")))
+        self._share_out_experts(parallel.expert)
         self._axes["ends"] = self._label(self._ends_axis())
 
     @property
@@ -100,6 +107,16 @@ class Mesh:
         return self._axes["data"]
 
     @property
+    def expert(self) -> Axis:
+        """Neighbouring data ranks that share out a mixture's experts."""
+        return self._axes["expert"]
+
+    @property
+    def expert_replicas(self) -> Axis:
+        """The data ranks that hold the same experts as this one."""
+        return self._axes["expert_replicas"]
+
+    @property
     def ends(self) -> Axis:
         """The first and the last pipeline rank, to themselves; no group on the ranks between."""
         return self._axes["ends"]
@@ -123,25 +140,50 @@ class Mesh:
         return self._torch[tuple(wide)]
 
     def data_mesh(self) -> DeviceMesh:
-        """`data` in torch's terms: one dimension, or for HSDP two, replicate and what is sharded over."""
-        inner = [name for name in ("shard", "context") if self.sizes[name] > 1]
-        sharded = self._flat("shard", "context") if len(inner) == 2 else inner[0] if inner else None
-        names = (["replicate"] if self.sizes["replicate"] > 1 else []) + ([sharded] if sharded else [])
-        return self._torch[tuple(names) or (self._only_name,)]
+        """`data` in torch's terms: one dimension, or for HSDP two, replicate and shard. (HSDP has no context.)"""
+        wide = tuple(name for name in _DATA if self.sizes[name] > 1)
+        if len(wide) > 1 and self.sizes["replicate"] == 1:
+            assert self._flat_data is not None
+            return self._flat_data
+        return self._torch[wide or (self._only_name,)]
 
     def _data_axis(self) -> Axis:
         wide = [name for name in _DATA if self.sizes[name] > 1]
         if len(wide) < 2:
             only = self._axes[wide[0]] if wide else Axis("data")
             return Axis("data", only.size, only.index, only.group)
-        mesh = self._torch[tuple(wide)]._flatten("data")
+        mesh = self._flat_data = self._torch[tuple(wide)]._flatten("data")
         size = prod(self.sizes[name] for name in wide)
         return Axis("data", size, mesh.get_local_rank(), mesh.get_group())
 
-    def _flat(self, *axes: str) -> str:
-        name = "_".join(axes)
-        self._torch[axes]._flatten(name)
-        return name
+    def _share_out_experts(self, ranks: int) -> None:
+        """Expert groups lie within data: `ranks` neighbours along shard; the data ranks of equal place in them repeat
+        each other's experts."""
+        for name in ("expert", "expert_replicas"):
+            self._axes[name] = Axis(name)
+        if ranks == 1:
+            return
+
+        def experts(place: dict[str, int]) -> Hashable:
+            return _without({**place, "expert_group": place["shard"] // ranks}, "shard")
+
+        def replicas(place: dict[str, int]) -> Hashable:
+            return place["pipeline"], place["tensor"], place["shard"] % ranks
+
+        self._axes["expert"] = self._label(self._own_axis("expert", experts))
+        self._axes["expert_replicas"] = self._label(self._own_axis("expert_replicas", replicas))
+
+    def _own_axis(self, name: str, key: Callable[[dict[str, int]], Hashable]) -> Axis:
+        """New groups of the ranks whose places have the same `key`. Making groups is collective: all ranks make all."""
+        members: dict[Hashable, list[int]] = {}
+        for rank in range(dist.get_world_size()):
+            members.setdefault(key(coordinates_of(rank, self.sizes)), []).append(rank)
+        mine = Axis(name)
+        for ranks in members.values():
+            group = dist.new_group(ranks) if len(ranks) > 1 else None
+            if dist.get_rank() in ranks:
+                mine = Axis(name, len(ranks), ranks.index(dist.get_rank()), group)
+        return mine
 
     def _ends_axis(self) -> Axis:
         """Every pair of ends makes its group on all ranks, as torch asks for."""
@@ -159,6 +201,11 @@ class Mesh:
             # `data` comes last: where it is one axis only, that axis's traffic is called data
             self._labels[axis.group.group_name] = axis.name
         return axis
+
+
+def _without(place: dict[str, int], axis: str) -> Hashable:
+    """The place as a key, but for its coordinate on `axis`."""
+    return tuple(coordinate for name, coordinate in place.items() if name != axis)
 
 
 def axis_sizes(parallel: Parallel) -> dict[str, int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from labs.spec import RunTraining
 
@@ -31,4 +33,12 @@ class LocalOptimizer:
 
 def make_optimizer(parameters: Iterable[nn.Parameter], training: RunTraining) -> torch.optim.Optimizer:
     """The optimizer `training` asks for, over `parameters`."""
-    return torch.optim.AdamW(parameters, lr=training.learning_rate, weight_decay=_WEIGHT_DECAY)
+    return torch.optim.AdamW(alike(parameters), lr=training.learning_rate, weight_decay=_WEIGHT_DECAY)
+
+
+def alike(parameters: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
+    """`parameters` in groups that an optimizer can update in one call: plain, or sharded over the same ranks."""
+    groups: dict[object, list[nn.Parameter]] = {}
+    for parameter in parameters:
+        groups.setdefault(parameter.device_mesh if isinstance(parameter, DTensor) else None, []).append(parameter)
+    return [{"params": group} for group in groups.values()]

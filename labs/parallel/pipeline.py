@@ -65,7 +65,7 @@ class Stage(GPT):
             self.positions = whole.positions
         self.blocks = whole.blocks[first:last]
         if self.is_last:
-            self.norm, self.head = whole.norm, whole.head
+            self.norm, self.head, self.next_token = whole.norm, whole.head, whole.next_token
 
     def forward(self, x: Tensor, targets: Tensor | None = None) -> Tensor:
         """Token ids (B, T) or the previous stage's (B, T, H), to (B, T, H) or, of the last stage, the loss as (1,)."""
@@ -191,9 +191,11 @@ def known_shapes(spec: RunSpec, index: int, stages: int) -> dict[str, Any]:
     """
     if spec.mode != "dry":
         return {}
-    training = spec.training
-    tokens = torch.empty(training.micro_batch, training.sequence, dtype=torch.long, device="meta")
-    message = torch.empty(*tokens.shape, spec.model.hidden, device="meta", requires_grad=True)
+    training, parallel = spec.training, spec.parallel
+    here = training.sequence // parallel.context  # of each row's tokens
+    tokens = torch.empty(training.micro_batch, here, dtype=torch.long, device="meta")
+    between = here // (parallel.tensor if parallel.sequence_parallel else 1)
+    message = torch.empty(training.micro_batch, between, spec.model.hidden, device="meta", requires_grad=True)
     loss = torch.empty(1, device="meta", requires_grad=True)
     return {"input_args": tokens if index == 0 else message, "output_args": loss if index == stages - 1 else message}
 

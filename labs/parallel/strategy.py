@@ -57,6 +57,7 @@ class Strategy:
         micro-batch, after which the gradients must have been averaged.
     finish: what gradients still need after the last backward pass, in order.
     has_buckets: whether modules allocate memory for gradients when they are set up, and when they regroup it.
+    my_tokens: what of each (micro_batch, sequence) of tokens this rank works on: all, but for context parallelism.
     passes: runs all micro-batches of a step forward and backward; returns the sum of their losses, zero on a rank
         that sees no loss. None is one after the other; a pipeline brings its own.
     """
@@ -66,6 +67,7 @@ class Strategy:
     micro_step: Callable[[bool], AbstractContextManager[None]] = field(default=lambda _last: nullcontext())
     finish: list[Callable[[], None]] = field(default_factory=list)
     has_buckets: bool = False
+    my_tokens: Callable[[Tensor], Tensor] = field(default=lambda tokens: tokens)
     passes: Callable[[list[MicroBatch], Phases], Tensor] | None = None
 
     def parameters(self) -> list[nn.Parameter]:
@@ -80,6 +82,7 @@ def unique_parameters(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
 
 def train_step(strategy: Strategy, batch: list[MicroBatch], phases: Phases) -> Tensor:
     """One optimizer step over this rank's micro-batches. Returns the sum of their losses."""
+    batch = [(strategy.my_tokens(tokens), strategy.my_tokens(targets)) for tokens, targets in batch]
     run = strategy.passes or (lambda batch, phases: _one_after_the_other(strategy, batch, phases))
     loss_sum = run(batch, phases)
     for finish in strategy.finish:

@@ -257,9 +257,10 @@ class Instrument:
         if self._phase is not None and self._memory is not None and parameter.grad is not None:
             self._memory.assign([parameter.grad], "gradients")
 
-    def _module_is_called(self, module: nn.Module, _args: Any) -> None:
+    def _module_is_called(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         if self._memory is not None:
             self._memory.note_gathered(module.parameters(recurse=False))
+            self._memory.note_gathered(each for each in args if isinstance(each, nn.Parameter))  # lent for the call
 
     def _new_blocks_belong_to_gradients(self, _module: nn.Module, _args: Any) -> None:
         if self._memory is not None:

@@ -47,7 +47,8 @@ def check_size(spec: RunSpec) -> list[Violation]:
 def _check_memory(spec: RunSpec, parameters: float) -> list[Violation]:
     """All ranks share a machine: state and activations of all of them must fit beside everything else."""
     ranks, micro_batch = spec.parallel.world_size, spec.training.micro_batch
-    state = 16 * parameters * (1 if spec.parallel.zero == 3 else ranks)
+    copies = 1 if spec.parallel.zero == 3 else ranks // (spec.parallel.tensor * spec.parallel.pipeline)
+    state = 16 * parameters * copies
     each = approximate_activation_bytes(spec.model, spec.training.sequence)
     if state + ranks * micro_batch * each <= MAX_RUN_BYTES:
         return []
@@ -81,8 +82,10 @@ def approximate_activation_bytes(model: Model, sequence: int) -> float:
 
 
 def approximate_parameters(model: Model, sequence: int) -> float:
-    """Matrix parameters of a dense model, for limits only; exact counts are in app.theory.transformer."""
-    mlp = (3 if model.gated_mlp else 2) * model.hidden * model.ffn_hidden
+    """Matrix parameters, all experts included, for limits only; exact counts are in app.theory.transformer."""
+    width = (model.expert_ffn_hidden or model.ffn_hidden) * (model.experts + model.shared_experts)
+    dense = model.dense_layers / model.layers if model.experts > 1 else 1.0
+    mlp = (3 if model.gated_mlp else 2) * model.hidden * (dense * model.ffn_hidden + (1 - dense) * width)
     attention = 2 * model.hidden**2 + 2 * model.hidden**2 * model.kv_heads / model.heads
     tables = model.vocab * (1 if model.tied_embeddings else 2) + sequence
     return model.layers * (mlp + attention) + tables * model.hidden

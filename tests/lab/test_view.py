@@ -51,6 +51,22 @@ def test_collectives_are_added_up_beside_theory() -> None:
     assert row.expected_payload_bytes == 120.0
 
 
+def test_theory_is_added_up_where_a_ledger_cannot_tell_apart() -> None:
+    """Tensor parallelism all-reduces results and, of one number a token, the cross entropy."""
+    kind = {"operation": "all_reduce", "phase": "forward", "group": "tensor"}
+    theory = {
+        "transfers": [
+            kind | {"title": "All-reduce, results", "payload_bytes": 100.0},
+            kind | {"title": "All-reduce, cross entropy", "payload_bytes": 3.0},
+            kind | {"group": "data", "title": "All-reduce, gradients", "payload_bytes": 7.0},
+        ]
+    }
+    numbers = {"t": 1.0, "kind": "communication", "rank": 0, "step": 2, "count": 8, "payload_bytes": 103}
+    (row,) = fold([kind | numbers], theory).transfers
+    assert row.title == "All-reduce, results; All-reduce, cross entropy"
+    assert row.expected_payload_bytes == 103.0
+
+
 def test_long_logs_keep_their_end_and_say_how_much_is_missing() -> None:
     view = fold([{"t": i, "kind": "log", "rank": 0, "line": str(i)} for i in range(250)], THEORY)
     assert (len(view.log), view.log_dropped, view.log[-1]["line"]) == (200, 50, "249")

@@ -78,7 +78,6 @@ def test_a_limit_is_told_with_what_was_given() -> None:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"parallel": {"tensor": 2}}, "parallel.tensor"),
         ({"parallel": {"zero": 1}}, "parallel.zero"),
         ({"parallel": {"data": 16}}, "parallel.data"),
         ({"training": {"precision": "bf16-mixed"}}, "training.precision"),
@@ -91,20 +90,64 @@ def test_a_limit_is_told_with_what_was_given() -> None:
         ({"mode": "dry"}, "mode"),
         ({"program": "gemm"}, "program"),
         ({"faults": [{"kind": "hang"}]}, "faults.0.kind"),
-        ({"model": {**SMALL, "experts": 4}}, "model.experts"),
         ({"model": {**SMALL, "norm": "rms"}}, "model.norm"),
         ({"model": {**SMALL, "qkv_biases": True}}, "model.qkv_biases"),
         ({"model": {**SMALL, "head_dim": 32}}, "model.head_dim"),
         ({"model": {**SMALL, "hidden": 66, "head_dim": 16}}, "model.head_dim"),
-        ({"model": {**SMALL, "experts": 4, "shared_experts": 1}}, "model.shared_experts"),
-        ({"model": {**SMALL, "experts": 4, "expert_ffn_hidden": 64}}, "model.expert_ffn_hidden"),
-        ({"model": {**SMALL, "experts": 4, "dense_layers": 1}}, "model.dense_layers"),
         ({"model": {**SMALL, "latent_attention": LATENT}}, "model.latent_attention"),
     ],
     ids=str,
 )
 def test_what_is_not_built_yet_is_refused_by_name(changed: dict[str, Any], field: str) -> None:
     assert field in violations({"model": SMALL, **changed})
+
+
+MIXTURE: dict[str, Any] = {**SMALL, "experts": 4, "active_experts": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "parallel", "sequence", "found"),
+    [
+        ({}, {"tensor": 3}, 32, {"parallel.tensor": "1, 2, 4", "model.ffn_hidden": "252, 255, 258, 261",
+                                 "model.vocab": "252, 255, 258, 261"}),
+        ({"vocab": 257}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.vocab": "254, 256, 258, 260"}),
+        ({"kv_heads": 1}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.kv_heads": "2, 4"}),
+        ({"heads": 1, "kv_heads": 1}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.heads": "2, 4"}),
+        ({}, {"sequence_parallel": True}, 32,
+         {"parallel.sequence_parallel": "False, or parallel.tensor of 2 or more"}),
+        ({}, {"tensor": 4, "sequence_parallel": True}, 30, {"training.sequence": "24, 28, 32, 36"}),
+        ({}, {"context": 2}, 30, {"training.sequence": "24, 28, 32, 36"}),
+        ({}, {"context": 2, "tensor": 4, "sequence_parallel": True}, 36, {"training.sequence": "24, 32, 40, 48"}),
+        ({}, {"expert": 2, "data": 2}, 32, {"parallel.expert": "1"}),
+        (MIXTURE, {"expert": 2, "data": 3}, 32, {"parallel.expert": "1"}),
+        (MIXTURE, {"expert": 3, "data": 3}, 32, {"parallel.expert": "1"}),
+        (MIXTURE, {"tensor": 2}, 32, {"parallel.tensor": "1"}),
+        ({"layers": 4}, {"pipeline": 2, "tensor": 2, "virtual_stages": 2, "schedule": "zbv"}, 32,
+         {"parallel.schedule": "gpipe, 1f1b, interleaved, looped-bfs"}),
+        (MIXTURE, {"pipeline": 2, "data": 2, "expert": 2}, 32, {"parallel.pipeline": "1"}),
+        ({**MIXTURE, "experts": 65}, {}, 32, {"model.experts": "1 to 64"}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_layers_that_cannot_be_cut_are_refused_with_what_could(
+    model: dict[str, Any], parallel: dict[str, Any], sequence: int, found: dict[str, str]
+) -> None:
+    seen = violations({"model": {**SMALL, **model}, "parallel": parallel, "training": {"sequence": sequence}})
+    assert {field: violation.accepted for field, violation in seen.items()} == found
+
+
+@pytest.mark.parametrize(
+    ("model", "parallel"),
+    [
+        ({}, {"tensor": 4, "sequence_parallel": True, "data": 2, "zero": 3}),
+        ({}, {"context": 4, "tensor": 2}),
+        (MIXTURE, {"data": 4, "expert": 2}),
+        ({**MIXTURE, "shared_experts": 1, "expert_ffn_hidden": 64, "dense_layers": 1}, {"data": 2, "zero": 3}),
+    ],
+    ids=str,
+)
+def test_layers_that_can_be_cut_are(model: dict[str, Any], parallel: dict[str, Any]) -> None:
+    parse_run_spec({"model": {**SMALL, **model}, "parallel": parallel, "training": {"sequence": 32}})
 
 
 @pytest.mark.parametrize(

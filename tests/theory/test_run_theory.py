@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.theory.runs import run_theory
+from app.theory.runs import RunTheory, rank_theory, run_theory
+from app.theory.runs.place import world
 from labs.spec import RunSpec, parse_run_spec
 
 # gpt-mini: two layers of width 128, 256 words, 128 positions. First dimension and values of every tensor.
@@ -101,3 +102,115 @@ def test_fsdp_sends_half_as_much_again_as_ddp_when_the_model_is_all_layers() -> 
         for stage in (0, 3)
     )
     assert fsdp / ddp == pytest.approx(1.5, rel=0.01)
+
+
+# Everything below with gpt-mini, two sequences of 64 tokens and three micro-batches. Bytes of B × T × H values:
+STREAM = 4 * 2 * 64 * 128
+TWO_LAYERS = 2
+
+
+def cut(model: dict[str, Any] | None = None, **parallel: Any) -> RunSpec:
+    shape = {"layers": 2, "hidden": 128, "heads": 4, "vocab": 256, **(model or {})}
+    training = {"sequence": 64, "micro_batch": 2, "micro_batches": 3}
+    return parse_run_spec({"model": shape, "training": training, "parallel": parallel})
+
+
+def sent(theory: RunTheory, group: str) -> dict[tuple[str, str], tuple[int | None, float]]:
+    """Count and payload by operation and phase, of the transfers in `group`."""
+    found: dict[tuple[str, str], tuple[int | None, float]] = {}
+    for each in theory.transfers:
+        if each.group == group:
+            count, size = found.get((each.operation, each.phase), (0, 0.0))
+            found[each.operation, each.phase] = (count + (each.count or 0), size + each.payload_bytes)
+    return found
+
+
+def test_tensor_parallelism_sums_twice_a_layer_each_way_and_once_at_each_end() -> None:
+    token = 4 * 2 * 64
+    for untied in (False, True):
+        theory = run_theory(cut({"tied_embeddings": not untied}, tensor=2))
+        assert sent(theory, "tensor") == {
+            ("all_reduce", "forward"): (3 * (2 * TWO_LAYERS + 1 + 3), 3 * ((2 * TWO_LAYERS + 1) * STREAM + 3 * token)),
+            ("all_reduce", "backward"): (3 * (2 * TWO_LAYERS + 1), 3 * (2 * TWO_LAYERS + 1) * STREAM),
+        }
+        assert {each.group for each in theory.transfers} == {"tensor"}, "alone on the data axis"
+
+
+def test_sequence_parallelism_sends_halves_and_once_more_for_the_inputs_it_does_not_keep() -> None:
+    sums, token = 2 * TWO_LAYERS + 1, 4 * 2 * 64
+    replicated = 4 * (TWO_LAYERS * 4 * 128 + 2 * 128 + 64 * 128)  # norms of the layers and at the end, positions
+    assert sent(run_theory(cut(tensor=2, sequence_parallel=True)), "tensor") == {
+        ("reduce_scatter", "forward"): (3 * sums, 3 * sums * STREAM),
+        ("all_gather", "forward"): (3 * sums, 3 * sums * STREAM),
+        ("all_reduce", "forward"): (3 * 3, 3 * 3 * token),
+        ("all_gather", "backward"): (3 * 2 * sums, 3 * 2 * sums * STREAM),
+        ("reduce_scatter", "backward"): (3 * sums, 3 * sums * STREAM),
+        ("all_reduce", "backward"): (1, replicated),
+    }
+
+
+def test_norms_and_positions_are_summed_in_the_shards_that_zero_3_leaves() -> None:
+    whole, halves = (
+        sent(run_theory(cut(tensor=2, sequence_parallel=True, data=2, zero=zero)), "tensor")["all_reduce", "backward"]
+        for zero in (0, 3)
+    )
+    assert whole == (1, 2 * halves[1])
+    assert halves[0] == 1
+
+
+def test_a_tensor_rank_holds_a_part_of_every_matrix_and_all_of_the_rest() -> None:
+    model = cut().model
+    matrices = 2 * (4 * 128 * 128 + 2 * 512 * 128) + 256 * 128
+    rest = 64 * 128 + 2 * 4 * 128 + 2 * 128
+    for ranks in (1, 2, 4):
+        state = run_theory(cut(tensor=ranks)).model_state_bytes
+        assert state["parameters"] == 4 * (matrices / ranks + rest)
+    assert model.ffn_hidden == 512
+
+
+@pytest.mark.parametrize(("ranks", "kv_heads", "tensor"), [(2, 4, 1), (4, 2, 1), (4, 2, 2)])
+def test_keys_and_values_go_round_once_and_back_home_with_their_gradients(
+    ranks: int, kv_heads: int, tensor: int
+) -> None:
+    message = 4 * 2 * 2 * (64 // ranks) * (kv_heads // tensor) * 32
+    times = 3 * TWO_LAYERS
+    assert sent(run_theory(cut({"kv_heads": kv_heads}, context=ranks, tensor=tensor)), "context") == {
+        ("send", "forward"): (times * (ranks - 1), times * (ranks - 1) * message),
+        ("send", "backward"): (times * (2 * ranks - 1), times * (2 * ranks - 1) * message),
+    }
+
+
+def test_context_ranks_are_data_ranks_to_the_parameters() -> None:
+    by_context, by_data = (run_theory(cut(**{axis: 2}, zero=3)) for axis in ("context", "data"))
+    assert by_context.model_state_bytes == by_data.model_state_bytes
+    assert sent(by_context, "data") == sent(by_data, "data")
+
+
+MIXTURE = {"experts": 4, "active_experts": 2, "dense_layers": 1}
+EXPERT = 2 * 512 * 128
+
+
+def test_tokens_travel_to_their_experts_and_back_in_the_layers_that_have_some() -> None:
+    rows = 2 * 64 * 2 * 4 * 128  # each token twice
+    theory = run_theory(cut(MIXTURE, data=4, expert=2))
+    assert sent(theory, "expert") == {
+        ("all_to_all", "forward"): (3 * 3, 3 * (2 * rows + 8 * 4)),
+        ("all_to_all", "backward"): (3 * 2, 3 * 2 * rows),
+    }
+    assert {each.title for each in theory.transfers if each.is_mean} == {
+        "Results back (the ranks' mean)",
+        "Gradients of rows back (the ranks' mean)",
+    }
+    assert sent(theory, "expert_replicas") == {("all_reduce", "backward"): (1, 4 * 2 * EXPERT)}
+    everything_else = run_theory(cut(MIXTURE)).parameters - 4 * EXPERT
+    assert sent(theory, "data")["all_reduce", "backward"][1] == 4 * everything_else
+
+
+def test_expert_ranks_hold_different_experts_and_their_replicas_the_same() -> None:
+    spec = cut(MIXTURE, data=4, expert=2)
+    held = [rank_theory(spec, place).model_state_bytes["parameters"] for place in world(spec)]
+    assert held == [4 * (run_theory(spec).parameters - 2 * EXPERT)] * 4
+
+
+def test_no_replica_no_sum_of_expert_gradients() -> None:
+    assert sent(run_theory(cut(MIXTURE, data=2, expert=2)), "expert_replicas") == {}

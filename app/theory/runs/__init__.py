@@ -6,9 +6,12 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 
 from __future__ import annotations
 
-from app.theory.runs.held import held_tensors, kept_values
+from app.theory.runs.held import held_tensors, is_averaged_apart, kept_values
+from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
+from app.theory.runs.over_experts import expert_transfers
 from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfers
+from app.theory.runs.over_tensor import tensor_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
 from app.theory.state import LAYOUTS
@@ -34,7 +37,10 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
     every = parameter_count(spec.model, spec.training.sequence)
     table = [tensor for tensor in held if tensor.name == "token embedding"]
     transfers = (
-        *data_transfers(spec, place, held),
+        *tensor_transfers(spec, held, place),
+        *context_transfers(spec, held),
+        *expert_transfers(spec, held),
+        *data_transfers(spec, place, [tensor for tensor in held if not is_averaged_apart(tensor, spec)]),
         *pipeline_transfers(spec, place),
         *tied_table_transfers(spec, place, kept_values(spec, place, table, "gradients")),
     )

@@ -36,6 +36,8 @@ def _ddp(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
     """One all-reduce of every gradient per step, in buckets; no_sync keeps earlier micro-steps quiet."""
     size = float(FP32_BYTES * sum(tensor.size for tensor in held))
     ranks = data_ranks(spec.parallel)
+    if ranks == 1 and spec.parallel.world_size > 1:  # no other data rank: no DDP
+        return
     yield transfer("All-reduce, gradients", "all_reduce", "backward", "data", ranks, None, size)
 
 

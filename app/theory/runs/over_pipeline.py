@@ -20,7 +20,8 @@ def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:
     parallel, training, model = spec.parallel, spec.training, spec.model
     if parallel.pipeline == 1:
         return
-    size = float(FP32_BYTES * training.micro_batch * training.sequence * model.hidden)
+    cut = parallel.context * (parallel.tensor if parallel.sequence_parallel else 1)  # of the sequence
+    size = float(FP32_BYTES * training.micro_batch * training.sequence // cut * model.hidden)
     chunks, last = stages_of(spec, place), last_stage(spec)
     boundaries = {
         "forward": sum(chunk < last and chunk + 1 not in chunks for chunk in chunks),

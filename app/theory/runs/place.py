@@ -33,6 +33,11 @@ def shard_count(parallel: Parallel) -> int:
     return parallel.shard or parallel.data
 
 
+def data_rank(parallel: Parallel, place: Place) -> int:
+    """Which rows a rank is trained on."""
+    return place.replicate * shard_count(parallel) + place.shard
+
+
 def data_ranks(parallel: Parallel) -> int:
     """Ranks that gradients are averaged over: data and context, which look alike to parameters."""
     return parallel.data * parallel.context

@@ -11,7 +11,8 @@ from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_r
 class Transfer:
     """One kind of collective of a step: payload is the tensor handed over, wire is what one rank sends in a ring.
 
-    `count` is None where the number of collectives depends on the order in which gradients arrive.
+    `count` is None where the number of collectives depends on the order in which gradients arrive. Where `is_mean`, how
+    much a rank hands over depends on the data, and the payload is that of all ranks of the group by their number.
     """
 
     title: str
@@ -22,15 +23,22 @@ class Transfer:
     wire_bytes: float
     group: str = "data"
     group_size: int = 1
+    is_mean: bool = False
 
 
 def transfer(
-    title: str, operation: str, phase: str, group: str, ranks: int, count: int | None, payload_bytes: float
+    title: str,
+    operation: str,
+    phase: str,
+    group: str,
+    ranks: int,
+    count: int | None,
+    payload_bytes: float,
+    is_mean: bool = False,
 ) -> Transfer:
     """A row of the ledger with its wire bytes, for `payload_bytes` in all over a ring of `ranks`."""
-    return Transfer(
-        title, operation, phase, count, payload_bytes, _wire_bytes(operation, payload_bytes, ranks), group, ranks
-    )
+    wire_bytes = _wire_bytes(operation, payload_bytes, ranks)
+    return Transfer(title, operation, phase, count, payload_bytes, wire_bytes, group, ranks, is_mean)
 
 
 def _wire_bytes(operation: str, payload_bytes: float, ranks: int) -> float:

@@ -20,4 +20,3 @@ def check_numerics(spec: RunSpec) -> Iterator[Violation]:
     yield from one_of("training.optimizer", training.optimizer, ("adamw",))
     yield from one_of("training.recompute", training.recompute, ("none",))
     yield from one_of("training.recompute_every", training.recompute_every, (1,))
-    yield from one_of("training.attention", training.attention, ("flash",))
