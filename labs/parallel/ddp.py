@@ -18,31 +18,42 @@ from contextlib import AbstractContextManager, nullcontext
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from labs.parallel.compression import compress_gradients
 from labs.parallel.mesh import Mesh
-from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.offload import home_of
+from labs.parallel.precision import in_compute_precision, local_optimizer
 from labs.parallel.strategy import Strategy
-from labs.spec import RunTraining
+from labs.spec import Compression, RunTraining
 
 
-def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
-    """Replicate `model` over `mesh.data`. Rank 0's parameters are broadcast once, though all
+def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining, compression: Compression) -> Strategy:
+    """Replicate `model` over `mesh.data`, and send its gradients compressed if `compression` says so."""
+    replica = replicate(model, mesh, training)
+    compressor = compress_gradients(replica, mesh.data, compression)
+
+    def micro_step(last: bool) -> AbstractContextManager[None]:
+        # Gradients of several micro-batches add up on the rank itself; only their sum is worth sending.
+        return nullcontext() if last else replica.no_sync()
+
+    home = home_of(training)
+    optimizer = local_optimizer(replica.parameters(), training, home, compressor.kept)
+    return Strategy(
+        [replica], optimizer, micro_step, has_buckets=True, measure=home.measure if home is not None else None
+    )
+
+
+def replicate(model: nn.Module, mesh: Mesh, training: RunTraining) -> DistributedDataParallel:
+    """`model` as one of as many replicas as there are data ranks. Rank 0's parameters are broadcast once, though all
     ranks already built the same.
 
     The first step uses one single bucket: DDP does not know yet in which order gradients arrive. At the
     start of the second it regroups them in the order seen, and closes a bucket when it has reached
     `bucket_bytes`, so buckets are at least that large, but for the last.
     """
-    replica = DistributedDataParallel(
-        model,
+    return DistributedDataParallel(
+        in_compute_precision(model, training),
         process_group=mesh.data.group,  # none, where a single rank is left alone: then all ranks, which is itself
         bucket_cap_mb=training.bucket_bytes / 2**20,
         # `.grad` is a view into its bucket. Without this every gradient exists twice, 20 bytes a parameter.
         gradient_as_bucket_view=True,
     )
-
-    def micro_step(last: bool) -> AbstractContextManager[None]:
-        # Gradients of several micro-batches add up on the rank itself; only their sum is worth sending.
-        return nullcontext() if last else replica.no_sync()
-
-    optimizer = LocalOptimizer(make_optimizer(replica.parameters(), training))
-    return Strategy([replica], optimizer, micro_step, has_buckets=True)

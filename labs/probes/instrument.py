@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Phase, Strategy
 from labs.probes.communication import Entry, Ledger, as_fields
-from labs.probes.memory import Bytes, MemoryTracker, SavedTensor, gradients_of
+from labs.probes.memory import Bytes, MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
 
 _EVERY_STEPS = 10
@@ -105,6 +105,8 @@ class Instrument:
         if not strategy.has_buckets:
             memory.disown()  # what was allocated then was no bucket
         memory.assign(self._parameters, "parameters")
+        if strategy.recomputation is not None:
+            strategy.recomputation.watch = memory.keeping
         for parameter in self._parameters:
             parameter.register_post_accumulate_grad_hook(self._gradient_is_there)  # type: ignore[no-untyped-call]
         if strategy.has_buckets:
@@ -185,8 +187,8 @@ class Instrument:
 
     def _claim_model_state(self, memory: MemoryTracker) -> None:
         memory.assign(self._parameters, "parameters")
-        memory.assign(gradients_of(self._parameters), "gradients")
         if self._strategy is not None:
+            memory.assign(self._strategy.gradients(), "gradients")
             memory.assign(self._strategy.optimizer.tensors(), "optimizer")
 
     def _gradient_is_there(self, parameter: Tensor) -> None:

@@ -8,6 +8,7 @@ Every event has `t` (seconds since the run started), `kind` and `rank`. By kind:
   memory         step, at, bytes {parameters, gradients, optimizer, activations, temporary, total}
                    at = forward_start, backward_start, backward_end, step_end or peak (which also has `during`)
   communication  step, operation, phase, group, group_size, count, payload_bytes, wire_bytes, seconds
+  measurement    name, x, y, unit                        what a strategy reports of itself; x is the step
   log            stream, line
   result         summary
 

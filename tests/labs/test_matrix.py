@@ -104,10 +104,7 @@ def test_the_ledger_is_theorys(seen, case):
         theory = rank_theory(case.spec, place)
         found = ledger(report["collectives"])
         for key, (count, size) in expected(theory).items():
-            counted, payload_bytes = found.pop(key)
-            assert (counted if count is not None else None, payload_bytes) == (count, size), (
-                f"{key}, rank {report['rank']}"
-            )
+            assert found.pop(key) == (count, size), f"{key}, rank {report['rank']}"
         assert not found
 
 
@@ -127,10 +124,10 @@ def ledger(collectives: list[dict[str, Any]]) -> dict[tuple[str, str, str], tupl
     }
 
 
-def expected(theory: RunTheory) -> dict[tuple[str, str, str], tuple[int | None, float]]:
-    found: dict[tuple[str, str, str], tuple[int | None, float]] = {}
+def expected(theory: RunTheory) -> dict[tuple[str, str, str], tuple[int, float]]:
+    found: dict[tuple[str, str, str], tuple[int, float]] = {}
     for each in theory.transfers:
         key = (each.operation, each.phase, each.group)
         count, size = found.get(key, (0, 0.0))
-        found[key] = (None if each.count is None or count is None else count + each.count, size + each.payload_bytes)
+        found[key] = (count + each.count, size + each.payload_bytes)
     return found

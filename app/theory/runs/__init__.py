@@ -6,11 +6,10 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 
 from __future__ import annotations
 
-from app.theory.runs.held import held_tensors, kept_values
+from app.theory.runs.held import held_tensors, kept_bytes
 from app.theory.runs.over_data import data_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
-from app.theory.state import LAYOUTS
 from app.theory.transformer import parameter_count
 from labs.spec import RunSpec
 
@@ -25,10 +24,6 @@ def run_theory(spec: RunSpec) -> RunTheory:
 def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
     """The same of one rank, by its place in the grid."""
     held = held_tensors(spec, place)
-    layout = LAYOUTS[spec.training.state_layout]
-    state = {
-        name: getattr(layout, name) * kept_values(spec, place, held, name)
-        for name in ("parameters", "gradients", "optimizer")
-    }
+    state = {name: kept_bytes(spec, place, held, name) for name in ("parameters", "gradients", "optimizer")}
     every = parameter_count(spec.model, spec.training.sequence)
-    return RunTheory(every, layout.name, state, tuple(data_transfers(spec, held)))
+    return RunTheory(every, spec.training.state_layout, state, tuple(data_transfers(spec, held)))

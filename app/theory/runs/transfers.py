@@ -9,15 +9,12 @@ from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_r
 
 @dataclass(frozen=True)
 class Transfer:
-    """One kind of collective of a step: payload is the tensor handed over, wire is what one rank sends in a ring.
-
-    `count` is None where the number of collectives depends on the order in which gradients arrive.
-    """
+    """One kind of collective of a step: payload is the tensor handed over, wire is what one rank sends in a ring."""
 
     title: str
     operation: str
     phase: str
-    count: int | None
+    count: int
     payload_bytes: float
     wire_bytes: float
     group: str = "data"
@@ -25,7 +22,7 @@ class Transfer:
 
 
 def transfer(
-    title: str, operation: str, phase: str, group: str, ranks: int, count: int | None, payload_bytes: float
+    title: str, operation: str, phase: str, group: str, ranks: int, count: int, payload_bytes: float
 ) -> Transfer:
     """A row of the ledger with its wire bytes, for `payload_bytes` in all over a ring of `ranks`."""
     return Transfer(
