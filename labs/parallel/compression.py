@@ -148,7 +148,7 @@ class TopK(_Stateless):
         values = bucket[indices].float()
         message = torch.cat([values.view(torch.int32), indices.int()])
         messages = message.new_empty(ranks * len(message))
-        dist.all_gather_into_tensor(messages, message, group=self.group)
+        dist.all_gather_single(messages, message, group=self.group)
         total = torch.zeros_like(bucket)
         for theirs in messages.chunk(ranks):
             their_values, their_indices = theirs.chunk(2)
@@ -189,7 +189,7 @@ class OneBit(_Stateless):
         scales = torch.stack([gradient.abs().mean() for gradient in gradients]).float()
         message = torch.cat([_packed(bucket >= 0), scales.view(torch.uint8)])
         messages = message.new_empty(ranks * len(message))
-        dist.all_gather_into_tensor(messages, message, group=self.group)
+        dist.all_gather_single(messages, message, group=self.group)
         theirs = [_signs_times_scales(each, sizes).to(bucket.dtype) for each in messages.chunk(ranks)]
         return Reduced(torch.stack(theirs).mean(0), theirs[dist.get_rank(self.group)])
 

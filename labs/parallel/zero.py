@@ -121,7 +121,7 @@ class FlatBuffer:
         if self._data.group is None:  # alone: the piece is the whole
             reduced.copy_(own)
         else:
-            work = dist.reduce_scatter_tensor(reduced, whole, dist.ReduceOp.AVG, group=self._data.group, async_op=True)
+            work = dist.reduce_scatter_single(reduced, whole, dist.ReduceOp.AVG, group=self._data.group, async_op=True)
         if not self._keeps_gradients:
             self._gradients = None  # `whole` is let go when the sending is done
 
@@ -135,7 +135,7 @@ class FlatBuffer:
     def all_gather(self) -> None:
         """Everybody's new weights."""
         if self._data.group is not None:
-            dist.all_gather_into_tensor(self.weights, self._piece_of(self.weights), group=self._data.group)
+            dist.all_gather_single(self.weights, self._piece_of(self.weights), group=self._data.group)
 
     def zero_grad(self) -> None:
         self.mine.grad = None
