@@ -30,7 +30,12 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
 _SMALL = LAB_MODELS["gpt-small"]
 
-_STRATEGIES = (("0", "DDP, everything on every rank"), ("3", "FSDP, everything sharded"))
+_STRATEGIES = (
+    ("0", "DDP, everything on every rank"),
+    ("1", "ZeRO-1, optimizer state sharded"),
+    ("2", "ZeRO-2, gradients sharded as well"),
+    ("3", "FSDP, everything sharded"),
+)
 _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda", "CUDA, NCCL"))
 
 FREE_FORM = (

@@ -73,7 +73,7 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     instrument.attach(strategy, model)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
-    for step in range(1, STEPS + 1):
+    for step in range(1, (WATCHED if watched else STEPS) + 1):
         with instrument.step(step):
             batch = batches.of_step(step)
             loss = train_step(strategy, batch, instrument) / len(batch)
