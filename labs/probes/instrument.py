@@ -143,6 +143,7 @@ class Instrument:
 
     def _finish(self) -> None:
         if self._memory is not None:
+            self.moments["activation_peak"] = self._memory.activation_peak
             self.moments["peak"] = self._memory.peak
             self.peak_during = self._memory.peak_phase
             if self.largest_peak is None or self._memory.peak["total"] > self.largest_peak["total"]:

@@ -65,6 +65,7 @@ class MemoryTracker:
         self._born: list[_Block] | None = None  # blocks that came into being while we are `keeping`
         self.phase = ""  # what the step is doing, in its own words
         self._peak_is_now()
+        self.activation_peak = self.now()
 
     def now(self) -> Bytes:
         return _with_total(self._bytes)
@@ -75,10 +76,17 @@ class MemoryTracker:
             storage = block.reference()
             self._resize(block, storage.nbytes() if storage is not None else 0)
         self._peak_is_now()
+        self.activation_peak = self.now()
 
     def _peak_is_now(self) -> None:
         self.peak: Bytes = self.now()
         self.peak_phase = self.phase
+
+    def _note_peaks(self) -> None:
+        if sum(self._bytes.values()) > self.peak["total"]:
+            self._peak_is_now()
+        if self._bytes["activations"] > self.activation_peak["activations"]:
+            self.activation_peak = self.now()
 
     # --- what is told to the tracker
 
@@ -177,8 +185,7 @@ class MemoryTracker:
         with self._lock:
             self._bytes[block.component] += size_bytes - block.size_bytes
             block.size_bytes = size_bytes
-            if sum(self._bytes.values()) > self.peak["total"]:
-                self._peak_is_now()
+            self._note_peaks()
 
     @contextmanager
     def _moving(self, block: _Block) -> Iterator[None]:
@@ -187,6 +194,7 @@ class MemoryTracker:
             self._bytes[block.component] -= block.size_bytes
             yield
             self._bytes[block.component] += block.size_bytes
+            self._note_peaks()
 
 
 class SavedTensor:
