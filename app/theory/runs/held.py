@@ -38,12 +38,16 @@ def kept_bytes(spec: RunSpec, place: Place, held: Sequence[Tensor], component: s
 def kept_values(spec: RunSpec, place: Place, held: Sequence[Tensor], component: str) -> int:
     """Values of `component` that stay: all of them, or this rank's share."""
     zero, ranks = spec.parallel.zero, data_ranks(spec.parallel)
+    own = place.shard * spec.parallel.context + place.context
     if zero == 3:
-        return sum(piece(tensor, shard_ranks(spec.parallel)) for tensor in held)
+        shards = shard_ranks(spec.parallel)
+        # Weights and gradients are padded to equal pieces; the optimizer keeps state only of what is there.
+        own = own if component == "optimizer" else 0
+        return sum(piece(tensor, shards, own) for tensor in held)
     if zero == 0:
         return sum(tensor.size for tensor in held)
     if spec.training.zero_implementation == "ZeroRedundancyOptimizer":
-        dealt = dealt_out(held, ranks)[place.shard * spec.parallel.context + place.context]
+        dealt = dealt_out(held, ranks)[own]
         return sum(tensor.size for tensor in (dealt if component == "optimizer" else held))
     whole = sum(padded(bucket, ranks) for bucket in flat_buffers(spec, held))
     return whole // ranks if zero >= _SHARDED_FROM[component] else whole
@@ -65,10 +69,12 @@ def dealt_out(held: Sequence[Tensor], ranks: int) -> list[list[Tensor]]:
     return found
 
 
-def piece(tensor: Tensor, ranks: int) -> int:
-    """Values of `tensor` the first rank keeps under FSDP2: whole rows, rounded up."""
+def piece(tensor: Tensor, ranks: int, own: int = 0) -> int:
+    """Values of `tensor` that rank number `own` keeps under FSDP2: whole rows, as many as the first rank has while
+    there are any left."""
     rows = tensor.shape[0]
-    return ceil(rows / ranks) * (tensor.size // rows)
+    each = ceil(rows / ranks)
+    return max(0, min(each, rows - own * each)) * (tensor.size // rows)
 
 
 def padded_values(held: Iterable[Tensor], ranks: int) -> int:

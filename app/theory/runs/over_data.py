@@ -49,14 +49,19 @@ def _ddp(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
             sizes[operation] += size
     for operation, count in counts.items():
         title = f"{operation.capitalize().replace('_', '-')}, gradients"
-        yield transfer(title, operation, "backward", "data", ranks, count, float(sizes[operation]))
+        yield transfer(title, operation, "backward", _label(ranks), ranks, count, float(sizes[operation]))
+
+
+def _label(ranks: int) -> str:
+    """DDP calls its collectives even where a rank is alone; there is no group of data ranks then."""
+    return "data" if ranks > 1 else "world"
 
 
 def _broadcasts(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
     """`ZeroRedundancyOptimizer`: every tensor from the rank that has updated it."""
     size = LAYOUTS[spec.training.state_layout].parameters * sum(tensor.size for tensor in held)
     ranks = data_ranks(spec.parallel)
-    yield transfer("Broadcast, weights", "broadcast", "optimizer", "data", ranks, len(held), float(size))
+    yield transfer("Broadcast, weights", "broadcast", "optimizer", _label(ranks), ranks, len(held), float(size))
 
 
 def _flat_buffers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
