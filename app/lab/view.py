@@ -49,6 +49,16 @@ class Transfer:
     expected_payload_bytes: float | None
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a strategy reported of itself in its last step so far, on rank 0."""
+
+    name: str
+    step: int
+    value: float
+    unit: str
+
+
 @dataclass
 class RunView:
     """Where a run stands, from its events."""
@@ -62,6 +72,7 @@ class RunView:
     state: list[RankMemory] = field(default_factory=list)
     transfers_step: int | None = None
     transfers: list[Transfer] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     log_dropped: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -81,6 +92,7 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
     memory: dict[int, dict[int, dict[str, Any]]] = {}
     state: dict[int, dict[str, Any]] = {}
     traffic: dict[int, list[Mapping[str, Any]]] = {}
+    readings: dict[str, Reading] = {}
     for event in events:
         kind = event["kind"]
         if kind == "phase":
@@ -95,6 +107,9 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
             state[event["rank"]] = dict(event)
         elif kind == "communication" and event["rank"] == 0:
             traffic.setdefault(event["step"], []).append(event)
+        elif kind == "measurement" and event["rank"] == 0 and event.get("y") is not None:
+            name = str(event["name"])
+            readings[name] = Reading(name, event["x"], float(event["y"]), str(event.get("unit") or ""))
         elif kind == "log":
             view.log.append(dict(event))
     if memory:
@@ -105,6 +120,7 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
     if traffic:
         view.transfers_step = max(traffic)
         view.transfers = _transfers(traffic[view.transfers_step], theory)
+    view.readings = list(readings.values())
     view.log_dropped = max(0, len(view.log) - LOG_LINES)
     view.log = view.log[-LOG_LINES:]
     return view

@@ -88,3 +88,19 @@ def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
 def test_quantities_without_a_result_still_show_theory() -> None:
     state, _ = compare({"model_state_bytes": "State", "payload_bytes_per_step": "Payload"}, None, THEORY, None)
     assert (state.theory, state.measured, state.predicted) == (100.0, None, None)
+
+
+def test_what_a_strategy_reports_of_itself_is_rank_0s_latest() -> None:
+    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "read from file", "x": 1, "y": 4000.0, "unit": "B"}
+    scale = event | {"name": "loss scale", "y": 65536.0, "unit": ""}
+    view = fold([event, scale, event | {"x": 2, "y": 12000.0}, event | {"rank": 1, "x": 3}], THEORY)
+    assert [(each.name, each.step, each.value, each.unit) for each in view.readings] == [
+        ("read from file", 2, 12000.0, "B"),
+        ("loss scale", 1, 65536.0, ""),
+    ]
+
+
+def test_a_reading_that_is_no_number_is_left_out() -> None:
+    """JSON has no NaN: a rank sends null."""
+    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "loss scale", "x": 1, "y": None, "unit": ""}
+    assert fold([event], THEORY).readings == []
