@@ -24,7 +24,7 @@ def parallelise(model: GPT, spec: RunSpec, mesh: Mesh) -> Strategy:
     strategy = _over_data(model, spec, mesh)
     strategy.recomputation = recomputation
     if spec.training.loss_scaling:
-        scale_loss(strategy, mesh.data)
+        scale_loss(strategy, mesh)
     return strategy
 
 

@@ -27,7 +27,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
-from labs.parallel.mesh import Axis
+from labs.parallel.mesh import Axis, Mesh
 from labs.parallel.optimizers import LocalOptimizer, local, make_optimizer
 from labs.parallel.strategy import Optimizer, Strategy
 from labs.spec import RunTraining
@@ -204,8 +204,10 @@ class LossScaler:
     The ranks have to agree, because under ZeRO each sees other gradients: one all-reduce of a single fp32 number.
     """
 
-    def __init__(self, inner: Optimizer, gradients: Callable[[], Iterable[Tensor]], data: Axis) -> None:
-        self._inner, self._gradients, self._data = inner, gradients, data
+    def __init__(
+        self, inner: Optimizer, gradients: Callable[[], Iterable[Tensor]], data: Axis, device_type: str
+    ) -> None:
+        self._inner, self._gradients, self._data, self._device_type = inner, gradients, data, device_type
         self.scale = _FIRST_SCALE
         self.skipped = 0
         self._good = 0
@@ -232,13 +234,15 @@ class LossScaler:
     def _all_finite(self) -> bool:
         finite = torch.stack([local(gradient).isfinite().all() for gradient in self._gradients()]).all().float()
         if self._data.group is not None:
+            finite = finite.to(self._device_type)  # offloaded gradients are on the host, where NCCL does not reach
             dist.all_reduce(finite, dist.ReduceOp.MIN, group=self._data.group)
         return bool(finite.item())
 
 
-def scale_loss(strategy: Strategy, data: Axis) -> None:
+def scale_loss(strategy: Strategy, mesh: Mesh) -> None:
     """Put a loss scaler around the strategy's optimizer."""
-    scaler, measure = LossScaler(strategy.optimizer, strategy.gradients, data), strategy.measure
+    scaler = LossScaler(strategy.optimizer, strategy.gradients, mesh.data, mesh.device_type)
+    measure = strategy.measure
     strategy.optimizer = scaler
     strategy.loss_scale = lambda: scaler.scale
     strategy.measure = lambda: {**(measure() if measure is not None else {}), **scaler.measure()}

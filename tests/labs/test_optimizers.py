@@ -123,7 +123,7 @@ def test_state_in_a_file_is_not_in_memory_and_goes_to_and_fro_once_a_step():
 def test_an_infinite_gradient_skips_the_step_and_halves_the_scale():
     tensor = weight(1.0, 2.0)
     inner = local_optimizer([tensor], FP32)
-    scaler = LossScaler(inner, lambda: [tensor.grad], Axis("data"))
+    scaler = LossScaler(inner, lambda: [tensor.grad], Axis("data"), "cpu")
     scale = scaler.scale
     tensor.grad = torch.tensor([1.0, math.inf])
     scaler.step()
@@ -137,7 +137,7 @@ def test_an_infinite_gradient_skips_the_step_and_halves_the_scale():
 
 def test_after_a_while_without_overflow_twice_the_scale_is_tried():
     tensor = weight(1.0)
-    scaler = LossScaler(local_optimizer([tensor], FP32), lambda: [tensor.grad], Axis("data"))
+    scaler = LossScaler(local_optimizer([tensor], FP32), lambda: [tensor.grad], Axis("data"), "cpu")
     scale = scaler.scale
     for _ in range(200):
         tensor.grad = torch.ones(1)
