@@ -211,7 +211,9 @@ def command(found: Run) -> str:
 
 
 def title(spec: RunSpec) -> str:
-    strategy = "FSDP" if spec.parallel.zero == 3 else "DDP"
+    strategy = ("DDP", "ZeRO-1", "ZeRO-2", "FSDP")[spec.parallel.zero]
+    if spec.parallel.shard not in (None, spec.parallel.data):
+        strategy = "HSDP"
     ranks = spec.parallel.world_size
     return f"{strategy} on {ranks} rank{'s' if ranks > 1 else ''}"
 
@@ -223,7 +225,7 @@ def describe(spec: RunSpec) -> str:
     accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
     return (
         f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "
-        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, fp32."
+        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, {training.precision}."
     )
 
 

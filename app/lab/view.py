@@ -17,6 +17,9 @@ _TITLES = {
     ("all_gather", "forward"): "All-gather, forward",
     ("all_gather", "backward"): "All-gather, backward",
     ("reduce_scatter", "backward"): "Reduce-scatter, gradients",
+    ("all_gather", "optimizer"): "All-gather, weights",
+    ("broadcast", "optimizer"): "Broadcast, weights",
+    ("all_reduce", "optimizer"): "All-reduce, overflow",
 }
 
 
