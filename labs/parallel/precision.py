@@ -114,7 +114,14 @@ class TensorwiseOptimizer:
     all at once, as libraries do it, and it holds what the layouts say.
     """
 
-    def __init__(self, weights: Iterable[Tensor], training: RunTraining, home: Home | None = None) -> None:
+    def __init__(
+        self,
+        weights: Iterable[Tensor],
+        training: RunTraining,
+        home: Home | None = None,
+        companions: Callable[[], Iterable[Tensor]] = lambda: (),
+    ) -> None:
+        self._companions = companions
         self._home = home or _AtHome()
         has_master = training.state_layout in _MASTER_LAYOUTS
         self._each = [_Updater(weight, training, has_master, self._home.device) for weight in weights]
@@ -135,6 +142,7 @@ class TensorwiseOptimizer:
         for each in self._each:
             yield from each.state().values()
             yield from each.counters()
+        yield from self._companions()
 
 
 class _Updater:
@@ -190,7 +198,7 @@ def local_optimizer(
     """The optimizer over what this rank keeps of the weights, with master copies where the layout has them and its
     state at `home` where it is offloaded."""
     if home is not None or training.state_layout in _MASTER_LAYOUTS:
-        return TensorwiseOptimizer(weights, training, home)
+        return TensorwiseOptimizer(weights, training, home, companions)
     return LocalOptimizer(make_optimizer(weights, training), companions)
 
 

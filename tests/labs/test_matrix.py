@@ -3,7 +3,9 @@ says, on every rank. All rows for one number of ranks run in one start of torchr
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.slow
 MODEL = {"layers": 8, "hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 4, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
-TIME_LIMIT_SECONDS = 400
+TIME_LIMIT_SECONDS = 600  # for all rows of one number of ranks; a tenth of it on a machine with nothing else to do
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], list[dict
         reports = found[ranks].get(case.id, [])
         errors = [report["error"] for report in reports if "error" in report]
         assert not errors, errors[0]
-        assert len(reports) == ranks, f"{case.id} did not run: an earlier row ended the ranks"
+        assert len(reports) == ranks, f"{case.id} did not run: an earlier row ended the ranks, or took too long"
         return reports
 
     return of
@@ -77,7 +79,8 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
     command += ["--nproc-per-node", str(ranks), str(PROGRAMS / "matrix.py")]
     command += ["--rows", str(folder / "rows.json"), "--events", str(folder)]
-    call(command, timeout=TIME_LIMIT_SECONDS)
+    with contextlib.suppress(subprocess.TimeoutExpired):  # what had run by then is judged all the same
+        call(command, timeout=TIME_LIMIT_SECONDS)
     by_id: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("events-*.jsonl")):
         for event in parse_events(path.read_text()):

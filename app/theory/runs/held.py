@@ -29,9 +29,9 @@ def kept_bytes(spec: RunSpec, place: Place, held: Sequence[Tensor], component: s
     values = kept_values(spec, place, held, component)
     if component != "optimizer":
         return float(getattr(LAYOUTS[spec.training.state_layout], component)) * values
-    if spec.training.offload == "file":
-        return 0.0
     each = optimizer_bytes_per_parameter(LAYOUTS[spec.training.state_layout], spec.training.optimizer)
+    if spec.training.offload == "file":
+        each = 0.0
     return each * values + companion_bytes(spec, held)
 
 
