@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 MODEL = {"layers": 8, "hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 4, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
-TIME_LIMIT_SECONDS = 600  # for all rows of one number of ranks; a tenth of it on a machine with nothing else to do
+TIME_LIMIT_SECONDS = 600  # for all rows of one number of ranks
 
 
 @dataclass(frozen=True)
