@@ -69,6 +69,8 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
         _report_step(reporter, spec, number, steps[-1], instrument)
         instrument.report(reporter, number)
+        for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
+            reporter.emit("measurement", name=name, x=number, y=value, unit=unit)
 
     reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device))
     dist.barrier()  # no rank leaves while another may still need it

@@ -158,6 +158,8 @@ class NextToken(nn.Module):
     def forward(self, x: Tensor, table: Tensor, targets: Tensor) -> Tensor:
         """Mean cross entropy in nats of `targets` (B, T), given `x` (B, T, H) and the output matrix (V, H)."""
         logits = functional.linear(x, table)  # (B, T, V)
+        # In 16 bits a loss of 5 would be known to 0.02 only, and so would what the softmax adds up.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 

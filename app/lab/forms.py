@@ -31,7 +31,12 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+")
 _SMALL = LAB_MODELS["gpt-small"]
 
-_STRATEGIES = (("0", "DDP, everything on every rank"), ("3", "FSDP, everything sharded"))
+_STRATEGIES = (
+    ("0", "DDP, everything on every rank"),
+    ("1", "ZeRO-1, optimizer state sharded"),
+    ("2", "ZeRO-2, gradients sharded as well"),
+    ("3", "FSDP, everything sharded"),
+)
 _SCHEDULES = (
     ("gpipe", "GPipe"), ("1f1b", "1F1B"), ("interleaved", "Interleaved 1F1B"), ("looped-bfs", "Looped BFS"),
     ("zero-bubble", "Zero bubble"), ("zbv", "ZB-V"), ("dualpipev", "DualPipe-V"),

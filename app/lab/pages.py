@@ -228,18 +228,17 @@ def command(found: Run) -> str:
 def title(spec: RunSpec) -> str:
     """What is done on how many ranks: `FSDP on 2 ranks`, `Pipeline of 2 × DDP of 2 on 4 ranks`."""
     parallel, ranks = spec.parallel, spec.parallel.world_size
-    over_data = {0: "DDP", 1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}[parallel.zero]
+    over_data = ("DDP", "ZeRO-1", "ZeRO-2", "FSDP")[parallel.zero]
+    if parallel.shard not in (None, parallel.data):
+        over_data = "HSDP"
     degrees = {
-        "Tensor": parallel.tensor, "Context": parallel.context, "Pipeline": parallel.pipeline,
-        over_data: parallel.data,
+        "tensor": parallel.tensor, "context": parallel.context, "pipeline": parallel.pipeline,
+        "experts": parallel.expert, over_data: parallel.data,
     }  # fmt: skip
     wide = {name: size for name, size in degrees.items() if size > 1}
-    if len(wide) > 1:
-        what = " × ".join(f"{name.lower() if index else name} of {size}" if name != over_data else f"{name} of {size}"
-                          for index, (name, size) in enumerate(wide.items()))  # fmt: skip
-    else:
-        what = next(iter(wide), over_data)
-    return f"{what} on {ranks} rank{'s' if ranks > 1 else ''}"
+    sizes = len(wide) > 1
+    what = " × ".join(f"{name} of {size}" if sizes else name for name, size in wide.items()) or over_data
+    return f"{what[0].upper()}{what[1:]} on {ranks} rank{'s' if ranks > 1 else ''}"
 
 
 def describe(spec: RunSpec) -> str:

@@ -42,6 +42,16 @@ class Transfer:
     expected_payload_bytes: float | None
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What a strategy reported of itself in its last step so far, on rank 0."""
+
+    name: str
+    step: int
+    value: float
+    unit: str
+
+
 @dataclass
 class RunView:
     """Where a run stands, from its events."""
@@ -57,6 +67,7 @@ class RunView:
     transfers: list[Transfer] = field(default_factory=list)
     spans: list[Mapping[str, Any]] = field(default_factory=list)
     split: Mapping[str, float] | None = None
+    readings: list[Reading] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     log_dropped: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -76,12 +87,11 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
     memory: dict[int, dict[int, dict[str, Any]]] = {}
     state: dict[int, dict[str, Any]] = {}
     traffic: dict[int, list[Mapping[str, Any]]] = {}
+    readings: dict[str, Reading] = {}
     for event in events:
         kind = event["kind"]
         if kind == "phase":
-            view.phase = event["phase"]
-            if event["phase"] == "failed":
-                view.failures.append({"rank": event["rank"], **(event.get("detail") or {})})
+            _enter(view, event)
         elif kind == "step":
             view.steps_done, view.last_step = event["step"], dict(event)
             view.split = event.get("split") or view.split
@@ -92,9 +102,10 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
         elif kind == "communication" and event["rank"] == 0:
             traffic.setdefault(event["step"], []).append(event)
         elif kind == "span":
-            if view.spans and view.spans[-1]["step"] < event["step"]:
-                view.spans = []
-            view.spans.append(event)
+            _keep_span(view, event)
+        elif kind == "measurement" and event["rank"] == 0 and event.get("y") is not None:
+            name = str(event["name"])
+            readings[name] = Reading(name, event["x"], float(event["y"]), str(event.get("unit") or ""))
         elif kind == "log":
             view.log.append(dict(event))
     if memory:
@@ -105,9 +116,23 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
     if traffic:
         view.transfers_step = max(traffic)
         view.transfers = _transfers(traffic[view.transfers_step], theory)
+    view.readings = list(readings.values())
     view.log_dropped = max(0, len(view.log) - LOG_LINES)
     view.log = view.log[-LOG_LINES:]
     return view
+
+
+def _enter(view: RunView, event: Mapping[str, Any]) -> None:
+    view.phase = event["phase"]
+    if event["phase"] == "failed":
+        view.failures.append({"rank": event["rank"], **(event.get("detail") or {})})
+
+
+def _keep_span(view: RunView, event: Mapping[str, Any]) -> None:
+    """Those of the last watched step only."""
+    if view.spans and view.spans[-1]["step"] < event["step"]:
+        view.spans = []
+    view.spans.append(event)
 
 
 def _rank(rank: int, event: Mapping[str, Any]) -> RankMemory:

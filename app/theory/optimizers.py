@@ -24,6 +24,8 @@ OPTIMIZERS: Mapping[str, OptimizerState] = {
     for state in (
         OptimizerState("adamw", "AdamW", 2, 0.0, "Loshchilov and Hutter 2019"),
         OptimizerState("sgd", "SGD with momentum", 1, 0.0, "one momentum per parameter"),
+        OptimizerState("lars", "LARS", 1, 0.0, "You, Gitman and Ginsburg 2017, algorithm 1"),
+        OptimizerState("lamb", "LAMB", 2, 0.0, "You et al. 2020, algorithm 2"),
         # One row and one column of statistics per matrix: 2/h values per parameter, left out as less than 0.1 %.
         OptimizerState("adafactor", "Adafactor without momentum", 0, 0.0, "Shazeer and Stern 2018, section 3"),
         # Two 8-bit moments and an fp32 scale for each block of 256 values of either.

@@ -16,21 +16,28 @@ from labs.parallel.expert import split_experts
 from labs.parallel.fsdp import apply_fsdp
 from labs.parallel.mesh import Mesh
 from labs.parallel.pipeline import PipelinePasses, TiedEnds, cut_into_stages
+from labs.parallel.precision import scale_loss, store_weights
+from labs.parallel.recompute import recompute_blocks
 from labs.parallel.replicas import apply_replicas
 from labs.parallel.strategy import Strategy
 from labs.parallel.tensor import split_tensor
+from labs.parallel.zero import apply_zero, apply_zero_redundancy_optimizer
 from labs.spec import RunSpec
 
 
 def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> Strategy:
     """Spread `model`, which every rank has built alike, over `mesh`."""
+    store_weights(model, spec.training)
     if spec.training.attention == "full":
         write_attention_out(model)
+    recomputation = recompute_blocks(model.blocks, spec.training)
     finish = split_experts(model, mesh) + split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
     my_tokens = split_context(model, mesh.context, spec.training.sequence)
     strategy = _over_stages(model, spec, mesh, device)
-    strategy.my_tokens = my_tokens
+    strategy.my_tokens, strategy.recomputation = my_tokens, recomputation
     strategy.finish[:0] = finish
+    if spec.training.loss_scaling:
+        scale_loss(strategy, mesh)
     return strategy
 
 
@@ -48,12 +55,15 @@ def _over_stages(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) ->
 
 
 def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh) -> Strategy:
-    """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP."""
+    """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP; in between are stages 1 and 2."""
     alone = mesh.data.size == 1 and dist.get_world_size() > 1  # other ranks, but none with the same parameters
     if alone or (spec.parallel.zero == 0 and spec.parallel.pipeline > 1):
         return apply_replicas([*models], mesh, spec.training)
-    if spec.parallel.zero == 0:
-        return apply_ddp(models[0], mesh, spec.training, dry=spec.mode == "dry")
     if spec.parallel.zero == 3:
         return apply_fsdp(models, mesh, spec.training)
-    raise NotImplementedError(f"ZeRO stage {spec.parallel.zero} is not implemented")
+    (model,) = models  # what goes on follows one backward pass: no pipeline
+    if spec.parallel.zero == 0:
+        return apply_ddp(model, mesh, spec.training, spec.compression)
+    if spec.training.zero_implementation == "ZeroRedundancyOptimizer":
+        return apply_zero_redundancy_optimizer(model, mesh, spec.training)
+    return apply_zero(model, mesh, spec.training, spec.parallel.zero)

@@ -15,12 +15,15 @@ Zhao et al. 2023, "PyTorch FSDP"; Rajbhandari et al. 2020, "ZeRO". This is FSDP2
 
 from __future__ import annotations
 
-from torch.distributed.fsdp import fully_shard
+from typing import Any
+
+from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard
 
 from labs.model import GPT
 from labs.parallel.expert import shard_experts
 from labs.parallel.mesh import Mesh
-from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.offload import home_of
+from labs.parallel.precision import fsdp_policy, local_optimizer
 from labs.parallel.strategy import Strategy, unique_parameters
 from labs.spec import RunTraining
 
@@ -34,17 +37,28 @@ def apply_fsdp(models: list[GPT], mesh: Mesh, training: RunTraining) -> Strategy
     Parameters are cut along their first dimension into K equal pieces; where K does not divide it, the
     pieces are padded, and so is what is sent.
 
+    Over a mesh of two dimensions (HSDP) a unit is sharded over `shard`, which all-gathers and reduce-scatters, and each
+    rank then all-reduces its share of the gradients over `replicate`, the ranks that hold the same shard in other
+    groups. With G shards a parameter costs 16/G bytes instead of 16/K, and the frequent collectives stay among G
+    ranks, which may sit in one node. Zhao et al. 2023, section 3.2.2.
+
     `reshard_after_forward=False` keeps the gathered blocks from forward to backward: no second
     all-gather, but at the end of forward the whole model is there.
     """
     data, reshard = mesh.data_mesh(), training.reshard_after_forward
+    precision = fsdp_policy(training)
+    # Pinned, so that the GPU's copies run beside its computing; without a GPU there is nothing to pin for.
+    offload = CPUOffloadPolicy(pin_memory=mesh.device_type == "cuda") if training.offload == "all" else OffloadPolicy()
+    policies: dict[str, Any] = {"mesh": data, "mp_policy": precision, "offload_policy": offload}
     for model in models:
         whole = shard_experts(model, mesh, reshard)
         for block in model.blocks:
-            fully_shard(block, mesh=data, reshard_after_forward=reshard, ignored_params=whole)
+            fully_shard(block, reshard_after_forward=reshard, ignored_params=whole, **policies)
         # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from
         # forward to backward: backward begins with it, so it would be gathered again at once.
-        fully_shard(model, mesh=data, ignored_params=whole)
+        fully_shard(model, ignored_params=whole, **policies)
     # Every micro-batch is reduce-scattered, and the shares add up. `set_requires_gradient_sync(last)` would
     # send gradients once a step only, but then each rank keeps the whole model's until then.
-    return Strategy([*models], LocalOptimizer(make_optimizer(unique_parameters(models), training)))
+    home = home_of(training)
+    optimizer = local_optimizer(unique_parameters(models), training, home)
+    return Strategy([*models], optimizer, measure=home.measure if home is not None else None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
+
+from labs.parallel.recompute import Recomputation
 
 MicroBatch = tuple[Tensor, Tensor]  # token ids and targets, both (micro_batch, sequence)
 Phase = Literal["forward", "backward", "optimizer"]
@@ -37,8 +39,9 @@ class Phases(Protocol):
 class Optimizer(Protocol):
     """What updates the parameters."""
 
-    def step(self) -> None:
-        """Update the parameters this rank answers for; afterwards every rank has what its forward needs."""
+    def step(self, gradient_scale: float = 1.0) -> None:
+        """Update the parameters this rank answers for, by its gradients times `gradient_scale`; afterwards every rank
+        has what its forward needs."""
 
     def zero_grad(self) -> None:
         """Let go of the gradients."""
@@ -60,6 +63,10 @@ class Strategy:
     my_tokens: what of each (micro_batch, sequence) of tokens this rank works on: all, but for context parallelism.
     passes: runs all micro-batches of a step forward and backward; returns the sum of their losses, zero on a rank
         that sees no loss. None is one after the other; a pipeline brings its own.
+    held_gradients: the gradients this rank keeps, where they are not its parameters' own.
+    loss_scale: what the loss is multiplied by before backward.
+    recomputation: what is computed again in backward.
+    measure: what else is worth reporting of the step just done, by name and unit.
     """
 
     modules: list[nn.Module]
@@ -69,10 +76,20 @@ class Strategy:
     has_buckets: bool = False
     my_tokens: Callable[[Tensor], Tensor] = field(default=lambda tokens: tokens)
     passes: Callable[[list[MicroBatch], Phases], Tensor] | None = None
+    held_gradients: Callable[[], Iterable[Tensor]] | None = None
+    loss_scale: Callable[[], float] = field(default=lambda: 1.0)
+    recomputation: Recomputation | None = None
+    measure: Callable[[], Mapping[str, tuple[float, str]]] | None = None
 
     def parameters(self) -> list[nn.Parameter]:
         """The parameters this rank keeps: its share where they are sharded."""
         return unique_parameters(self.modules)
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients this rank keeps at the moment."""
+        if self.held_gradients is not None:
+            return list(self.held_gradients())
+        return [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
 
 
 def unique_parameters(modules: Iterable[nn.Module]) -> list[nn.Parameter]:
@@ -102,6 +119,6 @@ def _one_after_the_other(strategy: Strategy, batch: list[MicroBatch], phases: Ph
             # Gradients add up over micro-batches and are averaged over ranks. All pieces of the batch are
             # of one size, so the mean of their means is the mean over the global batch.
             with phases.passing("B", 0, index):
-                (loss / len(batch)).backward()
+                (loss * (strategy.loss_scale() / len(batch))).backward()
         loss_sum += loss.detach()
     return loss_sum

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Pass, Phase, Strategy
 from labs.probes.communication import Entry, Ledger, as_fields
-from labs.probes.memory import Bytes, MemoryTracker, SavedTensor, gradients_of
+from labs.probes.memory import Bytes, MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
 from labs.probes.timeline import Timeline
 from labs.probes.timeline import as_fields as span_fields
@@ -109,6 +109,8 @@ class Instrument:
         if not strategy.has_buckets:
             memory.disown()  # what was allocated then was no bucket
         memory.assign(self._parameters, "parameters")
+        if strategy.recomputation is not None:
+            strategy.recomputation.watch = memory.keeping
         for parameter in self._parameters:
             parameter.register_post_accumulate_grad_hook(self._gradient_is_there)  # type: ignore[no-untyped-call]
         if strategy.has_buckets:
@@ -150,6 +152,7 @@ class Instrument:
 
     def _finish(self) -> None:
         if self._memory is not None:
+            self.moments["activation_peak"] = self._memory.activation_peak
             self.moments["peak"] = self._memory.peak
             self.peak_during = self._memory.peak_phase
             if self.largest_peak is None or self._memory.peak["total"] > self.largest_peak["total"]:
@@ -249,8 +252,8 @@ class Instrument:
 
     def _claim_model_state(self, memory: MemoryTracker) -> None:
         memory.assign(self._parameters, "parameters")
-        memory.assign(gradients_of(self._parameters), "gradients")
         if self._strategy is not None:
+            memory.assign(self._strategy.gradients(), "gradients")
             memory.assign(self._strategy.optimizer.tensors(), "optimizer")
 
     def _gradient_is_there(self, parameter: Tensor) -> None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 Component = Literal["parameters", "gradients", "optimizer", "activations", "temporary"]
@@ -62,8 +62,10 @@ class MemoryTracker:
         self._bytes: dict[Component, int] = dict.fromkeys(COMPONENTS, 0)
         self._lock = threading.RLock()  # gloo's threads, too, drop the last reference to a tensor now and then
         self.new_blocks_belong_to: Component | None = None
+        self._born: list[_Block] | None = None  # blocks that came into being while we are `keeping`
         self.phase = ""  # what the step is doing, in its own words
         self._peak_is_now()
+        self.activation_peak = self.now()
 
     def now(self) -> Bytes:
         return _with_total(self._bytes)
@@ -74,10 +76,17 @@ class MemoryTracker:
             storage = block.reference()
             self._resize(block, storage.nbytes() if storage is not None else 0)
         self._peak_is_now()
+        self.activation_peak = self.now()
 
     def _peak_is_now(self) -> None:
         self.peak: Bytes = self.now()
         self.peak_phase = self.phase
+
+    def _note_peaks(self) -> None:
+        if sum(self._bytes.values()) > self.peak["total"]:
+            self._peak_is_now()
+        if self._bytes["activations"] > self.activation_peak["activations"]:
+            self.activation_peak = self.now()
 
     # --- what is told to the tracker
 
@@ -124,6 +133,21 @@ class MemoryTracker:
         with self._moving(block):
             block.saved -= 1
 
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """What comes into being inside and is still there at the end was kept for backward: autograd's own hooks do
+        not say so of what activation checkpointing keeps and recomputes."""
+        born: list[_Block] = []
+        self._born = born
+        try:
+            yield
+        finally:
+            self._born = None
+            for block in born:
+                if block.reference() is not None:
+                    with self._moving(block):
+                        block.saved += 1
+
     def resized(self, storage: torch.UntypedStorage) -> None:
         """FSDP frees a gathered parameter by shrinking its storage to nothing, past every tensor operation."""
         # a dry run's storages are on no device, whatever device their tensors claim to be on
@@ -147,6 +171,8 @@ class MemoryTracker:
         reference = weakref.ref(storage, lambda dead: self._forget(key, dead))
         block = self._blocks[key] = _Block(reference, 0, self.new_blocks_belong_to)
         self._resize(block, storage.nbytes())
+        if self._born is not None:
+            self._born.append(block)
         return block
 
     def _forget(self, key: int, dead: weakref.ref[torch.UntypedStorage] | None = None) -> None:
@@ -160,8 +186,7 @@ class MemoryTracker:
         with self._lock:
             self._bytes[block.component] += size_bytes - block.size_bytes
             block.size_bytes = size_bytes
-            if sum(self._bytes.values()) > self.peak["total"]:
-                self._peak_is_now()
+            self._note_peaks()
 
     @contextmanager
     def _moving(self, block: _Block) -> Iterator[None]:
@@ -170,6 +195,7 @@ class MemoryTracker:
             self._bytes[block.component] -= block.size_bytes
             yield
             self._bytes[block.component] += block.size_bytes
+            self._note_peaks()
 
 
 class SavedTensor:
@@ -185,10 +211,6 @@ class SavedTensor:
     def __del__(self) -> None:
         if self._block is not None:
             self._tracker.let_go(self._block)
-
-
-def gradients_of(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
-    return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def model_state(held: Bytes) -> Bytes:

@@ -7,9 +7,11 @@ Every event has `t` (seconds since the run started), `kind` and `rank`. By kind:
   step           step (from 1), loss, tokens, seconds, tokens_per_second, probed       rank 0 only
                    split of a probed step with the timeline: {forward, backward, optimizer, idle, communication}
   memory         step, at, bytes {parameters, gradients, optimizer, activations, temporary, total}
-                   at = forward_start, backward_start, backward_end, step_end or peak (which also has `during`)
+                   at = forward_start, backward_start, backward_end, step_end, activation_peak (when activations were
+                   largest) or peak (when the total was; it also has `during`)
   communication  step, operation, phase, group, group_size, count, payload_bytes, wire_bytes, seconds
   span           step, stage, micro_batch, what (F, B, W, idle, optimizer), start, end: seconds like t
+  measurement    name, x, y, unit                        what a strategy reports of itself; x is the step
   log            stream, line
   result         summary
 

@@ -57,10 +57,24 @@ def _check_mode(spec: RunSpec, mode: str) -> Iterator[Violation]:
 
 
 def _check_dry(spec: RunSpec) -> Iterator[Violation]:
-    """A V's split backward frees activations earlier under fake tensors than it does in a run: up to 30 per cent."""
+    """What would be shown wrong, or not at all."""
+    if spec.mode == "dry":
+        yield from _check_dry_values(spec)
+    # a V's split backward frees activations earlier under fake tensors than it does in a run: up to 30 per cent
     if spec.mode == "dry" and spec.parallel.schedule in ("zbv", "dualpipev"):
         message = f"A dry run of {spec.parallel.schedule} would show too small a peak."
         yield Violation("parallel.schedule", spec.parallel.schedule, message, "gpipe, 1f1b, interleaved, looped-bfs")
+
+
+def _check_dry_values(spec: RunSpec) -> Iterator[Violation]:
+    """Fake tensors have no values: what depends on them, or is done by code that reads them, cannot be dry-run."""
+    because = "A dry run has no values, and this depends on them."
+    yield from one_of("model.experts", spec.model.experts, (1,), because)
+    yield from one_of("compression.kind", spec.compression.kind, ("none",), because)
+    yield from one_of("training.loss_scaling", spec.training.loss_scaling, (False,), because)
+    yield from one_of("training.offload", spec.training.offload, ("none",), because)
+    implementation = spec.training.zero_implementation
+    yield from one_of("training.zero_implementation", implementation, ("flat-buffer",), because)
 
 
 def _check_world_size(spec: RunSpec) -> Iterator[Violation]:

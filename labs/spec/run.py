@@ -23,6 +23,7 @@ class RunTraining(Training):
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
     bucket_bytes: Annotated[int, Field(ge=1024, le=2**31)] = 25 * 2**20
     reshard_after_forward: bool = True
+    zero_implementation: Literal["flat-buffer", "ZeroRedundancyOptimizer"] = "flat-buffer"
     recompute_every: Annotated[int, Field(ge=1, le=10_000)] = 1
     loss_scaling: bool = False
 

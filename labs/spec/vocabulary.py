@@ -15,7 +15,7 @@ MAX_HEADS = 10_000
 MAX_HIDDEN = 1_000_000
 
 Precision = Literal["fp32", "bf16-mixed", "fp16-mixed", "bf16", "fp8-mixed"]
-Optimizer = Literal["adamw", "sgd", "adafactor", "adamw-8bit"]
+Optimizer = Literal["adamw", "sgd", "adafactor", "adamw-8bit", "lars", "lamb"]
 Recompute = Literal["none", "selective", "full"]
 Attention = Literal["flash", "full"]
 Offload = Literal["none", "optimizer", "all", "file"]

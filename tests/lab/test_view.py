@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.lab.pages import describe, title
 from app.lab.view import Comparison, compare, fold
+from labs.spec import parse_run_spec
 
 THEORY = {
     "transfers": [
@@ -106,3 +108,39 @@ def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
 def test_quantities_without_a_result_still_show_theory() -> None:
     state, _ = compare({"model_state_bytes": "State", "payload_bytes_per_step": "Payload"}, None, THEORY, None)
     assert (state.theory, state.measured, state.predicted) == (100.0, None, None)
+
+
+def test_what_a_strategy_reports_of_itself_is_rank_0s_latest() -> None:
+    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "read from file", "x": 1, "y": 4000.0, "unit": "B"}
+    scale = event | {"name": "loss scale", "y": 65536.0, "unit": ""}
+    view = fold([event, scale, event | {"x": 2, "y": 12000.0}, event | {"rank": 1, "x": 3}], THEORY)
+    assert [(each.name, each.step, each.value, each.unit) for each in view.readings] == [
+        ("read from file", 2, 12000.0, "B"),
+        ("loss scale", 1, 65536.0, ""),
+    ]
+
+
+def test_a_reading_that_is_no_number_is_left_out() -> None:
+    """JSON has no NaN: a rank sends null."""
+    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "loss scale", "x": 1, "y": None, "unit": ""}
+    assert fold([event], THEORY).readings == []
+
+
+@pytest.mark.parametrize(
+    ("parallel", "said"),
+    [
+        ({}, "DDP on 2 ranks"),
+        ({"zero": 1}, "ZeRO-1 on 2 ranks"),
+        ({"zero": 3, "shard": 2}, "FSDP on 2 ranks"),
+        ({"data": 4, "zero": 3, "shard": 2}, "HSDP on 4 ranks"),
+    ],
+    ids=str,
+)
+def test_a_run_is_named_after_its_strategy(parallel: dict[str, int], said: str) -> None:
+    spec = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 2, **parallel}})
+    assert title(spec) == said
+
+
+def test_a_run_says_in_which_precision_it_computes() -> None:
+    training = {"precision": "bf16-mixed", "state_layout": "zero-16"}
+    assert describe(parse_run_spec({"model": "gpt-mini", "training": training})).endswith("40 steps, bf16-mixed.")

@@ -3,7 +3,9 @@ says, on every rank. All rows for one number of ranks run in one start of torchr
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import pytest
 
 from app.theory.runs import RunTheory, rank_theory
 from app.theory.runs.place import world
-from labs.spec import SUPPORT, Row, RunSpec, parse_run_spec
+from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 
 pytestmark = pytest.mark.slow
@@ -25,7 +27,7 @@ LAYERS, PIPELINE_LAYERS = 2, 8
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 4, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
-TIME_LIMIT_SECONDS = 400
+TIME_LIMIT_SECONDS = 600  # for all rows of one number of ranks
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,18 @@ class Case:
 
 CASES = [Case(row, layout) for row in SUPPORT for layout in row.layouts]
 IDS = [case.id for case in CASES]
-DRY_CASES = [
-    case for case in CASES if case.spec.parallel.schedule not in ("zbv", "dualpipev") and case.spec.model.experts == 1
-]
+
+
+def can_be_dry_run(case: Case) -> bool:
+    try:
+        parse_run_spec(case.data, dry=True)
+    except SpecError:
+        return False
+    return True
+
+
+# One layout of each strategy: the widest.
+DRY_CASES = [case for case in CASES if case.layout is case.row.layouts[-1] and can_be_dry_run(case)]
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +81,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], list[dict
         reports = found[ranks].get(case.id, [])
         errors = [report["error"] for report in reports if "error" in report]
         assert not errors, errors[0]
-        assert len(reports) == ranks, f"{case.id} did not run: an earlier row ended the ranks"
+        assert len(reports) == ranks, f"{case.id} did not run: an earlier row ended the ranks, or took too long"
         return reports
 
     return of
@@ -83,7 +94,8 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
     command += ["--nproc-per-node", str(ranks), str(PROGRAMS / "matrix.py")]
     command += ["--rows", str(folder / "rows.json"), "--events", str(folder)]
-    call(command, timeout=TIME_LIMIT_SECONDS)
+    with contextlib.suppress(subprocess.TimeoutExpired):  # what had run by then is judged all the same
+        call(command, timeout=TIME_LIMIT_SECONDS)
     by_id: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("events-*.jsonl")):
         for event in parse_events(path.read_text()):
@@ -103,6 +115,16 @@ def dry(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 
 def test_ids_are_the_rows_own():
     assert len(set(IDS)) == len(IDS)
+
+
+def test_what_cannot_be_dry_run_depends_on_values():
+    """Routers, compressors, scaled losses, state elsewhere, and a V's split backward: nothing else is left out."""
+    left_out = {case.row.id for case in CASES} - {case.row.id for case in DRY_CASES}
+    assert len(left_out) < len({case.row.id for case in CASES}) / 2
+    for row in (row for row in SUPPORT if row.id in left_out):
+        elsewhere = {"loss_scaling", "offload", "zero_implementation"} & set(row.training)
+        v_shaped = any(layout.get("schedule") in ("zbv", "dualpipev") for layout in row.layouts)
+        assert row.compression or "experts" in row.model or elsewhere or v_shaped, row.id
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -125,7 +147,7 @@ def test_the_ledger_is_theorys(seen, case):
         for key, (count, size) in expected(theory).items():
             counted, payload_bytes = found.pop(key)
             here = f"{key}, rank {report['rank']}"
-            assert (counted if count is not None else None) == count, here
+            assert counted == count, here
             assert payload_bytes == size or key in means, here
             sums.setdefault(key, []).append(payload_bytes - size)
         assert not found
@@ -190,10 +212,10 @@ def ledger(collectives: list[dict[str, Any]]) -> dict[tuple[str, str, str], tupl
     }
 
 
-def expected(theory: RunTheory) -> dict[tuple[str, str, str], tuple[int | None, float]]:
-    found: dict[tuple[str, str, str], tuple[int | None, float]] = {}
+def expected(theory: RunTheory) -> dict[tuple[str, str, str], tuple[int, float]]:
+    found: dict[tuple[str, str, str], tuple[int, float]] = {}
     for each in theory.transfers:
         key = (each.operation, each.phase, each.group)
         count, size = found.get(key, (0, 0.0))
-        found[key] = (None if each.count is None or count is None else count + each.count, size + each.payload_bytes)
+        found[key] = (count + each.count, size + each.payload_bytes)
     return found

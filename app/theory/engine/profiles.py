@@ -109,7 +109,7 @@ PROFILES: Mapping[str, Profile] = {
             dropout=False, fused=False, selective="every-other-matmul", recomputed_attention_booked=1,
             reduce_bytes=4.0, overlaps_gradients=True, overlaps_tensor_backward=False, overlaps_sends=True,
             all_rails=True, live_units=2, keeps_root=True, bucket_bytes=25 * MIB, update_passes=2.9,
-            attention_slowdown=1.0, loss_bytes=12.0, loss_traffic_bytes=40.0, softmax_statistics=True,
+            attention_slowdown=1.0, loss_bytes=4.0, loss_traffic_bytes=40.0, softmax_statistics=True,
         ),
     )
 }  # fmt: skip

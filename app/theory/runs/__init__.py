@@ -6,7 +6,7 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 
 from __future__ import annotations
 
-from app.theory.runs.held import held_tensors, is_averaged_apart, kept_values
+from app.theory.runs.held import held_tensors, is_averaged_apart, kept_bytes, kept_values
 from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
 from app.theory.runs.over_experts import expert_transfers
@@ -14,7 +14,6 @@ from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfe
 from app.theory.runs.over_tensor import tensor_transfers
 from app.theory.runs.place import Place, world
 from app.theory.runs.transfers import RunTheory, Transfer
-from app.theory.state import LAYOUTS
 from app.theory.transformer import parameter_count
 from labs.spec import RunSpec
 
@@ -29,11 +28,7 @@ def run_theory(spec: RunSpec) -> RunTheory:
 def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
     """The same of one rank, by its place in the grid."""
     held = held_tensors(spec, place)
-    layout = LAYOUTS[spec.training.state_layout]
-    state = {
-        name: getattr(layout, name) * kept_values(spec, place, held, name)
-        for name in ("parameters", "gradients", "optimizer")
-    }
+    state = {name: kept_bytes(spec, place, held, name) for name in ("parameters", "gradients", "optimizer")}
     every = parameter_count(spec.model, spec.training.sequence)
     table = [tensor for tensor in held if tensor.name == "token embedding"]
     transfers = (
@@ -44,4 +39,4 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
         *pipeline_transfers(spec, place),
         *tied_table_transfers(spec, place, kept_values(spec, place, table, "gradients")),
     )
-    return RunTheory(every, layout.name, state, transfers)
+    return RunTheory(every, spec.training.state_layout, state, transfers)

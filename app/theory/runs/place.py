@@ -41,3 +41,8 @@ def data_rank(parallel: Parallel, place: Place) -> int:
 def data_ranks(parallel: Parallel) -> int:
     """Ranks that gradients are averaged over: data and context, which look alike to parameters."""
     return parallel.data * parallel.context
+
+
+def shard_ranks(parallel: Parallel) -> int:
+    """Ranks that FSDP shards over: of one replica group, if there are several (HSDP)."""
+    return shard_count(parallel) * parallel.context

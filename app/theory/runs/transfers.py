@@ -11,14 +11,14 @@ from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_r
 class Transfer:
     """One kind of collective of a step: payload is the tensor handed over, wire is what one rank sends in a ring.
 
-    `count` is None where the number of collectives depends on the order in which gradients arrive. Where `is_mean`, how
-    much a rank hands over depends on the data, and the payload is that of all ranks of the group by their number.
+    Where `is_mean`, how much a rank hands over depends on the data, and the payload is that of all ranks of the group
+    by their number.
     """
 
     title: str
     operation: str
     phase: str
-    count: int | None
+    count: int
     payload_bytes: float
     wire_bytes: float
     group: str = "data"
@@ -32,7 +32,7 @@ def transfer(
     phase: str,
     group: str,
     ranks: int,
-    count: int | None,
+    count: int,
     payload_bytes: float,
     is_mean: bool = False,
 ) -> Transfer:

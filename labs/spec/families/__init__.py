@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labs.spec.families import data, numerics, pipeline, tensor
+from labs.spec.families import compression, data, numerics, pipeline, tensor
 from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
 from labs.spec.violations import Violation
 
-SUPPORT: tuple[Row, ...] = (*data.ROWS, *tensor.ROWS, *pipeline.ROWS, *numerics.ROWS)
+SUPPORT: tuple[Row, ...] = (*data.ROWS, *tensor.ROWS, *pipeline.ROWS, *numerics.ROWS, *compression.ROWS)
 
 
 def check_support(spec: RunSpec) -> Iterator[Violation]:
@@ -19,3 +19,4 @@ def check_support(spec: RunSpec) -> Iterator[Violation]:
     yield from tensor.check_architecture(spec)
     yield from pipeline.check_pipeline(spec)
     yield from numerics.check_numerics(spec)
+    yield from compression.check_compression(spec)

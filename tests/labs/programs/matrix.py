@@ -33,11 +33,12 @@ STEPS, WATCHED = 4, 3
 
 
 @cache
-def one_process(model: str, training: str, global_batch: int, dtype: torch.dtype) -> list[float]:
-    """The losses without any parallelism, accumulation or probe."""
+def one_process(model: str, training: str, global_batch: int, drawn_in: torch.dtype) -> list[float]:
+    """The losses in fp64 without any parallelism, accumulation or probe. Initial weights are `drawn_in` a precision of
+    their own: the same seed gives other numbers in another."""
     spec = parse_run_spec({"model": json.loads(model), "training": json.loads(training)})
-    torch.set_default_dtype(dtype)
-    plain = build_model(spec.model, spec.training.sequence, spec.training.seed).to(dtype)
+    torch.set_default_dtype(drawn_in)
+    plain = build_model(spec.model, spec.training.sequence, spec.training.seed).double()
     optimizer = make_optimizer(plain.parameters(), spec.training)
     losses = []
     for step in range(1, STEPS + 1):
@@ -50,15 +51,15 @@ def one_process(model: str, training: str, global_batch: int, dtype: torch.dtype
     return losses
 
 
-def reference(spec: RunSpec) -> list[float]:
-    """In fp64 and with nothing but what changes the result: the model, the optimizer and its learning rate."""
+def reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
+    """With nothing but what changes the result: the model, the optimizer and its learning rate."""
     plain = {
         "sequence": spec.training.sequence,
         "optimizer": spec.training.optimizer,
         "learning_rate": spec.training.learning_rate,
         "seed": spec.training.seed,
     }
-    return one_process(spec.model.model_dump_json(), json.dumps(plain), spec.global_batch, torch.float64)
+    return one_process(spec.model.model_dump_json(), json.dumps(plain), spec.global_batch, drawn_in)
 
 
 def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float], Instrument]:
@@ -73,7 +74,7 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
-    for step in range(1, STEPS + 1):
+    for step in range(1, (WATCHED if watched else STEPS) + 1):
         with instrument.step(step):
             batch = batches.of_step(step)
             loss = train_step(strategy, batch, instrument) / len(batch)
@@ -96,7 +97,8 @@ def main() -> None:
     for row in json.loads(options.rows.read_text()):
         spec = parse_run_spec(row["spec"])
         try:
-            exact, _ = train(spec, torch.float64 if row["fp64"] else torch.float32, watched=False)
+            dtype = torch.float64 if row["fp64"] else torch.float32
+            exact, _ = train(spec, dtype, watched=False)
             _, seen = train(spec, torch.float32, watched=True)
         except Exception:  # the others may wait for this rank: nothing after it can be trusted
             reporter.emit("row", id=row["id"], error=traceback.format_exc())
@@ -105,7 +107,7 @@ def main() -> None:
             "row",
             id=row["id"],
             losses=exact,
-            reference=reference(spec),
+            reference=reference(spec, dtype),
             collectives=[as_fields(entry) for entry in seen.collectives or []],
             moments=seen.moments,
         )

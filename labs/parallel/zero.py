@@ -1,0 +1,250 @@
+"""ZeRO stages 1 and 2: data parallelism without the redundancy in the optimizer's state, and in the gradients.
+
+Under DDP all K ranks hold the same optimizer state and compute the same update, K times over. ZeRO gives each rank one
+K-th of it. Rajbhandari et al. 2020, "ZeRO", section 5.
+
+Parameters are laid end to end in flat buffers. A buffer is cut into K equal pieces, whatever tensors they cut through,
+and rank r answers for piece r:
+
+  1. reduce-scatter   each rank receives the mean of the gradients of its own piece, and nothing else
+  2. update           each rank updates its own piece; only for that it has optimizer state
+  3. all-gather       each rank receives the other pieces' new weights
+
+A reduce-scatter and an all-gather are the two halves of the all-reduce that DDP does, so S bytes of gradients and S of
+weights go out: as much as DDP sends (section 7.1).
+
+Stage 1 (P_os) keeps all gradients, and so may add up those of several micro-batches and send them once a step. Stage 2
+(P_os+g) does not: as soon as backward has made all gradients of a buffer they are reduce-scattered, and let go. With A
+micro-batches that is (A + 1) · S instead of 2 · S.
+
+What a rank pays for a parameter, in `zero-16` mixed precision with AdamW: 2 for the weight, 2 for the gradient, and 12
+for the master copy and the moments: 2 + 2 + 12/K in stage 1, 2 + (2 + 12)/K in stage 2. In fp32 4 + 4 + 8/K and
+4 + (4 + 8)/K. The flat buffers are padded to a multiple of K, by less than K values each.
+
+`ZeroRedundancyOptimizer` at the end is PyTorch's stage 1, which deals out whole tensors and sends half as much again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.optim import ZeroRedundancyOptimizer
+
+from labs.parallel.ddp import replicate
+from labs.parallel.mesh import Axis, Mesh
+from labs.parallel.offload import home_of
+from labs.parallel.optimizers import LocalOptimizer, optimizer_class
+from labs.parallel.precision import gradient_dtype, in_compute_precision, local_optimizer
+from labs.parallel.strategy import Optimizer, Strategy
+from labs.spec import RunTraining
+
+
+def apply_zero(model: nn.Module, mesh: Mesh, training: RunTraining, stage: int) -> Strategy:
+    """Spread the optimizer's state of `model` over `mesh.data`; from stage 2 on its gradients as well."""
+    buffers = [
+        FlatBuffer(parameters, mesh.data, training, keeps_gradients=stage == 1)
+        for parameters in _fill_buffers(model, training)
+    ]
+    reducer = Reducer(buffers, sends_every_micro_batch=stage == 2)
+    home = home_of(training)
+    inner = local_optimizer([buffer.mine for buffer in buffers], training, home)
+    return Strategy(
+        [in_compute_precision(model, training)],
+        ZeroOptimizer(buffers, inner),
+        reducer.micro_step,
+        finish=[reducer.finish],
+        held_gradients=lambda: [gradient for buffer in buffers for gradient in buffer.held_gradients()],
+        measure=home.measure if home is not None else None,
+    )
+
+
+def _fill_buffers(model: nn.Module, training: RunTraining) -> Iterator[list[nn.Parameter]]:
+    """The parameters in about the order in which backward makes their gradients: last first. A buffer is closed when
+    its gradients have reached `bucket_bytes`, so that sending it can begin while backward goes on."""
+    found: list[nn.Parameter] = []
+    size_bytes = 0
+    for parameter in reversed(list(model.parameters())):
+        found.append(parameter)
+        size_bytes += parameter.numel() * gradient_dtype(parameter.dtype, training).itemsize
+        if size_bytes >= training.bucket_bytes:
+            yield found
+            found, size_bytes = [], 0
+    if found:
+        yield found
+
+
+class FlatBuffer:
+    """Parameters laid end to end, and their gradients in the same order; this rank answers for one piece in K.
+
+    weights: all of them, always there: the model's parameters are views into this buffer.
+    mine: this rank's piece of `weights`, as a parameter of the optimizer's, with its reduced gradient.
+    """
+
+    def __init__(
+        self, parameters: list[nn.Parameter], data: Axis, training: RunTraining, keeps_gradients: bool
+    ) -> None:
+        self.parameters, self._data, self._keeps_gradients = parameters, data, keeps_gradients
+        self._dtype = gradient_dtype(parameters[0].dtype, training)
+        length = -(-sum(parameter.numel() for parameter in parameters) // data.size) * data.size
+        self.weights = parameters[0].detach().new_zeros(length)
+        for parameter, place in self._places_in(self.weights):
+            place.copy_(parameter.detach())
+            parameter.data = place
+        self.mine = nn.Parameter(self._piece_of(self.weights))
+        self.mine.grad_dtype = self._dtype
+        self._gradients = self._make_gradients() if keeps_gradients else None
+        self._arrived: set[nn.Parameter] = set()
+
+    def add(self, parameter: nn.Parameter) -> bool:
+        """Take over the gradient of `parameter`. Whether all of this buffer are there."""
+        assert parameter.grad is not None
+        if self._gradients is None:
+            self._gradients = self._make_gradients()
+        dict(self._places_in(self._gradients))[parameter].add_(parameter.grad)
+        parameter.grad = None
+        self._arrived.add(parameter)
+        return len(self._arrived) == len(self.parameters)
+
+    def next_micro_batch(self) -> None:
+        self._arrived = set()
+
+    def reduce_scatter(self) -> Callable[[], None]:
+        """Begin to send the gradients. What is returned waits for the result: the mean of this rank's own piece."""
+        assert self._gradients is not None
+        whole, own = self._gradients, self._piece_of(self._gradients)
+        reduced = own if self._keeps_gradients else torch.empty_like(own)
+        work = None
+        if self._data.group is None:  # alone: the piece is the whole
+            reduced.copy_(own)
+        else:
+            work = dist.reduce_scatter_single(reduced, whole, dist.ReduceOp.AVG, group=self._data.group, async_op=True)
+        if not self._keeps_gradients:
+            self._gradients = None  # `whole` is let go when the sending is done
+
+        def wait() -> None:
+            if work is not None:
+                work.wait()
+            self.mine.grad = reduced if self.mine.grad is None else self.mine.grad + reduced
+
+        return wait
+
+    def all_gather(self) -> None:
+        """Everybody's new weights."""
+        if self._data.group is not None:
+            dist.all_gather_single(self.weights, self._piece_of(self.weights), group=self._data.group)
+
+    def zero_grad(self) -> None:
+        self.mine.grad = None
+        if self._gradients is not None:
+            self._gradients.zero_()
+
+    def held_gradients(self) -> list[Tensor]:
+        """What is there of gradients from step to step: the whole buffer in stage 1, this rank's piece in stage 2."""
+        kept = self._gradients if self._keeps_gradients else self.mine.grad
+        return [] if kept is None else [kept]
+
+    def _make_gradients(self) -> Tensor:
+        return torch.zeros_like(self.weights, dtype=self._dtype)
+
+    def _piece_of(self, buffer: Tensor) -> Tensor:
+        return buffer.chunk(self._data.size)[self._data.index]
+
+    def _places_in(self, buffer: Tensor) -> Iterator[tuple[nn.Parameter, Tensor]]:
+        """Each parameter with its stretch of `buffer`, in the parameter's shape."""
+        start = 0
+        for parameter in self.parameters:
+            yield parameter, buffer[start : start + parameter.numel()].view(parameter.shape)
+            start += parameter.numel()
+
+
+class Reducer:
+    """Sends buffers off as backward fills them.
+
+    At most one is under way while the next one fills: more would hide more of the sending behind backward, and take
+    the memory that stage 2 is there to save.
+    """
+
+    def __init__(self, buffers: Iterable[FlatBuffer], sends_every_micro_batch: bool) -> None:
+        self._buffers = list(buffers)
+        self._sends_every_micro_batch = sends_every_micro_batch
+        self._sends = True
+        self._wait: Callable[[], None] = _nothing
+        for buffer in self._buffers:
+            for parameter in buffer.parameters:
+                parameter.register_post_accumulate_grad_hook(self._take_into(buffer))  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def micro_step(self, last: bool) -> Iterator[None]:
+        """Around one forward and backward pass."""
+        self._sends = last or self._sends_every_micro_batch
+        yield
+        self.finish()
+        for buffer in self._buffers:
+            buffer.next_micro_batch()
+
+    def finish(self) -> None:
+        """Wait for what is under way."""
+        self._wait()
+        self._wait = _nothing
+
+    def _take_into(self, buffer: FlatBuffer) -> Callable[[Tensor], None]:
+        def take(parameter: Tensor) -> None:
+            assert isinstance(parameter, nn.Parameter)
+            if buffer.add(parameter) and self._sends:
+                self.finish()
+                self._wait = buffer.reduce_scatter()
+
+        return take
+
+
+def _nothing() -> None: ...
+
+
+class ZeroOptimizer:
+    """Updates this rank's pieces, and then gathers everybody's."""
+
+    def __init__(self, buffers: list[FlatBuffer], inner: Optimizer) -> None:
+        self._buffers, self._inner = buffers, inner
+
+    def step(self, gradient_scale: float = 1.0) -> None:
+        self._inner.step(gradient_scale)
+        for buffer in self._buffers:
+            buffer.all_gather()
+
+    def zero_grad(self) -> None:
+        for buffer in self._buffers:
+            buffer.zero_grad()
+
+    def tensors(self) -> Iterable[Tensor]:
+        return self._inner.tensors()
+
+
+def apply_zero_redundancy_optimizer(model: nn.Module, mesh: Mesh, training: RunTraining) -> Strategy:
+    """PyTorch's stage 1, over DDP. Whole tensors are dealt out, the largest first, each to the rank with least so far.
+
+    Gradients are all-reduced as DDP does it, and every rank then broadcasts the tensors it has updated: on the wire 2S
+    and S, where reduce-scatter and all-gather send 2S in all.
+    """
+    replica = replicate(model, mesh, training)
+    made, settings = optimizer_class(training)
+    parameters = list(replica.parameters())
+    sharded = ZeroRedundancyOptimizer(parameters, made, process_group=mesh.data.group, **settings)
+
+    def micro_step(last: bool) -> AbstractContextManager[None]:
+        return nullcontext() if last else replica.no_sync()
+
+    return Strategy([replica], DealtOutOptimizer(sharded), micro_step, has_buckets=True)
+
+
+class DealtOutOptimizer(LocalOptimizer):
+    """Its state is that of the optimizer inside, over the tensors that fell to this rank."""
+
+    inner: ZeroRedundancyOptimizer
+
+    def tensors(self) -> Iterator[Tensor]:
+        for state in self.inner.optim.state.values():
+            yield from (item for item in state.values() if isinstance(item, Tensor))

@@ -1,0 +1,58 @@
+"""The memory of a typical step of the lab's own model, for every way that --specs names, as events of rank 0."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from labs.command import LOOPBACK
+from labs.data import Batches, load_text
+from labs.model import build_model
+from labs.parallel.apply import parallelise
+from labs.parallel.mesh import Mesh
+from labs.parallel.strategy import train_step
+from labs.probes.instrument import Instrument
+from labs.probes.report import EventFile, Reporter
+from labs.spec import RunSpec, parse_run_spec
+
+CPU = torch.device("cpu")
+STEPS = 3
+
+
+def moments(spec: RunSpec) -> dict[str, dict[str, int]]:
+    mesh = Mesh(spec.parallel, "cpu")
+    model = build_model(spec.model, spec.training.sequence, spec.training.seed)
+    instrument = Instrument(("memory",), STEPS, CPU, mesh)
+    with instrument.watching_construction():
+        strategy = parallelise(model, spec, mesh)
+    instrument.attach(strategy, model)
+    batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
+    for step in range(1, STEPS + 1):
+        with instrument.step(step):
+            train_step(strategy, batches.of_step(step), instrument)
+            instrument.note("step_end")
+            strategy.optimizer.zero_grad()
+    return instrument.moments
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--specs", type=Path)
+    parser.add_argument("--events", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
+    dist.init_process_group("gloo")
+    reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
+    for name, data in json.loads(options.specs.read_text()).items():
+        reporter.emit("moments", name=name, moments=moments(parse_run_spec(data)))
+    dist.barrier()
+    os._exit(0)  # as labs.train does, and for its reason
+
+
+main()

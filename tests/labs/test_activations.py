@@ -1,0 +1,99 @@
+"""What is kept for backward, against theory's own profile of the lab, under every way of sharding and recomputing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from app.theory.estimate import estimate
+from app.theory.requests import parse_estimate_request
+from labs.spec import LAB_MODELS
+from tests.labs.ranks import PROGRAMS, call, parse_events
+
+pytestmark = pytest.mark.slow
+
+MODEL = LAB_MODELS["gpt-small"]
+BATCH = {"sequence": 128, "micro_batch": 4}
+ZERO_16 = {"precision": "bf16-mixed", "state_layout": "zero-16"}
+PARAMETERS_BYTES = 12_994_560  # in fp32: 4 × 786,432 + 18 × 256 + (256 + 128) × 256 parameters
+
+CASES: dict[str, tuple[int, dict[str, Any]]] = {
+    "ddp": (0, {}),
+    "zero-1": (1, {}),
+    "zero-2": (2, {"bucket_bytes": 3_000_000}),
+    "fsdp": (3, {}),
+    "ddp-full": (0, {"recompute": "full"}),
+    "fsdp-full": (3, {"recompute": "full"}),
+    "ddp-selective": (0, {"recompute": "selective"}),
+    "zero-2-in-bf16": (2, ZERO_16),
+    "fsdp-full-in-bf16": (3, {**ZERO_16, "recompute": "full"}),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, int]]]:
+    """The moments of rank 0 by case, from one start of two ranks."""
+    folder = tmp_path_factory.mktemp("activations")
+    specs = {
+        name: {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": {"data": 2, "zero": zero}}
+        for name, (zero, training) in CASES.items()
+    }
+    (folder / "specs.json").write_text(json.dumps(specs))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
+    command += ["--nproc-per-node", "2", str(PROGRAMS / "activations.py")]
+    ended = call([*command, "--specs", str(folder / "specs.json"), "--events", str(folder)], timeout=200)
+    assert ended.returncode == 0, ended.stderr
+    return {event["name"]: event["moments"] for event in parse_events((folder / "events-0.jsonl").read_text())}
+
+
+def theory_of(name: str) -> dict[str, float]:
+    zero, training = CASES[name]
+    known = {key: value for key, value in training.items() if key != "bucket_bytes"}
+    request = {
+        "model": MODEL.model_dump(),
+        "training": {"precision": "fp32", "state_layout": "fp32", **BATCH, **known, "global_batch": 8},
+        "parallel": {"data": 2, "zero": zero},
+        "profile": "rankzero-labs",
+    }
+    return estimate(parse_estimate_request(request))["memory"]["per_rank_bytes"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_activations_at_their_largest_are_theorys(found, name):
+    """Within two per cent: token ids and the loss's own few numbers are not in the formula."""
+    assert found[name]["activation_peak"]["activations"] == pytest.approx(theory_of(name)["activations"], rel=0.02)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_model_state_is_theorys(found, name):
+    for component in ("parameters", "gradients", "optimizer"):
+        assert found[name]["step_end"][component] == pytest.approx(theory_of(name)[component], rel=0.01), component
+
+
+def test_recomputed_activations_are_activations(found):
+    """In backward one block's are there besides what forward kept: full recomputation keeps the blocks' inputs."""
+    kept, peak = (found["ddp-full"][at]["activations"] for at in ("backward_start", "activation_peak"))
+    everything = found["ddp"]["activation_peak"]["activations"]
+    inputs = 4 * 4 * 128 * MODEL.hidden  # bytes of a block's input
+    # ... and the loss the last norm's input, its output, and the log-probabilities, all of one size here.
+    assert kept == pytest.approx(inputs * (MODEL.layers + 3), rel=0.01)
+    assert peak - kept == pytest.approx((everything - kept) / MODEL.layers, rel=0.05)
+
+
+def test_zero_2_has_a_bucket_of_gradients_at_a_time_and_zero_1_all_of_them(found):
+    one, two = found["zero-1"], found["zero-2"]
+    assert one["forward_start"]["gradients"] == PARAMETERS_BYTES  # the flat buffers are always there
+    assert two["forward_start"]["gradients"] == 0
+    assert two["step_end"]["gradients"] == PARAMETERS_BYTES // 2
+    # Buckets under way and filling are temporary: less than all gradients, which DDP has beside its activations.
+    assert two["peak"]["total"] < one["peak"]["total"] - PARAMETERS_BYTES // 2
+
+
+def test_gathered_parameters_are_temporary(found):
+    """When backward begins FSDP's root unit is gathered: everything outside the blocks."""
+    outside = 4 * ((256 + 128) * MODEL.hidden + 2 * MODEL.hidden)
+    assert outside <= found["fsdp"]["backward_start"]["temporary"] < outside + 50_000
+    assert found["fsdp"]["backward_start"]["parameters"] == PARAMETERS_BYTES // 2
