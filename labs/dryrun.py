@@ -103,7 +103,7 @@ def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
 def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
     model = build_model(spec.model, spec.training.sequence, spec.training.seed)
     parameters = count_parameters(model)
-    instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False)
+    instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False, every_step=True)
     with instrument.watching_construction():
         strategy = parallelise(model, spec, mesh, _CPU)
     del model

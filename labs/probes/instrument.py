@@ -7,6 +7,7 @@ nothing with it.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -63,8 +64,17 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class Instrument:
     """All probes of one rank. What it has found of the last probed step is in its public attributes."""
 
-    def __init__(self, probes: Iterable[str], steps: int, device: torch.device, mesh: Mesh, timed: bool = True) -> None:
+    def __init__(
+        self,
+        probes: Iterable[str],
+        steps: int,
+        device: torch.device,
+        mesh: Mesh,
+        timed: bool = True,
+        every_step: bool = False,
+    ) -> None:
         self._steps = steps
+        self._every_step = every_step
         self._memory = MemoryTracker(device) if "memory" in probes else None
         self._ledger = Ledger(device, mesh, timed) if "communication" in probes else None
         self._timeline = Timeline(device) if "timeline" in probes else None
@@ -78,7 +88,7 @@ class Instrument:
 
     def watches(self, step: int) -> bool:
         off = self._memory is None and self._ledger is None and self._timeline is None
-        return is_probed(step, self._steps) and not off
+        return (is_probed(step, self._steps) or self._every_step) and not off
 
     @contextmanager
     def watching_construction(self) -> Iterator[None]:
@@ -134,6 +144,7 @@ class Instrument:
 
     def _start(self, stack: ExitStack) -> None:
         self.moments = {}
+        gc.collect()
         self._phase = "forward"
         if self._memory is not None:
             self._claim_model_state(self._memory)
