@@ -14,7 +14,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from app.content.cards import Card
 from app.core.errors import DomainError, Stale
 from app.core.zone import learner_zone
-from app.study import parameters, queries, roster, scheduling, spreading
+from app.study import parameters, plans, queries, roster, scheduling, spreading
 from app.study.days import DAY_STARTS_HOUR
 from app.study.models import CardState, ParameterSet, Review
 from app.study.policy import Policy
@@ -96,12 +96,13 @@ def undo(session: Session, learner_id: int, now: datetime) -> str:
     marked = session.execute(update(Review).where(Review.id.in_(ids), Review.undone_at.is_(None)).values(undone_at=now))
     if marked.rowcount != len(ids):  # type: ignore[attr-defined]
         raise Stale("That answer was already taken back.")
+    planned = plans.find_plan(session, learner_id) is not None
     for each in together:
         state = queries.find_state(session, learner_id, each.card_id)
         assert state is not None, "a review without a state cannot have been stored"
         rebuild(state, queries.list_history(session, learner_id, each.card_id))
-        if state.available_at is not None and not state.buried_until:
-            state.available_at = min(state.available_at, now)  # a plan may have brought it forward: show it again
+        if planned and state.available_at is not None and not state.buried_until:
+            state.available_at = min(state.available_at, now)  # the plan may have brought it forward: show it again
     try:
         session.flush()
     except StaleDataError:
