@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from labs.spec import SUPPORT, Row
@@ -39,10 +40,17 @@ def example(row: Row) -> dict[str, Any]:
     return spec
 
 
+def _layout_text(layout: Mapping[str, Any]) -> str:
+    """`data 2, tensor 2, with sequence parallelism`."""
+    said = (f"{name.replace('_', ' ')} {value}" for name, value in layout.items() if value is not True)
+    flags = (f"with {name.replace('_parallel', ' parallelism')}" for name, value in layout.items() if value is True)
+    return ", ".join([*said, *flags])
+
+
 def _row(row: Row) -> dict[str, Any]:
     return {
         "row": row,
-        "layouts": ["; ".join(f"{name} {value}" for name, value in layout.items()) for layout in row.layouts],
+        "layouts": [_layout_text(layout) for layout in row.layouts],
         "exact": "to the last digits of fp64" if row.is_exact else f"within {row.tolerance:g}, relative",
         "spec": json.dumps(example(row)),
     }
