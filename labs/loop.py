@@ -25,6 +25,7 @@ from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
+from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.spec import RunSpec
 
 _PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
@@ -72,7 +73,8 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
             reporter.emit("measurement", name=name, x=number, y=value, unit=unit)
 
-    reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device))
+    peak = peak_of_all_ranks(device)
+    reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device, peak))
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
 
@@ -144,15 +146,26 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, ins
 
 
 def _summary(
-    spec: RunSpec, parameters: int, steps: list[Step], instrument: Instrument, device: torch.device
+    spec: RunSpec,
+    parameters: int,
+    steps: list[Step],
+    instrument: Instrument,
+    device: torch.device,
+    peak_flops_per_second: float | None,
 ) -> dict[str, Any]:
     """This rank's result. Memory and communication are null where their probe was off."""
     held, collectives = instrument.moments.get("step_end"), instrument.collectives
+    tokens_per_second = spec.tokens_per_step / _typical_seconds(steps)
+    used = tokens_per_second * model_flops_per_token(spec.model, spec.training.sequence)
     return {
         "steps": len(steps),
         "first_loss": steps[0].loss,
         "final_loss": steps[-1].loss,
-        "tokens_per_second": spec.tokens_per_step / _typical_seconds(steps),
+        "tokens_per_second": tokens_per_second,
+        "model_flops_per_second": used,
+        # On a CPU the matrix products its ranks do together at best, measured after the last step.
+        "peak_flops_per_second": peak_flops_per_second,
+        "mfu": None if peak_flops_per_second is None else used / peak_flops_per_second,
         "parameters": parameters,
         "world_size": dist.get_world_size(),
         "backend": dist.get_backend(),

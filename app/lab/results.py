@@ -35,6 +35,8 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
         "first_loss": zero["first_loss"],
         "final_loss": zero["final_loss"],
         "tokens_per_second": zero["tokens_per_second"],
+        "mfu": zero.get("mfu"),
+        "peak_flops_per_second": zero.get("peak_flops_per_second"),
         "backend": zero["backend"],
         "device": zero["device"],
         "device_name": zero["device_name"],

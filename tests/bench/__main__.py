@@ -17,6 +17,7 @@ from tests.bench import (
     estimates,
     first_step,
     interview_date,
+    labs,
     practice,
     progress_page,
     replay,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "content": content.measure,
     "estimate": estimates.measure,
     "first-step": first_step.measure,
+    "labs": labs.measure,
 }
 
 
