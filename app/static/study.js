@@ -125,7 +125,9 @@ document.addEventListener("keydown", (event) => {
 
 function mark(...actions) {
   const form = actions.map((action) => page()?.querySelector(`[data-mark="${action}"]`)).find(Boolean);
-  form?.requestSubmit(form.querySelector("button"));
+  if (!form) return;
+  window.htmx?.process(form); // the card may have been put in a moment ago: a key must not be faster than htmx
+  form.requestSubmit(form.querySelector("button"));
 }
 
 // A note is written on the page itself; without this script the link leads to the card's own page.

@@ -42,7 +42,7 @@ def bring_back(desk: Page, card: str) -> None:
     """Over when the notice is gone: a key pressed before that goes nowhere."""
     desk.get_by_role("button", name="Bring it back").click()
     expect(desk.locator(".notice")).not_to_contain_text("Bring it back")
-    desk.wait_for_load_state()
+    desk.wait_for_load_state("networkidle")
     expect(desk.locator(f'[data-card="{card}"]')).to_be_visible()
 
 
@@ -174,6 +174,7 @@ def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Product) -> Non
     first = desk.locator(".kind").inner_text()
     desk.keyboard.press("Space")
     expect(desk.locator("#answer")).to_be_visible()
+    desk.wait_for_load_state("load")  # every key leads to another page here: no key before it is there
     desk.keyboard.press("Space")
     expect(desk.locator(".kind")).to_contain_text("2 of")
     desk.wait_for_load_state("load")

@@ -74,6 +74,8 @@ def stack(postgres: Database, tmp_path: Path) -> Iterator[dict[str, str]]:
     given["RANKZERO_DATABASE_URL"] = postgres.engine.url.render_as_string(hide_password=False)
     given["RANKZERO_REDIS_URL"] = redis_server.url(folder)
     given["RANKZERO_ALLOWED_HOSTS"], given["RANKZERO_TIME_ZONE"] = "", "UTC"
+    # what is passed on from whoever starts it: nothing here, so each takes the default that the file gives
+    given = {name: re.sub(r"^\$\{\w+:-(.*)\}$", r"\1", str(value)) for name, value in given.items()}
     yield environment(tmp_path / "data", **given)
     redis.terminate()
     redis.wait(10)

@@ -29,8 +29,8 @@ def moments(spec: RunSpec) -> dict[str, dict[str, int]]:
     model = build_model(spec.model, spec.training.sequence, spec.training.seed)
     instrument = Instrument(("memory",), STEPS, CPU, mesh)
     with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh)
-    instrument.attach(strategy, model)
+        strategy = parallelise(model, spec, mesh, CPU)
+    instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     for step in range(1, STEPS + 1):
         with instrument.step(step):

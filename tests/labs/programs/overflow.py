@@ -47,7 +47,7 @@ def main() -> None:
 
 def overflow(spec: RunSpec, reporter: Reporter) -> None:
     mesh = Mesh(spec.parallel, "cpu")
-    strategy = parallelise(build_model(spec.model, spec.training.sequence, 1), spec, mesh)
+    strategy = parallelise(build_model(spec.model, spec.training.sequence, 1), spec, mesh, CPU)
     scaler = strategy.optimizer
     assert isinstance(scaler, LossScaler)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
