@@ -28,14 +28,14 @@ from labs.probes.report import Reporter
 from labs.probes.timeline import Timeline
 from labs.probes.timeline import as_fields as span_fields
 
-_EVERY_STEPS = 10
+_EVERY_STEPS = 20
 _LET_GO_SECONDS = 2.0
 _FIRST_TYPICAL_STEP = 3
 
 
 def is_probed(step: int, steps: int) -> bool:
     """Step 2, in which DDP regroups its buckets, so that the memory they take is known; step 3, the first typical one;
-    then every tenth. A run of a single step is probed in that."""
+    then every twentieth. A run of a single step is probed in that."""
     return step == min(2, steps) or (step >= _FIRST_TYPICAL_STEP and (step - _FIRST_TYPICAL_STEP) % _EVERY_STEPS == 0)
 
 
