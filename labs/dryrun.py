@@ -33,9 +33,9 @@ from labs.command import parse_spec, read_spec
 from labs.model import build_model, count_parameters
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh, axis_sizes
-from labs.parallel.strategy import MicroBatch, train_step
+from labs.parallel.strategy import MicroBatch
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument
+from labs.probes.instrument import Instrument, watched_step
 from labs.probes.memory import model_state
 from labs.spec import RunSpec, SpecError
 
@@ -63,18 +63,18 @@ def dry_run(spec: RunSpec) -> dict[str, Any]:
     """One step of `spec` on one rank of each kind. Bytes are per rank; `ranks` says how many there are of each kind."""
     started = time.perf_counter()
     kinds = [_rank_alone(spec, name, stage) for name, stage in kinds_of_ranks(spec)]
+    parameters = [kind.pop("parameters_of_model") for kind in kinds]
     each = spec.parallel.world_size // spec.parallel.pipeline
     for kind in kinds:
         between = spec.parallel.pipeline - 2
         kind["ranks"] = each * (between if kind["kind"] == "middle stages" else 1)
     return {
         "world_size": spec.parallel.world_size,
-        "parameters": kinds[0].pop("parameters_of_model"),
+        "parameters": parameters[0],
         "state_layout": spec.training.state_layout,
-        "kinds": [{k: v for k, v in kind.items() if k != "parameters_of_model"} for kind in kinds],
+        "kinds": kinds,
         "seconds": time.perf_counter() - started,
-        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        * (1 if sys.platform == "darwin" else 1024),
+        "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RESIDENT_UNIT_BYTES,
     }
 
 
@@ -109,10 +109,7 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
     del model
     instrument.attach(strategy)
     for number in range(1, _STEPS + 1):
-        with instrument.step(number):
-            train_step(strategy, _fake_batch(spec), instrument)
-            instrument.note("step_end")
-            strategy.optimizer.zero_grad()
+        watched_step(instrument, number, strategy, lambda _number: _fake_batch(spec))
     return {
         "parameters_of_model": parameters,
         "peak_bytes": instrument.moments["peak"],

@@ -20,9 +20,8 @@ from labs.failures import CannotStartError
 from labs.model import build_model, count_parameters
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import train_step
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument
+from labs.probes.instrument import Instrument, watched_step
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
@@ -61,12 +60,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     for number in range(1, spec.training.steps + 1):
         _inject_faults(spec, reporter, number)
         started = time.perf_counter()
-        with instrument.step(number):
-            batch = batches.of_step(number)
-            loss_sum = train_step(strategy, batch, instrument)
-            instrument.note("step_end")
-            strategy.optimizer.zero_grad()
-        loss = _mean_over_ranks(loss_sum / len(batch), mesh)
+        loss = _mean_over_ranks(watched_step(instrument, number, strategy, batches.of_step), mesh)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
         _report_step(reporter, spec, number, steps[-1], instrument)
         instrument.report(reporter, number)

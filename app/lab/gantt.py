@@ -19,13 +19,6 @@ _TRACE_MICROSECONDS = 1e6
 SpanEvent = Mapping[str, Any]
 
 
-def last_watched(events: Iterable[SpanEvent]) -> list[SpanEvent]:
-    """The spans of the last step that has any."""
-    spans = list(events)
-    step = max((span["step"] for span in spans), default=None)
-    return [span for span in spans if span["step"] == step]
-
-
 def draw_spans(spans: list[SpanEvent]) -> Drawing | None:
     """A lane a rank over the milliseconds of the step; None where no step was watched."""
     if not spans:
@@ -43,8 +36,7 @@ def draw_spans(spans: list[SpanEvent]) -> Drawing | None:
     _axis(canvas, 1000 * (end - start), scale / 1000, _TOP + len(ranks) * _PITCH)
     picture = _picture(canvas, spans, ranks, end - start)
     svg = wrap_svg(picture, f"gantt-{spans[0]['step']}", "Measured")
-    finding = picture.says
-    return Drawing("Measured", finding, svg, picture.says, picture.head, picture.rows, picture.key, True)
+    return Drawing("Measured", picture.says, svg, picture.says, picture.head, picture.rows, picture.key, True)
 
 
 def _span(canvas: Canvas, span: SpanEvent, x: float, y: float, width: float) -> None:

@@ -20,8 +20,7 @@ from app.core.zone import learner_zone
 from app.lab import forms, gantt, queries, results, service
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.view import compare, fold
-from app.theory.runs import run_theory
-from app.theory.transformer import tensors
+from app.theory.transformer import parameter_count, tensors
 from app.theory.units import bytes_text, count_text
 from labs.command import plain_command
 from labs.spec import RunSpec, parse_run_spec
@@ -105,7 +104,7 @@ def experiment(
 
 def _quantity(name: str, spec: RunSpec, typed: Mapping[str, str], errors: Mapping[str, Violation]) -> dict[str, Any]:
     """A slider for bytes whose range and anchor give nothing away: they are the answer of no strategy."""
-    weights = 4.0 * run_theory(spec).parameters
+    weights = 4.0 * parameter_count(spec.model, spec.training.sequence)
     maximum = _round_up(5 * weights if name == "model_state_bytes" else 4 * weights * spec.training.micro_batches)
     layer = 4.0 * sum(each.size for each in tensors(spec.model, spec.training.sequence) if each.layer == 0)
     error = errors.get(name)
@@ -138,8 +137,10 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, A
     return prediction
 
 
-def run(session: Session, learner_id: int, content: Catalogue, run_id: int, now: datetime) -> dict[str, Any]:
-    """Everything a run's page shows now; the live part is the same, asked for again."""
+def run(
+    session: Session, learner_id: int, content: Catalogue, run_id: int, now: datetime, drawn: bool = True
+) -> dict[str, Any]:
+    """Everything a run's page shows now; the live part is the same, asked for again, without what is `drawn`."""
     found = service.find_run(session, learner_id, run_id)
     spec = RunSpec.model_validate(found.spec)
     view = fold(results.every_event(session, found.id), found.theory)
@@ -151,8 +152,8 @@ def run(session: Session, learner_id: int, content: Catalogue, run_id: int, now:
         "view": view,
         "title": title(spec),
         "summary": describe(spec),
-        "measured_spans": gantt.draw_spans(view.spans),
-        "ideal_spans": gantt.draw_ideal(spec) if view.spans and spec.parallel.pipeline > 1 else None,
+        "measured_spans": gantt.draw_spans(view.spans) if drawn else None,
+        "ideal_spans": gantt.draw_ideal(spec) if drawn and view.spans and spec.parallel.pipeline > 1 else None,
         "experiment": item,
         "ended": found.status in ENDED,
         "position": service.queue_position(session, found),
@@ -244,7 +245,7 @@ def title(spec: RunSpec) -> str:
 def describe(spec: RunSpec) -> str:
     """A spec in one line."""
     model, training = spec.model, spec.training
-    parameters = count_text(run_theory(spec).parameters)
+    parameters = count_text(parameter_count(spec.model, spec.training.sequence))
     accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
     return (
         f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
-from app.theory.runs import rank_theory, run_theory
+from app.theory.runs import fullest, rank_theory
 from app.theory.runs.place import world
 from labs.spec import RunSpec
 
@@ -21,7 +21,8 @@ def theory_record(spec: RunSpec) -> dict[str, Any]:
 
     Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank 0's.
     """
-    theory, ranks = run_theory(spec), [rank_theory(spec, place) for place in world(spec)]
+    ranks = [rank_theory(spec, place) for place in world(spec)]
+    theory = fullest(ranks)
     return {
         "parameters": theory.parameters,
         "state_layout": theory.state_layout,

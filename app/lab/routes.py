@@ -117,7 +117,8 @@ def run_part(
     part: Literal["live", "panels"],
 ) -> HTMLResponse:
     """A part of a run's page that changes while it runs."""
-    return page(request, f"lab/_{part}.html", pages.run(session, learner, content, run_id, now))
+    context = pages.run(session, learner, content, run_id, now, drawn=part == "panels")
+    return page(request, f"lab/_{part}.html", context)
 
 
 @router.post("/lab/runs/{run_id}/cancel")

@@ -44,8 +44,8 @@ def export_lines(session: Session, learner_id: int, now: datetime) -> Iterator[s
     yield _line({"record": LEARNER, **learner})
     for table, owner, way in owned_tables():
         query = select(table).where(owner == learner_id)
-        for parent in way:
-            query = query.where(_link(table if parent is way[0] else way[way.index(parent) - 1], parent))
+        for child, parent in pairwise((table, *way)):
+            query = query.where(_link(child, parent))
         rows = session.execute(query.execution_options(yield_per=1000)).mappings()
         for row in rows:
             yield _line({"record": table.name, **row})

@@ -29,11 +29,6 @@ def day_start(number: int, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -
     return max(first, second)
 
 
-def study_day_start(now: datetime, zone: ZoneInfo) -> datetime:
-    """When the learner's current study day began."""
-    return day_start(day_number(now, zone), zone)
-
-
 def study_day(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
     """When the learner's current study day began, and when the next one begins."""
     number = day_number(now, zone)

@@ -193,10 +193,6 @@ def find_last_review(session: Session, learner_id: int) -> Review | None:
     return session.scalar(query)
 
 
-def find_review(session: Session, review_id: int) -> Review | None:
-    return session.get(Review, review_id)
-
-
 def find_answer(session: Session, learner_id: int, card_id: str, version: int) -> Review | None:
     """The review that answered a showing, whether it still stands or not."""
     query = (

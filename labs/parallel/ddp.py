@@ -35,16 +35,20 @@ def apply_ddp(model: nn.Module, mesh: Mesh, training: RunTraining, compression: 
     kept: Callable[[], Iterable[Tensor]] = lambda: ()  # noqa: E731 - what compressing keeps from step to step
     if isinstance(replica, DistributedDataParallel):
         kept = compress_gradients(replica, mesh.data, compression).kept
-
-    def micro_step(last: bool) -> AbstractContextManager[None]:
-        # Gradients of several micro-batches add up on the rank itself; only their sum is worth sending.
-        return nullcontext() if last else replica.no_sync()
-
     home = home_of(training)
     optimizer = local_optimizer(replica.parameters(), training, home, kept)
     return Strategy(
-        [replica], optimizer, micro_step, has_buckets=True, measure=home.measure if home is not None else None
+        [replica],
+        optimizer,
+        averaging_last(replica),
+        has_buckets=True,
+        measure=home.measure if home is not None else None,
     )
+
+
+def averaging_last(replica: DistributedDataParallel | Replica) -> Callable[[bool], AbstractContextManager[None]]:
+    """The context of a micro-batch: gradients add up on the rank itself, for only their sum is worth sending."""
+    return lambda last: nullcontext() if last else replica.no_sync()
 
 
 def replicate(model: nn.Module, mesh: Mesh, training: RunTraining) -> DistributedDataParallel | Replica:

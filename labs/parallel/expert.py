@@ -32,6 +32,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from labs.model import GPT, Experts, Mixture
+from labs.parallel.buckets import all_reduce_together
 from labs.parallel.mesh import Axis, Mesh
 
 
@@ -145,9 +146,6 @@ class MeanOfExpertGradients:
                 gradient.div_(self._data_ranks // self._replicas.size)
             return
         if self._replicas.size > 1 and found:
-            flat = torch.cat([gradient.flatten() for gradient in found])
-            dist.all_reduce(flat, group=self._replicas.group)
-            for gradient, total in zip(found, torch.split(flat, [each.numel() for each in found]), strict=True):
-                gradient.copy_(total.view_as(gradient))
+            all_reduce_together(found, self._replicas.group)
         for gradient in found:
             gradient.div_(self._data_ranks)

@@ -134,11 +134,6 @@ class Mesh:
         """The axis a process group belongs to; `world` for all ranks together, where that is no axis."""
         return self._labels.get(group.group_name, "world")
 
-    def torch_mesh(self, *axes: str) -> DeviceMesh:
-        """torch's own mesh over `axes`, for the libraries that ask for one. Axes of size 1 are left out."""
-        wide = [name for name in axes if self.sizes[name] > 1] or [self._only_name]
-        return self._torch[tuple(wide)]
-
     def data_mesh(self) -> DeviceMesh:
         """`data` in torch's terms: one dimension, or for HSDP two, replicate and shard. (HSDP has no context.)"""
         wide = tuple(name for name in _DATA if self.sizes[name] > 1)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
+from labs.parallel.buckets import local
 from labs.spec import RunTraining
 
 _WEIGHT_DECAY = 0.01
@@ -79,11 +80,6 @@ def _gradients(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
         for parameter in group["params"]:
             if parameter.grad is not None:
                 yield local(parameter.grad)
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of `tensor` that is on this rank: all of it, unless the library cut it."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 class LARS(torch.optim.Optimizer):

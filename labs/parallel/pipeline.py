@@ -33,12 +33,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining import schedules as library
-from torch.distributed.tensor import DTensor
 
 from labs.model import GPT
+from labs.parallel.buckets import local
 from labs.parallel.mesh import Axis, Mesh
 from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases
-from labs.spec import Parallel, RunSpec
+from labs.spec import V_SHAPED, Parallel, RunSpec
 
 _SCHEDULES = {
     "gpipe": library.ScheduleGPipe,
@@ -49,7 +49,6 @@ _SCHEDULES = {
     "zbv": library.ScheduleZBVZeroBubble,
     "dualpipev": library.ScheduleDualPipeV,
 }
-_V_SHAPED = ("zbv", "dualpipev")
 
 
 class Stage(GPT):
@@ -88,7 +87,7 @@ def layers_of(layers: int, index: int, stages: int) -> tuple[int, int]:
 def stages_of(parallel: Parallel, rank: int) -> list[int]:
     """The stages that fall to pipeline rank `rank`: dealt round the ranks, or down and up again in a V."""
     stages = parallel.pipeline * parallel.virtual_stages
-    if parallel.schedule in _V_SHAPED:
+    if parallel.schedule in V_SHAPED:
         return [rank, stages - 1 - rank]
     return list(range(rank, stages, parallel.pipeline))
 
@@ -213,5 +212,4 @@ class TiedEnds:
     def __call__(self) -> None:
         gradient = self._table.get_parameter("weight").grad
         assert gradient is not None, "both ends have a gradient of the table"
-        local = gradient.to_local() if isinstance(gradient, DTensor) else gradient
-        dist.all_reduce(local, group=self._ends.group)
+        dist.all_reduce(local(gradient), group=self._ends.group)

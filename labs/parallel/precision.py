@@ -27,8 +27,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
+from labs.parallel.buckets import local
 from labs.parallel.mesh import Axis, Mesh
-from labs.parallel.optimizers import LocalOptimizer, local, make_optimizer
+from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Optimizer, Strategy
 from labs.spec import RunTraining
 

@@ -8,13 +8,9 @@ them behind. Megatron-LM does the same. What a rank pays is what DDP's rank pays
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from torch import nn
 
-import torch
-import torch.distributed as dist
-from torch import Tensor, nn
-
-from labs.parallel.buckets import in_buckets
+from labs.parallel.buckets import all_reduce_together, in_buckets
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import LocalOptimizer, make_optimizer
 from labs.parallel.strategy import Strategy, unique_parameters
@@ -28,16 +24,7 @@ def apply_replicas(modules: list[nn.Module], mesh: Mesh, training: RunTraining) 
     def average() -> None:
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         for bucket in in_buckets(gradients, training.bucket_bytes):
-            _average(bucket, mesh)
+            all_reduce_together(bucket, mesh.data.group, divisor=mesh.data.size)
 
     finish = [average] if mesh.data.size > 1 else []
     return Strategy([*modules], LocalOptimizer(make_optimizer(parameters, training)), finish=finish)
-
-
-def _average(gradients: Sequence[Tensor], mesh: Mesh) -> None:
-    flat = torch.cat([gradient.flatten() for gradient in gradients])
-    dist.all_reduce(flat, group=mesh.data.group)
-    flat /= mesh.data.size
-    means = torch.split(flat, [gradient.numel() for gradient in gradients])
-    for gradient, mean in zip(gradients, means, strict=True):
-        gradient.copy_(mean.view_as(gradient))

@@ -36,10 +36,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.distributed.tensor import DTensor
 from torch.nn import functional
 
 from labs.model import GPT, MLP, Attention, Block, activate, join_heads, split_heads
+from labs.parallel.buckets import all_reduce_together, local
 from labs.parallel.mesh import Axis
 
 
@@ -328,14 +328,7 @@ class SumOfGradients:
 
     def __call__(self) -> None:
         parameters = [parameter for module in self._modules for parameter in module.parameters()]
-        found = [_local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+        found = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
         if not found:  # a pipeline's stage without any
             return
-        flat = torch.cat([gradient.flatten() for gradient in found])
-        dist.all_reduce(flat, group=self._tensor.group)
-        for gradient, total in zip(found, torch.split(flat, [each.numel() for each in found]), strict=True):
-            gradient.copy_(total.view_as(gradient))
-
-
-def _local(gradient: Tensor) -> Tensor:
-    return gradient.to_local() if isinstance(gradient, DTensor) else gradient
+        all_reduce_together(found, self._tensor.group)

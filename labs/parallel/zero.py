@@ -27,14 +27,16 @@ for the master copy and the moments: 2 + 2 + 12/K in stage 1, 2 + (2 + 12)/K in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+from itertools import accumulate
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
-from labs.parallel.ddp import replicate
+from labs.parallel.buckets import in_buckets
+from labs.parallel.ddp import averaging_last, replicate
 from labs.parallel.mesh import Axis, Mesh
 from labs.parallel.offload import home_of
 from labs.parallel.optimizers import LocalOptimizer, optimizer_class
@@ -65,16 +67,11 @@ def apply_zero(model: nn.Module, mesh: Mesh, training: RunTraining, stage: int) 
 def _fill_buffers(model: nn.Module, training: RunTraining) -> Iterator[list[nn.Parameter]]:
     """The parameters in about the order in which backward makes their gradients: last first. A buffer is closed when
     its gradients have reached `bucket_bytes`, so that sending it can begin while backward goes on."""
-    found: list[nn.Parameter] = []
-    size_bytes = 0
-    for parameter in reversed(list(model.parameters())):
-        found.append(parameter)
-        size_bytes += parameter.numel() * gradient_dtype(parameter.dtype, training).itemsize
-        if size_bytes >= training.bucket_bytes:
-            yield found
-            found, size_bytes = [], 0
-    if found:
-        yield found
+
+    def gradient_bytes(parameter: nn.Parameter) -> int:
+        return parameter.numel() * gradient_dtype(parameter.dtype, training).itemsize
+
+    return in_buckets(reversed(list(model.parameters())), training.bucket_bytes, gradient_bytes)
 
 
 class FlatBuffer:
@@ -89,9 +86,12 @@ class FlatBuffer:
     ) -> None:
         self.parameters, self._data, self._keeps_gradients = parameters, data, keeps_gradients
         self._dtype = gradient_dtype(parameters[0].dtype, training)
-        length = -(-sum(parameter.numel() for parameter in parameters) // data.size) * data.size
+        *starts, values = accumulate((parameter.numel() for parameter in parameters), initial=0)
+        self._starts = dict(zip(parameters, starts, strict=True))
+        length = -(-values // data.size) * data.size
         self.weights = parameters[0].detach().new_zeros(length)
-        for parameter, place in self._places_in(self.weights):
+        for parameter in parameters:
+            place = self._place_of(parameter, self.weights)
             place.copy_(parameter.detach())
             parameter.data = place
         self.mine = nn.Parameter(self._piece_of(self.weights))
@@ -104,7 +104,7 @@ class FlatBuffer:
         assert parameter.grad is not None
         if self._gradients is None:
             self._gradients = self._make_gradients()
-        dict(self._places_in(self._gradients))[parameter].add_(parameter.grad)
+        self._place_of(parameter, self._gradients).add_(parameter.grad)
         parameter.grad = None
         self._arrived.add(parameter)
         return len(self._arrived) == len(self.parameters)
@@ -153,12 +153,10 @@ class FlatBuffer:
     def _piece_of(self, buffer: Tensor) -> Tensor:
         return buffer.chunk(self._data.size)[self._data.index]
 
-    def _places_in(self, buffer: Tensor) -> Iterator[tuple[nn.Parameter, Tensor]]:
-        """Each parameter with its stretch of `buffer`, in the parameter's shape."""
-        start = 0
-        for parameter in self.parameters:
-            yield parameter, buffer[start : start + parameter.numel()].view(parameter.shape)
-            start += parameter.numel()
+    def _place_of(self, parameter: nn.Parameter, buffer: Tensor) -> Tensor:
+        """The stretch of `buffer` that is `parameter`'s, in its shape."""
+        start = self._starts[parameter]
+        return buffer[start : start + parameter.numel()].view(parameter.shape)
 
 
 class Reducer:
@@ -233,11 +231,7 @@ def apply_zero_redundancy_optimizer(model: nn.Module, mesh: Mesh, training: RunT
     made, settings = optimizer_class(training)
     parameters = list(replica.parameters())
     sharded = ZeroRedundancyOptimizer(parameters, made, process_group=mesh.data.group, **settings)
-
-    def micro_step(last: bool) -> AbstractContextManager[None]:
-        return nullcontext() if last else replica.no_sync()
-
-    return Strategy([replica], DealtOutOptimizer(sharded), micro_step, has_buckets=True)
+    return Strategy([replica], DealtOutOptimizer(sharded), averaging_last(replica), has_buckets=True)
 
 
 class DealtOutOptimizer(LocalOptimizer):

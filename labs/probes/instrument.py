@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -21,11 +21,11 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import Pass, Phase, Strategy
+from labs.parallel.strategy import MicroBatch, Pass, Phase, Strategy, train_step
 from labs.probes.communication import Entry, Ledger, as_fields
 from labs.probes.memory import Bytes, MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
-from labs.probes.timeline import Timeline
+from labs.probes.timeline import Timeline, What
 from labs.probes.timeline import as_fields as span_fields
 
 _EVERY_STEPS = 20
@@ -191,10 +191,7 @@ class Instrument:
     def passing(self, what: Pass, stage: int, micro_batch: int) -> Iterator[None]:
         """One pass of one micro-batch through one stage."""
         self.enter("forward" if what == "F" else "backward")
-        if self._timeline is None or self._phase is None:
-            yield
-            return
-        with self._timeline.span(what, stage, micro_batch):
+        with self._span(what, stage, micro_batch):
             yield
 
     def sending(self, phase: Phase, messages: Iterable[Tensor]) -> None:
@@ -205,23 +202,22 @@ class Instrument:
     @contextmanager
     def waiting(self, stage: int) -> Iterator[None]:
         """The rank waits for a message."""
-        if self._phase is None:
+        with self._span("idle", stage):
             yield
-            return
-        with self._timeline.span("idle", stage) if self._timeline is not None else nullcontext():
-            yield
-        if self._ledger is not None:
+        if self._phase is not None and self._ledger is not None:
             self._ledger.messages_may_have_arrived()
 
     @contextmanager
     def updating(self) -> Iterator[None]:
         """The optimizer's update."""
         self.enter("optimizer")
+        with self._span("optimizer", 0):
+            yield
+
+    def _span(self, what: What, stage: int, micro_batch: int | None = None) -> AbstractContextManager[None]:
         if self._timeline is None or self._phase is None:
-            yield
-            return
-        with self._timeline.span("optimizer", 0):
-            yield
+            return nullcontext()
+        return self._timeline.span(what, stage, micro_batch)
 
     def split(self) -> dict[str, float] | None:
         """Seconds of the last probed step by what the rank did; null without the timeline.
@@ -283,6 +279,19 @@ class Instrument:
     def _new_blocks_belong_to_nobody(self, _module: nn.Module, _args: Any) -> None:
         if self._memory is not None:
             self._memory.new_blocks_belong_to = None
+
+
+def watched_step(
+    instrument: Instrument, number: int, strategy: Strategy, draw: Callable[[int], list[MicroBatch]]
+) -> Tensor:
+    """Step `number` under the probes, from drawing its batch to letting go of its gradients. Returns the mean of this
+    rank's losses, which is zero where it sees none."""
+    with instrument.step(number):
+        batch = draw(number)
+        loss_sum = train_step(strategy, batch, instrument)
+        instrument.note("step_end")
+        strategy.optimizer.zero_grad()
+    return loss_sum / len(batch)
 
 
 def _unpack(saved: SavedTensor) -> Tensor:

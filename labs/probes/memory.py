@@ -27,7 +27,8 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
+
+from labs.parallel.buckets import local
 
 Component = Literal["parameters", "gradients", "optimizer", "activations", "temporary"]
 COMPONENTS: tuple[Component, ...] = ("parameters", "gradients", "optimizer", "activations", "temporary")
@@ -157,10 +158,10 @@ class MemoryTracker:
     # --- keeping the books
 
     def _block_of(self, tensor: Tensor) -> _Block | None:
-        local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
-        if local.device.type != self._device_type:
+        here = local(tensor)
+        if here.device.type != self._device_type:
             return None
-        return self._block_of_storage(local.untyped_storage())
+        return self._block_of_storage(here.untyped_storage())
 
     def _block_of_storage(self, storage: torch.UntypedStorage) -> _Block:
         key = storage._cdata

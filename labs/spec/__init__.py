@@ -5,6 +5,7 @@ Torch-free, so that the web application and the worker may import it.
 
 from labs.spec.checking import MAX_WORLD_SIZE, check_run_spec, parse_run_spec
 from labs.spec.families import SUPPORT
+from labs.spec.families.pipeline import V_SHAPED
 from labs.spec.families.row import EXACT, Row
 from labs.spec.limits import MAX_RUN_PARAMETERS
 from labs.spec.reading import parse, violation_of
@@ -31,7 +32,7 @@ from labs.spec.vocabulary import (
 )
 
 __all__ = [
-    "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "SUPPORT",
+    "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "SUPPORT", "V_SHAPED",
     "Attention", "Compression", "Count", "Fault", "LatentAttention", "Link", "Model", "Offload", "Optimizer",
     "Parallel", "Precision", "Probe", "Program", "Recompute", "Row", "RunSpec", "RunTraining", "Schedule", "SpecError",
     "StateLayout", "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse",

@@ -6,6 +6,8 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.theory.runs.held import held_tensors, is_averaged_apart, kept_bytes, kept_values
 from app.theory.runs.over_context import context_transfers
 from app.theory.runs.over_data import data_transfers
@@ -17,12 +19,17 @@ from app.theory.runs.transfers import RunTheory, Transfer
 from app.theory.transformer import parameter_count
 from labs.spec import RunSpec
 
-__all__ = ["Place", "RunTheory", "Transfer", "rank_theory", "run_theory"]
+__all__ = ["Place", "RunTheory", "Transfer", "fullest", "rank_theory", "run_theory"]
 
 
 def run_theory(spec: RunSpec) -> RunTheory:
     """Model state and traffic per step of the rank that holds most, under the layout the run really has."""
-    return max((rank_theory(spec, place) for place in world(spec)), key=lambda theory: theory.state_total_bytes)
+    return fullest([rank_theory(spec, place) for place in world(spec)])
+
+
+def fullest(ranks: Sequence[RunTheory]) -> RunTheory:
+    """The rank that holds most."""
+    return max(ranks, key=lambda theory: theory.state_total_bytes)
 
 
 def rank_theory(spec: RunSpec, place: Place) -> RunTheory:

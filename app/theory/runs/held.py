@@ -105,11 +105,6 @@ def _share(tensor: Tensor, spec: RunSpec, own: int) -> tuple[int, int]:
     return shard_ranks(spec.parallel) // spec.parallel.expert, own // spec.parallel.expert
 
 
-def shards(tensor: Tensor, spec: RunSpec) -> int:
-    """Ranks that share a tensor under ZeRO-3."""
-    return _share(tensor, spec, 0)[0]
-
-
 def flat_buffers(spec: RunSpec, held: Sequence[Tensor]) -> list[list[Tensor]]:
     """The tensors of each flat buffer of ZeRO-1 and 2."""
     return list(buckets(held, LAYOUTS[spec.training.state_layout].gradients, spec.training.bucket_bytes))

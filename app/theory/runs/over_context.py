@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
 from app.theory.transformer import Tensor, head_size
 from labs.spec import RunSpec
-
-FP32_BYTES = 4
 
 
 def context_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:

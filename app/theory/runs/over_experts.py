@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from app.theory.runs.held import padded_values
 from app.theory.runs.place import data_ranks
-from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
 
-FP32_BYTES = 4
 COUNT_BYTES = 8  # how many rows to expect, as int64
 
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from app.theory.runs.held import last_stage, stages_of
 from app.theory.runs.place import Place
-from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
 from labs.spec import RunSpec
-
-FP32_BYTES = 4
 
 
 def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:

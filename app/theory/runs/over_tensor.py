@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.theory.runs.place import Place, shard_count
-from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
 
-FP32_BYTES = 4
 _BY_OUTPUTS = ("token embedding", "head", "query", "key", "value", "MLP up", "MLP gate")
 _BY_INPUTS = ("attention output", "MLP down")
 

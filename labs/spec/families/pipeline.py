@@ -21,7 +21,7 @@ _CHUNKS: Mapping[Schedule, tuple[int, int | None]] = {  # stages a rank, from an
     "dualpipev": (2, 2),
 }
 _IN_ROUNDS = ("interleaved", "zero-bubble")
-_V_SHAPED = ("zbv", "dualpipev")
+V_SHAPED = ("zbv", "dualpipev")  # the first rank has the last stage as well
 _MOST_GATHERED_STAGES = 3
 
 
@@ -123,7 +123,7 @@ def _check_micro_batches(spec: RunSpec) -> Iterator[Violation]:
 def _check_ends(spec: RunSpec) -> Iterator[Violation]:
     """In a V the tied table is one parameter of two stages, which neither DDP nor FSDP2 can replicate or shard."""
     parallel = spec.parallel
-    if parallel.schedule in _V_SHAPED and spec.model.tied_embeddings and parallel.data * parallel.context > 1:
+    if parallel.schedule in V_SHAPED and spec.model.tied_embeddings and parallel.data * parallel.context > 1:
         message = f"With {parallel.schedule} both ends are on one rank, and a tied table would be in two replicas."
         involves = ("parallel.schedule", "parallel.data", "parallel.context")
         yield Violation("model.tied_embeddings", True, message, "false, or parallel.data 1", involves)

@@ -15,8 +15,7 @@ from labs.data import Batches, load_text
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import train_step
-from labs.probes.instrument import Instrument
+from labs.probes.instrument import Instrument, watched_step
 from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec, parse_run_spec
 
@@ -33,10 +32,7 @@ def moments(spec: RunSpec) -> dict[str, dict[str, int]]:
     instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     for step in range(1, STEPS + 1):
-        with instrument.step(step):
-            train_step(strategy, batches.of_step(step), instrument)
-            instrument.note("step_end")
-            strategy.optimizer.zero_grad()
+        watched_step(instrument, step, strategy, batches.of_step)
     return instrument.moments
 
 

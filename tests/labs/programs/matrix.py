@@ -22,9 +22,8 @@ from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
-from labs.parallel.strategy import train_step
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument
+from labs.probes.instrument import Instrument, watched_step
 from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec, parse_run_spec
 
@@ -75,11 +74,7 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
     for step in range(1, (WATCHED if watched else STEPS) + 1):
-        with instrument.step(step):
-            batch = batches.of_step(step)
-            loss = train_step(strategy, batch, instrument) / len(batch)
-            instrument.note("step_end")
-            strategy.optimizer.zero_grad()
+        loss = watched_step(instrument, step, strategy, batches.of_step)
         dist.all_reduce(loss)
         losses.append(loss.item() * mesh.pipeline.size / dist.get_world_size())
     return losses, instrument

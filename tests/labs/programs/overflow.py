@@ -14,8 +14,8 @@ from labs.command import LOOPBACK, read_spec
 from labs.data import Batches, load_text
 from labs.model import build_model
 from labs.parallel.apply import parallelise
+from labs.parallel.buckets import local
 from labs.parallel.mesh import Mesh
-from labs.parallel.optimizers import local
 from labs.parallel.precision import LossScaler
 from labs.parallel.strategy import Strategy, train_step
 from labs.probes.instrument import Instrument

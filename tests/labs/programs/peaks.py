@@ -21,8 +21,7 @@ from labs.data import Batches, load_text
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import train_step
-from labs.probes.instrument import Instrument
+from labs.probes.instrument import Instrument, watched_step
 from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec
 
@@ -43,10 +42,7 @@ class Subject:
         self.batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
 
     def step(self, number: int, instrument: Instrument) -> None:
-        with instrument.step(number):
-            train_step(self.strategy, self.batches.of_step(number), instrument)
-            instrument.note("step_end")
-            self.strategy.optimizer.zero_grad()
+        watched_step(instrument, number, self.strategy, self.batches.of_step)
 
     def allocator_peak_bytes(self) -> int:
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
