@@ -69,7 +69,10 @@ def plain_command(spec: RunSpec) -> str:
 def compact(spec: RunSpec) -> str:
     """The spec as short JSON: a lab model by its name, and nothing that is the default anyway."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
-    data["model"] = _short_model(spec.model)
+    if spec.options is None:
+        data["model"] = _short_model(spec.model)
+    else:
+        del data["model"]  # it trains none
     return json.dumps(data, separators=(",", ":"))
 
 

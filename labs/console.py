@@ -17,6 +17,7 @@ class Console:
         self._lines: dict[str, Callable[[Event], list[str]]] = {
             "phase": _phase_lines,
             "step": self._step_lines,
+            "measurement": _measurement_lines,
             "result": _result_lines,
         }
 
@@ -46,8 +47,17 @@ def _phase_lines(event: Event) -> list[str]:
     return [f"rank {event['rank']} failed: {detail['cause']}: {detail['message']}"]
 
 
+def _measurement_lines(event: Event) -> list[str]:
+    """A point of a program's figure; what a strategy reports of itself is for the page."""
+    if "figure" not in event:
+        return []
+    return [f"{event['figure']:<14}{event['name']:<28}{event['x']:>14,.6g}{event['y']:>16,.6g} {event['unit']}"]
+
+
 def _result_lines(event: Event) -> list[str]:
     summary = event["summary"]
+    if "program" in summary:
+        return ["", *(f"{name:<42}{value:>16,.6g}" for name, value in summary.items() if isinstance(value, float))]
     lines = [
         "",
         f"{summary['parameters']:,} parameters, {summary['world_size']} ranks, {summary['device_name']}",

@@ -7,16 +7,14 @@ import signal
 import statistics
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from labs.command import LOOPBACK
 from labs.data import Batches, load_text
-from labs.failures import CannotStartError
+from labs.joining import choose_device, join
 from labs.model import build_model, count_parameters
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
@@ -26,8 +24,6 @@ from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.spec import RunSpec
-
-_PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,8 @@ class Step:
 
 def train(spec: RunSpec, reporter: Reporter) -> None:
     """Train as `spec` says, together with the other ranks, and report. Raises whatever goes wrong."""
-    device = _choose_device(spec)
-    _join(device)
+    device = choose_device(spec)
+    join(device)
 
     mesh = Mesh(spec.parallel, device.type)
 
@@ -71,36 +67,6 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device, peak))
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
-
-
-def _choose_device(spec: RunSpec) -> torch.device:
-    """The GPU of this rank, or the CPU: `auto` takes GPUs where there is one for each rank on this node."""
-    local_rank, local_ranks = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if spec.device == "cpu" or (spec.device == "auto" and gpus < local_ranks):
-        # All ranks share the cores. More threads than cores would only make them wait for each other.
-        torch.set_num_threads(max(1, _usable_cores() // local_ranks))
-        return torch.device("cpu")
-    if gpus < local_ranks:
-        raise CannotStartError("no such device", f"{local_ranks} ranks need {local_ranks} GPUs; torch sees {gpus}.")
-    torch.cuda.set_device(local_rank)
-    return torch.device("cuda", local_rank)
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _join(device: torch.device) -> None:
-    """Find the other ranks: torchrun has put where to meet them, and who we are, into the environment."""
-    if device.type == "cuda":
-        os.environ.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")  # the ledger asks NCCL how long it took
-        dist.init_process_group("nccl", timeout=_PEER_TIMEOUT, device_id=device)
-        return
-    if os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]:
-        # All ranks are on this node: gloo need not go by the host's name, which may resolve to anything.
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
-    dist.init_process_group("gloo", timeout=_PEER_TIMEOUT)
 
 
 def _mean_over_ranks(loss: Tensor, mesh: Mesh) -> float:

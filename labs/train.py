@@ -1,8 +1,8 @@
 """The entry point that torchrun starts on every rank: `torchrun ... -m labs.train --spec SPEC`.
 
 Here is what comes before the training itself: what is asked for, where to report, and what happens when
-something goes wrong. The training is in `labs.loop`, which is loaded only then: torch takes a second to
-import, and whoever is watching should not wait so long for the first sign of life.
+something goes wrong. The training is in `labs.loop` (the other programs are in `labs.programs`), which is loaded only
+then: torch takes a second to import, and whoever is watching should not wait so long for the first sign of life.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from labs.command import plain_command, read_spec
@@ -42,23 +43,24 @@ def main(arguments: list[str] | None = None) -> int:
     die_with_parent()
     try:
         reporter.phase("starting")
-        _load_torch()
-        from labs.loop import train  # noqa: PLC0415 - only now: see above
-
-        train(spec, reporter)
+        work = _load(spec)
+        work(spec, reporter)
     except BaseException as error:
         fail(reporter, error)
     exit_at_once(0)
 
 
-def _load_torch() -> None:
-    """Half of a run's start-up is importing torch. Without the garbage collector, which finds nothing in the
-    hundred thousands of objects that are made but looks again and again, it takes a quarter less."""
+def _load(spec: RunSpec) -> Callable[[RunSpec, Reporter], None]:
+    """What the ranks do, with torch. Half of a run's start-up is importing it. Without the garbage collector, which
+    finds nothing in the hundred thousands of objects that are made but looks again and again, it takes a quarter less.
+    """
     gc.disable()
-    importlib.import_module("labs.loop")
+    module = importlib.import_module("labs.loop" if spec.program == "train" else "labs.programs.running")
     importlib.import_module("torch._dynamo")  # what DDP, FSDP and every optimizer import when first used
     gc.freeze()
     gc.enable()
+    work: Callable[[RunSpec, Reporter], None] = module.train if spec.program == "train" else module.run_program
+    return work
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -12,6 +12,7 @@ Every event has `t` (seconds since the run started), `kind` and `rank`. By kind:
   communication  step, operation, phase, group, group_size, count, payload_bytes, wire_bytes, seconds
   span           step, stage, micro_batch, what (F, B, W, idle, optimizer), start, end: seconds like t
   measurement    name, x, y, unit                        what a strategy reports of itself; x is the step
+                   figure of a program's point: `name` is its series there
   log            stream, line
   result         summary
 

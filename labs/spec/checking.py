@@ -9,8 +9,9 @@ from labs.spec.families import check_support
 from labs.spec.families.pipeline import V_SHAPED
 from labs.spec.families.row import one_of
 from labs.spec.limits import check_size
+from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
-from labs.spec.run import LAB_MODELS, RunSpec
+from labs.spec.run import LAB_MODELS, NO_MODEL, RunSpec
 from labs.spec.shapes import check_model
 from labs.spec.violations import Violation
 
@@ -40,9 +41,11 @@ def parse_run_spec(data: Any, dry: bool = False) -> RunSpec:
 
 def check_run_spec(spec: RunSpec) -> list[Violation]:
     """Everything that makes a well-formed spec impossible to run, by field."""
+    if spec.program != "train" and spec.options is not None:
+        return [*one_of("mode", spec.mode, ("run",)), *_check_program(spec, spec.options)]
     return [
         *check_model(spec.model),
-        *one_of("program", spec.program, ("train",)),
+        *one_of("options", spec.options, (None,), "A training run has no options."),
         *one_of("link", spec.link, (None,)),
         *_check_world_size(spec),
         *check_support(spec),
@@ -50,6 +53,16 @@ def check_run_spec(spec: RunSpec) -> list[Violation]:
         *_check_faults(spec),
         *_check_dry(spec),
     ]
+
+
+def _check_program(spec: RunSpec, options: Options) -> Iterator[Violation]:
+    set_here = spec.model_dump(exclude_defaults=True)
+    if spec.model == NO_MODEL:
+        del set_here["model"]
+    else:
+        message = f"The program {spec.program!r} has no use for a model."
+        yield Violation("model", spec.model.model_dump(exclude_defaults=True), message, "leave it out")
+    yield from check_program(options, set_here, spec.parallel.world_size)
 
 
 def _check_mode(spec: RunSpec, mode: str) -> Iterator[Violation]:

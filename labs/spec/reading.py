@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from labs.spec.programs import PROGRAMS
 from labs.spec.run import LAB_MODELS
 from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import Model
 
 STAND_IN = LAB_MODELS["gpt-small"]  # for a model that cannot be read, so that the rest is still checked
+
+_SAYS = {
+    "missing": ("This is missing.", "a value"),
+    "extra_forbidden": ("There is no such field.", "only the documented fields"),
+    "union_tag_not_found": ("A training run has no options.", "leave it out"),
+}
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -31,10 +38,10 @@ def parse(kind: type[R], data: Any, check: Callable[[R], list[Violation]], known
         try:
             value = kind.model_validate(remaining)
         except ValidationError as error:
-            fresh = [violation_of(dict(detail)) for detail in error.errors() if not _is_under(detail["loc"], bad)]
-            violations += fresh
-            bad |= {".".join(map(str, detail["loc"])) for detail in error.errors()}
-            remaining = _without(remaining, [detail["loc"] for detail in error.errors()])
+            details = list(_details(error))
+            violations += [violation_of(detail) for detail in details if not _is_under(detail["loc"], bad)]
+            bad |= {".".join(map(str, detail["loc"])) for detail in details}
+            remaining = _without(remaining, [detail["loc"] for detail in details])
             continue
         standing = (
             v for v in check(value) if not any(_is_under(tuple(f.split(".")), bad) for f in (v.field, *v.involves))
@@ -54,10 +61,9 @@ def violation_of(detail: Mapping[str, Any]) -> Violation:
     if kind == "json_invalid":
         at = detail["loc"][-1] if detail["loc"] else "?"
         return Violation("request", None, f"This is not JSON: {context.get('error', 'unreadable')} at {at}.", "JSON")
-    if kind == "missing":
-        return Violation(field, None, "This is missing.", "a value")
-    if kind == "extra_forbidden":
-        return Violation(field, given, "There is no such field.", "only the documented fields")
+    if kind in _SAYS:
+        message, accepted = _SAYS[kind]
+        return Violation(field, None if kind == "missing" else given, message, accepted)
     limits = {
         "greater_than_equal": "{ge} or more",
         "greater_than": "more than {gt}",
@@ -76,6 +82,20 @@ def violation_of(detail: Mapping[str, Any]) -> Violation:
     else:
         message, accepted = f"{shown}: {detail['msg']}.", "see the documentation of this field"
     return Violation(field, given, message, accepted)
+
+
+def _details(error: ValidationError) -> Iterator[dict[str, Any]]:
+    """pydantic's errors; not that a list is too short because the entries it had were refused."""
+    found: list[dict[str, Any]] = [{**detail, "loc": _without_tag(detail["loc"])} for detail in error.errors()]
+    places = {detail["loc"][: i + 1] for detail in found for i in range(len(detail["loc"]) - 1)}
+    return (detail for detail in found if not (detail["type"] == "too_short" and detail["loc"] in places))
+
+
+def _without_tag(location: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The program's name, by which its options are told apart, is no field."""
+    if location[:1] == ("options",) and location[1:2] and location[1] in PROGRAMS:
+        return "options", *location[2:]
+    return location
 
 
 def _is_under(location: tuple[Any, ...], bad: set[str]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from labs.spec.programs import PROGRAMS, AnyOptions
 from labs.spec.vocabulary import Model, Parallel, Precision, Program, StateLayout, Strict, Training
 
 
@@ -69,6 +70,18 @@ class RunSpec(Strict):
     link: Link | None = None
     faults: tuple[Fault, ...] = ()
     probes: tuple[Probe, ...] = ("memory", "communication")
+    options: AnyOptions | None = None  # of the programs that are not a training run
+
+    @model_validator(mode="before")
+    @classmethod
+    def _options_follow_program(cls, data: Any) -> Any:
+        """A program has its own options, defaults where none are given, and needs no model."""
+        if not isinstance(data, Mapping) or data.get("program", "train") not in PROGRAMS:
+            return data
+        options = data.get("options") or {}
+        if isinstance(options, Mapping):
+            options = {**options, "program": data["program"]}
+        return {"model": NO_MODEL, **data, "options": options}
 
     @property
     def global_batch(self) -> int:
@@ -86,3 +99,4 @@ LAB_MODELS: Mapping[str, Model] = {
     "gpt-small": Model(layers=4, hidden=256, heads=4, kv_heads=4, ffn_hidden=1024, vocab=256),
     "gpt-medium": Model(layers=8, hidden=256, heads=8, kv_heads=8, ffn_hidden=1024, vocab=256),
 }
+NO_MODEL = LAB_MODELS["gpt-mini"]  # stands where a program needs none

@@ -1,0 +1,45 @@
+"""Where a rank works, and how it finds the others."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from labs.command import LOOPBACK
+from labs.failures import CannotStartError
+from labs.spec import RunSpec
+
+_PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
+
+
+def choose_device(spec: RunSpec) -> torch.device:
+    """The GPU of this rank, or the CPU: `auto` takes GPUs where there is one for each rank on this node."""
+    local_rank, local_ranks = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if spec.device == "cpu" or (spec.device == "auto" and gpus < local_ranks):
+        # All ranks share the cores. More threads than cores would only make them wait for each other.
+        torch.set_num_threads(max(1, _usable_cores() // local_ranks))
+        return torch.device("cpu")
+    if gpus < local_ranks:
+        raise CannotStartError("no such device", f"{local_ranks} ranks need {local_ranks} GPUs; torch sees {gpus}.")
+    torch.cuda.set_device(local_rank)
+    return torch.device("cuda", local_rank)
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def join(device: torch.device) -> None:
+    """Find the other ranks: torchrun has put where to meet them, and who we are, into the environment."""
+    if device.type == "cuda":
+        os.environ.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")  # the ledger asks NCCL how long it took
+        dist.init_process_group("nccl", timeout=_PEER_TIMEOUT, device_id=device)
+        return
+    if os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]:
+        # All ranks are on this node: gloo need not go by the host's name, which may resolve to anything.
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
+    dist.init_process_group("gloo", timeout=_PEER_TIMEOUT)

@@ -1,0 +1,38 @@
+"""How fast this machine multiplies matrices, and what slicing costs.
+
+A product of (m × k) and (k × n) takes 2mnk FLOPs and touches mk + kn + mn values. Large ones are limited by arithmetic,
+small and thin ones by memory and by the cost of starting them. Tensor parallelism cuts an MLP's first layer by columns:
+each of t ranks has 1/t of the FLOPs, but the slice is thinner, so it takes more than 1/t of the time.
+
+Williams, Waterman, Patterson 2009, "Roofline: an insightful visual performance model". Shoeybi et al. 2019,
+"Megatron-LM", section 3.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from labs.programs.running import Bench
+from labs.spec.programs import GemmOptions
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
+    """Rates in FLOP/s: squares by side, and one slice of an MLP's first layer by the number of slices."""
+    for dtype in options.dtypes:
+        for side in options.sides:
+            bench.point("rate", dtype, side, _rate(bench, options, dtype, side, side, side))
+        for slices in options.slices:
+            columns = 4 * options.hidden // slices
+            rate = _rate(bench, options, dtype, options.tokens, options.hidden, columns)
+            bench.point("sliced", dtype, slices, rate)
+    return {}
+
+
+def _rate(bench: Bench, options: GemmOptions, dtype: str, m: int, k: int, n: int) -> float:
+    """FLOP/s of a product (m × k) by (k × n)."""
+    left = torch.randn(m, k, device=bench.device).to(_DTYPES[dtype])
+    right = torch.randn(k, n, device=bench.device).to(_DTYPES[dtype])
+    out = torch.empty(m, n, device=bench.device, dtype=_DTYPES[dtype])
+    return 2.0 * m * n * k / bench.seconds(lambda: torch.mm(left, right, out=out), options.repeats)

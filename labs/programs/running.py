@@ -1,0 +1,76 @@
+"""What every rank of a program does: join the others, measure, report."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from labs.joining import choose_device, join
+from labs.probes.report import Reporter
+from labs.spec import Options, RunSpec
+
+
+class Bench:
+    """Where a program measures: this rank's device, its place among the others, and where points are written down."""
+
+    def __init__(self, options: Options, reporter: Reporter, device: torch.device, seed: int) -> None:
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.device, self.seed = device, seed
+        self._options, self._reporter = options, reporter
+
+    def point(self, figure: str, name: str, x: float, y: float) -> None:
+        """One point of the series `name` in one of the program's figures. Raises KeyError for an unknown figure."""
+        unit = self._options.figures[figure].y_unit
+        self._reporter.emit("measurement", figure=figure, name=name, x=x, y=y, unit=unit)
+
+    def say(self, line: str) -> None:
+        """A line of the run's log, from rank 0."""
+        if self.rank == 0:
+            self._reporter.log("stdout", line)
+
+    def seconds(self, work: Callable[[], Any], repeats: int) -> float:
+        """The fastest of `repeats` after one to warm up: what disturbs a measurement only ever adds to it."""
+        work()
+        return min(self._once(work) for _ in range(repeats))
+
+    def _once(self, work: Callable[[], Any]) -> float:
+        self._wait()
+        started = time.perf_counter()
+        work()
+        self._wait()
+        return time.perf_counter() - started
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def run_program(spec: RunSpec, reporter: Reporter) -> None:
+    """Measure what `spec.options` ask for, together with the other ranks. Raises whatever goes wrong."""
+    assert spec.options is not None
+    device = choose_device(spec)
+    join(device)
+    torch.manual_seed(spec.training.seed)
+    measure = importlib.import_module(f"labs.programs.{spec.program}").measure
+    reporter.phase("ready")
+    bench = Bench(spec.options, reporter, device, spec.training.seed)
+    reporter.phase("running")
+    quantities: dict[str, float] = measure(spec.options, bench)
+    reporter.emit("result", summary={**_circumstances(spec, device), **quantities})
+    dist.barrier()  # no rank leaves while another may still need it
+    reporter.phase("finished")
+
+
+def _circumstances(spec: RunSpec, device: torch.device) -> dict[str, Any]:
+    return {
+        "program": spec.program,
+        "world_size": dist.get_world_size(),
+        "backend": dist.get_backend(),
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
+    }

@@ -1,0 +1,44 @@
+"""The programs that are not a training run, each with options of its own: what can be asked of them. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from labs.spec.programs.gemm import GemmOptions
+from labs.spec.programs.parts import Figure, Options, Quantity
+from labs.spec.violations import Violation
+
+__all__ = ["PROGRAMS", "AnyOptions", "Figure", "GemmOptions", "Options", "Quantity", "check_program"]
+
+AnyOptions = GemmOptions  # a union, told apart by `program`
+
+PROGRAMS: Mapping[str, type[Options]] = {
+    kind.model_fields["program"].default: kind for kind in (GemmOptions,)
+}  # fmt: skip
+
+MAX_RANKS = 8
+# What a spec may say of any program; the rest is about training.
+_COMMON = frozenset({"program", "mode", "device", "model", "options", "training.seed"})
+
+
+def check_program(options: Options, data: Mapping[str, Any], ranks: int) -> Iterator[Violation]:
+    """What is wrong with a program's spec: `data` is what it sets, without what is the default anyway."""
+    name = options.program
+    allowed = _COMMON | ({f"parallel.{options.axis}"} if options.axis else set())
+    for field, value in _leaves(data):
+        if field not in allowed and not field.startswith("options."):
+            yield Violation(field, value, f"The program {name!r} has no use for this.", "leave it out")
+    if options.axis and not options.fewest_ranks <= ranks <= MAX_RANKS:
+        message = f"The program {name!r} cannot run on {ranks} rank{'s' if ranks > 1 else ''}."
+        yield Violation(f"parallel.{options.axis}", ranks, message, f"{options.fewest_ranks} to {MAX_RANKS}")
+    yield from options.check(ranks)
+
+
+def _leaves(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in data.items():
+        field = f"{prefix}{name}"
+        if isinstance(value, Mapping) and field != "model":
+            yield from _leaves(value, f"{field}.")
+        else:
+            yield field, value

@@ -1,0 +1,48 @@
+"""What every program's options are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from labs.spec.violations import Violation
+from labs.spec.vocabulary import Strict
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Something a program measures over something else. Values are in base units; an empty unit is a plain number."""
+
+    title: str
+    x: str
+    y: str
+    x_unit: str = ""
+    y_unit: str = ""
+    x_log: bool = False
+    y_log: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number a program ends with, which can be predicted. `dimension`: bytes, seconds, fraction, count, ..."""
+
+    title: str
+    dimension: str
+
+
+class Options(Strict):
+    """What a program takes. A subclass names its ranks' axis of `parallel`, its figures and its quantities."""
+
+    title: ClassVar[str]
+    about: ClassVar[str]
+    axis: ClassVar[Literal["data", "pipeline"] | None] = None  # along which it may have several ranks
+    fewest_ranks: ClassVar[int] = 1
+    figures: ClassVar[Mapping[str, Figure]]
+    quantities: ClassVar[Mapping[str, Quantity]] = {}
+
+    program: str
+
+    def check(self, ranks: int) -> Iterator[Violation]:
+        """What is impossible between the options, on so many ranks. Fields are named below `options`."""
+        yield from ()
