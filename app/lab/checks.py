@@ -10,8 +10,8 @@ from app.content.checks import Finding
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render
 from app.lab.forms import Choice, spec_of_experiment
-from app.lab.pages import explanation_values
 from app.lab.predict import theory_record
+from app.lab.run_page import explanation_values
 from labs.spec import SpecError, parse_run_spec
 
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
+from app.grading.units import EXAMPLES
+from app.lab.quantities import quantities_of
+from app.theory.programs import expected_of_program
 from app.theory.runs import fullest, rank_theory
 from app.theory.runs.place import world
-from labs.spec import RunSpec
+from labs.spec import PROGRAMS, RunSpec
 
-# What can be predicted of a run: the dimension of each quantity.
-QUANTITIES: Mapping[str, str] = {"model_state_bytes": "bytes", "payload_bytes_per_step": "bytes"}
 CONFIDENCES = (1.1, 1.5, 3.0)
 
 
 def theory_record(spec: RunSpec) -> dict[str, Any]:
-    """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then.
+    """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then."""
+    if spec.program in PROGRAMS and spec.options is not None:
+        expected = expected_of_program(spec.options, spec.parallel.world_size)
+        return {"points": [asdict(point) for point in expected.points], **expected.quantities}
+    return _training_record(spec)
 
-    Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank 0's.
-    """
+
+def _training_record(spec: RunSpec) -> dict[str, Any]:
+    """Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank
+    0's."""
     ranks = [rank_theory(spec, place) for place in world(spec)]
     theory = fullest(ranks)
     return {
@@ -34,30 +42,32 @@ def theory_record(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def read_prediction(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A prediction as it was sent: {quantity: {value: "29.7 MB", within: 1.1}}. Raises DomainError with every mistake.
+def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str, Any] | None:
+    """A prediction of `spec` as it was sent: {quantity: {value: "29.7 MB", within: 1.1}}.
 
-    Blank values are left out; a prediction without any is none.
+    Raises DomainError with every mistake. Blank values are left out; a prediction without any is none.
     """
     if given is None:
         return None
+    known = quantities_of(spec)
     violations: list[Violation] = []
     locked: dict[str, Any] = {}
     for name, entry in given.items():
-        if name not in QUANTITIES:
-            violations.append(Violation(f"prediction.{name}", name, "This cannot be predicted.", ", ".join(QUANTITIES)))
+        if name not in known:
+            accepted = ", ".join(known) or "no quantity: this program has none"
+            violations.append(Violation(f"prediction.{name}", name, "This cannot be predicted.", accepted))
             continue
-        text, within, found = _read_entry(name, entry)
+        text, within, found = _read_entry(name, entry, known[name].dimension)
         violations += found
         if text and not found:
-            quantity = read_quantity(text, QUANTITIES[name])
+            quantity = read_quantity(text, known[name].dimension)
             locked[name] = {"text": text, "value": quantity.value, "within": within}
     if violations:
         raise DomainError("The prediction cannot be read; nothing was started.", violations)
     return locked or None
 
 
-def _read_entry(name: str, entry: Any) -> tuple[str, float | None, list[Violation]]:
+def _read_entry(name: str, entry: Any, dimension: str) -> tuple[str, float | None, list[Violation]]:
     field = f"prediction.{name}"
     if not isinstance(entry, Mapping) or not isinstance(entry.get("value"), str | None):
         return "", None, [Violation(field, entry, "This is not a prediction.", '{"value": "14 GB", "within": 1.5}')]
@@ -68,9 +78,9 @@ def _read_entry(name: str, entry: Any) -> tuple[str, float | None, list[Violatio
         found.append(Violation(f"{field}.within", within, f"{within!r} is not offered.", "1.1, 1.5, 3 or none"))
     if text:
         try:
-            quantity = read_quantity(text, QUANTITIES[name])
+            quantity = read_quantity(text, dimension)
             if quantity.value < 0:
-                found.append(Violation(f"{field}.value", text, "Bytes cannot be negative.", "0 or more"))
+                found.append(Violation(f"{field}.value", text, "This cannot be negative.", "0 or more"))
         except Unreadable as error:
-            found.append(Violation(f"{field}.value", text, str(error), "a quantity such as 29.7 MB"))
+            found.append(Violation(f"{field}.value", text, str(error), f"a quantity such as {EXAMPLES[dimension]}"))
     return text, within, found

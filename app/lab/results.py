@@ -26,10 +26,13 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     for event in every_event(session, run.id):
         if event["kind"] == "result":
             summaries[event["rank"]] = event["summary"]
-    world = RunSpec.model_validate(run.spec).parallel.world_size
+    spec = RunSpec.model_validate(run.spec)
+    world = spec.parallel.world_size
     if len(summaries) < world:
         return None
     zero = summaries[0]
+    if spec.program != "train":
+        return dict(zero)
     result: dict[str, Any] = {
         "steps": zero["steps"],
         "first_loss": zero["first_loss"],

@@ -17,7 +17,7 @@ from app.core.errors import DomainError, SpecError
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, gantt, pages, results, service, support
+from app.lab import forms, gantt, pages, results, run_page, service, support
 from app.lab.stream import Hub
 
 router = APIRouter()
@@ -103,7 +103,7 @@ def strategies(request: Request) -> HTMLResponse:
 def show_run(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, run_id: RowId
 ) -> HTMLResponse:
-    return page(request, "lab/run.html", pages.run(session, learner, content, run_id, now))
+    return page(request, "lab/run.html", run_page.show(session, learner, content, run_id, now))
 
 
 @router.get("/lab/runs/{run_id}/parts/{part}", response_class=HTMLResponse)
@@ -117,7 +117,7 @@ def run_part(
     part: Literal["live", "panels"],
 ) -> HTMLResponse:
     """A part of a run's page that changes while it runs."""
-    context = pages.run(session, learner, content, run_id, now, drawn=part == "panels")
+    context = run_page.show(session, learner, content, run_id, now, drawn=part == "panels")
     return page(request, f"lab/_{part}.html", context)
 
 
@@ -186,13 +186,13 @@ def submit(
 @api.get("/runs/{run_id}")
 def get_run(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, Any]:
     """A run: where it stands, prediction, theory and, at the end, result or failure."""
-    return pages.run_json(session, service.find_run(session, learner, run_id))
+    return run_page.run_json(session, service.find_run(session, learner, run_id))
 
 
 @api.post("/runs/{run_id}/cancel")
 def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> dict[str, Any]:
     """Ask for a run's end."""
-    return pages.run_json(session, service.cancel_run(session, learner, run_id, now))
+    return run_page.run_json(session, service.cancel_run(session, learner, run_id, now))
 
 
 @api.get("/runs/{run_id}/trace")
@@ -208,4 +208,4 @@ def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONRespon
 def script(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, Any]:
     """The torchrun command that does the same run without us, and the spec it carries."""
     run = service.find_run(session, learner, run_id)
-    return {"command": pages.command(run), "spec": run.spec}
+    return {"command": run_page.command(run), "spec": run.spec}

@@ -62,7 +62,7 @@ def submit_run(
 ) -> Run:
     """Queue a run of `spec` (JSON data), its prediction locked. Raises SpecError or DomainError and queues nothing."""
     parsed = parse_run_spec(spec)
-    locked = read_prediction(prediction)
+    locked = read_prediction(prediction, parsed)
     if queries.count_runs(session, learner_id, [WAITING]) >= MOST_WAITING_PER_LEARNER:
         raise QueueFull(f"{MOST_WAITING_PER_LEARNER} runs are waiting already. Cancel one, or let some finish first.")
     run = Run(

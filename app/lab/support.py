@@ -1,4 +1,4 @@
-"""The support matrix as a page: what a run can do, how exact it is, and the spec that asks for it."""
+"""The support matrix as a page: what a run can do, how exact it is, and the spec that asks for it; and programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from labs.spec import SUPPORT, Row
+from labs.spec import PROGRAMS, SUPPORT, Options, Row
+from labs.spec.programs import MAX_RANKS
 
 _FAMILIES = {
     "data": "Data parallelism",
@@ -24,7 +25,11 @@ _MODEL = {"layers": 8, "hidden": 128, "heads": 8, "vocab": 256}
 def page() -> dict[str, Any]:
     """The rows by family, each with a spec that can be run as it is."""
     families = [(title, [_row(row) for row in SUPPORT if row.family == family]) for family, title in _FAMILIES.items()]
-    return {"families": [(title, rows) for title, rows in families if rows], "count": len(SUPPORT)}
+    return {
+        "families": [(title, rows) for title, rows in families if rows],
+        "count": len(SUPPORT),
+        "programs": [_program(kind) for kind in PROGRAMS.values()],
+    }
 
 
 def example(row: Row) -> dict[str, Any]:
@@ -38,6 +43,23 @@ def example(row: Row) -> dict[str, Any]:
     if row.compression:
         spec["compression"] = dict(row.compression)
     return spec
+
+
+def _program(kind: type[Options]) -> dict[str, Any]:
+    """A program with its defaults, on the fewest ranks it has something to show on."""
+    spec: dict[str, Any] = {"program": kind.model_fields["program"].default}
+    if kind.axis:
+        spec["parallel"] = {kind.axis: max(kind.fewest_ranks, 2)}
+    ranks = f"{kind.fewest_ranks} to {MAX_RANKS}, along {kind.axis}" if kind.axis else "1"
+    return {
+        "title": kind.title,
+        "about": kind.about,
+        "ranks": ranks,
+        "spec": json.dumps(spec),
+        "written": json.dumps(
+            {**spec, "options": kind.model_validate({}).model_dump(mode="json", exclude={"program"})}, indent=1
+        ),
+    }
 
 
 def _layout_text(layout: Mapping[str, Any]) -> str:

@@ -8,6 +8,9 @@ from math import log
 from typing import Any
 
 from app.core.charts import Scale, byte_scale
+from app.lab.quantities import value_text
+from app.theory.programs import Point
+from labs.spec import Quantity
 
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 LOG_LINES = 200
@@ -68,6 +71,7 @@ class RunView:
     spans: list[Mapping[str, Any]] = field(default_factory=list)
     split: Mapping[str, float] | None = None
     readings: list[Reading] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
     log_dropped: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
@@ -103,6 +107,8 @@ def fold(events: Iterable[Mapping[str, Any]], theory: Mapping[str, Any]) -> RunV
             traffic.setdefault(event["step"], []).append(event)
         elif kind == "span":
             _keep_span(view, event)
+        elif kind == "measurement" and "figure" in event:
+            _keep_point(view, event)
         elif kind == "measurement" and event["rank"] == 0 and event.get("y") is not None:
             name = str(event["name"])
             readings[name] = Reading(name, event["x"], float(event["y"]), str(event.get("unit") or ""))
@@ -133,6 +139,13 @@ def _keep_span(view: RunView, event: Mapping[str, Any]) -> None:
     if view.spans and view.spans[-1]["step"] < event["step"]:
         view.spans = []
     view.spans.append(event)
+
+
+def _keep_point(view: RunView, event: Mapping[str, Any]) -> None:
+    """A point of a program's figure, from whichever rank measured it."""
+    x, y = event.get("x"), event.get("y")
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        view.points.append(Point(str(event["figure"]), str(event["name"]), float(x), float(y)))
 
 
 def _rank(rank: int, event: Mapping[str, Any]) -> RankMemory:
@@ -187,9 +200,10 @@ class Comparison:
     """One quantity: what was predicted, what theory says, what was measured. Positions are percent of a log axis."""
 
     title: str
+    dimension: str
     text: str | None
     predicted: float | None
-    theory: float
+    theory: float | None
     measured: float | None
     within: float | None
 
@@ -199,6 +213,9 @@ class Comparison:
         if not self.predicted or not self.measured:
             return None
         return max(self.predicted / self.measured, self.measured / self.predicted)
+
+    def said(self, value: float | None) -> str:
+        return "–" if value is None else value_text(value, self.dimension)
 
     @property
     def verdict(self) -> str:
@@ -224,21 +241,22 @@ class Comparison:
 
 
 def compare(
-    titles: Mapping[str, str],
+    quantities: Mapping[str, Quantity],
     prediction: Mapping[str, Any] | None,
     theory: Mapping[str, Any],
     result: Mapping[str, Any] | None,
 ) -> list[Comparison]:
-    """Prediction, theory and measurement of each quantity in `titles`."""
+    """Prediction, theory and measurement of each of `quantities`."""
     rows = []
-    for name, title in titles.items():
+    for name, quantity in quantities.items():
         said = (prediction or {}).get(name)
         rows.append(
             Comparison(
-                title,
+                quantity.title,
+                quantity.dimension,
                 said["text"] if said else None,
                 said["value"] if said else None,
-                theory[name],
+                theory.get(name),
                 (result or {}).get(name),
                 said.get("within") if said else None,
             )

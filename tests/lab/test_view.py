@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.lab.pages import describe, title
+from app.lab.naming import describe, title
+from app.lab.quantities import quantities_of, value_text
 from app.lab.view import Comparison, compare, fold
 from labs.spec import parse_run_spec
 
@@ -86,19 +87,19 @@ def test_long_logs_keep_their_end_and_say_how_much_is_missing() -> None:
 def test_a_prediction_is_off_by_a_ratio_in_either_direction(
     predicted: float | None, measured: float, off: float | None, verdict: str
 ) -> None:
-    row = Comparison("State", "x", predicted, 100.0, measured, 1.5)
+    row = Comparison("State", "bytes", "x", predicted, 100.0, measured, 1.5)
     assert row.off_by == off
     assert row.verdict == verdict
 
 
 def test_confidence_is_kept_or_not() -> None:
-    assert Comparison("State", "x", 80.0, 100.0, 100.0, 1.5).kept_confidence is True
-    assert Comparison("State", "x", 80.0, 100.0, 100.0, 1.1).kept_confidence is False
-    assert Comparison("State", "x", 80.0, 100.0, 100.0, None).kept_confidence is None
+    assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, 1.5).kept_confidence is True
+    assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, 1.1).kept_confidence is False
+    assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, None).kept_confidence is None
 
 
 def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
-    row = Comparison("State", "x", 200.0, 100.0, 100.0, None)
+    row = Comparison("State", "bytes", "x", 200.0, 100.0, 100.0, None)
     assert row.at(100.0) == "50.00"
     assert row.at(200.0) == "75.00"
     assert row.at(1e9) == "98.00"
@@ -106,7 +107,7 @@ def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
 
 
 def test_quantities_without_a_result_still_show_theory() -> None:
-    state, _ = compare({"model_state_bytes": "State", "payload_bytes_per_step": "Payload"}, None, THEORY, None)
+    state, _ = compare(quantities_of(parse_run_spec({"model": "gpt-mini"})), None, THEORY, None)
     assert (state.theory, state.measured, state.predicted) == (100.0, None, None)
 
 
@@ -144,3 +145,36 @@ def test_a_run_is_named_after_its_strategy(parallel: dict[str, int], said: str) 
 def test_a_run_says_in_which_precision_it_computes() -> None:
     training = {"precision": "bf16-mixed", "state_layout": "zero-16"}
     assert describe(parse_run_spec({"model": "gpt-mini", "training": training})).endswith("40 steps, bf16-mixed.")
+
+
+def test_points_of_a_programs_figure_come_from_every_rank() -> None:
+    event = {
+        "t": 1.0,
+        "kind": "measurement",
+        "rank": 1,
+        "figure": "rate",
+        "name": "fp32",
+        "x": 32,
+        "y": 2e9,
+        "unit": "",
+    }
+    view = fold([event, event | {"rank": 0, "x": 64}, event | {"y": None}], {})
+    assert [(point.figure, point.name, point.x, point.y) for point in view.points] == [
+        ("rate", "fp32", 32.0, 2e9),
+        ("rate", "fp32", 64.0, 2e9),
+    ]
+    assert not view.readings
+
+
+@pytest.mark.parametrize(
+    ("value", "dimension", "text"),
+    [
+        (29.7e6, "bytes", "29.7 MB"),
+        (0.272727, "fraction", "27.27 %"),
+        (0.0032, "seconds", "3.2 ms"),
+        (7200.0, "seconds", "2 h"),
+        (65504.0, "count", "65,504"),
+    ],
+)
+def test_a_value_is_written_in_the_unit_that_suits_it(value: float, dimension: str, text: str) -> None:
+    assert value_text(value, dimension) == text

@@ -1,0 +1,38 @@
+"""What a run is called: its strategy on its ranks, and its sizes in a line. Pure."""
+
+from __future__ import annotations
+
+from app.theory.transformer import parameter_count
+from app.theory.units import count_text
+from labs.spec import RunSpec
+
+
+def title(spec: RunSpec) -> str:
+    """What is done on how many ranks: `FSDP on 2 ranks`, `Pipeline of 2 × DDP of 2 on 4 ranks`."""
+    parallel, ranks = spec.parallel, spec.parallel.world_size
+    if spec.options is not None:
+        return spec.options.title + (f" on {ranks} ranks" if ranks > 1 else "")
+    over_data = ("DDP", "ZeRO-1", "ZeRO-2", "FSDP")[parallel.zero]
+    if parallel.shard not in (None, parallel.data):
+        over_data = "HSDP"
+    degrees = {
+        "tensor": parallel.tensor, "context": parallel.context, "pipeline": parallel.pipeline,
+        "experts": parallel.expert, over_data: parallel.data,
+    }  # fmt: skip
+    wide = {name: size for name, size in degrees.items() if size > 1}
+    sizes = len(wide) > 1
+    what = " × ".join(f"{name} of {size}" if sizes else name for name, size in wide.items()) or over_data
+    return f"{what[0].upper()}{what[1:]} on {ranks} rank{'s' if ranks > 1 else ''}"
+
+
+def describe(spec: RunSpec) -> str:
+    """A spec in one line."""
+    if spec.options is not None:
+        return spec.options.about
+    model, training = spec.model, spec.training
+    parameters = count_text(parameter_count(spec.model, spec.training.sequence))
+    accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
+    return (
+        f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "
+        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, {training.precision}."
+    )

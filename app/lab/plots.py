@@ -1,0 +1,137 @@
+"""What a program measured, drawn over what it varied: dots are measured, dashes are theory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from math import exp, isfinite, log
+
+from app.content.diagrams.drawing import Drawing
+from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
+from app.content.diagrams.svg import Canvas, number_text, wrap_svg
+from app.theory.programs import Point
+from labs.spec import Figure
+
+_WIDTH, _RIGHT, _DOT = 560.0, 12.0, 3.0
+TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
+_UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 0.0)),
+    "s": (("h", 3600.0), ("s", 1.0), ("ms", 1e-3), ("µs", 0.0)),
+    "FLOP/s": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 0.0)),
+    "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 0.0)),
+}
+_SMALLEST = {"B": 1.0, "s": 1e-6, "FLOP/s": 1e6, "B/s": 1e3}
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What values are divided by, and what they are then in."""
+
+    name: str = ""
+    size: float = 1.0
+
+    def of(self, axis: str) -> str:
+        return f"{axis}, {self.name}" if self.name else axis
+
+
+def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: Iterable[Point]) -> Drawing | None:
+    """One figure with a colour a series; None while nothing that can be drawn has been measured."""
+    dots, dashes = ([point for point in points if _can_stand(figure, point)] for points in (measured, expected))
+    if not dots:
+        return None
+    both = [*dots, *dashes]
+    x_unit = _unit(figure.x_unit, [point.x for point in both], figure.x_log)
+    y_unit = _unit(figure.y_unit, [point.y for point in both], figure.y_log)
+    x_axis = axis_of([point.x / x_unit.size for point in both], figure.x_log, tight=len({p.x for p in both}) > 1)
+    y_axis = axis_of([point.y / y_unit.size for point in both], figure.y_log, tight=False)
+    canvas = Canvas(_WIDTH)
+    left, right = left_of(y_axis), _WIDTH - _RIGHT
+    draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
+    names = list(dict.fromkeys(point.name for point in both))
+    for tone, series in enumerate(names):
+        at = [_places(points, series, x_axis, y_axis, (x_unit, y_unit), left, right) for points in (dashes, dots)]
+        _draw_series(canvas, tone % TONES, *at)
+    says = _says(figure, dots, names, x_unit, y_unit)
+    key = [(f"d-series-{tone % TONES}", series) for tone, series in enumerate(names)]
+    head, rows = _table(figure, dots, dashes, names, x_unit, y_unit)
+    picture = canvas.picture(TOP + HEIGHT + 40, says, head, rows, key)
+    svg = wrap_svg(picture, f"figure-{name}", figure.title)
+    finding = "Dots are measured, dashes are theory." if dashes else "Measured here; theory knows no figure for it."
+    return Drawing(figure.title, finding, svg, says, picture.head, picture.rows, picture.key, True)
+
+
+def _can_stand(figure: Figure, point: Point) -> bool:
+    """A log axis has no place for 0 or less."""
+    return all(
+        isfinite(value) and (value > 0 or not is_log)
+        for value, is_log in ((point.x, figure.x_log), (point.y, figure.y_log))
+    )
+
+
+def _unit(unit: str, values: list[float], is_log: bool) -> _Unit:
+    """The unit in which the largest value, or the middle of a log axis, is at least 1."""
+    if unit not in _UNITS:
+        return _Unit(unit)
+    sizes = [abs(value) for value in values if value]
+    typical = max(sizes, default=1.0)
+    if is_log and sizes:
+        typical = exp((log(min(sizes)) + log(max(sizes))) / 2)
+    name, size = next(each for each in _UNITS[unit] if typical >= each[1])
+    return _Unit(name, size or _SMALLEST[unit])
+
+
+def _places(
+    points: list[Point], series: str, x_axis: Axis, y_axis: Axis, units: tuple[_Unit, _Unit], left: float, right: float
+) -> list[tuple[float, float]]:
+    mine = sorted((point.x, point.y) for point in points if point.name == series)
+    return [placed(x_axis, y_axis, left, right, x / units[0].size, y / units[1].size) for x, y in mine]
+
+
+def _draw_series(
+    canvas: Canvas, tone: int, expected: list[tuple[float, float]], measured: list[tuple[float, float]]
+) -> None:
+    if len(expected) > 1:
+        canvas.line(expected, f"d-series-{tone} d-expected")
+    for x, y in expected if len(expected) == 1 else ():
+        canvas.line([(x - 7, y), (x + 7, y)], f"d-series-{tone}")
+    if len(measured) > 1:
+        canvas.line(measured, f"d-series-{tone}")
+    for x, y in measured:
+        canvas.circle(x, y, _DOT, f"d-dot-{tone}")
+
+
+def _table(
+    figure: Figure, dots: list[Point], dashes: list[Point], names: list[str], x_unit: _Unit, y_unit: _Unit
+) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
+    """A row for each x, measured and theory of every series beside each other."""
+    known = {(kind, p.name, p.x): p.y for kind, points in (("", dots), (", theory", dashes)) for p in points}
+    columns = [
+        (kind, name)
+        for name in names
+        for kind in ("", ", theory")
+        if any((kind, name) == (found, series) for found, series, _ in known)
+    ]
+    rows = (
+        (
+            number_text(x / x_unit.size, 4),
+            *(
+                number_text(known[kind, name, x] / y_unit.size, 4) if (kind, name, x) in known else "–"
+                for kind, name in columns
+            ),
+        )
+        for x in sorted({point.x for point in chain(dots, dashes)})
+    )
+    return (x_unit.of(figure.x), *(f"{name}{kind}" for kind, name in columns)), rows
+
+
+def _says(figure: Figure, dots: list[Point], names: list[str], x_unit: _Unit, y_unit: _Unit) -> str:
+    said = []
+    for name in names:
+        mine = sorted((point.x, point.y) for point in dots if point.name == name)
+        if mine:
+            ends = [number_text(y / y_unit.size) for _, y in (mine[0], mine[-1])]
+            said.append(f"{name} from {ends[0]} to {ends[1]}" if len(mine) > 1 else f"{name} {ends[0]}")
+    xs = [point.x / x_unit.size for point in dots]
+    over = f"{x_unit.of(figure.x)} from {number_text(min(xs))} to {number_text(max(xs))}"
+    return f"{y_unit.of(figure.y)} over {over}: {'; '.join(said)}."
