@@ -73,6 +73,7 @@ def compact(spec: RunSpec) -> str:
         data["model"] = _short_model(spec.model)
     else:
         del data["model"]  # it trains none
+        data = {name: value for name, value in data.items() if value != {}}
     return json.dumps(data, separators=(",", ":"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp, isfinite, log
 
@@ -13,7 +13,8 @@ from app.content.diagrams.svg import Canvas, number_text, wrap_svg
 from app.theory.programs import Point
 from labs.spec import Figure
 
-_WIDTH, _RIGHT, _DOT = 560.0, 12.0, 3.0
+_RIGHT, _DOT = 12.0, 3.0
+_MARKED = 9  # so many values of x at most are all marked on its axis
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
 _UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 0.0)),
@@ -43,10 +44,15 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     both = [*dots, *dashes]
     x_unit = _unit(figure.x_unit, [point.x for point in both], figure.x_log)
     y_unit = _unit(figure.y_unit, [point.y for point in both], figure.y_log)
-    x_axis = axis_of([point.x / x_unit.size for point in both], figure.x_log, tight=len({p.x for p in both}) > 1)
+    x_axis = axis_of(
+        [point.x / x_unit.size for point in both], figure.x_log, tight=len({point.x for point in both}) > 1
+    )
     y_axis = axis_of([point.y / y_unit.size for point in both], figure.y_log, tight=False)
-    canvas = Canvas(_WIDTH)
-    left, right = left_of(y_axis), _WIDTH - _RIGHT
+    xs = sorted({point.x / x_unit.size for point in both})
+    if len(xs) <= _MARKED:
+        x_axis = replace(x_axis, ticks=tuple(xs))
+    canvas = Canvas()
+    left, right = left_of(y_axis), canvas.width - _RIGHT
     draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
     names = list(dict.fromkeys(point.name for point in both))
     for tone, series in enumerate(names):
@@ -58,7 +64,7 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     picture = canvas.picture(TOP + HEIGHT + 40, says, head, rows, key)
     svg = wrap_svg(picture, f"figure-{name}", figure.title)
     finding = "Dots are measured, dashes are theory." if dashes else "Measured here; theory knows no figure for it."
-    return Drawing(figure.title, finding, svg, says, picture.head, picture.rows, picture.key, True)
+    return Drawing(figure.title, finding, svg, says, picture.head, picture.rows, picture.key, False)
 
 
 def _can_stand(figure: Figure, point: Point) -> bool:

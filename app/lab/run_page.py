@@ -105,7 +105,11 @@ def headline(found: Run, rows: list[Any]) -> str:
         return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
     predicted = [row for row in rows if row.off_by is not None]
     if not predicted:
-        return "Theory and measurement, without a prediction of yours" if rows else "What was measured"
+        return (
+            "Theory and measurement, without a prediction of yours"
+            if rows
+            else title(RunSpec.model_validate(found.spec))
+        )
     worst = max(predicted, key=lambda row: row.off_by)
     if worst.off_by < 1.02:
         return "Your prediction holds" if len(predicted) == len(rows) else f"{worst.title}: you had it"

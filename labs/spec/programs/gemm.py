@@ -22,8 +22,8 @@ class GemmOptions(Options):
     title: ClassVar[str] = "Matrix products"
     about: ClassVar[str] = "How much of the machine a product reaches, by its size, its type and how it is sliced."
     figures: ClassVar[Any] = {
-        "rate": Figure("Rate of a square product", "side", "FLOP/s", "", "FLOP/s", x_log=True, y_log=True),
-        "sliced": Figure("Rate of one slice of an MLP's first layer", "slices", "FLOP/s", "", "FLOP/s", x_log=True),
+        "rate": Figure("Rate of a square product", "side", "rate", "", "FLOP/s", x_log=True, y_log=True),
+        "sliced": Figure("Rate of one slice of an MLP's first layer", "slices", "rate", "", "FLOP/s", x_log=True),
     }
 
     program: Literal["gemm"] = "gemm"
