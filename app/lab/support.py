@@ -56,10 +56,15 @@ def _program(kind: type[Options]) -> dict[str, Any]:
         "about": kind.about,
         "ranks": ranks,
         "spec": json.dumps(spec),
-        "written": json.dumps(
-            {**spec, "options": kind.model_validate({}).model_dump(mode="json", exclude={"program"})}, indent=1
-        ),
+        "written": _written({**spec, "options": kind.model_validate({}).model_dump(mode="json", exclude={"program"})}),
     }
+
+
+def _written(spec: Mapping[str, Any]) -> str:
+    """A spec as a person writes it: an option a line, short lists in one."""
+    options = ",\n".join(f'    "{name}": {json.dumps(value)}' for name, value in spec["options"].items())
+    fields = [f'  "{name}": {json.dumps(value)}' for name, value in spec.items() if name != "options"]
+    return "{\n" + ",\n".join([*fields, f'  "options": {{\n{options}\n  }}']) + "\n}"
 
 
 def _layout_text(layout: Mapping[str, Any]) -> str:
