@@ -11,10 +11,17 @@ from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, w
 from app.theory.units import digits
 from labs.spec import RunSpec
 
-_LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 30.0, 760.0
+_LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 36.0, 760.0
+_STRIP = 5.0  # communication runs below what is computed
 _TONES = {"F": "forward", "B": "backward", "W": "weight", "optimizer": "optimizer"}
-_NAMES = {"F": "Forward", "B": "Backward", "W": "Weight gradients", "optimizer": "Optimizer", "idle": "Waiting"}
+_COMMUNICATION = "communication"
+_NAMES = {
+    "F": "Forward", "B": "Backward", "W": "Weight gradients", "optimizer": "Optimizer", "idle": "Waiting",
+    _COMMUNICATION: "Collectives and messages",
+}  # fmt: skip
 _TRACE_MICROSECONDS = 1e6
+_TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "group", "payload_bytes")
+_FIRST_THREAD = 1000  # of collectives; those below are stages
 
 SpanEvent = Mapping[str, Any]
 
@@ -43,6 +50,9 @@ def _span(canvas: Canvas, span: SpanEvent, x: float, y: float, width: float) -> 
     if span["what"] == "idle":
         canvas.hatched(x, y, max(width, 0.5), _ROW)
         return
+    if span["what"] == _COMMUNICATION:
+        canvas.box(x, y + _ROW + 1, max(width, 0.5), _STRIP, _COMMUNICATION)
+        return
     tone = _TONES[span["what"]]
     canvas.box(x, y, max(width - 0.5, 0.5), _ROW, tone)
     text = "" if span["micro_batch"] is None else str(span["micro_batch"])
@@ -67,7 +77,7 @@ def _picture(canvas: Canvas, spans: list[SpanEvent], ranks: list[int], seconds: 
         f"rank{'s' if len(ranks) > 1 else ''}, which were busy {digits(100 * (1 - idle), 3)} % of it."
     )
     used = [what for what in _NAMES if any(span["what"] == what for span in spans)]
-    key = [("idle" if what == "idle" else _TONES[what], _NAMES[what]) for what in used]
+    key = [(_TONES.get(what, what), _NAMES[what]) for what in used]
     head = ("Rank", *(f"{_NAMES[what]}, ms" for what in used), "Passes in order")
     rows = (
         (str(rank), *(digits(1000 * _seconds(spans, rank, (what,))) for what in used), " ".join(_order(spans, rank)))
@@ -77,8 +87,13 @@ def _picture(canvas: Canvas, spans: list[SpanEvent], ranks: list[int], seconds: 
 
 
 def _seconds(spans: list[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float:
-    mine = (each for each in spans if each["rank"] == rank and each["what"] in kinds)
-    return sum((float(each["end"] - each["start"]) for each in mine), 0.0)
+    """How long any of them was going on: several collectives may be under way at once."""
+    mine = sorted((float(s["start"]), float(s["end"])) for s in spans if s["rank"] == rank and s["what"] in kinds)
+    total, until = 0.0, float("-inf")
+    for start, end in mine:
+        total += max(0.0, end - max(until, start))
+        until = max(until, end)
+    return total
 
 
 def _order(spans: list[SpanEvent], rank: int) -> Iterator[str]:
@@ -103,25 +118,48 @@ def draw_ideal(spec: RunSpec) -> Drawing | None:
 
 
 def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
-    """The spans in the trace event format that Chrome and Perfetto open: a process a rank, a thread a stage."""
-    return {
-        "traceEvents": [
-            {
-                "name": _trace_name(span),
-                "cat": _NAMES[span["what"]],
-                "ph": "X",
-                "ts": span["start"] * _TRACE_MICROSECONDS,
-                "dur": (span["end"] - span["start"]) * _TRACE_MICROSECONDS,
-                "pid": span["rank"],
-                "tid": span["stage"],
-                "args": {"step": span["step"], "micro_batch": span["micro_batch"]},
-            }
-            for span in spans
-        ],
-        "displayTimeUnit": "ms",
-    }
+    """The spans in the trace event format that Chrome and Perfetto open: a process a rank, a thread a stage.
+
+    Collectives have threads of their own, as many as were under way at once, for spans of a thread may not overlap.
+    """
+    ordered = sorted(spans, key=lambda span: float(span["start"]))
+    free_at: dict[tuple[int, int], float] = {}  # by rank and thread
+    events = [
+        {
+            "name": _trace_name(span),
+            "cat": _NAMES[span["what"]],
+            "ph": "X",
+            "ts": span["start"] * _TRACE_MICROSECONDS,
+            "dur": (span["end"] - span["start"]) * _TRACE_MICROSECONDS,
+            "pid": span["rank"],
+            "tid": _thread(span, free_at),
+            "args": {name: span[name] for name in _TRACE_ARGUMENTS if span.get(name) is not None},
+        }
+        for span in ordered
+    ]
+    return {"traceEvents": [*_thread_names(events), *events], "displayTimeUnit": "ms"}
+
+
+def _thread(span: SpanEvent, free_at: dict[tuple[int, int], float]) -> int:
+    if span["what"] != _COMMUNICATION:
+        return int(span["stage"])
+    thread = _FIRST_THREAD
+    while free_at.get((span["rank"], thread), 0.0) > span["start"]:
+        thread += 1
+    free_at[span["rank"], thread] = span["end"]
+    return thread
+
+
+def _thread_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"name": "thread_name", "ph": "M", "pid": rank, "tid": thread,
+         "args": {"name": f"stage {thread}" if thread < _FIRST_THREAD else "communication"}}
+        for rank, thread in sorted({(event["pid"], event["tid"]) for event in events})
+    ]  # fmt: skip
 
 
 def _trace_name(span: SpanEvent) -> str:
+    if span["what"] == _COMMUNICATION:
+        return f"{span['operation']} over {span['group']}"
     batch = "" if span["micro_batch"] is None else f" {span['micro_batch']}"
     return f"{_NAMES[span['what']]}{batch}"

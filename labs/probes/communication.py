@@ -100,12 +100,14 @@ class Ledger:
         self._timed = timed  # nothing takes any time among fake ranks
         self._on_cuda = device.type == "cuda"
         self.phase: Phase = "forward"
+        self._unix_offset = 0.0  # from this process's clock to the one that all ranks of a machine share
         self._collectives: list[Collective] = []
         self._finish: list[Callable[[], object]] = []
         self._messages: list[tuple[Collective, dist.Work]] = []  # under way
         self._phase_of_message: dict[int, Phase] = {}  # by the storage that is sent
 
     def start(self) -> None:
+        self._unix_offset = time.time() - time.perf_counter()
         self._collectives, self._finish, self._messages = [], [], []
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -191,6 +193,18 @@ class Ledger:
             entry.wire_bytes += item.wire_bytes
             entry.seconds += item.seconds
         return list(entries.values())
+
+    def spans(self, run_started_at_seconds: float) -> list[dict[str, Any]]:
+        """Each collective of the step as a span event has it; `start` is when it was called."""
+        since = self._unix_offset - run_started_at_seconds
+        return [
+            {
+                "what": "communication", "stage": None, "micro_batch": None,
+                "operation": each.operation, "group": each.group, "payload_bytes": each.payload_bytes,
+                "start": round(each.started_at + since, 6), "end": round(each.started_at + each.seconds + since, 6),
+            }
+            for each in self._collectives
+        ]  # fmt: skip
 
 
 def as_fields(entry: Entry) -> dict[str, Any]:

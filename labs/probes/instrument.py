@@ -252,8 +252,12 @@ class Instrument:
             reporter.emit("memory", step=step, at=at, bytes=found, **during)
         for entry in self.collectives or []:
             reporter.emit("communication", step=step, **as_fields(entry))
-        for span in self._timeline.spans if self._timeline is not None else []:
+        if self._timeline is None:
+            return
+        for span in self._timeline.spans:
             reporter.emit("span", step=step, **span_fields(span, reporter.started_at_seconds))
+        for fields in self._ledger.spans(reporter.started_at_seconds) if self._ledger is not None else []:
+            reporter.emit("span", step=step, **fields)
 
     # --- what the memory tracker cannot see in the operations alone
 

@@ -11,6 +11,7 @@ Every event has `t` (seconds since the run started), `kind` and `rank`. By kind:
                    largest) or peak (when the total was; it also has `during`)
   communication  step, operation, phase, group, group_size, count, payload_bytes, wire_bytes, seconds
   span           step, stage, micro_batch, what (F, B, W, idle, optimizer), start, end: seconds like t
+                   what = communication: one collective or message, with operation, group and payload_bytes
   measurement    name, x, y, unit                        what a strategy reports of itself; x is the step
                    figure of a program's point: `name` is its series there
   log            stream, line

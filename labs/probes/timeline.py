@@ -3,6 +3,8 @@
 A span is one pass of one micro-batch through one stage (F forward, B backward, W the weights' own gradients where
 backward is split in two), the optimizer's update, or `idle`: waiting for a message of another stage, with nothing else
 to do. What a rank does between its spans (averaging gradients, bookkeeping) is in none of them.
+The collectives of the ledger (labs.probes.communication) are reported beside them, from the call until the result is
+there: what of them lies under a pass costs nothing.
 
 On a GPU work is only queued when a call returns. The probe therefore waits for the GPU at both ends of a span, which
 takes away what would have overlapped: watched steps are slower than the others, and throughput is not taken from them.

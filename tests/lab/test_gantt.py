@@ -38,10 +38,27 @@ def test_only_the_last_watched_step_is_drawn() -> None:
 
 
 def test_a_trace_has_a_process_for_every_rank_and_microseconds() -> None:
-    first, *_, last = chrome_trace(TWO_RANKS)["traceEvents"]
+    first, *_, last = (event for event in chrome_trace(TWO_RANKS)["traceEvents"] if event["ph"] == "X")
     assert (first["name"], first["ph"], first["pid"], first["ts"]) == ("Forward 0", "X", 0, 1_000_000.0)
     assert round(first["dur"]) == 10_000
-    assert (last["name"], last["pid"], last["args"]) == ("Optimizer", 1, {"step": 3, "micro_batch": None})
+    assert (last["name"], last["pid"], last["args"]) == ("Optimizer", 1, {"step": 3})
+
+
+def test_collectives_run_below_what_is_computed_and_overlap_in_threads_of_their_own() -> None:
+    reduce = span(0, "communication", 1.041, 1.05) | {"stage": None, "micro_batch": None}
+    reduce |= {"operation": "all_reduce", "group": "data", "payload_bytes": 4096}
+    spans = [*TWO_RANKS, reduce, reduce | {"start": 1.045, "end": 1.055}, reduce | {"start": 1.052, "end": 1.06}]
+    drawn = draw_spans(spans)
+    assert drawn is not None
+    assert "Collectives and messages, ms" in drawn.head
+    assert drawn.rows[0][5] == "19"  # 41 to 60 ms, however many of them there are
+    assert "busy 66.7 %" in drawn.says
+    events = chrome_trace(spans)["traceEvents"]
+    moves = [event for event in events if event["ph"] == "X" and event["name"] == "all_reduce over data"]
+    assert [event["tid"] for event in moves] == [1000, 1001, 1000]
+    assert moves[0]["args"] == {"step": 3, "operation": "all_reduce", "group": "data", "payload_bytes": 4096}
+    names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M" and event["pid"] == 0}
+    assert names == {0: "stage 0", 1000: "communication", 1001: "communication"}
 
 
 def test_the_ideal_is_drawn_of_what_can_be_drawn() -> None:

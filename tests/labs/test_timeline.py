@@ -34,8 +34,13 @@ def test_passes_are_run_in_the_schedules_order(run, schedule, chunks):
 def test_a_rank_does_one_thing_at_a_time_and_messages_take_time(run):
     done = run(pipelined("1f1b"))
     for rank in range(2):
-        spans = sorted((e for e in done.of_kind("span", rank) if e["step"] == 3), key=lambda span: span["start"])
+        every = sorted((e for e in done.of_kind("span", rank) if e["step"] == 3), key=lambda span: span["start"])
+        spans = [each for each in every if each["what"] != "communication"]
         assert all(early["end"] <= late["start"] + 1e-6 for early, late in pairwise(spans))
+        between = [each for each in every if each["what"] == "communication"]
+        assert len(between) == sum(entry["count"] for entry in done.summary(rank)["collectives"])
+        begun, ended = spans[0]["start"], max(each["end"] for each in every)
+        assert all(begun <= each["start"] <= each["end"] <= ended for each in between)
         assert {span["what"] for span in spans} == {"F", "B", "idle", "optimizer"}
         assert done.summary(rank)["collectives"][0]["operation"] == "send"
         assert all(0 < entry["seconds"] < 10 for entry in done.summary(rank)["collectives"])
