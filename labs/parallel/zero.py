@@ -26,9 +26,11 @@ for the master copy and the moments: 2 + 2 + 12/K in stage 1, 2 + (2 + 12)/K in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
+from typing import Literal
 
 import torch
 import torch.distributed as dist
@@ -41,37 +43,61 @@ from labs.parallel.mesh import Axis, Mesh
 from labs.parallel.offload import home_of
 from labs.parallel.optimizers import LocalOptimizer, optimizer_class
 from labs.parallel.precision import gradient_dtype, in_compute_precision, local_optimizer
-from labs.parallel.strategy import Optimizer, Strategy
+from labs.parallel.strategy import Optimizer, Strategy, unique_parameters
 from labs.spec import RunTraining
 
 
-def apply_zero(model: nn.Module, mesh: Mesh, training: RunTraining, stage: int) -> Strategy:
-    """Spread the optimizer's state of `model` over `mesh.data`; from stage 2 on its gradients as well."""
+def apply_zero(
+    models: list[nn.Module],
+    mesh: Mesh,
+    training: RunTraining,
+    stage: int,
+    in_pipeline: bool = False,
+    apart: Iterable[nn.Module] = (),
+) -> Strategy:
+    """Spread the optimizer's state of `models` over `mesh.data`; from stage 2 on its gradients as well.
+
+    In a pipeline, with stage 1, gradients are sent when the step's last pass is done. The parameters of `apart` get
+    buffers of their own: a table that two ranks of the pipeline have is then cut alike on both.
+    """
+    own_buffer = {parameter for module in apart for parameter in module.parameters()}
     buffers = [
         FlatBuffer(parameters, mesh.data, training, keeps_gradients=stage == 1)
-        for parameters in _fill_buffers(model, training)
+        for parameters in _fill_buffers(unique_parameters(models), own_buffer, training)
     ]
-    reducer = Reducer(buffers, sends_every_micro_batch=stage == 2)
+    reducer = Reducer(buffers, "micro-batch" if stage == 2 else "pipeline" if in_pipeline else "step")
     home = home_of(training)
     inner = local_optimizer([buffer.mine for buffer in buffers], training, home)
     return Strategy(
-        [in_compute_precision(model, training)],
+        [in_compute_precision(model, training) for model in models],
         ZeroOptimizer(buffers, inner),
         reducer.micro_step,
-        finish=[reducer.finish],
+        finish=[reducer.finish_step],
+        shares_of=partial(_shares, {parameter: buffer for buffer in buffers for parameter in buffer.parameters}),
         held_gradients=lambda: [gradient for buffer in buffers for gradient in buffer.held_gradients()],
         measure=home.measure if home is not None else None,
     )
 
 
-def _fill_buffers(model: nn.Module, training: RunTraining) -> Iterator[list[nn.Parameter]]:
+def _fill_buffers(
+    parameters: list[nn.Parameter], apart: set[nn.Parameter], training: RunTraining
+) -> Iterator[list[nn.Parameter]]:
     """The parameters in about the order in which backward makes their gradients: last first. A buffer is closed when
     its gradients have reached `bucket_bytes`, so that sending it can begin while backward goes on."""
 
     def gradient_bytes(parameter: nn.Parameter) -> int:
         return parameter.numel() * gradient_dtype(parameter.dtype, training).itemsize
 
-    return in_buckets(reversed(list(model.parameters())), training.bucket_bytes, gradient_bytes)
+    last_first = [parameter for parameter in reversed(parameters) if parameter not in apart]
+    yield from in_buckets(last_first, training.bucket_bytes, gradient_bytes)
+    yield from ([parameter] for parameter in parameters if parameter in apart)
+
+
+def _shares(buffer_of: Mapping[nn.Parameter, FlatBuffer], parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+    """What this rank answers for of the parameters' gradients, flat. Those of another stage of the pipeline are passed
+    over."""
+    here = [parameter for parameter in parameters if parameter in buffer_of]
+    return [share for each in here if (share := buffer_of[each].share_of(each)).numel()]
 
 
 class FlatBuffer:
@@ -109,6 +135,12 @@ class FlatBuffer:
         self._arrived.add(parameter)
         return len(self._arrived) == len(self.parameters)
 
+    def take_what_is_left(self) -> None:
+        """A schedule that computes weight gradients in a pass of their own lays them down where no hook sees it."""
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                self.add(parameter)
+
     def next_micro_batch(self) -> None:
         self._arrived = set()
 
@@ -142,6 +174,12 @@ class FlatBuffer:
         if self._gradients is not None:
             self._gradients.zero_()
 
+    def share_of(self, parameter: nn.Parameter) -> Tensor:
+        """The stretch of this rank's reduced piece that is the gradient of `parameter`, or of a part of it."""
+        assert self.mine.grad is not None
+        first = self._starts[parameter] - self._data.index * len(self.mine)
+        return self.mine.grad[max(0, first) : max(0, first + parameter.numel())]
+
     def held_gradients(self) -> list[Tensor]:
         """What is there of gradients from step to step: the whole buffer in stage 1, this rank's piece in stage 2."""
         kept = self._gradients if self._keeps_gradients else self.mine.grad
@@ -160,16 +198,17 @@ class FlatBuffer:
 
 
 class Reducer:
-    """Sends buffers off as backward fills them.
+    """Sends buffers off as backward fills them, with every micro-batch or with the step's last. In a pipeline, where no
+    pass is the last for all parameters, it sends them when all passes are done.
 
     At most one is under way while the next one fills: more would hide more of the sending behind backward, and take
     the memory that stage 2 is there to save.
     """
 
-    def __init__(self, buffers: Iterable[FlatBuffer], sends_every_micro_batch: bool) -> None:
+    def __init__(self, buffers: Iterable[FlatBuffer], sends_with: Literal["micro-batch", "step", "pipeline"]) -> None:
         self._buffers = list(buffers)
-        self._sends_every_micro_batch = sends_every_micro_batch
-        self._sends = True
+        self._sends_with = sends_with
+        self._sends = False
         self._wait: Callable[[], None] = _nothing
         for buffer in self._buffers:
             for parameter in buffer.parameters:
@@ -178,11 +217,20 @@ class Reducer:
     @contextmanager
     def micro_step(self, last: bool) -> Iterator[None]:
         """Around one forward and backward pass."""
-        self._sends = last or self._sends_every_micro_batch
+        self._sends = last or self._sends_with == "micro-batch"
         yield
         self.finish()
         for buffer in self._buffers:
             buffer.next_micro_batch()
+
+    def finish_step(self) -> None:
+        """After the step's last pass: in a pipeline, send everything now."""
+        for buffer in self._buffers if self._sends_with == "pipeline" else ():
+            buffer.take_what_is_left()
+            buffer.next_micro_batch()
+            self.finish()
+            self._wait = buffer.reduce_scatter()
+        self.finish()
 
     def finish(self) -> None:
         """Wait for what is under way."""
