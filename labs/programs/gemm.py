@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import torch
 
-from labs.programs.running import Bench
+from labs.programs.running import DTYPES, Bench
 from labs.spec.programs import GemmOptions
-
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
@@ -32,7 +30,7 @@ def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
 
 def _rate(bench: Bench, options: GemmOptions, dtype: str, m: int, k: int, n: int) -> float:
     """FLOP/s of a product (m × k) by (k × n)."""
-    left = torch.randn(m, k, device=bench.device).to(_DTYPES[dtype])
-    right = torch.randn(k, n, device=bench.device).to(_DTYPES[dtype])
-    out = torch.empty(m, n, device=bench.device, dtype=_DTYPES[dtype])
+    left = torch.randn(m, k, device=bench.device).to(DTYPES[dtype])
+    right = torch.randn(k, n, device=bench.device).to(DTYPES[dtype])
+    out = torch.empty(m, n, device=bench.device, dtype=DTYPES[dtype])
     return 2.0 * m * n * k / bench.seconds(lambda: torch.mm(left, right, out=out), options.repeats)
