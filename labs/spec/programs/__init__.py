@@ -10,6 +10,7 @@ from pydantic import Field
 from labs.spec.programs.collectives import CollectivesOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
+from labs.spec.programs.scaling import ScalingOptions
 from labs.spec.violations import Violation
 
 __all__ = [
@@ -20,12 +21,14 @@ __all__ = [
     "GemmOptions",
     "Options",
     "Quantity",
+    "ScalingOptions",
     "check_program",
 ]
 
 AnyOptions = Annotated[
     GemmOptions
-    | CollectivesOptions,
+    | CollectivesOptions
+    | ScalingOptions,
     Field(discriminator="program"),
 ]  # fmt: skip
 
@@ -33,6 +36,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
     kind.model_fields["program"].default: kind for kind in (
         GemmOptions,
         CollectivesOptions,
+        ScalingOptions,
     )
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from labs.spec.programs.parts import Figure, Options, Quantity
+from labs.spec.programs.parts import Figure, Options, Quantity, repeated
 from labs.spec.violations import Violation
 
 Algorithm = Literal[
@@ -64,8 +64,8 @@ class CollectivesOptions(Options):
                 message = f"{size:,} bytes hold no whole number of {self.dtype} values."
                 accepted = f"a multiple of {self.value_bytes}"
                 yield Violation(f"options.sizes_bytes.{index}", size, message, accepted, ("options.dtype",))
-        yield from _repeated("algorithms", self.algorithms)
-        yield from _repeated("sizes_bytes", self.sizes_bytes)
+        yield from repeated("algorithms", self.algorithms)
+        yield from repeated("sizes_bytes", self.sizes_bytes)
         largest, total = max(self.sizes_bytes), sum(self.sizes_bytes)
         if _TENSORS * ranks * largest > MAX_MEMORY_BYTES:
             message = f"{ranks} ranks would hold {_TENSORS} tensors each of {largest:,} bytes."
@@ -76,9 +76,3 @@ class CollectivesOptions(Options):
         if traffic > MAX_TRAFFIC_BYTES:
             message = f"All of it may send {traffic:.1e} bytes; a run may send {MAX_TRAFFIC_BYTES:.0e}."
             yield Violation("options.sizes_bytes", self.sizes_bytes, message, "smaller sizes, or fewer repeats")
-
-
-def _repeated(field: str, values: tuple[Any, ...]) -> Iterator[Violation]:
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            yield Violation(f"options.{field}.{index}", value, f"{value} is there twice.", "each once")
