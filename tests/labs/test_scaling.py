@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from app.theory.programs import expected_of_program
-from app.theory.transformer import parameter_count
 from labs.data import load_source_code
 from labs.model import build_model, count_parameters
 from labs.probes.throughput import model_flops_per_token
@@ -41,10 +40,10 @@ def test_a_parabola_is_found_again_with_its_lowest_point() -> None:
     assert parabola.lowest_within(1e3, 7e4) == pytest.approx(5e3)
     assert parabola(5e3) == pytest.approx(2.0)
     assert parabola.lowest_within(6e3, 7e4) is None  # not among what was measured
-    assert (
-        fit_parabola(sizes, [math.log(size / 1e6) ** 2 for size in sizes]).lowest_within(*sizes[::3]) is None
-    )  # falls all the way
-    assert fit_parabola(sizes, [2.0, 3.0, 3.0, 2.0]).lowest_within(*sizes[::3]) is None  # that is its highest
+    falls_all_the_way = fit_parabola(sizes, [math.log(size / 1e6) ** 2 for size in sizes])
+    assert falls_all_the_way.lowest_within(1e3, 7e4) is None
+    has_only_a_highest_point = fit_parabola(sizes, [2.0, 3.0, 3.0, 2.0])
+    assert has_only_a_highest_point.lowest_within(1e3, 7e4) is None
 
 
 def test_between_points_a_power_law_holds() -> None:
@@ -85,12 +84,15 @@ def test_counted_flops_are_those_of_the_formula(width: int) -> None:
 
 def test_theory_has_the_flops_to_a_few_per_cent_and_the_parameters_exactly() -> None:
     options = ScalingOptions(batch=2)
-    for point in expected_of_program(options, 1).points:
-        (width,) = [w for w in options.widths if f"{parameter_count(options.model(w), 0):,} parameters" == point.name]
-        steps = point.x / options.tokens_per_step
-        assert point.y == pytest.approx(steps * flops_of_a_step(options, width), rel=0.025)
+    expected = {(point.name, point.x): point.y for point in expected_of_program(options, 1).points}
+    assert len(expected) == len(options.widths) * len(options.token_budgets)
+    for width in options.widths:
         model = build_model(options.model(width), options.sequence, seed=1)
-        assert count_parameters(model) - model.positions.weight.numel() == parameter_count(options.model(width), 0)
+        parameters = count_parameters(model) - model.positions.weight.numel()
+        each = flops_of_a_step(options, width)
+        for steps in map(options.steps, options.token_budgets):
+            flops = expected[f"{parameters:,} parameters", steps * options.tokens_per_step]
+            assert flops == pytest.approx(steps * each, rel=0.025)
 
 
 @pytest.mark.parametrize(
