@@ -7,6 +7,7 @@ send data to another.
 
 from __future__ import annotations
 
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from labs.spec import RunTraining
 
 _TEXT = Path(__file__).with_name("text.txt")
+_LEAST_SOURCE_BYTES = 2_500_000
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,16 @@ def draw_passages(text: Tensor, sequence: int, count: int, seed_and_step: tuple[
     generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
     starts = torch.randint(len(text) - sequence, (count, 1), generator=generator)
     return text[starts + torch.arange(sequence + 1)].long()
+
+
+def load_source_code() -> Tensor:
+    """The source of Python's own standard library as token ids: (bytes,) uint8, between 4 and 5 million of them.
+
+    The longest real text that is there on every machine, without a download: `load_text` is soon known by heart. It
+    differs a little between versions of Python, and so will what is learned from it.
+    """
+    folder = Path(sysconfig.get_path("stdlib"))
+    text = b"\n".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    if len(text) < _LEAST_SOURCE_BYTES:
+        raise FileNotFoundError(f"{folder} has {len(text):,} bytes of source; {_LEAST_SOURCE_BYTES:,} are needed")
+    return torch.frombuffer(bytearray(text), dtype=torch.uint8)

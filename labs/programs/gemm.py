@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import torch
 
-from labs.programs.running import Bench
+from labs.programs.running import DTYPES, Bench
 from labs.spec.programs import GemmOptions
 
 _LEAST_FLOPS, _MOST_REPEATS = 1e9, 200  # a small product is over before it can be timed once
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
@@ -33,9 +32,9 @@ def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
 
 def _rate(bench: Bench, options: GemmOptions, dtype: str, m: int, k: int, n: int) -> float:
     """FLOP/s of a product (m × k) by (k × n)."""
-    left = torch.randn(m, k, device=bench.device).to(_DTYPES[dtype])
-    right = torch.randn(k, n, device=bench.device).to(_DTYPES[dtype])
-    out = torch.empty(m, n, device=bench.device, dtype=_DTYPES[dtype])
+    left = torch.randn(m, k, device=bench.device).to(DTYPES[dtype])
+    right = torch.randn(k, n, device=bench.device).to(DTYPES[dtype])
+    out = torch.empty(m, n, device=bench.device, dtype=DTYPES[dtype])
     flops = 2.0 * m * n * k
     repeats = max(options.repeats, min(_MOST_REPEATS, int(_LEAST_FLOPS / flops)))
     return flops / bench.seconds(lambda: torch.mm(left, right, out=out), repeats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,6 +13,8 @@ import torch.distributed as dist
 from labs.joining import choose_device, join
 from labs.probes.report import Reporter
 from labs.spec import Options, RunSpec
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Bench:
@@ -37,6 +39,21 @@ class Bench:
         """The fastest of `repeats` after one to warm up: what disturbs a measurement only ever adds to it."""
         work()
         return min(self._once(work) for _ in range(repeats))
+
+    def seconds_together(self, work: Callable[[], Any], repeats: int) -> float:
+        """The same of work that ranks do together: all begin at once, and the slowest counts. Collective."""
+        work()
+        times = []
+        for _ in range(repeats):
+            dist.barrier()
+            times.append(self._once(work))
+        return min(self.largest(times))
+
+    def largest(self, values: Sequence[float]) -> list[float]:
+        """Each of `values` (as many on every rank) as it is on the rank where it is largest. Collective."""
+        found = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(found, dist.ReduceOp.MAX)
+        return found.tolist()
 
     def _once(self, work: Callable[[], Any]) -> float:
         self._wait()

@@ -12,7 +12,11 @@ from tests.labs.ranks import run_now
 
 SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     "gemm": {"sides": [16, 64], "tokens": 16, "hidden": 64, "slices": [1, 4], "repeats": 1},
-}
+    "collectives": {"sizes_bytes": [4, 1000], "repeats": 1},
+    "scaling": {
+        "widths": [8, 16, 24], "layers": 1, "token_budgets": [1_000, 4_000, 8_000], "sequence": 16, "batch": 4,
+    },
+}  # fmt: skip
 
 
 def test_a_program_has_options_of_its_own_and_no_model() -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from app.theory.programs.collectives import expected_of_collectives
 from app.theory.programs.parts import Expected, Point
+from app.theory.programs.scaling import expected_of_scaling
 from labs.spec import Options
 
 __all__ = ["Expected", "Point", "expected_of_program"]
 
 # A program that is not here depends on the machine alone: there is nothing to expect of it beforehand.
-_EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {}
+_EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
+    "collectives": expected_of_collectives,
+    "scaling": expected_of_scaling,
+}
 
 
 def expected_of_program(options: Options, ranks: int) -> Expected:

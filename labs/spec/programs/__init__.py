@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from labs.spec.programs.collectives import CollectivesOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
+from labs.spec.programs.scaling import ScalingOptions
 from labs.spec.violations import Violation
 
-__all__ = ["PROGRAMS", "AnyOptions", "Figure", "GemmOptions", "Options", "Quantity", "check_program"]
+__all__ = [
+    "PROGRAMS",
+    "AnyOptions",
+    "CollectivesOptions",
+    "Figure",
+    "GemmOptions",
+    "Options",
+    "Quantity",
+    "ScalingOptions",
+    "check_program",
+]
 
-AnyOptions = GemmOptions  # a union, told apart by `program`
+AnyOptions = Annotated[
+    GemmOptions
+    | CollectivesOptions
+    | ScalingOptions,
+    Field(discriminator="program"),
+]  # fmt: skip
 
 PROGRAMS: Mapping[str, type[Options]] = {
-    kind.model_fields["program"].default: kind for kind in (GemmOptions,)
+    kind.model_fields["program"].default: kind for kind in (
+        GemmOptions,
+        CollectivesOptions,
+        ScalingOptions,
+    )
 }  # fmt: skip
 
 MAX_RANKS = 8

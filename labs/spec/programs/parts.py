@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from labs.spec.violations import Violation
 from labs.spec.vocabulary import Strict
@@ -46,3 +46,10 @@ class Options(Strict):
     def check(self, ranks: int) -> Iterator[Violation]:
         """What is impossible between the options, on so many ranks. Fields are named below `options`."""
         yield from ()
+
+
+def repeated(field: str, values: Sequence[Any]) -> Iterator[Violation]:
+    """What is in an option's list more than once, where it would only be measured twice."""
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            yield Violation(f"options.{field}.{index}", value, f"{value} is there twice.", "each value once")
