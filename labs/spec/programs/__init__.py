@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
+from labs.spec.programs.schedule import ScheduleOptions
 from labs.spec.violations import Violation
 
-__all__ = ["PROGRAMS", "AnyOptions", "Figure", "GemmOptions", "Options", "Quantity", "check_program"]
+__all__ = [
+    "PROGRAMS", "AnyOptions", "Figure", "GemmOptions", "Options", "Quantity", "ScheduleOptions", "check_program",
+]  # fmt: skip
 
-AnyOptions = GemmOptions  # a union, told apart by `program`
+AnyOptions = Annotated[GemmOptions | ScheduleOptions, Field(discriminator="program")]
 
 PROGRAMS: Mapping[str, type[Options]] = {
-    kind.model_fields["program"].default: kind for kind in (GemmOptions,)
+    kind.model_fields["program"].default: kind for kind in (GemmOptions, ScheduleOptions)
 }  # fmt: skip
 
 MAX_RANKS = 8
