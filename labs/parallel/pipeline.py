@@ -40,7 +40,7 @@ from labs.parallel.precision import stream_dtype
 from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases, SharesOf, Strategy
 from labs.spec import V_SHAPED, Parallel, RunSpec
 
-_SCHEDULES = {
+SCHEDULES = {
     "gpipe": library.ScheduleGPipe,
     "1f1b": library.Schedule1F1B,
     "interleaved": library.ScheduleInterleaved1F1B,
@@ -111,7 +111,7 @@ class PipelinePasses:
             PipelineStage(module, index, stages, device, group=mesh.pipeline.group, **known_shapes(spec, index, stages))
             for module, index in zip(strategy.modules, indices, strict=True)
         ]
-        schedule = _SCHEDULES[spec.parallel.schedule]
+        schedule = SCHEDULES[spec.parallel.schedule]
         several = issubclass(schedule, library.PipelineScheduleMulti)
         self._schedule = schedule(
             self._stages if several else self._stages[0],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from labs.joining import choose_device, join
 from labs.probes.report import Reporter
+from labs.probes.timeline import Span, as_fields
 from labs.spec import Options, RunSpec
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -29,6 +30,11 @@ class Bench:
         """One point of the series `name` in one of the program's figures. Raises KeyError for an unknown figure."""
         unit = self._options.figures[figure].y_unit
         self._reporter.emit("measurement", figure=figure, name=name, x=x, y=y, unit=unit)
+
+    def spans(self, step: int, spans: Iterable[Span]) -> None:
+        """What this rank did in a step, for the timeline."""
+        for span in spans:
+            self._reporter.emit("span", step=step, **as_fields(span, self._reporter.started_at_seconds))
 
     def say(self, line: str) -> None:
         """A line of the run's log, from rank 0."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from labs.spec.families import check_support
-from labs.spec.families.pipeline import V_SHAPED
 from labs.spec.families.row import one_of
 from labs.spec.limits import check_size
 from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
 from labs.spec.run import LAB_MODELS, NO_MODEL, RunSpec
+from labs.spec.schedules import V_SHAPED
 from labs.spec.shapes import check_model
 from labs.spec.violations import Violation
 

@@ -7,21 +7,11 @@ from typing import Any
 
 from labs.spec.families.row import Row, one_of
 from labs.spec.run import RunSpec
+from labs.spec.schedules import CHUNKS, IN_ROUNDS, V_SHAPED, fewest_micro_batches
 from labs.spec.shapes import nearest_divisors
 from labs.spec.violations import Violation
 from labs.spec.vocabulary import Parallel, Schedule
 
-_CHUNKS: Mapping[Schedule, tuple[int, int | None]] = {  # stages a rank, from and up to
-    "gpipe": (1, 1),
-    "1f1b": (1, 1),
-    "interleaved": (2, None),
-    "looped-bfs": (1, None),
-    "zero-bubble": (1, None),
-    "zbv": (2, 2),
-    "dualpipev": (2, 2),
-}
-_IN_ROUNDS = ("interleaved", "zero-bubble")
-V_SHAPED = ("zbv", "dualpipev")  # the first rank has the last stage as well
 _MOST_GATHERED_STAGES = 3
 
 
@@ -88,7 +78,7 @@ def _check_sharding(spec: RunSpec) -> Iterator[Violation]:
 
 
 def _check_chunks(parallel: Parallel) -> Iterator[Violation]:
-    least, most = _CHUNKS[parallel.schedule]
+    least, most = CHUNKS[parallel.schedule]
     if parallel.virtual_stages < least or parallel.virtual_stages > (most or parallel.virtual_stages):
         message = f"{parallel.schedule} does not run with {parallel.virtual_stages} stages a rank."
         accepted = str(least) if least == most else f"{least} or more"
@@ -110,11 +100,11 @@ def _check_stages(spec: RunSpec) -> Iterator[Violation]:
 def _check_micro_batches(spec: RunSpec) -> Iterator[Violation]:
     parallel, given = spec.parallel, spec.training.micro_batches
     involves = ("parallel.pipeline", "parallel.schedule", "parallel.virtual_stages")
-    if parallel.schedule in _IN_ROUNDS and given % parallel.pipeline:
+    if parallel.schedule in IN_ROUNDS and given % parallel.pipeline:
         message = f"{parallel.schedule} moves micro-batches in groups of as many as there are ranks."
         accepted = f"a multiple of {parallel.pipeline}"
         yield Violation("training.micro_batches", given, message, accepted, involves)
-    least = 2 * parallel.pipeline if parallel.schedule == "dualpipev" else 1
+    least = fewest_micro_batches(parallel.schedule, parallel.pipeline)
     if given < least:
         message = f"{parallel.schedule} needs {least} micro-batches for {parallel.pipeline} ranks."
         yield Violation("training.micro_batches", given, message, f"{least} or more", involves)

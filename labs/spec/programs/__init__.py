@@ -7,36 +7,35 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from labs.spec.programs.autograd import AutogradOptions
 from labs.spec.programs.collectives import CollectivesOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
+from labs.spec.programs.schedule import ScheduleOptions
 from labs.spec.violations import Violation
 
 __all__ = [
-    "PROGRAMS",
-    "AnyOptions",
-    "CollectivesOptions",
-    "Figure",
-    "GemmOptions",
-    "Options",
-    "Quantity",
-    "ScalingOptions",
-    "check_program",
-]
+    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "Figure", "GemmOptions", "Options", "Quantity",
+    "ScalingOptions", "ScheduleOptions", "check_program",
+]  # fmt: skip
 
 AnyOptions = Annotated[
-    GemmOptions
+    AutogradOptions
     | CollectivesOptions
-    | ScalingOptions,
+    | GemmOptions
+    | ScalingOptions
+    | ScheduleOptions,
     Field(discriminator="program"),
 ]  # fmt: skip
 
 PROGRAMS: Mapping[str, type[Options]] = {
     kind.model_fields["program"].default: kind for kind in (
-        GemmOptions,
+        AutogradOptions,
         CollectivesOptions,
+        GemmOptions,
         ScalingOptions,
+        ScheduleOptions,
     )
 }  # fmt: skip
 
