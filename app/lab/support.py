@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from labs.spec import PROGRAMS, SUPPORT, Options, Row
-from labs.spec.programs import MAX_RANKS
+from labs.spec import MAX_WORLD_SIZE, PROGRAMS, SUPPORT, Options, Row
 
 _FAMILIES = {
     "data": "Data parallelism",
@@ -50,7 +49,7 @@ def _program(kind: type[Options]) -> dict[str, Any]:
     spec: dict[str, Any] = {"program": kind.model_fields["program"].default}
     if kind.axis:
         spec["parallel"] = {kind.axis: max(kind.fewest_ranks, 2)}
-    ranks = f"{kind.fewest_ranks} to {MAX_RANKS}, along {kind.axis}" if kind.axis else "1"
+    ranks = f"{kind.fewest_ranks} to {MAX_WORLD_SIZE}, along {kind.axis}" if kind.axis else "1"
     return {
         "title": kind.title,
         "about": kind.about,

@@ -3,7 +3,7 @@
 Torch-free, so that the web application and the worker may import it.
 """
 
-from labs.spec.checking import MAX_WORLD_SIZE, check_run_spec, parse_run_spec
+from labs.spec.checking import check_run_spec, parse_run_spec
 from labs.spec.families import SUPPORT
 from labs.spec.families.row import EXACT, Row
 from labs.spec.limits import MAX_RUN_PARAMETERS
@@ -25,6 +25,7 @@ from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import (
     MAX_HEADS,
     MAX_HIDDEN,
+    MAX_WORLD_SIZE,
     Attention,
     Count,
     LatentAttention,

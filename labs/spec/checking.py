@@ -14,8 +14,8 @@ from labs.spec.run import LAB_MODELS, NO_MODEL, RunSpec
 from labs.spec.schedules import V_SHAPED
 from labs.spec.shapes import check_model
 from labs.spec.violations import Violation
+from labs.spec.vocabulary import MAX_WORLD_SIZE
 
-MAX_WORLD_SIZE = 8  # they share one machine
 MAX_DRY_WORLD_SIZE = 1024
 _NAME = {"run": "run", "dry": "dry run"}
 

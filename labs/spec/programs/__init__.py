@@ -14,6 +14,7 @@ from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
 from labs.spec.programs.schedule import ScheduleOptions
 from labs.spec.violations import Violation
+from labs.spec.vocabulary import MAX_WORLD_SIZE
 
 __all__ = [
     "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "Figure", "GemmOptions", "Options", "Quantity",
@@ -39,7 +40,6 @@ PROGRAMS: Mapping[str, type[Options]] = {
     )
 }  # fmt: skip
 
-MAX_RANKS = 8
 # What a spec may say of any program; the rest is about training.
 _COMMON = frozenset({"program", "mode", "device", "model", "options", "training.seed"})
 
@@ -51,9 +51,9 @@ def check_program(options: Options, data: Mapping[str, Any], ranks: int) -> Iter
     for field, value in _leaves(data):
         if field not in allowed and not field.startswith("options."):
             yield Violation(field, value, f"The program {name!r} has no use for this.", "leave it out")
-    if options.axis and not options.fewest_ranks <= ranks <= MAX_RANKS:
+    if options.axis and not options.fewest_ranks <= ranks <= MAX_WORLD_SIZE:
         message = f"The program {name!r} cannot run on {ranks} rank{'s' if ranks > 1 else ''}."
-        yield Violation(f"parallel.{options.axis}", ranks, message, f"{options.fewest_ranks} to {MAX_RANKS}")
+        yield Violation(f"parallel.{options.axis}", ranks, message, f"{options.fewest_ranks} to {MAX_WORLD_SIZE}")
     yield from options.check(ranks)
 
 
