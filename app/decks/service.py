@@ -49,11 +49,6 @@ def list_cards(session: Session, learner_id: int, wanted: Filter) -> Listing:
     return Listing(cards, found, queries.count_by_deck(session, learner_id))
 
 
-def find_ids(session: Session, learner_id: int, text: str, limit: int) -> list[str]:
-    """The ids of at most `limit` own cards that hold every word of `text`, the newest first."""
-    return [row.card_id for row in queries.search_own(session, learner_id, Filter(text), limit)[0]]
-
-
 def all_rows(session: Session, learner_id: int, deck: str = "") -> list[OwnCard]:
     """Every own card, or those of one deck."""
     return [row for row in queries.list_own(session, learner_id) if deck in ("", row.deck)]

@@ -15,7 +15,7 @@ from app.content.web import Content
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
-from app.decks import service as decks
+from app.decks.shelf import search_own_cards
 from app.search.service import build_index, search
 from app.study import browsing, service
 from app.study.filters import LISTED_STATES, Filter, checked_filter
@@ -97,4 +97,4 @@ def _found(session: Session, learner: int, content: Catalogue, q: str) -> list[s
         return None
     groups = search(build_index(content), q, MOST_FOUND).groups
     ours = [hit.document.key for group in groups if group.key == "cards" for hit in group.hits]
-    return [*decks.find_ids(session, learner, q, MOST_FOUND), *ours]
+    return [*search_own_cards(session, learner, q, MOST_FOUND), *ours]
