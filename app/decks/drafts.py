@@ -24,6 +24,7 @@ MOST_OPTIONS = 8
 MOST_BLANKS = 10
 
 _OPTION = re.compile(r"^\s*[-*]?\s*\[(?P<mark>[ xX]?)\]\s*(?P<text>.*)$")
+_MARKS = re.compile(r"\\(?P<literal>[^\w\s]|_)|[*_`#>$\[\]]|^[-|]+")  # an escaped mark is meant as it stands
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ue000\ue001]")
 
 
@@ -174,7 +175,7 @@ def clean_line(text: str) -> str:
 
 def title_of(question: str) -> str:
     """A question's first words: what a list shows of a card without a title."""
-    plain = " ".join(re.sub(r"\\(?=[^\w\s])|[*_`#>$\[\]]|^[-|]+", "", question).split())
+    plain = " ".join(_MARKS.sub(r"\g<literal>", question).split())
     if len(plain) <= 60:
         return plain or "Untitled"
     return plain[:60].rsplit(" ", 1)[0].rstrip(" ,;:.") + " …"

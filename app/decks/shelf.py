@@ -46,6 +46,11 @@ def find_own_card(session: Session, learner_id: int, card_id: str) -> Card | Non
     return own_cards(session, learner_id).get(card_id)
 
 
+def search_own_cards(session: Session, learner_id: int, text: str, limit: int) -> list[str]:
+    """The ids of at most `limit` own cards that hold every word of `text`, the newest first."""
+    return [row.card_id for row in queries.search_own(session, learner_id, queries.Filter(text), limit)[0]]
+
+
 def shelf_state(session: Session, learner_id: int) -> str:
     """What changes whenever `own_cards` would return something else: one row, read by its key."""
     shelf = queries.find_shelf(session, learner_id)

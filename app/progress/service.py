@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.core.zone import learner_zone
 from app.progress import figures
-from app.study import personal, statistics
+from app.study import library, personal, statistics
 from app.study.days import day_number
 from app.study.policy import policy_for
 
@@ -38,7 +38,7 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     answers = statistics.newest_answers(session, learner_id, zone)
     memories = statistics.memories(session, learner_id, now, zone)
     recall = figures.recalls(memories, decay)
-    times, seconds = figures.time_lanes(answers, catalogue)
+    times, seconds = figures.time_lanes(answers, library.all_cards(session, learner_id, catalogue))
     due = statistics.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)
     charts = figures.as_context(
         heat=figures.heat_map(statistics.count_by_day(session, learner_id, first, today, zone), day),
@@ -65,7 +65,7 @@ def _title(charts: dict[str, Any]) -> str:
     concepts = charts["concepts"]
     if not charts["cards_met"]:
         return "Nothing to show yet"
-    if len(concepts) < 4:
+    if len(concepts) < 4 or concepts[0].value == concepts[-1].value:
         return f"{charts['cards_met']} cards met, {100 * charts['recall_now']:.0f} % of them remembered today"
     weakest, strongest = concepts[0], concepts[-1]
     return f"{strongest.label}: {strongest.value} remembered today; {weakest.label}: {weakest.value}"

@@ -24,6 +24,7 @@ function reveal() {
   page().querySelector("[data-aside]").hidden = false;
   for (const field of page().querySelectorAll("[data-revealed]")) field.value = page().querySelector("[data-card]").dataset.card;
   rateForm().hidden = false;
+  wasOpen = true;
   announce(`Answer: ${readable(answer)}`);
   return true;
 }
@@ -40,8 +41,16 @@ function announce(text) {
 function readable(answer) {
   const copy = answer.cloneNode(true);
   for (const picture of copy.querySelectorAll("[role=img][aria-label]")) picture.replaceChildren(picture.ariaLabel);
-  for (const unread of copy.querySelectorAll("[aria-hidden=true], .deeper, table, annotation")) unread.remove();
+  for (const unread of copy.querySelectorAll("[aria-hidden=true], .deeper, .general, table:not(.solved), annotation")) unread.remove();
   return copy.textContent.replace(/\s+/g, " ").trim();
+}
+
+// What was right, and the answer to it, as one part: of a card whose answer came with a swap.
+function solution() {
+  const whole = document.createElement("div");
+  for (const part of page().querySelectorAll(".solved, [data-answer]")) whole.append(part.cloneNode(true), " ");
+  for (const part of whole.querySelectorAll(".option > *, th, td, li")) part.append(" "); // or words of two parts run together
+  return whole;
 }
 
 function rate(level) {
@@ -168,12 +177,15 @@ document.addEventListener("keydown", (event) => {
 // After a swap the new question has the focus, so that it is read aloud and keys work at once; after a check, the
 // verdict, and after one that could not be read, the field again. Time runs on until another showing is there.
 const showing = () => page()?.querySelector("[data-showing]")?.dataset.showing;
+const isOpen = () => Boolean(page()?.querySelector("[data-answer]:not([hidden])"));
 let shown = showing();
+let wasOpen = isOpen();
 
 document.addEventListener("htmx:after:swap", () => {
   const isSame = shown === showing();
   if (!isSame) shownAt = performance.now();
-  shown = showing();
+  const opened = isSame && !wasOpen && isOpen();
+  [shown, wasOpen] = [showing(), isOpen()];
   setUpSteps(page());
   const verdict = document.getElementById("verdict");
   const field = page()?.querySelector("[data-unread] :is(input:not([type=hidden]), select)");
@@ -181,6 +193,8 @@ document.addEventListener("htmx:after:swap", () => {
   if (field?.type === "text") field.select();
   verdict?.scrollIntoView({ block: "nearest" });
   if (!isSame) scrollTo({ top: 0 });
+  // what the machine checks is opened by the server: its answer is said like any other, unless there is a verdict to say
+  if (opened && !verdict) announce(`Answer: ${readable(solution())}`);
   if (!isSame) announce(shown ? page().querySelector(".where span").textContent : page().querySelector("h1").textContent);
 });
 setUpSteps(page());

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.content.asked import LETTERS
 from app.content.catalogue import Catalogue
@@ -14,6 +15,7 @@ from app.content.web import Content
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
+from app.decks.shelf import search_own_cards
 from app.search.service import build_index, search
 from app.study import browsing, service
 from app.study.filters import LISTED_STATES, Filter, checked_filter
@@ -38,7 +40,7 @@ def list_cards(
     q: Annotated[str, Query(max_length=200)] = "", at: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> HTMLResponse:  # fmt: skip
     """Every card, narrowed by deck, concept, state and words."""
-    shelf = browsing.browse(session, learner, content, now, wanted, _found(content, q), at)
+    shelf = browsing.browse(session, learner, content, now, wanted, _found(session, learner, content, q), at)
     context = {
         "shelf": shelf, "wanted": wanted, "q": q, "states": LISTED_STATES, "zone": learner_zone(),
         "decks": browsing.list_decks(session, learner, content), "concepts": content.concepts,
@@ -89,9 +91,10 @@ def mark(
     return RedirectResponse(f"/study/cards/{card_id}", 303)
 
 
-def _found(content: Catalogue, q: str) -> list[str] | None:
-    """The cards a search finds, best first; None without words."""
+def _found(session: Session, learner: int, content: Catalogue, q: str) -> list[str] | None:
+    """The cards a search finds: own ones that hold every word, then the catalogue's, best first; None without words."""
     if not q.strip():
         return None
     groups = search(build_index(content), q, MOST_FOUND).groups
-    return [hit.document.key for group in groups if group.key == "cards" for hit in group.hits]
+    ours = [hit.document.key for group in groups if group.key == "cards" for hit in group.hits]
+    return [*search_own_cards(session, learner, q, MOST_FOUND), *ours]

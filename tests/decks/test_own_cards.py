@@ -193,6 +193,7 @@ def test_small_things_an_author_types() -> None:
         DraftOption("w", False, "why | more"),
     )
     assert title_of("**What** is $N$, `x`?") == "What is N, x?"
+    assert title_of(r"\$5 for {{ 7\*7 }} \| training\_memory?") == "$5 for {{ 7*7 }} | training_memory?"
     assert title_of("word " * 30) == "word " * 12 + "…"
     assert mend("# a\n```\n# b") == "## a\n```\n# b\n```"
     assert tidy(Draft(sections={"Question": " a \r\n\x07b "})).sections == {"Question": "a\nb", "Answer": ""}

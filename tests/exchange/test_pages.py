@@ -39,6 +39,8 @@ def test_a_card_goes_through_the_editor(client: TestClient) -> None:
     shown = client.get(f"/study/cards/{card_id}").text
     assert "Changed?" in shown
     assert f"/study/reports/new?card_id={card_id}" in shown
+    assert f'href="/study/own/{card_id}">Edit' in shown
+    assert ">Edit<" not in client.get("/study/cards/C27").text
     assert "Changed?" in client.get("/study/own?q=changed&deck=My+deck&tag=a").text
     assert client.post(f"/study/own/{card_id}/delete").status_code == 303
     assert client.get(f"/study/own/{card_id}").status_code == 404
@@ -48,6 +50,7 @@ def test_a_deck_of_ones_own_is_chosen_and_studied(client: TestClient) -> None:
     card_id = _add(client, question="Mine?", answer="Yes.")
     deck = deck_of("My deck").id
     assert card_id in client.get("/study/cards?deck=" + deck).text
+    assert card_id in client.get("/study/cards?q=mine").text
     assert "Mine?" in client.get("/study?deck=" + deck).text
     done = client.post("/study/reviews", data={"card_id": card_id, "level": "4", "version": "0"})
     assert done.status_code == 303

@@ -234,6 +234,7 @@ def test_every_kind_is_accessible_while_asked_and_when_answered(
             if state == "asked":
                 page.keyboard.press("Space")
                 expect(page.locator("[data-rate]")).to_be_visible()
+                expect(page.locator("#announce")).to_have_text(re.compile(r"^Answer: \w"))
         seen.add(kind)
         page.keyboard.press("5")
         expect(page.locator(f'[data-card="{identity}"]')).to_have_count(0)

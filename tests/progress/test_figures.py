@@ -9,6 +9,8 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
+from app.decks.cards import Stored, make_own_card
+from app.decks.drafts import Draft
 from app.progress import figures
 from app.progress.checkpoints import Done, standings
 from app.study import statistics
@@ -58,6 +60,13 @@ def test_calibration_compares_the_button_with_the_machine() -> None:
 
 def test_a_card_left_open_does_not_count_as_slow() -> None:
     assert statistics.seconds_of([_answer(seconds=12.0), _answer(seconds=4000.0)]) == {"C62": [12.0]}
+
+
+def test_time_is_shown_for_every_deck_ones_own_too(content: Catalogue) -> None:
+    own = make_own_card(Stored("guid", Draft(deck="My deck", sections={"Question": "?", "Answer": "!"})))
+    answers = [_answer(card_id=card, seconds=seconds) for card in (own.id, "C62") for seconds in (4.0, 8.0, 12.0)]
+    lanes, _ = figures.time_lanes([*answers, _answer(card_id="gone")], {**content.cards, own.id: own})
+    assert {each.label: each.value for each in lanes} == {"My deck": "8 s", content.cards["C62"].deck.title: "8 s"}
 
 
 def test_the_calendar_counts_study_days_and_marks_today() -> None:
