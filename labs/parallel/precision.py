@@ -9,6 +9,10 @@ There are two ways of doing it, and they hold different bytes a parameter (weigh
                            the weights beside its two moments, updates that, and rounds the weights from it.
   megatron-18  2 + 4 + 12  The same, with gradients added up and reduced in fp32.
 
+What a cut layer sends (tensor parallel sums, keys and values of a ring, rows to experts) it sends in the 16 bits that
+its matrix products take and give. What goes from block to block, and so from one pipeline stage to the next, autocast
+leaves in fp32; in the other ways it has 16 bits, too.
+
 A master copy is needed because a step is small: bf16 has 8 bits of fraction, so that a weight of 1 plus 0.001 is 1.
 Pure bf16 (2 + 2 + 4) goes without it and shows what that does.
 

@@ -65,7 +65,11 @@ class Recomputation:
 
 
 class _EveryOtherProduct:
-    """Counts matrix products, in forward and in recomputation alike, and keeps the first, the third and so on."""
+    """Counts matrix products, in forward and in recomputation alike, and keeps the first, the third and so on.
+
+    A product that tensor ranks sum in place is the attention's fourth, which is not kept, or the block's last, whose
+    value nobody asks for again.
+    """
 
     def __init__(self) -> None:
         self._numbers = {False: count(), True: count()}
