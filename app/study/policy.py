@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
-from app.study import plans, queries
+from app.study import plans
 from app.study.models import StudySettings
 from app.study.parameters import DEFAULT, DEFAULT_ID
 
@@ -46,9 +46,9 @@ def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
     """
     kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
     if (learner_id, now) not in kept:
-        found = queries.find_settings(session, learner_id)
-        chosen = PLAIN if found is None else Policy(*found)
-        kept[learner_id, now] = plans.adjusted(session, learner_id, chosen, now)
+        chosen = plans.read(session, learner_id)
+        policy = PLAIN if chosen.settings is None else Policy(*chosen.settings)
+        kept[learner_id, now] = replace(policy, **plans.changes(session, learner_id, chosen, now))
     return kept[learner_id, now]
 
 

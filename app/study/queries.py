@@ -6,14 +6,14 @@ reads an index's few rows, so that a card is answered as fast after a million re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, and_, bindparam, false, func, null, select, true, union_all
 from sqlalchemy.orm import Session
 
-from app.study.models import CardState, ParameterSet, Review, StudySettings
+from app.study.models import CardState, ParameterSet, Review
 
 MOST_NAMED = 5000  # in one IN: both databases take more
 
@@ -26,6 +26,26 @@ class Scheduled(NamedTuple):
     lapses: int
     flagged_at: datetime | None
     available_at: datetime | None
+
+
+class State(NamedTuple):
+    """All there is to know of a card that was touched: a row of `card_state`, to read."""
+
+    revision: int
+    version: int
+    memory: Mapping[str, Any] | None
+    is_learning: bool
+    due_at: datetime | None
+    last_review_at: datetime | None
+    reviews: int
+    lapses: int
+    available_at: datetime | None
+    parameters_id: str | None
+    last_review_id: int | None
+    suspended_at: datetime | None
+    buried_until: datetime | None
+    flagged_at: datetime | None
+    note: str | None
 
 
 class Standing(NamedTuple):
@@ -49,7 +69,7 @@ class Answered(NamedTuple):
 
 
 # Plain columns, not mapped ones: the ORM's own handling of a row costs as much again as the row.
-_STATE, _REVIEW, _SETTINGS_OF = CardState.__table__.c, Review.__table__.c, StudySettings.__table__.c
+_STATE, _REVIEW = CardState.__table__.c, Review.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
 _OF_LEARNER = _STATE.learner_id == _LEARNER
 _IS_LEARNING = and_(_OF_LEARNER, _STATE.is_learning == true(), _STATE.available_at <= bindparam("until"))
@@ -66,6 +86,9 @@ _COUNT = {
     learning: select(func.count()).select_from(CardState.__table__).where(which)
     for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
 }
+_READ_STATE = select(*(_STATE[name] for name in State._fields)).where(
+    _OF_LEARNER, _STATE.card_id == bindparam("card_id")
+)
 _STANDING = select(
     _STATE.card_id, _STATE.revision, _STATE.is_learning, _STATE.due_at, _STATE.available_at, _STATE.suspended_at,
     _STATE.buried_until,
@@ -92,9 +115,6 @@ _NEWEST = (
     .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
     .order_by(_REVIEW.id.desc())
     .limit(1)
-)
-_SETTINGS = select(_SETTINGS_OF.new_per_day, _SETTINGS_OF.reviews_per_day, _SETTINGS_OF.desired_retention).where(
-    _SETTINGS_OF.learner_id == _LEARNER
 )
 _LOADS = {
     count: union_all(
@@ -164,7 +184,14 @@ def list_answered(session: Session, learner_id: int, since: datetime, until: dat
     return list(map(Answered._make, _rows(session, _DAY, learner_id=learner_id, since=since, until=until)))
 
 
-def find_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
+def find_state(session: Session, learner_id: int, card_id: str) -> State | None:
+    """Where a card stands, to read; None if it was never touched."""
+    found = _rows(session, _READ_STATE, learner_id=learner_id, card_id=card_id).one_or_none()
+    return None if found is None else State._make(found)
+
+
+def load_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
+    """The state itself, to change."""
     return session.get(CardState, (learner_id, card_id))
 
 
@@ -226,12 +253,6 @@ def list_made_together(session: Session, review: Review) -> list[Review]:
 def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
     return find_newest_id(session, learner_id) is not None
-
-
-def find_settings(session: Session, learner_id: int) -> tuple[int, int | None, float] | None:
-    """New cards per day, reviews per day and desired retention, if the learner ever chose."""
-    found = _rows(session, _SETTINGS, learner_id=learner_id).one_or_none()
-    return None if found is None else (found[0], found[1], found[2])
 
 
 def find_parameters(session: Session, learner_id: int, parameters_id: str) -> tuple[float, ...] | None:
