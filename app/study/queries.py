@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, and_, bindparam, false, func, null, select, true, union_all
+from sqlalchemy import BindParameter, Subquery, and_, bindparam, false, func, select, true, union_all
 from sqlalchemy.orm import Session
 
 from app.study.models import CardState, ParameterSet, Review
@@ -19,13 +19,20 @@ MOST_NAMED = 5000  # in one IN: both databases take more
 
 
 class Scheduled(NamedTuple):
-    """What sorting needs to know of a card, without its memory; a known card does not say when it came back."""
+    """What choosing needs to know of a card that comes back, without its memory."""
 
     card_id: str
     revision: int
     lapses: int
     flagged_at: datetime | None
-    available_at: datetime | None
+    available_at: datetime
+
+
+class Queue(NamedTuple):
+    """Cards that come back by a time, the soonest first, as many as were asked for, and how many there are."""
+
+    read: list[Scheduled]
+    total: int
 
 
 class State(NamedTuple):
@@ -72,20 +79,26 @@ class Answered(NamedTuple):
 _STATE, _REVIEW = CardState.__table__.c, Review.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
 _OF_LEARNER = _STATE.learner_id == _LEARNER
-_IS_LEARNING = and_(_OF_LEARNER, _STATE.is_learning == true(), _STATE.available_at <= bindparam("until"))
-_IS_DUE = and_(_OF_LEARNER, _STATE.is_learning == false(), _STATE.available_at <= bindparam("until"))
-_SCHEDULED = (_STATE.card_id, _STATE.revision, _STATE.lapses, _STATE.flagged_at)
-_LIST = {
-    learning: select(*_SCHEDULED, *([_STATE.available_at] if learning else [null()]))
-    .where(which)
-    .order_by(_STATE.available_at, _STATE.position)
-    .limit(bindparam("most"))
-    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
-}
-_COUNT = {
-    learning: select(func.count()).select_from(CardState.__table__).where(which)
-    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
-}
+_SCHEDULED = tuple(_STATE[name] for name in Scheduled._fields)
+
+
+def _queue(learning: bool) -> Subquery:
+    """Those in their first steps, or the known ones; each row says how many there are in all."""
+    until, most = ("until", "most_learning") if learning else ("now", "most_known")
+    which = and_(_OF_LEARNER, _STATE.is_learning == (true() if learning else false()))
+    which = and_(which, _STATE.available_at <= bindparam(until))
+    total = select(func.count()).select_from(CardState.__table__).where(which).scalar_subquery()
+    return (
+        select(*_SCHEDULED, _STATE.is_learning, _STATE.position, total.label("total"))
+        .where(which)
+        .order_by(_STATE.available_at, _STATE.position)
+        .limit(bindparam(most))
+        .subquery()
+    )
+
+
+_BOTH = union_all(*(select(_queue(learning)) for learning in (True, False))).subquery()
+_QUEUES = select(_BOTH).order_by(_BOTH.c.available_at, _BOTH.c.position)
 _READ_STATE = select(*(_STATE[name] for name in State._fields)).where(
     _OF_LEARNER, _STATE.card_id == bindparam("card_id")
 )
@@ -134,17 +147,22 @@ def _rows(session: Session, statement: Any, **values: Any) -> Any:
     return session.connection().execute(statement, values)
 
 
-def list_scheduled(session: Session, learner_id: int, learning: bool, until: datetime, most: int) -> list[Scheduled]:
-    """At most `most` cards that come back by `until`, soonest first: those in their first steps, or the known ones.
+def read_queues(
+    session: Session, learner_id: int, until: datetime, most_learning: int, now: datetime, most_known: int
+) -> tuple[Queue, Queue]:
+    """Cards in their first steps that come back by `until`, and known ones that came back by `now`, in one statement.
 
     Known cards come back when a study day starts; within a day their order is by `position`, so that decks mix.
     """
-    return list(map(Scheduled._make, _rows(session, _LIST[learning], learner_id=learner_id, until=until, most=most)))
+    values = {"until": until, "most_learning": most_learning, "now": now, "most_known": most_known}
+    rows = list(_rows(session, _QUEUES, learner_id=learner_id, **values))
+    return _queue_of(rows, is_learning=True), _queue_of(rows, is_learning=False)
 
 
-def count_scheduled(session: Session, learner_id: int, learning: bool, until: datetime) -> int:
-    """How many cards `list_scheduled` would list without a limit."""
-    return int(_rows(session, _COUNT[learning], learner_id=learner_id, until=until).scalar_one())
+def _queue_of(rows: list[Any], is_learning: bool) -> Queue:
+    mine = [row for row in rows if row.is_learning == is_learning]
+    width = len(Scheduled._fields)
+    return Queue([Scheduled._make(row[:width]) for row in mine], mine[0].total if mine else 0)
 
 
 def list_standing(session: Session, learner_id: int) -> list[Standing]:

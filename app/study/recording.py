@@ -121,8 +121,7 @@ def record(
         _advance(session, state, made)
     except IntegrityError:
         raise _taken(card.id) from None
-    if memory is None:
-        roster.note_met(session, learner_id, card.id)
+    roster.note_review(session, learner_id, made.id, card.id, is_first=memory is None)
     return made
 
 

@@ -23,6 +23,7 @@ from app.study import library, queries
 from app.study.policy import Policy
 
 MOST_KEPT = 256
+_WRITTEN = "newest review"  # of a session: the one it wrote itself need not be asked for
 
 
 @dataclass
@@ -54,7 +55,7 @@ _lock = threading.Lock()
 def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Policy, now: datetime, day: int) -> Roster:
     """The learner's roster on study day `day`, made if there is none that still holds."""
     key = (library.edition(session, learner_id, catalogue), day, policy.order)
-    newest_id = queries.find_newest_id(session, learner_id) or 0
+    newest_id = session.info.get((_WRITTEN, learner_id)) or queries.find_newest_id(session, learner_id) or 0
     with _lock:
         found = _of(session).get(learner_id)
     if found is None or found.key != key or newest_id < found.newest_id:
@@ -69,16 +70,22 @@ def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Poli
     return found
 
 
-def note_met(session: Session, learner_id: int, card_id: str) -> None:
-    """A new card was answered. Should the transaction fail, the newest review tells, and a scan puts it right."""
-    with _lock:
-        found = _of(session).get(learner_id)
-    if found is not None:
-        found.met.add(card_id)
+def note_review(session: Session, learner_id: int, review_id: int, card_id: str, is_first: bool) -> None:
+    """A card was answered, for the first time or not.
+
+    Should the transaction fail, the newest review tells, and a scan puts it right.
+    """
+    session.info[_WRITTEN, learner_id] = review_id
+    if is_first:
+        with _lock:
+            found = _of(session).get(learner_id)
+        if found is not None:
+            found.met.add(card_id)
 
 
 def forget(session: Session, learner_id: int) -> None:
-    """Scan again at the next look: something was suspended, buried, placed or imported."""
+    """Scan again at the next look: something was taken back, suspended, buried, placed or imported."""
+    session.info.pop((_WRITTEN, learner_id), None)
     with _lock:
         _of(session).pop(learner_id, None)
 

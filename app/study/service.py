@@ -126,7 +126,9 @@ def study(
     found = agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted)
     card = None
     if found.first is not None:
-        card = _next(session, learner_id, library.find_card(session, learner_id, catalogue, found.first), policy, now)
+        shown = library.find_card(session, learner_id, catalogue, found.first)
+        state = None if found.is_untouched else queries.find_state(session, learner_id, found.first)
+        card = _next(session, learner_id, shown, state, policy, now)
     return Desk(
         card,
         Progress(found.done, found.left),
@@ -141,7 +143,8 @@ def study(
 def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, now: datetime) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
     card = library.find_card(session, learner_id, catalogue, card_id)
-    return _next(session, learner_id, card, policy_for(session, learner_id, now), now)
+    state = queries.find_state(session, learner_id, card_id)
+    return _next(session, learner_id, card, state, policy_for(session, learner_id, now), now)
 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
@@ -184,7 +187,6 @@ def submit_review(
     judged = _judge(learner_id, card, version, seed, answer, elapsed_milliseconds)
     policy = policy_for(session, learner_id, now)
     memory = recording.memory_of(session, learner_id, state, card, policy)
-    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
     limit = int(LONGEST_ANSWER.total_seconds() * 1000)
     given = Given(
         level,
@@ -195,7 +197,9 @@ def submit_review(
         judged.verdict.status if judged else None,
         request_key,
     )
-    outcome = outcomes[min(level, judged.best_level) if judged else level]
+    counted = min(level, judged.best_level) if judged else level
+    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
+    outcome = scheduling.outcome(memory, card_id, repetition, now, rules_of(policy), load, counted)
     return recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
 
 
@@ -265,24 +269,16 @@ def _judge(
     return found
 
 
-def _outcomes(
-    session: Session, learner_id: int, card: Card, state: State | None, memory: scheduling.Memory | None,
-    policy: Policy, now: datetime,
-) -> dict[int, scheduling.Outcome]:  # fmt: skip
-    repetition = state.reviews if state else 0
-    load = load_of(session, learner_id, now)
-    return scheduling.outcomes(memory, card.id, repetition, now, rules_of(policy), load)
-
-
-def _next(session: Session, learner_id: int, card: Card, policy: Policy, now: datetime) -> NextCard:
-    state = queries.find_state(session, learner_id, card.id)
+def _next(
+    session: Session, learner_id: int, card: Card, state: State | None, policy: Policy, now: datetime
+) -> NextCard:
     memory = recording.memory_of(session, learner_id, state, card, policy)
     version = state.version if state else 0
-    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
+    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
     return NextCard(
         card,
         version,
-        {level: outcome.interval for level, outcome in outcomes.items()},
+        scheduling.intervals(memory, card.id, repetition, now, rules_of(policy), load),
         state.last_review_at if state else None,
         memory is None,
         state.lapses if state else 0,
