@@ -15,9 +15,9 @@ from app.study import library, queries
 from app.study.days import day_number, study_day
 from app.study.filters import NOTHING, Filter
 from app.study.policy import Policy
-from app.study.queries import Queue, Scheduled
+from app.study.queries import Day, Queue, Scheduled
 from app.study.roster import Roster, forget, roster
-from app.study.scheduling import KNOWN, LEECH_LAPSES, NEW
+from app.study.scheduling import LEECH_LAPSES
 
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
 LOOKED_AT = 16  # known cards read to find the first that may be shown; where there are more, the database counts them
@@ -48,16 +48,6 @@ class Agenda:
         return self.learning + self.due + self.new
 
 
-@dataclass(frozen=True)
-class _Day:
-    """What was already done today."""
-
-    done: int
-    introduced: int
-    repeated: int
-    clusters: frozenset[str]
-
-
 def agenda(
     session: Session,
     learner_id: int,
@@ -70,7 +60,7 @@ def agenda(
 ) -> Agenda:
     """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
     known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
-    day = _done_today(session, learner_id, now, zone)
+    day = queries.read_day(session, learner_id, *study_day(now, zone))
     takes = _takes(session, learner_id, catalogue, wanted)
     until = now + LEARN_AHEAD
     most_learning = _most(wanted, "learning", EVERYTHING if known.gone else LOOKED_AT_LEARNING)
@@ -129,16 +119,6 @@ def _takes(session: Session, learner_id: int, catalogue: Catalogue, wanted: Filt
     return takes
 
 
-def _done_today(session: Session, learner_id: int, now: datetime, zone: ZoneInfo) -> _Day:
-    rows = [row for row in queries.list_answered(session, learner_id, *study_day(now, zone)) if row.phase <= 3]
-    return _Day(
-        sum(row.reviews for row in rows),
-        sum(row.reviews for row in rows if row.phase == NEW),
-        sum(row.reviews for row in rows if row.phase == KNOWN),
-        frozenset(row.cluster for row in rows if row.cluster),
-    )
-
-
 @dataclass(frozen=True)
 class _Learning:
     """Cards in their first steps: the first whose minutes are over, else the first that need not be waited for."""
@@ -168,7 +148,7 @@ def _learning(queue: Queue, most: int, known: Roster, now: datetime, takes: Take
 
 
 def _due(
-    session: Session, learner_id: int, queue: Queue, most: int, known: Roster, day: _Day, now: datetime, takes: Takes
+    session: Session, learner_id: int, queue: Queue, most: int, known: Roster, day: Day, now: datetime, takes: Takes
 ) -> _Due:
     near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
 
@@ -195,7 +175,7 @@ def _count_due_of(session: Session, learner_id: int, card_ids: Collection[str], 
 
 
 def _fresh(
-    session: Session, learner_id: int, known: Roster, day: _Day, takes: Takes, now: datetime
+    session: Session, learner_id: int, known: Roster, day: Day, takes: Takes, now: datetime
 ) -> Iterator[tuple[str, bool]]:
     """New cards in the order of introduction, each looked up before it is named, and whether it has no state."""
     remaining = _remaining(known, day, takes)
@@ -212,7 +192,7 @@ def _fresh(
             forget(session, learner_id)
 
 
-def _remaining(known: Roster, day: _Day, takes: Takes) -> Iterator[str]:
+def _remaining(known: Roster, day: Day, takes: Takes) -> Iterator[str]:
     """New cards as far as the roster knows, without those near to a card answered today."""
     for card_id in known.fresh:
         if card_id not in known.met and known.cluster_of.get(card_id) not in day.clusters and takes(card_id, None):

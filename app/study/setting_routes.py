@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.asked import LETTERS
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
@@ -70,7 +69,6 @@ def show_test(
         "cards": cards,
         "deck": cards[0].deck if cards else None,
         "placed": None,
-        "letters": LETTERS,
     }
     return page(request, "study/placement.html", context)
 
@@ -83,7 +81,7 @@ def take_test(
     """Move what is known further along, and say what was moved."""
     with database.write() as session:
         placed = placement.place(session, learner, content, deck_id, answers, now)
-    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed, "letters": LETTERS}
+    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed}
     return page(request, "study/placement.html", context)
 
 
