@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice, repeat
@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.study import library, queries
+from app.study import library, queries, queues
 from app.study.days import day_number, study_day
 from app.study.filters import NOTHING, Filter
 from app.study.policy import Policy
-from app.study.queries import Day, Queue, Scheduled
+from app.study.queues import Day, Queue, Scheduled
 from app.study.roster import Roster, forget, roster
 from app.study.scheduling import LEECH_LAPSES
 
@@ -60,12 +60,12 @@ def agenda(
 ) -> Agenda:
     """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
     known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
-    day = queries.read_day(session, learner_id, *study_day(now, zone))
+    day = queues.read_day(session, learner_id, *study_day(now, zone))
     takes = _takes(session, learner_id, catalogue, wanted)
     until = now + LEARN_AHEAD
     most_learning = _most(wanted, "learning", EVERYTHING if known.gone else LOOKED_AT_LEARNING)
     most_known = _most(wanted, "due", LOOKED_AT)
-    in_steps, known_ones = queries.read_queues(session, learner_id, until, most_learning, now, most_known)
+    in_steps, known_ones = queues.read_queues(session, learner_id, until, most_learning, now, most_known)
     learning = _learning(in_steps, most_learning, known, now, takes)
     due = _due(session, learner_id, known_ones, most_known, known, day, now, takes)
     reviews_left = EVERYTHING if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
@@ -85,7 +85,7 @@ def agenda(
 
 def next_due_at(session: Session, learner_id: int, now: datetime) -> datetime | None:
     """When the next card returns."""
-    return queries.find_next_due(session, learner_id, now)
+    return queues.find_next_due(session, learner_id, now)
 
 
 Takes = Callable[[str, Scheduled | None], bool]
@@ -150,28 +150,22 @@ def _learning(queue: Queue, most: int, known: Roster, now: datetime, takes: Take
 def _due(
     session: Session, learner_id: int, queue: Queue, most: int, known: Roster, day: Day, now: datetime, takes: Takes
 ) -> _Due:
-    near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
+    def is_near(row: Scheduled) -> bool:
+        return known.cluster_of.get(row.card_id) in day.clusters
 
     def fits(row: Scheduled) -> bool:
-        return known.is_current(row.card_id, row.revision) and takes(row.card_id, row) and row.card_id not in near
+        return known.is_current(row.card_id, row.revision) and takes(row.card_id, row) and not is_near(row)
 
     rows = [row.card_id for row in queue.read if fits(row)]
     if len(queue.read) < most:
-        return _Due(len(rows), sum(row.card_id in near for row in queue.read), next(iter(rows), None))
-    hidden = _count_due_of(session, learner_id, near | known.gone, now)
+        return _Due(len(rows), sum(map(is_near, queue.read)), next(iter(rows), None))
+    near = {card_id for name in day.clusters for card_id in known.due_near.get(name, ())}
+    hidden = queues.count_due_of(session, learner_id, near | known.due_gone, now)
     count = queue.total - hidden
     if not rows and count > 0:
-        _, everything = queries.read_queues(session, learner_id, now, 0, now, EVERYTHING)
+        _, everything = queues.read_queues(session, learner_id, now, 0, now, EVERYTHING)
         rows = [row.card_id for row in everything.read if fits(row)]
     return _Due(max(0, count), hidden, next(iter(rows), None))
-
-
-def _count_due_of(session: Session, learner_id: int, card_ids: Collection[str], now: datetime) -> int:
-    """How many of these known cards are due."""
-    if not card_ids:
-        return 0
-    found = queries.list_standing_of(session, learner_id, card_ids)
-    return sum(1 for each in found if not each.is_learning and each.available_at and each.available_at <= now)
 
 
 def _fresh(

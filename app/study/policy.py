@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -47,9 +49,18 @@ def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
     kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
     if (learner_id, now) not in kept:
         chosen = plans.read(session, learner_id)
-        policy = PLAIN if chosen.settings is None else Policy(*chosen.settings)
-        kept[learner_id, now] = replace(policy, **plans.changes(session, learner_id, chosen, now))
+        kept[learner_id, now] = replace(_of_settings(chosen), **plans.changes(session, learner_id, chosen, now))
     return kept[learner_id, now]
+
+
+def settings_and_plan(session: Session, learner_id: int, now: datetime) -> tuple[Policy, Mapping[str, Any]]:
+    """The learner's own settings, and the fields a plan sets instead of them at `now`, by name; empty without one."""
+    chosen = plans.read(session, learner_id)
+    return _of_settings(chosen), plans.changes(session, learner_id, chosen._replace(fitted=None), now)
+
+
+def _of_settings(chosen: plans.Chosen) -> Policy:
+    return PLAIN if chosen.settings is None else Policy(*chosen.settings)
 
 
 def save_settings(

@@ -20,7 +20,7 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
-from app.study import library, memory_model, queries, roster
+from app.study import library, memory_model, queries, queues, roster
 from app.study.days import day_number, day_start, study_day
 from app.study.exam import Cards, Strategy
 from app.study.exam_forecast import Course
@@ -214,7 +214,7 @@ def _choose(
     policy = policy_for(session, learner_id, now)
     library_cards = library.all_cards(session, learner_id, catalogue)
     standing = _standing(session, learner_id, library_cards, plan.card_order, today)
-    done = queries.read_day(session, learner_id, *study_day(now, zone))
+    done = queues.read_day(session, learner_id, *study_day(now, zone))
     left = max(0.0, answers_per_day(plan.minutes_per_day) - done.done)
     if not standing.ids:
         return

@@ -1,4 +1,4 @@
-"""Reading what a learner remembers, and what they did today.
+"""Reading what a learner remembers, and the log it follows from.
 
 The statements of a review are built once: putting one together costs more than the database needs to answer it. Each
 reads an index's few rows, so that a card is answered as fast after a million reviews as after none.
@@ -10,43 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BindParameter,
-    Subquery,
-    and_,
-    bindparam,
-    cast,
-    false,
-    func,
-    literal,
-    null,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import BindParameter, bindparam, func, select, union_all
 from sqlalchemy.orm import Session
 
 from app.study.models import CardState, ParameterSet, Review
-from app.study.scheduling import KNOWN, NEW, NOT_REVIEWED
 
 MOST_NAMED = 5000  # in one IN: both databases take more
-
-
-class Scheduled(NamedTuple):
-    """What choosing needs to know of a card that comes back, without its memory."""
-
-    card_id: str
-    revision: int
-    lapses: int
-    flagged_at: datetime | None
-    available_at: datetime
-
-
-class Queue(NamedTuple):
-    """Cards that come back by a time, the soonest first, as many as were asked for, and how many there are."""
-
-    read: list[Scheduled]
-    total: int
 
 
 class State(NamedTuple):
@@ -81,39 +50,10 @@ class Standing(NamedTuple):
     buried_until: datetime | None
 
 
-class Day(NamedTuple):
-    """Answers of one day that stand: all, those to new cards, those to known ones, and the clusters they were of."""
-
-    done: int
-    introduced: int
-    repeated: int
-    clusters: frozenset[str]
-
-
 # Plain columns, not mapped ones: the ORM's own handling of a row costs as much again as the row.
 _STATE, _REVIEW = CardState.__table__.c, Review.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
 _OF_LEARNER = _STATE.learner_id == _LEARNER
-_SCHEDULED = tuple(_STATE[name] for name in Scheduled._fields)
-
-
-def _queue(learning: bool) -> Subquery:
-    """Those in their first steps, or the known ones; each row says how many there are in all."""
-    until, most = ("until", "most_learning") if learning else ("now", "most_known")
-    which = and_(_OF_LEARNER, _STATE.is_learning == (true() if learning else false()))
-    which = and_(which, _STATE.available_at <= bindparam(until))
-    total = select(func.count()).select_from(CardState.__table__).where(which).scalar_subquery()
-    return (
-        select(*_SCHEDULED, _STATE.is_learning, _STATE.position, total.label("total"))
-        .where(which)
-        .order_by(_STATE.available_at, _STATE.position)
-        .limit(bindparam(most))
-        .subquery()
-    )
-
-
-_BOTH = union_all(*(select(_queue(learning)) for learning in (True, False))).subquery()
-_QUEUES = select(_BOTH).order_by(_BOTH.c.available_at, _BOTH.c.position)
 _READ_STATE = select(*(_STATE[name] for name in State._fields)).where(
     _OF_LEARNER, _STATE.card_id == bindparam("card_id")
 )
@@ -122,29 +62,6 @@ _STANDING = select(
     _STATE.buried_until,
 ).where(_OF_LEARNER)  # fmt: skip
 _STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
-_NEXT = [
-    select(func.min(_STATE.available_at)).where(
-        _OF_LEARNER, _STATE.is_learning == learning, _STATE.available_at > bindparam("now")
-    )
-    for learning in (true(), false())
-]
-_OF_DAY = and_(
-    _REVIEW.learner_id == _LEARNER,
-    _REVIEW.reviewed_at >= bindparam("since"),
-    _REVIEW.reviewed_at < bindparam("until"),
-    _REVIEW.undone_at.is_(None),
-    _REVIEW.phase < NOT_REVIEWED,
-)
-# One row of counts, then one for each cluster: grouping by cluster and phase takes twice as long on SQLite.
-_DAY = union_all(
-    select(
-        cast(null(), _REVIEW.cluster.type).label("cluster"),
-        func.count().label("done"),
-        func.count().filter(_REVIEW.phase == NEW).label("introduced"),
-        func.count().filter(_REVIEW.phase == KNOWN).label("repeated"),
-    ).where(_OF_DAY),
-    select(_REVIEW.cluster, literal(0), literal(0), literal(0)).where(_OF_DAY, _REVIEW.cluster.is_not(None)).distinct(),
-)
 _NEWEST = (
     select(_REVIEW.id)
     .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
@@ -164,32 +81,14 @@ _LOADS = {
 }
 
 
-def _rows(session: Session, statement: Any, **values: Any) -> Any:
+def rows(session: Session, statement: Any, **values: Any) -> Any:
     """The rows of a plain statement, in the session's transaction. What is not flushed yet is not seen."""
     return session.connection().execute(statement, values)
 
 
-def read_queues(
-    session: Session, learner_id: int, until: datetime, most_learning: int, now: datetime, most_known: int
-) -> tuple[Queue, Queue]:
-    """Cards in their first steps that come back by `until`, and known ones that came back by `now`, in one statement.
-
-    Known cards come back when a study day starts; within a day their order is by `position`, so that decks mix.
-    """
-    values = {"until": until, "most_learning": most_learning, "now": now, "most_known": most_known}
-    rows = list(_rows(session, _QUEUES, learner_id=learner_id, **values))
-    return _queue_of(rows, is_learning=True), _queue_of(rows, is_learning=False)
-
-
-def _queue_of(rows: list[Any], is_learning: bool) -> Queue:
-    mine = [row for row in rows if row.is_learning == is_learning]
-    width = len(Scheduled._fields)
-    return Queue([Scheduled._make(row[:width]) for row in mine], mine[0].total if mine else 0)
-
-
 def list_standing(session: Session, learner_id: int) -> list[Standing]:
     """Every card this learner ever touched. Reads everything: not for a review's path."""
-    return list(map(Standing._make, _rows(session, _STANDING, learner_id=learner_id)))
+    return list(map(Standing._make, rows(session, _STANDING, learner_id=learner_id)))
 
 
 def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str]) -> list[Standing]:
@@ -198,14 +97,8 @@ def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str
     wanted = list(card_ids)
     for start in range(0, len(wanted), MOST_NAMED):
         some = wanted[start : start + MOST_NAMED]
-        found += map(Standing._make, _rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
+        found += map(Standing._make, rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
     return found
-
-
-def find_next_due(session: Session, learner_id: int, now: datetime) -> datetime | None:
-    """When the next card returns after `now`."""
-    found = [_rows(session, query, learner_id=learner_id, now=now).scalar() for query in _NEXT]
-    return min((at for at in found if at is not None), default=None)
 
 
 def count_due_at(
@@ -215,20 +108,13 @@ def count_due_at(
     values: dict[str, object] = {"learner_id": learner_id}
     for i, (start, end) in enumerate(spans):
         values |= {f"from_{i}": start, f"to_{i}": end}
-    rows = _rows(session, _LOADS[len(spans)], **values)
-    return ((due_at, count) for due_at, count in rows if due_at is not None)
-
-
-def read_day(session: Session, learner_id: int, since: datetime, until: datetime) -> Day:
-    """What was answered in a time and stands. A placement is no answer."""
-    rows = _rows(session, _DAY, learner_id=learner_id, since=since, until=until).all()
-    counts = next(row[1:] for row in rows if row.cluster is None)
-    return Day(*counts, frozenset(row.cluster for row in rows if row.cluster is not None))
+    found = rows(session, _LOADS[len(spans)], **values)
+    return ((due_at, count) for due_at, count in found if due_at is not None)
 
 
 def find_state(session: Session, learner_id: int, card_id: str) -> State | None:
     """Where a card stands, to read; None if it was never touched."""
-    found = _rows(session, _READ_STATE, learner_id=learner_id, card_id=card_id).one_or_none()
+    found = rows(session, _READ_STATE, learner_id=learner_id, card_id=card_id).one_or_none()
     return None if found is None else State._make(found)
 
 
@@ -247,7 +133,7 @@ def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | Non
 
 def find_newest_id(session: Session, learner_id: int) -> int | None:
     """The id of the newest review that stands."""
-    found: int | None = _rows(session, _NEWEST, learner_id=learner_id).scalar()
+    found: int | None = rows(session, _NEWEST, learner_id=learner_id).scalar()
     return found
 
 
