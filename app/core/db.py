@@ -78,7 +78,8 @@ class Database:
 def open_database(url: str) -> Database:
     """Connect to `url` (SQLAlchemy form)."""
     if url.startswith("sqlite"):
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MILLISECONDS / 1000})
+        # the connection given back last is taken first: SQLite drops a connection's pages once another one has written
+        engine = create_engine(url, pool_use_lifo=True, connect_args={"timeout": BUSY_TIMEOUT_MILLISECONDS / 1000})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Table, bindparam, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.decks.cards import Stored
@@ -14,6 +15,10 @@ from app.decks.drafts import Draft, DraftOption
 from app.decks.models import CardReport, OwnCard, OwnShelf
 
 AT_ONCE = 500  # ids in one query: SQLite takes 32,766 parameters, older ones 999
+
+_SHELF = cast(Table, OwnShelf.__table__)
+_SHELF_STATE = select(_SHELF.c.state).where(_SHELF.c.learner_id == bindparam("of_learner"))
+_RENEW_SHELF = update(_SHELF).where(_SHELF.c.learner_id == bindparam("of_learner"))
 
 Stamp = tuple[int, datetime]  # version and time: two equal ones are the same text, even if one was rolled back
 
@@ -27,8 +32,16 @@ class Filter:
     tag: str = ""
 
 
-def find_shelf(session: Session, learner_id: int) -> OwnShelf | None:
-    return session.get(OwnShelf, learner_id)
+def find_shelf_state(session: Session, learner_id: int) -> str | None:
+    """Asked at every review: a plain statement, built once."""
+    found: str | None = session.connection().execute(_SHELF_STATE, {"of_learner": learner_id}).scalar()
+    return found
+
+
+def put_shelf_state(session: Session, learner_id: int, state: str) -> None:
+    values = {"of_learner": learner_id, "state": state}
+    if session.connection().execute(_RENEW_SHELF, values).rowcount == 0:
+        session.connection().execute(insert(_SHELF), {"learner_id": learner_id, "state": state})
 
 
 def find_own(session: Session, learner_id: int, card_id: str) -> OwnCard | None:

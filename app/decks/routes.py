@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.asked import LETTERS
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.content.web import Content
@@ -122,7 +121,7 @@ def _editor(
     begun = bool(stored.draft.sections["Question"])
     context = {
         "form": form, "card_id": card_id, "error": error, "errors": by_field(told, _said), "saved": saved,
-        "added": added, "kinds": KIND_LABELS, "shown": _shown(stored) if begun else None, "letters": LETTERS,
+        "added": added, "kinds": KIND_LABELS, "shown": _shown(stored) if begun else None,
         "decks": list(service.list_cards(session, learner, Filter()).decks),
     }  # fmt: skip
     return page(request, "decks/edit.html", context, status=error.status if error else 200)

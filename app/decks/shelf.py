@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.decks import queries
 from app.decks.cards import make_own_card
-from app.decks.models import OwnShelf
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ _HELD: WeakKeyDictionary[Any, dict[int, _Held]] = WeakKeyDictionary()  # by data
 
 def own_cards(session: Session, learner_id: int) -> Mapping[str, Card]:
     """The learner's own cards by id, in the order they were made."""
-    shelf = queries.find_shelf(session, learner_id)
-    if shelf is None:
+    state = shelf_state(session, learner_id)
+    if not state:
         return {}
     by_learner = _HELD.setdefault(session.get_bind().engine, {})
     held = by_learner.get(learner_id, _Held())
-    if held.state != shelf.state:
-        held = by_learner[learner_id] = _renewed(session, learner_id, shelf.state, held)
+    if held.state != state:
+        held = by_learner[learner_id] = _renewed(session, learner_id, state, held)
     return held.cards
 
 
@@ -52,18 +51,13 @@ def search_own_cards(session: Session, learner_id: int, text: str, limit: int) -
 
 
 def shelf_state(session: Session, learner_id: int) -> str:
-    """What changes whenever `own_cards` would return something else: one row, read by its key."""
-    shelf = queries.find_shelf(session, learner_id)
-    return shelf.state if shelf else ""
+    """What changes whenever `own_cards` would return something else, empty without any: one row, read by its key."""
+    return queries.find_shelf_state(session, learner_id) or ""
 
 
 def touch(session: Session, learner_id: int) -> None:
     """Say that an own card changed, in the transaction that changed it."""
-    shelf = queries.find_shelf(session, learner_id)
-    if shelf is None:
-        session.add(OwnShelf(learner_id=learner_id, state=secrets.token_hex(8)))
-    else:
-        shelf.state = secrets.token_hex(8)
+    queries.put_shelf_state(session, learner_id, secrets.token_hex(8))
 
 
 def _renewed(session: Session, learner_id: int, state: str, held: _Held) -> _Held:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import chain, islice, repeat
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.study import library, queries
+from app.study import library, queries, queues
 from app.study.days import day_number, study_day
 from app.study.filters import NOTHING, Filter
 from app.study.policy import Policy
-from app.study.queries import Scheduled
+from app.study.queues import Day, Queue, Scheduled
 from app.study.roster import Roster, forget, roster
-from app.study.scheduling import KNOWN, LEECH_LAPSES, NEW
+from app.study.scheduling import LEECH_LAPSES
 
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
-LOOKED_AT = 16  # cards read to find the first that may be shown; where there are more, the database counts them
+LOOKED_AT = 16  # known cards read to find the first that may be shown; where there are more, the database counts them
+LOOKED_AT_LEARNING = 2  # of those in their first steps the first may be shown
 EVERYTHING = 1_000_000
 
 
@@ -28,10 +29,12 @@ EVERYTHING = 1_000_000
 class Agenda:
     """Today: which card is first, what was done, and how much is left of what.
 
-    `buried` cards are due but wait for tomorrow, because a card of their cluster was answered today.
+    `buried` cards are due but wait for tomorrow, because a card of their cluster was answered today. `is_untouched`
+    says that the first card was looked up and has no state.
     """
 
     first: str | None
+    is_untouched: bool
     done: int
     learning: int
     due: int
@@ -43,16 +46,6 @@ class Agenda:
     @property
     def left(self) -> int:
         return self.learning + self.due + self.new
-
-
-@dataclass(frozen=True)
-class _Day:
-    """What was already done today."""
-
-    done: int
-    introduced: int
-    repeated: int
-    clusters: frozenset[str]
 
 
 def agenda(
@@ -67,26 +60,32 @@ def agenda(
 ) -> Agenda:
     """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
     known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
-    day = _done_today(session, learner_id, now, zone)
+    day = queues.read_day(session, learner_id, *study_day(now, zone))
     takes = _takes(session, learner_id, catalogue, wanted)
-    learning = _learning(session, learner_id, known, now, takes, wanted) if _may(wanted, "learning") else _NONE_LEARNING
+    until = now + LEARN_AHEAD
+    most_learning = _most(wanted, "learning", EVERYTHING if known.gone else LOOKED_AT_LEARNING)
+    most_known = _most(wanted, "due", LOOKED_AT)
+    in_steps, known_ones = queues.read_queues(session, learner_id, until, most_learning, now, most_known)
+    learning = _learning(in_steps, most_learning, known, now, takes)
+    due = _due(session, learner_id, known_ones, most_known, known, day, now, takes)
     reviews_left = EVERYTHING if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
-    due = _due(session, learner_id, known, day, now, takes, wanted) if _may(wanted, "due") else _NONE_DUE
     new_allowed = max(0, policy.new_per_day + extra_new - day.introduced) if _may(wanted, "new") else 0
     new = _count(islice(_remaining(known, day, takes), new_allowed))
-    first = learning.now or (due.first if reviews_left else None)
+    first, is_untouched = learning.now or (due.first if reviews_left else None), False
     if first is None and new:
-        first = next(_fresh(session, learner_id, known, day, takes, now), None)
-        new = _count(islice(_remaining(known, day, takes), new_allowed)) if first else 0
+        before = len(known.met)
+        first, is_untouched = next(_fresh(session, learner_id, known, day, takes, now), (None, False))
+        if first is None or len(known.met) > before:
+            new = _count(islice(_remaining(known, day, takes), new_allowed)) if first else 0
     return Agenda(
-        first or learning.ahead, day.done, learning.count, min(due.count, reviews_left), new, due.buried,
+        first or learning.ahead, is_untouched, day.done, learning.count, min(due.count, reviews_left), new, due.buried,
         lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest_id,
     )  # fmt: skip
 
 
 def next_due_at(session: Session, learner_id: int, now: datetime) -> datetime | None:
     """When the next card returns."""
-    return queries.find_next_due(session, learner_id, now)
+    return queues.find_next_due(session, learner_id, now)
 
 
 Takes = Callable[[str, Scheduled | None], bool]
@@ -96,6 +95,13 @@ def _may(wanted: Filter, kind: str) -> bool:
     """Whether cards of this kind can be in the filter at all."""
     kinds = {"learning": ("", "learning", "due", "hard", "flagged"), "due": ("", "due", "hard", "flagged")}
     return wanted.state in {**kinds, "new": ("", "new")}[kind]
+
+
+def _most(wanted: Filter, kind: str, plain: int) -> int:
+    """How many cards of a kind are read: none that cannot be in the filter, all where it is yet to sort them out."""
+    if not _may(wanted, kind):
+        return 0
+    return EVERYTHING if wanted else plain
 
 
 def _takes(session: Session, learner_id: int, catalogue: Catalogue, wanted: Filter) -> Takes:
@@ -111,16 +117,6 @@ def _takes(session: Session, learner_id: int, catalogue: Catalogue, wanted: Filt
         return wanted.takes(cards[card_id])
 
     return takes
-
-
-def _done_today(session: Session, learner_id: int, now: datetime, zone: ZoneInfo) -> _Day:
-    rows = [row for row in queries.list_answered(session, learner_id, *study_day(now, zone)) if row.phase <= 3]
-    return _Day(
-        sum(row.reviews for row in rows),
-        sum(row.reviews for row in rows if row.phase == NEW),
-        sum(row.reviews for row in rows if row.phase == KNOWN),
-        frozenset(row.cluster for row in rows if row.cluster),
-    )
 
 
 @dataclass(frozen=True)
@@ -141,69 +137,56 @@ class _Due:
     first: str | None
 
 
-_NONE_LEARNING, _NONE_DUE = _Learning(0, None, None), _Due(0, 0, None)
-
-
-def _learning(
-    session: Session, learner_id: int, known: Roster, now: datetime, takes: Takes, wanted: Filter
-) -> _Learning:
-    until = now + LEARN_AHEAD
-    most = EVERYTHING if wanted or known.gone else LOOKED_AT
-    read = queries.list_scheduled(session, learner_id, True, until, most)
-    rows = [row for row in read if known.is_current(row.card_id, row.revision) and takes(row.card_id, row)]
-    count = len(rows) if len(read) < most else queries.count_scheduled(session, learner_id, True, until)
-    first = rows[0] if rows else None
-    if first is None or first.available_at is None:
+def _learning(queue: Queue, most: int, known: Roster, now: datetime, takes: Takes) -> _Learning:
+    rows = [row for row in queue.read if known.is_current(row.card_id, row.revision) and takes(row.card_id, row)]
+    count = len(rows) if len(queue.read) < most else queue.total
+    if not rows:
         return _Learning(count, None, None)
+    first = rows[0]
     is_over = first.available_at <= now
     return _Learning(count, first.card_id if is_over else None, None if is_over else first.card_id)
 
 
 def _due(
-    session: Session, learner_id: int, known: Roster, day: _Day, now: datetime, takes: Takes, wanted: Filter
+    session: Session, learner_id: int, queue: Queue, most: int, known: Roster, day: Day, now: datetime, takes: Takes
 ) -> _Due:
-    near = {card_id for name in day.clusters for card_id in known.clusters.get(name, ())}
+    def is_near(row: Scheduled) -> bool:
+        return known.cluster_of.get(row.card_id) in day.clusters
 
     def fits(row: Scheduled) -> bool:
-        return known.is_current(row.card_id, row.revision) and takes(row.card_id, row) and row.card_id not in near
+        return known.is_current(row.card_id, row.revision) and takes(row.card_id, row) and not is_near(row)
 
-    most = EVERYTHING if wanted else LOOKED_AT
-    read = queries.list_scheduled(session, learner_id, False, now, most)
-    rows = [row.card_id for row in read if fits(row)]
-    if len(read) < most:
-        return _Due(len(rows), sum(row.card_id in near for row in read), next(iter(rows), None))
-    hidden = _count_due_of(session, learner_id, near | known.gone, now)
-    count = queries.count_scheduled(session, learner_id, False, now) - hidden
+    rows = [row.card_id for row in queue.read if fits(row)]
+    if len(queue.read) < most:
+        return _Due(len(rows), sum(map(is_near, queue.read)), next(iter(rows), None))
+    near = {card_id for name in day.clusters for card_id in known.due_near.get(name, ())}
+    hidden = queues.count_due_of(session, learner_id, near | known.due_gone, now)
+    count = queue.total - hidden
     if not rows and count > 0:
-        read = queries.list_scheduled(session, learner_id, False, now, EVERYTHING)
-        rows = [row.card_id for row in read if fits(row)]
+        _, everything = queues.read_queues(session, learner_id, now, 0, now, EVERYTHING)
+        rows = [row.card_id for row in everything.read if fits(row)]
     return _Due(max(0, count), hidden, next(iter(rows), None))
 
 
-def _count_due_of(session: Session, learner_id: int, card_ids: Collection[str], now: datetime) -> int:
-    """How many of these known cards are due."""
-    if not card_ids:
-        return 0
-    found = queries.list_standing_of(session, learner_id, card_ids)
-    return sum(1 for each in found if not each.is_learning and each.available_at and each.available_at <= now)
-
-
-def _fresh(session: Session, learner_id: int, known: Roster, day: _Day, takes: Takes, now: datetime) -> Iterator[str]:
-    """New cards in the order of introduction, each looked up before it is named."""
+def _fresh(
+    session: Session, learner_id: int, known: Roster, day: Day, takes: Takes, now: datetime
+) -> Iterator[tuple[str, bool]]:
+    """New cards in the order of introduction, each looked up before it is named, and whether it has no state."""
     remaining = _remaining(known, day, takes)
-    while chunk := list(islice(remaining, 16)):
+    sizes = chain((1,), repeat(LOOKED_AT))  # the first is nearly always the one
+    while chunk := list(islice(remaining, next(sizes))):
         touched = {each.card_id: each for each in queries.list_standing_of(session, learner_id, chunk)}
         for card_id in chunk:
             each = touched.get(card_id)
             if each is not None and each.due_at is not None and known.is_current(card_id, each.revision):
                 known.met.add(card_id)
             elif each is None or not (each.suspended_at or (each.buried_until and each.buried_until > now)):
-                yield card_id
-        if known.met.issuperset(chunk):  # met elsewhere, in numbers: look afresh next time
+                yield card_id, each is None
+        if len(chunk) > 1 and known.met.issuperset(chunk):  # met elsewhere, in numbers: look afresh next time
             forget(session, learner_id)
 
 
-def _remaining(known: Roster, day: _Day, takes: Takes) -> Iterator[str]:
+def _remaining(known: Roster, day: Day, takes: Takes) -> Iterator[str]:
     """New cards as far as the roster knows, without those near to a card answered today."""
     for card_id in known.fresh:
         if card_id not in known.met and known.cluster_of.get(card_id) not in day.clusters and takes(card_id, None):

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
-from app.content.asked import LETTERS
 from app.content.catalogue import Catalogue
 from app.content.web import Content
 from app.core.templating import page
@@ -61,7 +60,7 @@ def cram(
     context = {
         "shown": cards[place] if cards else None, "place": place, "count": len(cards), "open": reveal,
         "before": ids[place - 1] if place else None, "after": ids[place + 1] if place + 1 < len(ids) else None,
-        "wanted": wanted, "letters": LETTERS,
+        "wanted": wanted,
     }  # fmt: skip
     return page(request, "study/cram.html", context)
 
@@ -73,7 +72,7 @@ def show_card(
     """One card to read, outside the schedule, with its history and what the learner hung on it."""
     shown = service.show(session, learner, content, card_id, now)
     context = {
-        "shown": shown, "letters": LETTERS, "history": browsing.history(session, learner, shown.card.id),
+        "shown": shown, "history": browsing.history(session, learner, shown.card.id),
         "zone": learner_zone(), "longest_note": LONGEST_NOTE,
         "hard": suggestions(content, shown.card) if shown.is_hard else (),
     }  # fmt: skip

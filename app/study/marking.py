@@ -30,7 +30,7 @@ def mark(
     if action not in ACTIONS:
         accepted = ", ".join(ACTIONS)
         raise DomainError("Nothing was changed.", [Violation("action", action, "There is no such action.", accepted)])
-    state = queries.find_state(session, learner_id, card_id) or _untouched(session, learner_id, card)
+    state = queries.load_state(session, learner_id, card_id) or _untouched(session, learner_id, card)
     if action in ("flag", "unflag", "note"):
         return _annotate(session, state, action, note, now)
     if action == "suspend":

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.study import library, queries, scheduling
-from app.study.models import Review
+from app.study import library, scheduling
+from app.study.recording import Recorded
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,12 @@ class Notice:
 SILENCE = Notice()
 
 
-def warn_of_leech(session: Session, catalogue: Catalogue, review: Review) -> Notice:
+def warn_of_leech(session: Session, catalogue: Catalogue, made: Recorded) -> Notice:
     """What to say when a review was one lapse too many."""
-    if not scheduling.is_lapse(review.memory_before, review.rating):
+    if not scheduling.is_lapse(made.memory_before, made.rating) or not scheduling.is_leech(made.lapses):
         return SILENCE
-    state = queries.find_state(session, review.learner_id, review.card_id)
-    if state is None or not scheduling.is_leech(state.lapses):
-        return SILENCE
-    card = library.find_card(session, review.learner_id, catalogue, review.card_id)
-    text = f"{card.id}, {card.head.title}, was forgotten {state.lapses} times. Repeating it more will not help."
+    card = library.find_card(session, made.learner_id, catalogue, made.card_id)
+    text = f"{card.id}, {card.head.title}, was forgotten {made.lapses} times. Repeating it more will not help."
     return Notice(text, card.id, "hard", suggestions(catalogue, card))
 
 

@@ -18,7 +18,6 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
 from app.study import library, queries, recording, roster, scheduling, service, spreading
-from app.study.models import Review
 from app.study.policy import Policy, policy_for
 
 SAMPLE = 6
@@ -108,8 +107,8 @@ def _start(
     days = spreading.choose(step.days, fraction, load)
     load[days] = load.get(days, 0) + 1
     outcome = scheduling.settle(step, days, now, rules, None, rating)
-    entry = Review(level=_LEVEL[rating], version=None)
-    recording.record(session, learner_id, card, state, entry, None, outcome, policy, now, kind=recording.PLACEMENT)
+    given = recording.Given(_LEVEL[rating], version=None)
+    recording.record(session, learner_id, card, state, given, None, outcome, policy, now, kind=recording.PLACEMENT)
 
 
 def _load(session: Session, learner_id: int, now: datetime) -> dict[int, int]:

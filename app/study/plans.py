@@ -1,35 +1,44 @@
-"""What an interview plan and fitted parameters change in a learner's policy. Asked at every review: cheap reads."""
+"""What a learner chose, and what a plan and fitted parameters change in it. Asked at every review: one statement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, select
+from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.core.models import Learner
 from app.core.zone import learner_zone
 from app.study.days import day_number
+from app.study.models import StudySettings
 from app.study.parameters import DEFAULT_ID
 from app.study.plan_models import InterviewPlan, ParameterFit
 
-if TYPE_CHECKING:
-    from app.study.policy import Policy
-
-_PLAN, _FIT = InterviewPlan.__table__.c, ParameterFit.__table__.c
+_PLAN, _FIT, _SETTINGS = InterviewPlan.__table__.c, ParameterFit.__table__.c, StudySettings.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
-_READ_PLAN = select(
-    _PLAN.day, _PLAN.set_at, _PLAN.minutes_per_day, _PLAN.strategy, _PLAN.planned_day, _PLAN.new_today
-).where(_PLAN.learner_id == _LEARNER)
-_READ_ORDER = select(_PLAN.card_order).where(_PLAN.learner_id == _LEARNER)
-_READ_FIT = (
-    select(_FIT.parameters_id, _FIT.parameters)
+_OF_PLAN = (_PLAN.day, _PLAN.set_at, _PLAN.minutes_per_day, _PLAN.strategy, _PLAN.planned_day, _PLAN.new_today)
+_NEWEST_FIT = (
+    select(func.max(_FIT.id))
     .where(_FIT.learner_id == _LEARNER, _FIT.finished_at.is_not(None), _FIT.is_used)
-    .order_by(_FIT.id.desc())
-    .limit(1)
+    .scalar_subquery()
 )
+# One statement for what a review asks every time, though most learners have none of it.
+_READ = (
+    select(
+        _SETTINGS.new_per_day, _SETTINGS.reviews_per_day, _SETTINGS.desired_retention, _FIT.parameters_id,
+        _FIT.parameters, *_OF_PLAN,
+    )
+    .select_from(Learner.__table__)
+    .outerjoin(StudySettings.__table__, _SETTINGS.learner_id == _LEARNER)
+    .outerjoin(ParameterFit.__table__, _FIT.id == _NEWEST_FIT)
+    .outerjoin(InterviewPlan.__table__, _PLAN.learner_id == _LEARNER)
+    .where(Learner.__table__.c.id == _LEARNER)
+)  # fmt: skip
+_READ_PLAN = select(*_OF_PLAN).where(_PLAN.learner_id == _LEARNER)
+_READ_ORDER = select(_PLAN.card_order).where(_PLAN.learner_id == _LEARNER)
 _orders: dict[tuple[int, datetime], tuple[str, ...]] = {}
 
 
@@ -45,32 +54,43 @@ class Plan:
     new_today: int
 
 
+class Chosen(NamedTuple):
+    """All a policy follows from: the settings, the parameters fitted last, the plan; None for what there is not.
+
+    `settings` are new cards per day, reviews per day (None for all) and desired retention.
+    """
+
+    settings: tuple[int, int | None, float] | None
+    fitted: tuple[str, tuple[float, ...]] | None
+    plan: Plan | None
+
+
+def read(session: Session, learner_id: int) -> Chosen:
+    """What a learner chose, in one statement."""
+    found = session.connection().execute(_READ, {"learner_id": learner_id}).one_or_none()
+    if found is None:
+        return Chosen(None, None, None)
+    new_per_day, reviews_per_day, retention, fit_id, fit, *plan = found
+    return Chosen(
+        None if new_per_day is None else (new_per_day, reviews_per_day, retention),
+        None if fit_id is None or fit_id == DEFAULT_ID else (fit_id, tuple(fit)),
+        None if plan[0] is None else Plan(*plan),
+    )
+
+
 def find_plan(session: Session, learner_id: int) -> Plan | None:
     found = session.connection().execute(_READ_PLAN, {"learner_id": learner_id}).one_or_none()
     return None if found is None else Plan(*found)
 
 
-def changes(session: Session, learner_id: int, now: datetime) -> dict[str, Any]:
+def changes(session: Session, learner_id: int, chosen: Chosen, now: datetime) -> dict[str, Any]:
     """Fields of the policy that a plan or fitted parameters set, by name; what they leave alone is missing."""
-    return {**_fitted(session, learner_id), **_planned(session, learner_id, now)}
+    fitted = {} if chosen.fitted is None else dict(zip(("parameters_id", "parameters"), chosen.fitted, strict=True))
+    return {**fitted, **_planned(session, learner_id, chosen.plan, now)}
 
 
-def adjusted(session: Session, learner_id: int, policy: Policy, now: datetime) -> Policy:
-    """The policy with what a plan and fitted parameters change in it."""
-    return replace(policy, **changes(session, learner_id, now))
-
-
-def _fitted(session: Session, learner_id: int) -> dict[str, Any]:
-    found = session.connection().execute(_READ_FIT, {"learner_id": learner_id}).one_or_none()
-    if found is None or found[0] == DEFAULT_ID:
-        return {}
-    return {"parameters_id": found[0], "parameters": tuple(found[1])}
-
-
-def _planned(session: Session, learner_id: int, now: datetime) -> dict[str, Any]:
-    plan = find_plan(session, learner_id)
-    today = day_number(now, learner_zone())
-    if plan is None or today >= plan.day.toordinal():
+def _planned(session: Session, learner_id: int, plan: Plan | None, now: datetime) -> dict[str, Any]:
+    if plan is None or (today := day_number(now, learner_zone())) >= plan.day.toordinal():
         return {}
     found: dict[str, Any] = {"deadline": plan.day, "order": _order(session, learner_id, plan.set_at)}
     if plan.planned_day == today:

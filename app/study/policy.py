@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
-from app.study import plans, queries
+from app.study import plans
 from app.study.models import StudySettings
 from app.study.parameters import DEFAULT, DEFAULT_ID
 
@@ -46,10 +48,19 @@ def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
     """
     kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
     if (learner_id, now) not in kept:
-        found = queries.find_settings(session, learner_id)
-        chosen = PLAIN if found is None else Policy(*found)
-        kept[learner_id, now] = plans.adjusted(session, learner_id, chosen, now)
+        chosen = plans.read(session, learner_id)
+        kept[learner_id, now] = replace(_of_settings(chosen), **plans.changes(session, learner_id, chosen, now))
     return kept[learner_id, now]
+
+
+def settings_and_plan(session: Session, learner_id: int, now: datetime) -> tuple[Policy, Mapping[str, Any]]:
+    """The learner's own settings, and the fields a plan sets instead of them at `now`, by name; empty without one."""
+    chosen = plans.read(session, learner_id)
+    return _of_settings(chosen), plans.changes(session, learner_id, chosen._replace(fitted=None), now)
+
+
+def _of_settings(chosen: plans.Chosen) -> Policy:
+    return PLAIN if chosen.settings is None else Policy(*chosen.settings)
 
 
 def save_settings(

@@ -20,7 +20,7 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
-from app.study import library, memory_model, queries, roster
+from app.study import library, memory_model, queries, queues, roster
 from app.study.days import day_number, day_start, study_day
 from app.study.exam import Cards, Strategy
 from app.study.exam_forecast import Course
@@ -29,7 +29,6 @@ from app.study.exam_search import choose_strategy, live, rule_of
 from app.study.models import CardState
 from app.study.plan_models import InterviewPlan
 from app.study.policy import policy_for
-from app.study.scheduling import NEW
 
 FEWEST_MINUTES, MOST_MINUTES = 5, 480
 FURTHEST_DAYS = 365
@@ -215,15 +214,14 @@ def _choose(
     policy = policy_for(session, learner_id, now)
     library_cards = library.all_cards(session, learner_id, catalogue)
     standing = _standing(session, learner_id, library_cards, plan.card_order, today)
-    done = [each for each in queries.list_answered(session, learner_id, *study_day(now, zone)) if each.phase <= 3]
-    introduced = sum(each.reviews for each in done if each.phase == NEW)
-    left = max(0.0, answers_per_day(plan.minutes_per_day) - sum(each.reviews for each in done))
+    done = queues.read_day(session, learner_id, *study_day(now, zone))
+    left = max(0.0, answers_per_day(plan.minutes_per_day) - done.done)
     if not standing.ids:
         return
     days = plan.day.toordinal() - today
     rule = rule_of(_strategy(plan), standing.cards, days, plan.started_on.toordinal() - today)
     chosen = rule(memory_model.parameters(policy.parameters), standing.cards, 0, days, left)
-    plan.new_today = int(chosen.new[0]) + introduced
+    plan.new_today = int(chosen.new[0]) + done.introduced
     may_move = standing.cards.met[0] & ~standing.is_learning & (standing.cards.last_day[0] < 0)
     asked = chosen.reviews[0] & may_move
     brought = [each for each, yes in zip(standing.ids, asked, strict=True) if yes]

@@ -1,4 +1,4 @@
-"""Reading what a learner remembers, and what they did today.
+"""Reading what a learner remembers, and the log it follows from.
 
 The statements of a review are built once: putting one together costs more than the database needs to answer it. Each
 reads an index's few rows, so that a card is answered as fast after a million reviews as after none.
@@ -6,26 +6,36 @@ reads an index's few rows, so that a card is answered as fast after a million re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, and_, bindparam, false, func, null, select, true, union_all
+from sqlalchemy import BindParameter, bindparam, func, select, union_all
 from sqlalchemy.orm import Session
 
-from app.study.models import CardState, ParameterSet, Review, StudySettings
+from app.study.models import CardState, ParameterSet, Review
 
 MOST_NAMED = 5000  # in one IN: both databases take more
 
 
-class Scheduled(NamedTuple):
-    """What sorting needs to know of a card, without its memory; a known card does not say when it came back."""
+class State(NamedTuple):
+    """All there is to know of a card that was touched: a row of `card_state`, to read."""
 
-    card_id: str
     revision: int
+    version: int
+    memory: Mapping[str, Any] | None
+    is_learning: bool
+    due_at: datetime | None
+    last_review_at: datetime | None
+    reviews: int
     lapses: int
-    flagged_at: datetime | None
     available_at: datetime | None
+    parameters_id: str | None
+    last_review_id: int | None
+    suspended_at: datetime | None
+    buried_until: datetime | None
+    flagged_at: datetime | None
+    note: str | None
 
 
 class Standing(NamedTuple):
@@ -40,61 +50,23 @@ class Standing(NamedTuple):
     buried_until: datetime | None
 
 
-class Answered(NamedTuple):
-    """Reviews of one day that stand, of one cluster and phase."""
-
-    cluster: str | None
-    phase: int
-    reviews: int
-
-
 # Plain columns, not mapped ones: the ORM's own handling of a row costs as much again as the row.
-_STATE, _REVIEW, _SETTINGS_OF = CardState.__table__.c, Review.__table__.c, StudySettings.__table__.c
+_STATE, _REVIEW = CardState.__table__.c, Review.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
 _OF_LEARNER = _STATE.learner_id == _LEARNER
-_IS_LEARNING = and_(_OF_LEARNER, _STATE.is_learning == true(), _STATE.available_at <= bindparam("until"))
-_IS_DUE = and_(_OF_LEARNER, _STATE.is_learning == false(), _STATE.available_at <= bindparam("until"))
-_SCHEDULED = (_STATE.card_id, _STATE.revision, _STATE.lapses, _STATE.flagged_at)
-_LIST = {
-    learning: select(*_SCHEDULED, *([_STATE.available_at] if learning else [null()]))
-    .where(which)
-    .order_by(_STATE.available_at, _STATE.position)
-    .limit(bindparam("most"))
-    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
-}
-_COUNT = {
-    learning: select(func.count()).select_from(CardState.__table__).where(which)
-    for learning, which in ((True, _IS_LEARNING), (False, _IS_DUE))
-}
+_READ_STATE = select(*(_STATE[name] for name in State._fields)).where(
+    _OF_LEARNER, _STATE.card_id == bindparam("card_id")
+)
 _STANDING = select(
     _STATE.card_id, _STATE.revision, _STATE.is_learning, _STATE.due_at, _STATE.available_at, _STATE.suspended_at,
     _STATE.buried_until,
 ).where(_OF_LEARNER)  # fmt: skip
 _STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
-_NEXT = [
-    select(func.min(_STATE.available_at)).where(
-        _OF_LEARNER, _STATE.is_learning == learning, _STATE.available_at > bindparam("now")
-    )
-    for learning in (true(), false())
-]
-_DAY = (
-    select(_REVIEW.cluster, _REVIEW.phase, func.count())
-    .where(
-        _REVIEW.learner_id == _LEARNER,
-        _REVIEW.reviewed_at >= bindparam("since"),
-        _REVIEW.reviewed_at < bindparam("until"),
-        _REVIEW.undone_at.is_(None),
-    )
-    .group_by(_REVIEW.cluster, _REVIEW.phase)
-)
 _NEWEST = (
     select(_REVIEW.id)
     .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
     .order_by(_REVIEW.id.desc())
     .limit(1)
-)
-_SETTINGS = select(_SETTINGS_OF.new_per_day, _SETTINGS_OF.reviews_per_day, _SETTINGS_OF.desired_retention).where(
-    _SETTINGS_OF.learner_id == _LEARNER
 )
 _LOADS = {
     count: union_all(
@@ -109,27 +81,14 @@ _LOADS = {
 }
 
 
-def _rows(session: Session, statement: Any, **values: Any) -> Any:
+def rows(session: Session, statement: Any, **values: Any) -> Any:
     """The rows of a plain statement, in the session's transaction. What is not flushed yet is not seen."""
     return session.connection().execute(statement, values)
 
 
-def list_scheduled(session: Session, learner_id: int, learning: bool, until: datetime, most: int) -> list[Scheduled]:
-    """At most `most` cards that come back by `until`, soonest first: those in their first steps, or the known ones.
-
-    Known cards come back when a study day starts; within a day their order is by `position`, so that decks mix.
-    """
-    return list(map(Scheduled._make, _rows(session, _LIST[learning], learner_id=learner_id, until=until, most=most)))
-
-
-def count_scheduled(session: Session, learner_id: int, learning: bool, until: datetime) -> int:
-    """How many cards `list_scheduled` would list without a limit."""
-    return int(_rows(session, _COUNT[learning], learner_id=learner_id, until=until).scalar_one())
-
-
 def list_standing(session: Session, learner_id: int) -> list[Standing]:
     """Every card this learner ever touched. Reads everything: not for a review's path."""
-    return list(map(Standing._make, _rows(session, _STANDING, learner_id=learner_id)))
+    return list(map(Standing._make, rows(session, _STANDING, learner_id=learner_id)))
 
 
 def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str]) -> list[Standing]:
@@ -138,14 +97,8 @@ def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str
     wanted = list(card_ids)
     for start in range(0, len(wanted), MOST_NAMED):
         some = wanted[start : start + MOST_NAMED]
-        found += map(Standing._make, _rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
+        found += map(Standing._make, rows(session, _STANDING_OF, learner_id=learner_id, card_ids=some))
     return found
-
-
-def find_next_due(session: Session, learner_id: int, now: datetime) -> datetime | None:
-    """When the next card returns after `now`."""
-    found = [_rows(session, query, learner_id=learner_id, now=now).scalar() for query in _NEXT]
-    return min((at for at in found if at is not None), default=None)
 
 
 def count_due_at(
@@ -155,16 +108,18 @@ def count_due_at(
     values: dict[str, object] = {"learner_id": learner_id}
     for i, (start, end) in enumerate(spans):
         values |= {f"from_{i}": start, f"to_{i}": end}
-    rows = _rows(session, _LOADS[len(spans)], **values)
-    return ((due_at, count) for due_at, count in rows if due_at is not None)
+    found = rows(session, _LOADS[len(spans)], **values)
+    return ((due_at, count) for due_at, count in found if due_at is not None)
 
 
-def list_answered(session: Session, learner_id: int, since: datetime, until: datetime) -> list[Answered]:
-    """What was reviewed in a time and stands, by cluster and phase."""
-    return list(map(Answered._make, _rows(session, _DAY, learner_id=learner_id, since=since, until=until)))
+def find_state(session: Session, learner_id: int, card_id: str) -> State | None:
+    """Where a card stands, to read; None if it was never touched."""
+    found = rows(session, _READ_STATE, learner_id=learner_id, card_id=card_id).one_or_none()
+    return None if found is None else State._make(found)
 
 
-def find_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
+def load_state(session: Session, learner_id: int, card_id: str) -> CardState | None:
+    """The state itself, to change."""
     return session.get(CardState, (learner_id, card_id))
 
 
@@ -178,7 +133,7 @@ def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | Non
 
 def find_newest_id(session: Session, learner_id: int) -> int | None:
     """The id of the newest review that stands."""
-    found: int | None = _rows(session, _NEWEST, learner_id=learner_id).scalar()
+    found: int | None = rows(session, _NEWEST, learner_id=learner_id).scalar()
     return found
 
 
@@ -226,12 +181,6 @@ def list_made_together(session: Session, review: Review) -> list[Review]:
 def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
     return find_newest_id(session, learner_id) is not None
-
-
-def find_settings(session: Session, learner_id: int) -> tuple[int, int | None, float] | None:
-    """New cards per day, reviews per day and desired retention, if the learner ever chose."""
-    found = _rows(session, _SETTINGS, learner_id=learner_id).one_or_none()
-    return None if found is None else (found[0], found[1], found[2])
 
 
 def find_parameters(session: Session, learner_id: int, parameters_id: str) -> tuple[float, ...] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import update
+from sqlalchemy import Table, bindparam, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
@@ -18,18 +18,60 @@ from app.study import parameters, plans, queries, roster, scheduling, spreading
 from app.study.days import DAY_STARTS_HOUR
 from app.study.models import CardState, ParameterSet, Review
 from app.study.policy import Policy
+from app.study.queries import State
 from app.study.replaying import recompute
 
 ANSWER, PLACEMENT, IMPORT = "review", "placement", "import"
 
+# Plain statements: the ORM's unit of work takes longer over an answer than the database takes to keep it.
+_LOG, _STATE = cast(Table, Review.__table__), cast(Table, CardState.__table__)
+_APPEND, _MEET = insert(_LOG), insert(_STATE)
+_ADVANCE = update(_STATE).where(
+    _STATE.c.learner_id == bindparam("of_learner"), _STATE.c.card_id == bindparam("of_card"),
+    _STATE.c.version == bindparam("read_version"),
+)  # fmt: skip
 
-def must_be_shown(state: CardState | None, card_id: str, version: int) -> None:
+
+class Given(NamedTuple):
+    """What the learner gave: the level they pressed, for which showing, and what was typed and found of it."""
+
+    level: int
+    version: int | None
+    elapsed_milliseconds: int | None = None
+    seed: int | None = None
+    answer: str | None = None
+    verdict: str | None = None
+    request_key: str | None = None
+
+
+class Recorded(NamedTuple):
+    """A line of the log as it was written, and how often its card was forgotten with it."""
+
+    id: int
+    learner_id: int
+    card_id: str
+    revision: int
+    level: int
+    rating: int
+    verdict: str | None
+    repetition: int
+    reviewed_at: datetime
+    due_at: datetime
+    memory_before: Mapping[str, Any] | None
+    memory_after: Mapping[str, Any]
+    parameters_id: str
+    lapses: int
+
+
+def must_be_shown(state: State | None, card_id: str, version: int) -> None:
     """Raises Stale where `version` is not how the card stands."""
     if (state.version if state else 0) != version:
         raise Stale(f"{card_id} was already answered, here or in another tab. Nothing was counted twice.")
 
 
-def memory_of(session: Session, state: CardState | None, card: Card, policy: Policy) -> Mapping[str, Any] | None:
+def memory_of(
+    session: Session, learner_id: int, state: State | None, card: Card, policy: Policy
+) -> Mapping[str, Any] | None:
     """What is remembered of the card as it reads now and by the parameters in force.
 
     A new revision means something else and is learned anew. Where the parameters changed since the last review, the
@@ -39,7 +81,7 @@ def memory_of(session: Session, state: CardState | None, card: Card, policy: Pol
         return None
     if state.parameters_id == policy.parameters_id:
         return state.memory
-    history = queries.list_history(session, state.learner_id, card.id)
+    history = queries.list_history(session, learner_id, card.id)
     return recompute([each for each in history if each.revision == state.revision], policy.parameters)
 
 
@@ -47,40 +89,40 @@ def record(
     session: Session,
     learner_id: int,
     card: Card,
-    state: CardState | None,
-    review: Review,
+    state: State | None,
+    given: Given,
     memory: Mapping[str, Any] | None,
     outcome: scheduling.Outcome,
     policy: Policy,
     now: datetime,
     kind: str = ANSWER,
-) -> Review:
-    """Append `review` to the log, completed with all it takes to replay it, and bring the state to it.
+) -> Recorded:
+    """Append what was `given` to the log, with all it takes to replay it, and bring the state to it.
 
     Raises Stale where another tab was faster.
     """
     _keep_parameters(session, learner_id, policy, now)
-    review.learner_id, review.card_id, review.revision = learner_id, card.id, card.head.revision
-    review.kind, review.cluster, review.rating = kind, card.head.cluster, outcome.rating
-    review.phase = scheduling.phase_of(memory) if kind == ANSWER else scheduling.NOT_REVIEWED
-    review.repetition = state.reviews if state else 0
-    review.previous_id = state.last_review_id if state and memory is not None else None
-    review.reviewed_at, review.due_at = now, outcome.due_at
-    review.memory_before = None if memory is None else dict(memory)
-    review.memory_after = outcome.memory
-    review.time_zone, review.day_starts_hour = str(learner_zone()), DAY_STARTS_HOUR
-    review.scheduler = scheduling.scheduler_name()
-    review.parameters_id, review.desired_retention = policy.parameters_id, policy.desired_retention
-    session.add(review)
+    entry = {
+        **given._asdict(), "learner_id": learner_id, "card_id": card.id, "revision": card.head.revision, "kind": kind,
+        "cluster": card.head.cluster, "rating": outcome.rating, "repetition": state.reviews if state else 0,
+        "phase": scheduling.phase_of(memory) if kind == ANSWER else scheduling.NOT_REVIEWED,
+        "previous_id": state.last_review_id if state and memory is not None else None,
+        "reviewed_at": now, "due_at": outcome.due_at, "memory_before": memory, "memory_after": outcome.memory,
+        "time_zone": str(learner_zone()), "day_starts_hour": DAY_STARTS_HOUR,
+        "scheduler": scheduling.scheduler_name(), "parameters_id": policy.parameters_id,
+        "desired_retention": policy.desired_retention,
+    }  # fmt: skip
+    lapses = (state.lapses if state else 0) + outcome.lapsed
     try:
-        session.flush()
-        _advance(session, state, review, outcome.lapsed)
-        session.flush()
-        if memory is None:
-            roster.note_met(session, learner_id, card.id)
-    except (IntegrityError, StaleDataError):
-        raise Stale(f"{card.id} was already answered in another tab. Nothing was counted twice.") from None
-    return review
+        appended = session.connection().execute(_APPEND, entry).inserted_primary_key
+        assert appended is not None, "one row was inserted"
+        fields = {name: entry[name] for name in Recorded._fields[1:-1]}
+        made = Recorded(id=appended[0], lapses=lapses, **fields)
+        _advance(session, state, made)
+    except IntegrityError:
+        raise _taken(card.id) from None
+    roster.note_review(session, learner_id, made.id, card.id, is_first=memory is None)
+    return made
 
 
 def undo(session: Session, learner_id: int, now: datetime) -> str:
@@ -98,7 +140,7 @@ def undo(session: Session, learner_id: int, now: datetime) -> str:
         raise Stale("That answer was already taken back.")
     planned = plans.find_plan(session, learner_id) is not None
     for each in together:
-        state = queries.find_state(session, learner_id, each.card_id)
+        state = queries.load_state(session, learner_id, each.card_id)
         assert state is not None, "a review without a state cannot have been stored"
         rebuild(state, queries.list_history(session, learner_id, each.card_id))
         if planned and state.available_at is not None and not state.buried_until:
@@ -116,7 +158,9 @@ def rebuild(state: CardState, history: list[Review]) -> None:
     state.reviews = len(history)
     state.lapses = sum(scheduling.is_lapse(each.memory_before, each.rating) for each in history)
     if history:
-        _adopt(state, history[-1])
+        for name, value in _left_by(history[-1]).items():
+            setattr(state, name, value)
+        set_available(state)
         return
     state.memory = state.due_at = state.available_at = state.last_review_at = None
     state.last_review_id = state.parameters_id = None
@@ -124,35 +168,44 @@ def rebuild(state: CardState, history: list[Review]) -> None:
 
 
 def set_available(state: CardState) -> None:
-    """When it may be shown follows from when it is due and from what the learner hung on it."""
-    if state.due_at is None or state.suspended_at is not None:
-        state.available_at = None
-    else:
-        state.available_at = max(state.due_at, state.buried_until) if state.buried_until else state.due_at
+    """Bring `available_at` to what else the state says."""
+    state.available_at = available_at(state.due_at, state.suspended_at is not None, state.buried_until)
 
 
-def _advance(session: Session, state: CardState | None, review: Review, lapsed: bool) -> None:
-    """The state after `review`, written where the version still is what was read."""
+def available_at(due_at: datetime | None, is_suspended: bool, buried_until: datetime | None) -> datetime | None:
+    """When a card may be shown follows from when it is due and from what the learner hung on it."""
+    if due_at is None or is_suspended:
+        return None
+    return max(due_at, buried_until) if buried_until else due_at
+
+
+def _advance(session: Session, state: State | None, made: Recorded) -> None:
+    """The state after a review, written where the version still is what was read."""
+    values = _left_by(made) | {"lapses": made.lapses, "buried_until": None}
+    is_suspended = state is not None and state.suspended_at is not None
+    values["available_at"] = available_at(made.due_at, is_suspended, None)
     if state is None:
-        state = CardState(learner_id=review.learner_id, card_id=review.card_id, reviews=0, lapses=0)
-        session.add(state)
-    state.reviews += 1
-    state.lapses += int(lapsed)
-    state.buried_until = None
-    _adopt(state, review)
+        key = {"learner_id": made.learner_id, "card_id": made.card_id}
+        session.connection().execute(_MEET, {**key, **values, "reviews": 1, "version": 1})
+        return
+    read = {"of_learner": made.learner_id, "of_card": made.card_id, "read_version": state.version}
+    values |= {"reviews": state.reviews + 1, "version": state.version + 1}
+    if session.connection().execute(_ADVANCE, {**read, **values}).rowcount != 1:
+        raise _taken(made.card_id)
 
 
-def _adopt(state: CardState, review: Review) -> None:
-    """The memory `review` left."""
-    state.revision = review.revision
-    state.memory = review.memory_after
-    state.is_learning = scheduling.is_learning(review.memory_after)
-    state.due_at = review.due_at
-    state.last_review_at = review.reviewed_at
-    state.last_review_id = review.id
-    state.parameters_id = review.parameters_id
-    state.position = spreading.seed(review.card_id, review.repetition)[1]
-    set_available(state)
+def _left_by(review: Review | Recorded) -> dict[str, Any]:
+    """The columns of a state that say what memory a review left, but when it may be shown."""
+    return {
+        "revision": review.revision, "memory": review.memory_after,
+        "is_learning": scheduling.is_learning(review.memory_after), "due_at": review.due_at,
+        "last_review_at": review.reviewed_at, "last_review_id": review.id, "parameters_id": review.parameters_id,
+        "position": spreading.seed(review.card_id, review.repetition)[1],
+    }  # fmt: skip
+
+
+def _taken(card_id: str) -> Stale:
+    return Stale(f"{card_id} was already answered in another tab. Nothing was counted twice.")
 
 
 def _keep_parameters(session: Session, learner_id: int, policy: Policy, now: datetime) -> None:

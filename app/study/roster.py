@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,10 +19,14 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.study import library, queries
+from app.core.zone import learner_zone
+from app.study import library, queries, queues
+from app.study.days import day_start
 from app.study.policy import Policy
+from app.study.queues import Scanned
 
 MOST_KEPT = 256
+_WRITTEN = "newest review"  # of a session: the one it wrote itself need not be asked for
 
 
 @dataclass
@@ -30,14 +34,16 @@ class Roster:
     """A learner's library as one scan found it.
 
     `fresh` are the cards not met, in the order of introduction; of those, `met` were met since. `gone` were met, but
-    left the library or mean something else now. `clusters` are cards that test the same thing.
+    left the library or mean something else now. Cards of one cluster test the same thing. `due_near` (by cluster) and
+    `due_gone` come back today: known cards do so when the day starts, so that none joins them before the next scan.
     """
 
     key: Hashable
     fresh: tuple[str, ...]
     revisions: Mapping[str, int]
     gone: frozenset[str]
-    clusters: Mapping[str, tuple[str, ...]]
+    due_gone: frozenset[str]
+    due_near: Mapping[str, tuple[str, ...]]
     cluster_of: Mapping[str, str]
     newest_id: int
     met: set[str] = field(default_factory=set)
@@ -54,11 +60,12 @@ _lock = threading.Lock()
 def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Policy, now: datetime, day: int) -> Roster:
     """The learner's roster on study day `day`, made if there is none that still holds."""
     key = (library.edition(session, learner_id, catalogue), day, policy.order)
-    newest_id = queries.find_newest_id(session, learner_id) or 0
+    newest_id = session.info.get((_WRITTEN, learner_id)) or queries.find_newest_id(session, learner_id) or 0
     with _lock:
         found = _of(session).get(learner_id)
     if found is None or found.key != key or newest_id < found.newest_id:
-        found = _scan(session, learner_id, library.all_cards(session, learner_id, catalogue), policy, now, key)
+        cards = library.all_cards(session, learner_id, catalogue)
+        found = _roster(cards, policy, key, queues.scan(session, learner_id, now, day_start(day + 1, learner_zone())))
         with _lock:
             rosters = _of(session)
             rosters[learner_id] = found
@@ -69,16 +76,22 @@ def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Poli
     return found
 
 
-def note_met(session: Session, learner_id: int, card_id: str) -> None:
-    """A new card was answered. Should the transaction fail, the newest review tells, and a scan puts it right."""
-    with _lock:
-        found = _of(session).get(learner_id)
-    if found is not None:
-        found.met.add(card_id)
+def note_review(session: Session, learner_id: int, review_id: int, card_id: str, is_first: bool) -> None:
+    """A card was answered, for the first time or not.
+
+    Should the transaction fail, the newest review tells, and a scan puts it right.
+    """
+    session.info[_WRITTEN, learner_id] = review_id
+    if is_first:
+        with _lock:
+            found = _of(session).get(learner_id)
+        if found is not None:
+            found.met.add(card_id)
 
 
 def forget(session: Session, learner_id: int) -> None:
-    """Scan again at the next look: something was suspended, buried, placed or imported."""
+    """Scan again at the next look: something was taken back, suspended, buried, placed or imported."""
+    session.info.pop((_WRITTEN, learner_id), None)
     with _lock:
         _of(session).pop(learner_id, None)
 
@@ -88,18 +101,19 @@ def _of(session: Session) -> OrderedDict[int, Roster]:
     return _kept.setdefault(pool, OrderedDict())
 
 
-def _scan(
-    session: Session, learner_id: int, cards: Mapping[str, Card], policy: Policy, now: datetime, key: Hashable
-) -> Roster:
+def _roster(cards: Mapping[str, Card], policy: Policy, key: Hashable, scanned: Iterable[Scanned]) -> Roster:
     revisions = {card_id: card.head.revision for card_id, card in cards.items()}
     known: set[str] = set()
     gone: set[str] = set()
-    hidden: set[str] = set()
-    for each in queries.list_standing(session, learner_id):
-        if each.suspended_at or (each.buried_until and each.buried_until > now):
-            hidden.add(each.card_id)
-        if each.due_at is not None:
-            (known if revisions.get(each.card_id) == each.revision else gone).add(each.card_id)
+    away: set[str] = set()
+    due: set[str] = set()
+    for card_id, revision, is_met, is_away, is_due in scanned:
+        if is_away:
+            away.add(card_id)
+        if is_met:
+            (known if revisions.get(card_id) == revision else gone).add(card_id)
+        if is_due:
+            due.add(card_id)
     clusters: dict[str, list[str]] = defaultdict(list)
     for card_id, card in cards.items():
         if card.head.cluster:
@@ -107,10 +121,11 @@ def _scan(
     near = {name: tuple(members) for name, members in clusters.items() if len(members) > 1}
     return Roster(
         key,
-        tuple(card_id for card_id in _ordered(cards, policy) if card_id not in known and card_id not in hidden),
+        tuple(card_id for card_id in _ordered(cards, policy) if card_id not in known and card_id not in away),
         revisions,
         frozenset(gone),
-        near,
+        frozenset(gone & due),
+        {name: tuple(due.intersection(members)) for name, members in near.items()},
         {card_id: name for name, members in near.items() for card_id in members},
         0,
     )

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from app.content.asked import LETTERS
 from app.content.web import Content
 from app.core.errors import DomainError, Stale
 from app.core.idempotency import MAX_KEY_LENGTH, once
@@ -42,7 +41,7 @@ def _page(
     is_open = reveal or (checked is not None and checked.counts)
     context = {
         "desk": desk, "shown": desk.card, "ratings": RATINGS, "scope": scope, "notice": notice,
-        "zone": learner_zone(), "letters": LETTERS, "open": is_open, "key": new_key(),
+        "zone": learner_zone(), "open": is_open, "key": new_key(),
         "best_level": checked.best_level if checked else len(RATINGS),
         "hard": suggestions(content, desk.card.card) if desk.card and desk.card.is_hard else (),
         "named": scope.named(content),

@@ -33,7 +33,7 @@ NEW, KNOWN, NOT_REVIEWED = 0, State.Review.value, 4
 
 RULES_NAME = "rankzero 2"
 AT = datetime(2000, 1, 1, tzinfo=UTC)  # py-fsrs takes dates and counts days between them: any will do
-_RATINGS = tuple(Rating)
+_FIELDS = ("state", "step", "stability", "difficulty")  # of a memory, as the log writes it
 
 Memory = Mapping[str, Any]
 Load = Callable[[Iterable[range]], Mapping[int, int]]
@@ -67,8 +67,7 @@ class Step(NamedTuple):
         return self.delay.days if self.state == KNOWN else None
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a rating does to a card's memory. `interval` is what the page says: whole days, or minutes."""
 
     memory: dict[str, Any]
@@ -126,22 +125,55 @@ def elapsed_days(memory: Memory | None, now: datetime, zone: ZoneInfo, starts_ho
     return max(0, day_number(now, zone, starts_hour) - day_number(last, zone, starts_hour))
 
 
-def outcomes(
+def intervals(
     memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules, load: Load
-) -> dict[int, Outcome]:
-    """What each level would do. A better rating never comes back sooner; `load` counts the cards of days from today."""
-    elapsed, scheduler = elapsed_days(memory, now, rules.zone, rules.starts_hour), rules.scheduler
-    steps = {rating: rate(memory, rating, elapsed, scheduler) for rating in _RATINGS}
+) -> dict[int, timedelta]:
+    """When each level would bring the card back: whole days, or the minutes of a first step."""
+    chosen = _choices(memory, card_id, repetition, now, rules, load, Rating.Easy)
+    gaps = [step.delay if days is None else timedelta(days=days) for step, days in chosen]
+    return {level: gaps[rating - 1] for level, rating in LEVELS.items()}
+
+
+def outcome(
+    memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules, load: Load, level: int
+) -> Outcome:
+    """What `level` does to the card."""
+    rating = LEVELS[level]
+    step, days = _choices(memory, card_id, repetition, now, rules, load, rating)[-1]
+    return settle(step, days, now, rules, memory, rating)
+
+
+def _choices(
+    memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules, load: Load, best: Rating
+) -> list[tuple[Step, int | None]]:
+    """Each rating's step up to `best`, and the day chosen for it (from today) where days count.
+
+    A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only. `load`
+    counts the cards of days from today.
+    """
+    elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
+    before = None if memory is None else tuple(memory[name] for name in _FIELDS)
+    steps = _steps(before, elapsed, rules.parameters, rules.desired_retention)[:best]
     fraction, _ = spreading.seed(card_id, repetition)
-    spread = [days for step in steps.values() if (days := step.days) and days >= spreading.SHORTEST_FUZZED_DAYS]
+    spread = [days for step in steps if (days := step.days) and days >= spreading.SHORTEST_FUZZED_DAYS]
     counted = load([spreading.candidates(days, fraction)[1] for days in spread]) if spread else {}
-    made: dict[Rating, Outcome] = {}
+    chosen: list[tuple[Step, int | None]] = []
     longest = 0
-    for rating, step in steps.items():
+    for step in steps:
         if step.days is not None:
             longest = spreading.choose(step.days, fraction, counted, longest)
-        made[rating] = settle(step, longest if step.days is not None else None, now, rules, memory, rating)
-    return {level: made[rating] for level, rating in LEVELS.items()}
+        chosen.append((step, None if step.days is None else longest))
+    return chosen
+
+
+@lru_cache(maxsize=8192)
+def _steps(
+    before: tuple[Any, ...] | None, elapsed: int, parameters: Parameters, desired_retention: float
+) -> tuple[Step, ...]:
+    """The arithmetic of every rating. Kept, as an answer asks again for what the page showed before it."""
+    memory = None if before is None else dict(zip(_FIELDS, before, strict=True))
+    scheduler = scheduler_of(parameters, desired_retention)
+    return tuple(rate(memory, rating, elapsed, scheduler) for rating in Rating)
 
 
 def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Memory | None, rating: Rating) -> Outcome:
@@ -210,4 +242,4 @@ def interval_text(interval: timedelta) -> str:
 
 
 def _fields(step: Step) -> dict[str, Any]:
-    return {"state": step.state, "step": step.step, "stability": step.stability, "difficulty": step.difficulty}
+    return dict(zip(_FIELDS, step[:4], strict=True))

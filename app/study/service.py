@@ -21,9 +21,9 @@ from app.study.checking import Checked
 from app.study.days import day_number, day_start
 from app.study.filters import NOTHING, Filter
 from app.study.marking import mark
-from app.study.models import CardState, Review
 from app.study.policy import NEW_PER_DAY, Policy, policy_for
-from app.study.recording import undo
+from app.study.queries import State
+from app.study.recording import Given, Recorded, undo
 
 __all__ = [
     "NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "mark", "study", "undo",
@@ -126,7 +126,9 @@ def study(
     found = agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted)
     card = None
     if found.first is not None:
-        card = _next(session, learner_id, library.find_card(session, learner_id, catalogue, found.first), policy, now)
+        shown = library.find_card(session, learner_id, catalogue, found.first)
+        state = None if found.is_untouched else queries.find_state(session, learner_id, found.first)
+        card = _next(session, learner_id, shown, state, policy, now)
     return Desk(
         card,
         Progress(found.done, found.left),
@@ -141,7 +143,8 @@ def study(
 def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, now: datetime) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
     card = library.find_card(session, learner_id, catalogue, card_id)
-    return _next(session, learner_id, card, policy_for(session, learner_id, now), now)
+    state = queries.find_state(session, learner_id, card_id)
+    return _next(session, learner_id, card, state, policy_for(session, learner_id, now), now)
 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
@@ -167,7 +170,7 @@ def submit_review(
     seed: int | None = None,
     answer: str | None = None,
     request_key: str | None = None,
-) -> Review:
+) -> Recorded:
     """Record an answer and reschedule its card, with what was typed and the seed of what was shown if there was any.
 
     The machine judges what was typed where the card's kind allows it: a wrong answer comes again whatever `level` says.
@@ -183,20 +186,21 @@ def submit_review(
     recording.must_be_shown(state, card_id, version)
     judged = _judge(learner_id, card, version, seed, answer, elapsed_milliseconds)
     policy = policy_for(session, learner_id, now)
-    memory = recording.memory_of(session, state, card, policy)
-    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
+    memory = recording.memory_of(session, learner_id, state, card, policy)
     limit = int(LONGEST_ANSWER.total_seconds() * 1000)
-    review = Review(
-        level=level,
-        version=version,
-        elapsed_milliseconds=None if elapsed_milliseconds is None else max(0, min(elapsed_milliseconds, limit)),
-        seed=judged.asked.seed if judged else seed,
-        answer=answer if answer is None else storable(answer),
-        verdict=judged.verdict.status if judged else None,
-        request_key=request_key,
+    given = Given(
+        level,
+        version,
+        None if elapsed_milliseconds is None else max(0, min(elapsed_milliseconds, limit)),
+        judged.asked.seed if judged else seed,
+        answer if answer is None else storable(answer),
+        judged.verdict.status if judged else None,
+        request_key,
     )
-    outcome = outcomes[min(level, judged.best_level) if judged else level]
-    return recording.record(session, learner_id, card, state, review, memory, outcome, policy, now)
+    counted = min(level, judged.best_level) if judged else level
+    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
+    outcome = scheduling.outcome(memory, card_id, repetition, now, rules_of(policy), load, counted)
+    return recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
 
 
 def find_answer(
@@ -265,24 +269,16 @@ def _judge(
     return found
 
 
-def _outcomes(
-    session: Session, learner_id: int, card: Card, state: CardState | None, memory: scheduling.Memory | None,
-    policy: Policy, now: datetime,
-) -> dict[int, scheduling.Outcome]:  # fmt: skip
-    repetition = state.reviews if state else 0
-    load = load_of(session, learner_id, now)
-    return scheduling.outcomes(memory, card.id, repetition, now, rules_of(policy), load)
-
-
-def _next(session: Session, learner_id: int, card: Card, policy: Policy, now: datetime) -> NextCard:
-    state = queries.find_state(session, learner_id, card.id)
-    memory = recording.memory_of(session, state, card, policy)
+def _next(
+    session: Session, learner_id: int, card: Card, state: State | None, policy: Policy, now: datetime
+) -> NextCard:
+    memory = recording.memory_of(session, learner_id, state, card, policy)
     version = state.version if state else 0
-    outcomes = _outcomes(session, learner_id, card, state, memory, policy, now)
+    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
     return NextCard(
         card,
         version,
-        {level: outcome.interval for level, outcome in outcomes.items()},
+        scheduling.intervals(memory, card.id, repetition, now, rules_of(policy), load),
         state.last_review_at if state else None,
         memory is None,
         state.lapses if state else 0,
@@ -291,7 +287,7 @@ def _next(session: Session, learner_id: int, card: Card, policy: Policy, now: da
     )
 
 
-def marks_of(state: CardState | None, now: datetime) -> Marks:
+def marks_of(state: State | None, now: datetime) -> Marks:
     """What the learner hung on a card, as of `now`."""
     if state is None:
         return Marks()

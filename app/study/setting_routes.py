@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.content.asked import LETTERS
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
@@ -30,14 +30,14 @@ async def _answers(request: Request) -> dict[str, str]:
 def settings(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, saved: bool = False
 ) -> HTMLResponse:
-    chosen = policy.policy_for(session, learner, now)
+    chosen, planned = policy.settings_and_plan(session, learner, now)
     typed = {
         "new_per_day": str(chosen.new_per_day),
         "reviews_per_day": "" if chosen.reviews_per_day is None else str(chosen.reviews_per_day),
         "desired_retention": f"{100 * chosen.desired_retention:g}",
     }
     decks = placement.list_placeable(session, learner, content)
-    return _page(request, typed, decks, saved=saved)
+    return _page(request, typed, decks, planned, saved=saved)
 
 
 @router.post("/settings")
@@ -56,7 +56,8 @@ def save(
         wrong = {each.field: each for each in error.violations}
         with database.read() as session:
             decks = placement.list_placeable(session, learner, content)
-        return _page(request, typed, decks, wrong=wrong, status=422)
+            _, planned = policy.settings_and_plan(session, learner, now)
+        return _page(request, typed, decks, planned, wrong=wrong, status=422)
     return RedirectResponse("/settings?saved=true", 303)
 
 
@@ -70,7 +71,6 @@ def show_test(
         "cards": cards,
         "deck": cards[0].deck if cards else None,
         "placed": None,
-        "letters": LETTERS,
     }
     return page(request, "study/placement.html", context)
 
@@ -83,17 +83,17 @@ def take_test(
     """Move what is known further along, and say what was moved."""
     with database.write() as session:
         placed = placement.place(session, learner, content, deck_id, answers, now)
-    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed, "letters": LETTERS}
+    context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed}
     return page(request, "study/placement.html", context)
 
 
 def _page(
-    request: Request, typed: dict[str, str], decks: list[placement.Placeable], *, saved: bool = False,
-    wrong: dict[str, Violation] | None = None, status: int = 200,
+    request: Request, typed: dict[str, str], decks: list[placement.Placeable], planned: Mapping[str, Any], *,
+    saved: bool = False, wrong: dict[str, Violation] | None = None, status: int = 200,
 ) -> HTMLResponse:  # fmt: skip
     context = {
         "typed": typed, "wrong": wrong or {}, "saved": saved, "zone": learner_zone(), "hour": DAY_STARTS_HOUR,
-        "decks": decks,
+        "decks": decks, "planned": planned,
         "shorter": scheduling.interval_share(0.95, 0.90), "lowest": policy.LOWEST_RETENTION,
         "highest": policy.HIGHEST_RETENTION,
     }  # fmt: skip

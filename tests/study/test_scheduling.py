@@ -25,7 +25,7 @@ def quiet(_spans: Iterable[range]) -> dict[int, int]:
 
 
 def review(memory, level, now=NOW, repetition=0, load=quiet, rules=RULES):  # type: ignore[no-untyped-def]
-    return scheduling.outcomes(memory, "C61", repetition, now, rules, load)[level]
+    return scheduling.outcome(memory, "C61", repetition, now, rules, load, level)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
     memory = review(None, 5).memory
     later = NOW + timedelta(days=30)
     assert len({review(memory, 4, later).due_at for _ in range(20)}) == 1
-    spread = {scheduling.outcomes(memory, f"C{i}", 1, later, RULES, quiet)[4].interval.days for i in range(1, 60)}
+    spread = {scheduling.outcome(memory, f"C{i}", 1, later, RULES, quiet, 4).interval.days for i in range(1, 60)}
     low, high = spreading.fuzz_range(scheduling.rate(memory, Rating.Good, 30, RULES.scheduler).days or 0)
     assert spread == set(range(low, high + 1))
 
@@ -134,7 +134,9 @@ def test_a_better_answer_never_comes_back_sooner(  # type: ignore[no-untyped-def
         "state": state, "step": None if state == 2 else 0, "stability": stability, "difficulty": difficulty,
         "due": NOW.isoformat(), "last_review": (NOW - timedelta(days=elapsed)).isoformat(),
     }  # fmt: skip
-    found = scheduling.outcomes(memory, "C61", 3, NOW, RULES, lambda _spans: load)
+    found = {level: review(memory, level, repetition=3, load=lambda _spans: load) for level in scheduling.LEVELS}
+    shown = scheduling.intervals(memory, "C61", 3, NOW, RULES, lambda _spans: load)
+    assert shown == {level: outcome.interval for level, outcome in found.items()}, "the page says what happens"
     dues = [found[level].due_at for level in sorted(found)]
     assert dues == sorted(dues)
     assert all(due > NOW for due in dues)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from urllib.parse import urljoin
 
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.conftest import Clock
+from app.core.db import Database
+from app.study.plan_models import InterviewPlan
+from tests.conftest import NOW, Clock
 
 HTMX = {"HX-Request": "true"}
 FIRST_PAGE_BYTES = 150_000
@@ -152,6 +155,25 @@ def test_settings_are_kept_and_what_is_wrong_is_said_at_its_field(client: TestCl
     assert "It is no number. Accepted: a whole number from 0 to 9999." in wrong.text
     assert client.post("/settings", data={**form, "desired_retention": "99"}).text.count("aria-invalid") == 1
     assert _next(client)["progress"]["left"] == 7, "nothing was changed"
+
+
+def test_the_settings_say_what_an_interview_plan_sets_instead(client: TestClient, database: Database) -> None:
+    client.post("/settings", data={"new_per_day": "7", "reviews_per_day": "", "desired_retention": "92"})
+    assert "interview plan" not in client.get("/settings").text
+    day = NOW.date() + timedelta(days=14)
+    with database.write() as session:
+        session.add(
+            InterviewPlan(
+                learner_id=1, day=day, minutes_per_day=20, started_on=NOW.date(), set_at=NOW, card_order=[],
+                strategy={"retention": 0.8}, planned_day=NOW.date().toordinal(), new_today=31,
+            )
+        )  # fmt: skip
+    page = client.get("/settings").text
+    assert "Your interview plan goes first" in page
+    assert "Today your plan takes 31 instead." in page
+    assert "Your plan goes by 80 % instead." in page
+    assert 'value="7"' in page, "the field keeps the learner's own choice"
+    assert 'value="92"' in page
 
 
 def test_a_placement_test_is_taken_in_the_browser(client: TestClient, clock: Clock) -> None:

@@ -11,7 +11,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale
-from app.study import queries, service
+from app.study import queries, queues, service
 from app.study.models import CardState, Review
 from tests.conftest import NOW, Clock
 
@@ -109,7 +109,7 @@ def test_an_undone_answer_stays_in_the_log(database: Database, content: Catalogu
         service.undo(session, 1, NOW)
     with database.read() as session:
         assert session.query(Review).count() == 1
-        assert queries.list_answered(session, 1, NOW - timedelta(days=1), NOW + timedelta(days=1)) == []
+        assert queues.read_day(session, 1, NOW - timedelta(days=1), NOW + timedelta(days=1)).done == 0
 
 
 def test_learning_steps_come_before_due_cards_and_new_ones(
