@@ -27,6 +27,7 @@ Shoeybi et al. 2019 ("Megatron-LM"), section 3; Korthikanti et al. 2022, section
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -324,10 +325,12 @@ class SumOfGradients:
     """
 
     def __init__(self, modules: Iterable[nn.Module], tensor: Axis) -> None:
-        self._modules, self._tensor = list(modules), tensor  # modules: sharding gives them other parameters
+        # Modules, for sharding gives them other parameters; weakly, for of a pipeline's stages a rank keeps its own.
+        self._modules, self._tensor = [weakref.ref(module) for module in modules], tensor
 
     def __call__(self) -> None:
-        parameters = [parameter for module in self._modules for parameter in module.parameters()]
+        here = (module for reference in self._modules if (module := reference()) is not None)
+        parameters = [parameter for module in here for parameter in module.parameters()]
         found = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
         if not found:  # a pipeline's stage without any
             return
