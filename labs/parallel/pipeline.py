@@ -62,6 +62,7 @@ class Stage(GPT):
             self.tokens = whole.tokens  # tied to the head: the last stage needs the table as well
         if self.is_first:
             self.positions = whole.positions
+        self.rotary = whole.rotary
         self.blocks = whole.blocks[first:last]
         if self.is_last:
             self.norm, self.head, self.next_token = whole.norm, whole.head, whole.next_token

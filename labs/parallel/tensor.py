@@ -65,8 +65,8 @@ def split_tensor(model: GPT, tensor: Axis, sequence_parallel: bool) -> list[SumO
     model.add_module("next_token", VocabularyNextToken(cut))
     if not sequence_parallel:
         return []
-    if hasattr(model, "positions"):
-        model.positions.register_forward_pre_hook(lambda _module, places: (cut.stretch(places[0], dim=0),))
+    if (positions := getattr(model, "positions", None)) is not None:
+        positions.register_forward_pre_hook(lambda _module, places: (cut.stretch(places[0], dim=0),))
     replicated = [module for name, module in model.named_modules() if name.endswith(("norm", "positions"))]
     return [SumOfGradients(replicated, tensor)]
 
@@ -123,13 +123,16 @@ class TensorAttention(nn.Module):
 
     def __init__(self, whole: Attention, cut: Cut) -> None:
         super().__init__()
-        self.head_size, self.core, self.cut = whole.head_size, whole.core, cut
+        self.head_size, self.rotary, self.core, self.cut = whole.head_size, whole.rotary, whole.core, cut
         self.query, self.key, self.value = (cut.rows(each.weight) for each in (whole.query, whole.key, whole.value))
         self.output = cut.columns(whole.output.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.cut.enter(x, self.query, self.key, self.value)
-        y = self.core(*(split_heads(each, self.head_size) for each in (q, k, v)))  # (B, heads/t, T, D)
+        q, k, v = (split_heads(each, self.head_size) for each in (q, k, v))
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
+        y = self.core(q, k, v)  # (B, heads/t, T, D)
         return self.cut.leave(functional.linear(join_heads(y), self.output))
 
 

@@ -20,7 +20,9 @@ def spread_watched(spec: RunSpec, mesh: Mesh, device: torch.device, instrument: 
 
     Nobody keeps the whole model: of a pipeline's layers a rank holds its own only.
     """
-    model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(device)
+    model = build_model(spec.model, spec.training.sequence, spec.training.seed)
+    if device.type != "cpu":  # nor can the fake tensors of a dry run be moved
+        model.to(device)
     parameters = count_parameters(model)
     with instrument.watching_construction():
         strategy = parallelise(model, spec, mesh, device)

@@ -9,7 +9,7 @@ from labs.spec.families.pipeline import V_SHAPED
 from labs.spec.families.row import EXACT, Row
 from labs.spec.limits import MAX_RUN_PARAMETERS
 from labs.spec.reading import parse, violation_of
-from labs.spec.run import LAB_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
+from labs.spec.run import LAB_MODELS, LARGE_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
 from labs.spec.shapes import check_model, nearest_divisors
 from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import (
@@ -32,7 +32,8 @@ from labs.spec.vocabulary import (
 )
 
 __all__ = [
-    "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "SUPPORT", "V_SHAPED",
+    "EXACT", "LAB_MODELS", "LARGE_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "SUPPORT",
+    "V_SHAPED",
     "Attention", "Compression", "Count", "Fault", "LatentAttention", "Link", "Model", "Offload", "Optimizer",
     "Parallel", "Precision", "Probe", "Program", "Recompute", "Row", "RunSpec", "RunTraining", "Schedule", "SpecError",
     "StateLayout", "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse",

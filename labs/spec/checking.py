@@ -9,7 +9,7 @@ from labs.spec.families import check_support
 from labs.spec.families.row import one_of
 from labs.spec.limits import check_size
 from labs.spec.reading import STAND_IN, parse
-from labs.spec.run import LAB_MODELS, RunSpec
+from labs.spec.run import LAB_MODELS, LARGE_MODELS, RunSpec
 from labs.spec.shapes import check_model
 from labs.spec.violations import Violation
 
@@ -28,11 +28,12 @@ def parse_run_spec(data: Any, dry: bool = False) -> RunSpec:
     unknown: list[Violation] = []
     if isinstance(data, Mapping) and isinstance(data.get("model"), str):
         name = data["model"]
-        if name not in LAB_MODELS:
-            accepted = ", ".join(LAB_MODELS) + ", or a shape"
-            unknown.append(Violation("model", name, f"{name!r} is no model of the lab.", accepted))
+        known = {**LAB_MODELS, **LARGE_MODELS} if dry else LAB_MODELS
+        if name not in known:
+            why = "can only be run dry" if name in LARGE_MODELS else "is no model of the lab"
+            unknown.append(Violation("model", name, f"{name!r} {why}.", ", ".join(known) + ", or a shape"))
         # with a stand-in, so that a misspelt name does not hide what else is wrong
-        data = {**data, "model": LAB_MODELS.get(name, STAND_IN).model_dump()}
+        data = {**data, "model": known.get(name, STAND_IN).model_dump()}
     mode = "dry" if dry else "run"
     return parse(RunSpec, data, lambda spec: [*check_run_spec(spec), *_check_mode(spec, mode)], unknown)
 

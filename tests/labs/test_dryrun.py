@@ -14,13 +14,14 @@ import torch.distributed as dist
 from torch import nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from app.theory.presets import PRESETS
 from app.theory.runs import run_theory
 from labs.dryrun import kinds_of_ranks
 from labs.model import GPT, build_model
 from labs.parallel.mesh import Mesh
 from labs.probes import watched
 from labs.probes.instrument import Instrument
-from labs.spec import SpecError, parse_run_spec
+from labs.spec import LARGE_MODELS, SpecError, parse_run_spec
 from tests.labs.ranks import call
 
 LLAMA_70B = {
@@ -92,6 +93,14 @@ def test_a_dry_run_takes_what_no_run_could():
         parse_run_spec(spec({"data": 2048, "zero": 3}), dry=True)
     (violation,) = raised.value.violations
     assert (violation.field, violation.accepted) == ("parallel.data", "1 to 1024")
+
+
+@pytest.mark.parametrize("name", LARGE_MODELS)
+def test_large_models_are_dry_run_by_name_and_are_the_planners(name):
+    spec = {"model": name, "parallel": {"data": 256, "zero": 3}}
+    assert parse_run_spec(spec, dry=True).model == PRESETS[name].model
+    with pytest.raises(SpecError, match="can only be run dry"):
+        parse_run_spec({"model": name, "parallel": {"data": 2}})
 
 
 @pytest.mark.parametrize(("given", "dry"), [("run", True), ("dry", False)])

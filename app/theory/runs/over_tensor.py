@@ -33,7 +33,7 @@ def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Ite
     if ranks == 1:
         return
     names = [tensor.name for tensor in held]
-    first, last = "position embedding" in names, "final norm weight" in names
+    first, last = place.pipeline == 0, "final norm weight" in names
     exits, entrances = 2 * names.count("attention output"), 2 * names.count("attention output")
     tokens = spec.training.micro_batch * spec.training.sequence // spec.parallel.context
     whole = float(FP32_BYTES * tokens * spec.model.hidden)
