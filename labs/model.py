@@ -128,13 +128,15 @@ class Mixture(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         tokens = x.flatten(0, 1)  # (B × T, H)
-        probabilities = self.router(tokens).softmax(dim=-1)
+        scores = self.router(tokens)
+        # Not in 16 bits, in which likely experts could not be told apart.
+        probabilities = scores.softmax(dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32))
         weights, chosen = (each.flatten() for each in probabilities.topk(self.active))  # token after token, by weight
         order = chosen.argsort(stable=True)  # all that go to expert 0, then all that go to expert 1, ...
         token_of = order // self.active
         counts = chosen.bincount(minlength=probabilities.shape[-1])
         done = self.experts(tokens[token_of], counts) * weights[order, None]
-        mixed = torch.zeros_like(tokens).index_add(0, token_of, done)
+        mixed = torch.zeros_like(tokens).index_add(0, token_of, done.to(tokens.dtype))
         for expert in self.shared:
             mixed = mixed + expert(tokens)
         return mixed.view_as(x)

@@ -6,8 +6,12 @@ before what cuts, replicates or shards layers. Sizes down to 1 work: there is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import torch
 import torch.distributed as dist
+from torch import nn
 
 from labs.model import GPT, write_attention_out
 from labs.parallel.context import split_context
@@ -31,11 +35,12 @@ def parallelise(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) -> 
     if spec.training.attention == "full":
         write_attention_out(model)
     recomputation = recompute_blocks(model.blocks, spec.training)
-    finish = split_experts(model, mesh) + split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
+    means = split_experts(model, mesh)
+    sums = split_tensor(model, mesh.tensor, spec.parallel.sequence_parallel)
     my_tokens = split_context(model, mesh.context, spec.training.sequence)
     strategy = _over_stages(model, spec, mesh, device)
     strategy.my_tokens, strategy.recomputation = my_tokens, recomputation
-    strategy.finish[:0] = finish
+    strategy.finish += [*means, *(partial(each, strategy.shares_of) for each in sums)]
     if spec.training.loss_scaling:
         scale_loss(strategy, mesh)
     return strategy
@@ -46,24 +51,26 @@ def _over_stages(model: GPT, spec: RunSpec, mesh: Mesh, device: torch.device) ->
     if spec.parallel.pipeline == 1:
         return _over_data([model], spec, mesh)
     stages = cut_into_stages(model, spec.parallel, mesh)
-    strategy = _over_data([*stages], spec, mesh)
-    strategy.passes = PipelinePasses(strategy.modules, spec, mesh, device)
-    ends = [stage for stage in stages if stage.is_first or stage.is_last]
-    if len(ends) == 1 and model.head is None:  # both ends on one rank share the table itself
-        strategy.finish.append(TiedEnds(ends[0].tokens, mesh.ends))
+    ends = [stage.tokens for stage in stages if (stage.is_first or stage.is_last) and model.head is None]
+    strategy = _over_data([*stages], spec, mesh, ends)
+    strategy.passes = PipelinePasses(strategy, spec, mesh, device)
+    if len(ends) == 1:  # both ends on one rank share the table itself
+        strategy.finish.append(partial(TiedEnds(ends[0], mesh.ends), strategy.shares_of))
     return strategy
 
 
-def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh) -> Strategy:
+def _over_data(models: list[GPT], spec: RunSpec, mesh: Mesh, ends: Sequence[nn.Module] = ()) -> Strategy:
     """Nothing sharded is DDP, everything sharded (ZeRO stage 3) is FSDP; in between are stages 1 and 2."""
+    zero, training = spec.parallel.zero, spec.training
     alone = mesh.data.size == 1 and dist.get_world_size() > 1  # other ranks, but none with the same parameters
-    if alone or (spec.parallel.zero == 0 and spec.parallel.pipeline > 1):
-        return apply_replicas([*models], mesh, spec.training)
-    if spec.parallel.zero == 3:
-        return apply_fsdp(models, mesh, spec.training)
+    in_pipeline = spec.parallel.pipeline > 1
+    if zero in (1, 2) and training.zero_implementation == "flat-buffer":
+        return apply_zero([*models], mesh, training, zero, in_pipeline, ends)
+    if alone or (zero == 0 and in_pipeline):
+        return apply_replicas([*models], mesh, training)
+    if zero == 3:
+        return apply_fsdp(models, mesh, training)
     (model,) = models  # what goes on follows one backward pass: no pipeline
-    if spec.parallel.zero == 0:
-        return apply_ddp(model, mesh, spec.training, spec.compression)
-    if spec.training.zero_implementation == "ZeroRedundancyOptimizer":
-        return apply_zero_redundancy_optimizer(model, mesh, spec.training)
-    return apply_zero(model, mesh, spec.training, spec.parallel.zero)
+    if zero == 0:
+        return apply_ddp(model, mesh, training, spec.compression)
+    return apply_zero_redundancy_optimizer(model, mesh, training)

@@ -27,13 +27,14 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from labs.model import GPT, Experts, Mixture
 from labs.parallel.buckets import all_reduce_together
 from labs.parallel.mesh import Axis, Mesh
+from labs.parallel.precision import as_multiplied
 
 
 def split_experts(model: GPT, mesh: Mesh) -> list[MeanOfExpertGradients]:
@@ -66,6 +67,7 @@ class RemoteExperts(nn.Module):
     def forward(self, rows: Tensor, counts: Tensor) -> Tensor:
         """`rows` (R, H) in the order of all experts, `counts` (experts,) of them for each; their results (R, H)."""
         size = self.expert.size
+        rows = as_multiplied(rows)
         expected = torch.empty_like(counts)
         dist.all_to_all_single(expected, counts, group=self.expert.group)
         sent, received = (each.view(size, -1).sum(dim=1).tolist() for each in (counts, expected))
@@ -112,7 +114,9 @@ def _exempt_from_ddp(model: nn.Module) -> None:
     exempt(model, mine)  # type: ignore[no-untyped-call]
 
 
-def shard_experts(model: GPT, mesh: Mesh, reshard_after_forward: bool) -> set[nn.Parameter]:
+def shard_experts(
+    model: GPT, mesh: Mesh, reshard_after_forward: bool, precision: MixedPrecisionPolicy
+) -> set[nn.Parameter]:
     """ZeRO-3 of this rank's experts, which fewer ranks have than the rest: in units of their own, over those ranks.
 
     Returns the parameters that are not to be sharded at all, because no other rank has them.
@@ -122,7 +126,7 @@ def shard_experts(model: GPT, mesh: Mesh, reshard_after_forward: bool) -> set[nn
         return {parameter for experts in every for parameter in experts.parameters()}
     replicas = DeviceMesh.from_group(mesh.expert_replicas.group, mesh.device_type)
     for experts in every:
-        fully_shard(experts, mesh=replicas, reshard_after_forward=reshard_after_forward)
+        fully_shard(experts, mesh=replicas, reshard_after_forward=reshard_after_forward, mp_policy=precision)
     return set()
 
 

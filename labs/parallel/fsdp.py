@@ -51,7 +51,7 @@ def apply_fsdp(models: list[GPT], mesh: Mesh, training: RunTraining) -> Strategy
     offload = CPUOffloadPolicy(pin_memory=mesh.device_type == "cuda") if training.offload == "all" else OffloadPolicy()
     policies: dict[str, Any] = {"mesh": data, "mp_policy": precision, "offload_policy": offload}
     for model in models:
-        whole = shard_experts(model, mesh, reshard)
+        whole = shard_experts(model, mesh, reshard, precision)
         for block in model.blocks:
             fully_shard(block, reshard_after_forward=reshard, ignored_params=whole, **policies)
         # The outermost unit (embeddings, last norm, head) is left to FSDP's default, which keeps it from

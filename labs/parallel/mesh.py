@@ -134,6 +134,14 @@ class Mesh:
         """The axis a process group belongs to; `world` for all ranks together, where that is no axis."""
         return self._labels.get(group.group_name, "world")
 
+    def everybody(self) -> Axis:
+        """All ranks: an axis that has them all, if there is one."""
+        size = dist.get_world_size()
+        for name in ("data", "tensor", "pipeline"):
+            if self._axes[name].size == size:
+                return self._axes[name]
+        return Axis("world", size, dist.get_rank(), dist.group.WORLD)
+
     def data_mesh(self) -> DeviceMesh:
         """`data` in torch's terms: one dimension, or for HSDP two, replicate and shard. (HSDP has no context.)"""
         wide = tuple(name for name in _DATA if self.sizes[name] > 1)

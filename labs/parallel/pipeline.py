@@ -35,9 +35,9 @@ from torch.distributed.pipelining import PipelineStage
 from torch.distributed.pipelining import schedules as library
 
 from labs.model import GPT
-from labs.parallel.buckets import local
 from labs.parallel.mesh import Axis, Mesh
-from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases
+from labs.parallel.precision import stream_dtype
+from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases, SharesOf, Strategy
 from labs.spec import V_SHAPED, Parallel, RunSpec
 
 _SCHEDULES = {
@@ -104,15 +104,15 @@ def cut_into_stages(model: GPT, parallel: Parallel, mesh: Mesh) -> list[Stage]:
 class PipelinePasses:
     """Runs a step's micro-batches through the pipeline: the part of a step that a schedule decides."""
 
-    def __init__(self, modules: list[nn.Module], spec: RunSpec, mesh: Mesh, device: torch.device) -> None:
-        """`modules` are this rank's stages, whatever they were wrapped in since they were cut."""
-        self._micro_batches = spec.training.micro_batches
+    def __init__(self, strategy: Strategy, spec: RunSpec, mesh: Mesh, device: torch.device) -> None:
+        """The strategy's modules are this rank's stages, whatever they were wrapped in since they were cut."""
+        self._strategy, self._micro_batches = strategy, spec.training.micro_batches
         indices = stages_of(spec.parallel, mesh.pipeline.index)
         stages = spec.parallel.pipeline * spec.parallel.virtual_stages
         self._has_first, self._has_last = 0 in indices, stages - 1 in indices
         self._stages = [
             PipelineStage(module, index, stages, device, group=mesh.pipeline.group, **known_shapes(spec, index, stages))
-            for module, index in zip(modules, indices, strict=True)
+            for module, index in zip(strategy.modules, indices, strict=True)
         ]
         schedule = _SCHEDULES[spec.parallel.schedule]
         several = issubclass(schedule, library.PipelineScheduleMulti)
@@ -120,7 +120,7 @@ class PipelinePasses:
             self._stages if several else self._stages[0],
             n_microbatches=self._micro_batches,
             # the micro-batches' gradients add up to that of their mean
-            loss_fn=lambda loss, _targets: loss.squeeze(0) / self._micro_batches,
+            loss_fn=lambda loss, _targets: loss.squeeze(0) * strategy.loss_scale() / self._micro_batches,
             scale_grads=False,
         )
         self._told: Phases | None = None
@@ -142,7 +142,7 @@ class PipelinePasses:
             self._schedule.step(*given, return_outputs=False, **more)
         if not losses:
             return torch.zeros((), device=tokens.device)
-        return torch.stack([loss.detach() for loss in losses]).sum() * self._micro_batches
+        return torch.stack([loss.detach() for loss in losses]).sum() * self._micro_batches / self._strategy.loss_scale()
 
     def _tell_of(self, stage: PipelineStage, name: str, what: Pass) -> None:
         """Have whoever watches the step told of each pass: torch's stages call these methods for it."""
@@ -197,7 +197,9 @@ def known_shapes(spec: RunSpec, index: int, stages: int) -> dict[str, Any]:
     here = training.sequence // parallel.context  # of each row's tokens
     tokens = torch.empty(training.micro_batch, here, dtype=torch.long, device="meta")
     between = here // (parallel.tensor if parallel.sequence_parallel else 1)
-    message = torch.empty(training.micro_batch, between, spec.model.hidden, device="meta", requires_grad=True)
+    dtype = stream_dtype(training, parallel.zero == 3 and parallel.data * parallel.context > 1)
+    shape = training.micro_batch, between, spec.model.hidden
+    message = torch.empty(shape, dtype=dtype, device="meta", requires_grad=True)
     loss = torch.empty(1, device="meta", requires_grad=True)
     return {"input_args": tokens if index == 0 else message, "output_args": loss if index == stages - 1 else message}
 
@@ -212,7 +214,6 @@ class TiedEnds:
     def __init__(self, table: nn.Module, ends: Axis) -> None:
         self._table, self._ends = table, ends  # the module: sharding it gives it another parameter
 
-    def __call__(self) -> None:
-        gradient = self._table.get_parameter("weight").grad
-        assert gradient is not None, "both ends have a gradient of the table"
-        dist.all_reduce(local(gradient), group=self._ends.group)
+    def __call__(self, shares_of: SharesOf) -> None:
+        for share in shares_of([self._table.get_parameter("weight")]):
+            dist.all_reduce(share, group=self._ends.group)

@@ -9,6 +9,10 @@ There are two ways of doing it, and they hold different bytes a parameter (weigh
                            the weights beside its two moments, updates that, and rounds the weights from it.
   megatron-18  2 + 4 + 12  The same, with gradients added up and reduced in fp32.
 
+What a cut layer sends (tensor parallel sums, keys and values of a ring, rows to experts) it sends in the 16 bits that
+its matrix products take and give. What goes from block to block, and so from one pipeline stage to the next, autocast
+leaves in fp32; in the other ways it has 16 bits, too.
+
 A master copy is needed because a step is small: bf16 has 8 bits of fraction, so that a weight of 1 plus 0.001 is 1.
 Pure bf16 (2 + 2 + 4) goes without it and shows what that does.
 
@@ -20,7 +24,7 @@ matrices: there it takes some twenty times as long as bf16.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
@@ -44,7 +48,8 @@ _PATIENCE = 200  # steps without overflow after which twice the scale is tried
 def store_weights(model: nn.Module, training: RunTraining) -> None:
     """Turn the weights into what the state layout stores. fp32 ones are left as they were built."""
     if training.state_layout in (*_MASTER_LAYOUTS, "bf16"):
-        model.to(COMPUTE[training.precision])
+        for parameter in model.parameters():  # not `model.to`, which cannot do it to a dry run's tensors
+            parameter.data = parameter.data.to(COMPUTE[training.precision])
 
 
 def autocasts(training: RunTraining) -> bool:
@@ -64,11 +69,27 @@ class Autocast(nn.Module):
         super().__init__()
         self.model = model
         self.dtype = dtype
+        # What DDP shall leave alone, such as a rank's own experts, it asks the outermost module for, by name.
+        exempt = getattr(model, "_ddp_params_and_buffers_to_ignore", ())
+        self._ddp_params_and_buffers_to_ignore = [f"model.{name}" for name in exempt]
 
-    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        with torch.autocast(tokens.device.type, dtype=self.dtype):
-            loss: Tensor = self.model(tokens, targets)
-        return loss
+    def forward(self, x: Tensor, *more: Any, **named: Any) -> Tensor:
+        with torch.autocast(x.device.type, dtype=self.dtype):
+            out: Tensor = self.model(x, *more, **named)
+        return out
+
+
+def as_multiplied(x: Tensor) -> Tensor:
+    """`x` as a matrix product takes it: in 16 bits under autocast. What is sent on its way there is cast first, so that
+    half the bytes are sent."""
+    device_type = x.device.type
+    return x.to(torch.get_autocast_dtype(device_type)) if torch.is_autocast_enabled(device_type) else x
+
+
+def stream_dtype(training: RunTraining, is_sharded: bool) -> torch.dtype:
+    """What blocks add to in. Autocast leaves it as the weights are; FSDP2 (`is_sharded`) casts those."""
+    weights_decide = autocasts(training) and not is_sharded
+    return torch.get_default_dtype() if weights_decide else COMPUTE.get(training.precision, torch.get_default_dtype())
 
 
 def in_compute_precision(model: nn.Module, training: RunTraining) -> nn.Module:
@@ -210,13 +231,14 @@ class LossScaler:
     gradient is infinite: then the step is skipped, on every rank together, and the scale halved. After a while
     without overflow twice the scale is tried.
 
-    The ranks have to agree, because under ZeRO each sees other gradients: one all-reduce of a single fp32 number.
+    The ranks have to agree, because each may see other gradients, under ZeRO or where the model is cut: one all-reduce
+    of a single fp32 number over all of them.
     """
 
     def __init__(
-        self, inner: Optimizer, gradients: Callable[[], Iterable[Tensor]], data: Axis, device_type: str
+        self, inner: Optimizer, gradients: Callable[[], Iterable[Tensor]], everybody: Axis, device_type: str
     ) -> None:
-        self._inner, self._gradients, self._data, self._device_type = inner, gradients, data, device_type
+        self._inner, self._gradients, self._everybody, self._device_type = inner, gradients, everybody, device_type
         self.scale = _FIRST_SCALE
         self.skipped = 0
         self._good = 0
@@ -242,15 +264,15 @@ class LossScaler:
 
     def _all_finite(self) -> bool:
         finite = torch.stack([local(gradient).isfinite().all() for gradient in self._gradients()]).all().float()
-        if self._data.group is not None:
+        if self._everybody.group is not None:
             finite = finite.to(self._device_type)  # offloaded gradients are on the host, where NCCL does not reach
-            dist.all_reduce(finite, dist.ReduceOp.MIN, group=self._data.group)
+            dist.all_reduce(finite, dist.ReduceOp.MIN, group=self._everybody.group)
         return bool(finite.item())
 
 
 def scale_loss(strategy: Strategy, mesh: Mesh) -> None:
     """Put a loss scaler around the strategy's optimizer."""
-    scaler = LossScaler(strategy.optimizer, strategy.gradients, mesh.data, mesh.device_type)
+    scaler = LossScaler(strategy.optimizer, strategy.gradients, mesh.everybody(), mesh.device_type)
     measure = strategy.measure
     strategy.optimizer = scaler
     strategy.loss_scale = lambda: scaler.scale

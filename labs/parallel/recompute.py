@@ -10,7 +10,12 @@ Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost". What a block 
 
 With `recompute_every` = k only every k-th block does it, the first one included.
 
-Under FSDP a block is gathered for its backward anyway, and recomputes while it is: no collective comes on top.
+What a block sends in forward it sends again when it is computed again: tensor parallel sums, keys and values round the
+ring, rows to their experts. (Shoeybi et al. 2019 count two more all-reduces a layer.) Under FSDP a block is gathered
+for its backward anyway, and recomputes while it is: no collective comes on top.
+
+torch would stop as soon as backward has what it needs, and so leave out a block's last product and what sums it up.
+Here the whole forward is repeated, as the papers count it and Megatron-LM does it.
 """
 
 from __future__ import annotations
@@ -60,7 +65,11 @@ class Recomputation:
 
 
 class _EveryOtherProduct:
-    """Counts matrix products, in forward and in recomputation alike, and keeps the first, the third and so on."""
+    """Counts matrix products, in forward and in recomputation alike, and keeps the first, the third and so on.
+
+    A product that tensor ranks sum in place is the attention's fourth, which is not kept, or the block's last, whose
+    value nobody asks for again.
+    """
 
     def __init__(self) -> None:
         self._numbers = {False: count(), True: count()}
@@ -88,6 +97,7 @@ def recompute_blocks(blocks: nn.ModuleList, training: RunTraining) -> Recomputat
             block.forward,
             use_reentrant=False,
             preserve_rng_state=False,  # nothing here is random: there is no dropout
+            early_stop=False,
             context_fn=contexts,
         )
     return recomputation

@@ -12,13 +12,14 @@ from torch import nn
 
 from labs.parallel.buckets import all_reduce_together, in_buckets
 from labs.parallel.mesh import Mesh
-from labs.parallel.optimizers import LocalOptimizer, make_optimizer
+from labs.parallel.offload import home_of
+from labs.parallel.precision import in_compute_precision, local_optimizer
 from labs.parallel.strategy import Strategy, unique_parameters
 from labs.spec import RunTraining
 
 
 def apply_replicas(modules: list[nn.Module], mesh: Mesh, training: RunTraining) -> Strategy:
-    """Leave `modules` as they are, and average their gradients over `mesh.data` after every step's passes."""
+    """Leave `modules` whole on every rank, and average their gradients over `mesh.data` after every step's passes."""
     parameters = unique_parameters(modules)
 
     def average() -> None:
@@ -26,5 +27,10 @@ def apply_replicas(modules: list[nn.Module], mesh: Mesh, training: RunTraining) 
         for bucket in in_buckets(gradients, training.bucket_bytes):
             all_reduce_together(bucket, mesh.data.group, divisor=mesh.data.size)
 
-    finish = [average] if mesh.data.size > 1 else []
-    return Strategy([*modules], LocalOptimizer(make_optimizer(parameters, training)), finish=finish)
+    home = home_of(training)
+    return Strategy(
+        [in_compute_precision(module, training) for module in modules],
+        local_optimizer(parameters, training, home),
+        finish=[average] if mesh.data.size > 1 else [],
+        measure=home.measure if home is not None else None,
+    )

@@ -10,8 +10,10 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from labs.parallel.buckets import local
 from labs.parallel.recompute import Recomputation
 
+SharesOf = Callable[[Iterable[nn.Parameter]], list[Tensor]]
 MicroBatch = tuple[Tensor, Tensor]  # token ids and targets, both (micro_batch, sequence)
 Phase = Literal["forward", "backward", "optimizer"]
 Pass = Literal["F", "B", "W"]  # forward, backward (without weight gradients where W follows), weight gradients
@@ -51,6 +53,11 @@ class Optimizer(Protocol):
         ...
 
 
+def whole_gradients(parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+    """The gradients that are there of `parameters`: of each what this rank has, which is all unless FSDP cut it."""
+    return [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+
+
 @dataclass
 class Strategy:
     """A model ready for parallel training.
@@ -63,6 +70,7 @@ class Strategy:
     my_tokens: what of each (micro_batch, sequence) of tokens this rank works on: all, but for context parallelism.
     passes: runs all micro-batches of a step forward and backward; returns the sum of their losses, zero on a rank
         that sees no loss. None is one after the other; a pipeline brings its own.
+    shares_of: what this rank answers for of some parameters' averaged gradients, when `finish` has got so far.
     held_gradients: the gradients this rank keeps, where they are not its parameters' own.
     loss_scale: what the loss is multiplied by before backward.
     recomputation: what is computed again in backward.
@@ -76,6 +84,7 @@ class Strategy:
     has_buckets: bool = False
     my_tokens: Callable[[Tensor], Tensor] = field(default=lambda tokens: tokens)
     passes: Callable[[list[MicroBatch], Phases], Tensor] | None = None
+    shares_of: SharesOf = whole_gradients
     held_gradients: Callable[[], Iterable[Tensor]] | None = None
     loss_scale: Callable[[], float] = field(default=lambda: 1.0)
     recomputation: Recomputation | None = None

@@ -40,8 +40,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from labs.model import GPT, MLP, Attention, Block, activate, join_heads, split_heads
-from labs.parallel.buckets import all_reduce_together, local
+from labs.parallel.buckets import all_reduce_together
 from labs.parallel.mesh import Axis
+from labs.parallel.precision import as_multiplied
+from labs.parallel.strategy import SharesOf
 
 
 def split_tensor(model: GPT, tensor: Axis, sequence_parallel: bool) -> list[SumOfGradients]:
@@ -83,8 +85,10 @@ class Cut:
 
     def enter(self, x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
         """x (B, T, H), or this rank's stretch (B, T/t, H), times each of the weights (out/t, H): all (B, T, out/t)."""
+        x = as_multiplied(x)
         if self.sequence_parallel:
-            products: tuple[Tensor, ...] = GatherAndMultiply.apply(x, self.tensor, *weights)  # type: ignore[no-untyped-call]
+            multiplied = (as_multiplied(weight) for weight in weights)
+            products: tuple[Tensor, ...] = GatherAndMultiply.apply(x, self.tensor, *multiplied)  # type: ignore[no-untyped-call]
             return products
         x = SumInBackward.apply(x, self.tensor)  # type: ignore[no-untyped-call]
         return tuple(functional.linear(x, weight) for weight in weights)
@@ -186,6 +190,7 @@ class VocabularyNextToken(nn.Module):
     def forward(self, x: Tensor, table: Tensor, targets: Tensor) -> Tensor:
         """The mean cross entropy of `targets` (B, T), given x (B, T or T/t, H) and this rank's rows (V/t, H)."""
         (logits,) = self.cut.enter(x, table)  # (B, T, V/t)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # as NextToken does, and for its reason
         losses: Tensor = VocabularyCrossEntropy.apply(logits, targets, self.cut.tensor)  # type: ignore[no-untyped-call]
         return losses.mean()
 
@@ -323,18 +328,17 @@ class VocabularyCrossEntropy(Function):
 class SumOfGradients:
     """Sums over the tensor ranks, once a step, the gradients of what each applied to its own stretch of positions.
 
-    They are few and small, hence in one message. Where FSDP shards them, each rank sums its shards with those of the
-    ranks that have the same ones.
+    They are few and small, hence in one message. Where they are sharded over the data ranks, each rank sums its shards
+    with those of the ranks that have the same ones.
     """
 
     def __init__(self, modules: Iterable[nn.Module], tensor: Axis) -> None:
         # Modules, for sharding gives them other parameters; weakly, for of a pipeline's stages a rank keeps its own.
         self._modules, self._tensor = [weakref.ref(module) for module in modules], tensor
 
-    def __call__(self) -> None:
+    def __call__(self, shares_of: SharesOf) -> None:
         here = (module for reference in self._modules if (module := reference()) is not None)
-        parameters = [parameter for module in here for parameter in module.parameters()]
-        found = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+        found = shares_of(parameter for module in here for parameter in module.parameters())
         if not found:  # a pipeline's stage without any
             return
         all_reduce_together(found, self._tensor.group)

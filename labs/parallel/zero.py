@@ -21,155 +21,99 @@ What a rank pays for a parameter, in `zero-16` mixed precision with AdamW: 2 for
 for the master copy and the moments: 2 + 2 + 12/K in stage 1, 2 + (2 + 12)/K in stage 2. In fp32 4 + 4 + 8/K and
 4 + (4 + 8)/K. The flat buffers are padded to a multiple of K, by less than K values each.
 
+Where a model is cut over tensor and pipeline ranks, K counts the ranks that hold the same part of it: stage 1 is then
+what Megatron-LM calls its distributed optimizer. What else is summed over other ranks, gradients of norms under
+sequence parallelism and those of a tied table, is summed piece by piece, after the reduce-scatter.
+
 `ZeroRedundancyOptimizer` at the end is PyTorch's stage 1, which deals out whole tensors and sends half as much again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import accumulate
+from functools import partial
+from typing import Literal
 
-import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from labs.parallel.buckets import in_buckets
 from labs.parallel.ddp import averaging_last, replicate
-from labs.parallel.mesh import Axis, Mesh
+from labs.parallel.flat_buffer import FlatBuffer
+from labs.parallel.mesh import Mesh
 from labs.parallel.offload import home_of
 from labs.parallel.optimizers import LocalOptimizer, optimizer_class
 from labs.parallel.precision import gradient_dtype, in_compute_precision, local_optimizer
-from labs.parallel.strategy import Optimizer, Strategy
+from labs.parallel.strategy import Optimizer, Strategy, unique_parameters
 from labs.spec import RunTraining
 
 
-def apply_zero(model: nn.Module, mesh: Mesh, training: RunTraining, stage: int) -> Strategy:
-    """Spread the optimizer's state of `model` over `mesh.data`; from stage 2 on its gradients as well."""
+def apply_zero(
+    models: list[nn.Module],
+    mesh: Mesh,
+    training: RunTraining,
+    stage: int,
+    in_pipeline: bool = False,
+    apart: Iterable[nn.Module] = (),
+) -> Strategy:
+    """Spread the optimizer's state of `models` over `mesh.data`; from stage 2 on its gradients as well.
+
+    In a pipeline, with stage 1, gradients are sent when the step's last pass is done. The parameters of `apart` get
+    buffers of their own: a table that two ranks of the pipeline have is then cut alike on both.
+    """
+    own_buffer = {parameter for module in apart for parameter in module.parameters()}
     buffers = [
         FlatBuffer(parameters, mesh.data, training, keeps_gradients=stage == 1)
-        for parameters in _fill_buffers(model, training)
+        for parameters in _fill_buffers(unique_parameters(models), own_buffer, training)
     ]
-    reducer = Reducer(buffers, sends_every_micro_batch=stage == 2)
+    reducer = Reducer(buffers, "micro-batch" if stage == 2 else "pipeline" if in_pipeline else "step")
     home = home_of(training)
     inner = local_optimizer([buffer.mine for buffer in buffers], training, home)
     return Strategy(
-        [in_compute_precision(model, training)],
+        [in_compute_precision(model, training) for model in models],
         ZeroOptimizer(buffers, inner),
         reducer.micro_step,
-        finish=[reducer.finish],
+        finish=[reducer.finish_step],
+        shares_of=partial(_shares, {parameter: buffer for buffer in buffers for parameter in buffer.parameters}),
         held_gradients=lambda: [gradient for buffer in buffers for gradient in buffer.held_gradients()],
         measure=home.measure if home is not None else None,
     )
 
 
-def _fill_buffers(model: nn.Module, training: RunTraining) -> Iterator[list[nn.Parameter]]:
+def _fill_buffers(
+    parameters: list[nn.Parameter], apart: set[nn.Parameter], training: RunTraining
+) -> Iterator[list[nn.Parameter]]:
     """The parameters in about the order in which backward makes their gradients: last first. A buffer is closed when
     its gradients have reached `bucket_bytes`, so that sending it can begin while backward goes on."""
 
     def gradient_bytes(parameter: nn.Parameter) -> int:
         return parameter.numel() * gradient_dtype(parameter.dtype, training).itemsize
 
-    return in_buckets(reversed(list(model.parameters())), training.bucket_bytes, gradient_bytes)
+    last_first = [parameter for parameter in reversed(parameters) if parameter not in apart]
+    yield from in_buckets(last_first, training.bucket_bytes, gradient_bytes)
+    yield from ([parameter] for parameter in parameters if parameter in apart)
 
 
-class FlatBuffer:
-    """Parameters laid end to end, and their gradients in the same order; this rank answers for one piece in K.
-
-    weights: all of them, always there: the model's parameters are views into this buffer.
-    mine: this rank's piece of `weights`, as a parameter of the optimizer's, with its reduced gradient.
-    """
-
-    def __init__(
-        self, parameters: list[nn.Parameter], data: Axis, training: RunTraining, keeps_gradients: bool
-    ) -> None:
-        self.parameters, self._data, self._keeps_gradients = parameters, data, keeps_gradients
-        self._dtype = gradient_dtype(parameters[0].dtype, training)
-        *starts, values = accumulate((parameter.numel() for parameter in parameters), initial=0)
-        self._starts = dict(zip(parameters, starts, strict=True))
-        length = -(-values // data.size) * data.size
-        self.weights = parameters[0].detach().new_zeros(length)
-        for parameter in parameters:
-            place = self._place_of(parameter, self.weights)
-            place.copy_(parameter.detach())
-            parameter.data = place
-        self.mine = nn.Parameter(self._piece_of(self.weights))
-        self.mine.grad_dtype = self._dtype
-        self._gradients = self._make_gradients() if keeps_gradients else None
-        self._arrived: set[nn.Parameter] = set()
-
-    def add(self, parameter: nn.Parameter) -> bool:
-        """Take over the gradient of `parameter`. Whether all of this buffer are there."""
-        assert parameter.grad is not None
-        if self._gradients is None:
-            self._gradients = self._make_gradients()
-        self._place_of(parameter, self._gradients).add_(parameter.grad)
-        parameter.grad = None
-        self._arrived.add(parameter)
-        return len(self._arrived) == len(self.parameters)
-
-    def next_micro_batch(self) -> None:
-        self._arrived = set()
-
-    def reduce_scatter(self) -> Callable[[], None]:
-        """Begin to send the gradients. What is returned waits for the result: the mean of this rank's own piece."""
-        assert self._gradients is not None
-        whole, own = self._gradients, self._piece_of(self._gradients)
-        reduced = own if self._keeps_gradients else torch.empty_like(own)
-        work = None
-        if self._data.group is None:  # alone: the piece is the whole
-            reduced.copy_(own)
-        else:
-            work = dist.reduce_scatter_single(reduced, whole, dist.ReduceOp.AVG, group=self._data.group, async_op=True)
-        if not self._keeps_gradients:
-            self._gradients = None  # `whole` is let go when the sending is done
-
-        def wait() -> None:
-            if work is not None:
-                work.wait()
-            self.mine.grad = reduced if self.mine.grad is None else self.mine.grad + reduced
-
-        return wait
-
-    def all_gather(self) -> None:
-        """Everybody's new weights."""
-        if self._data.group is not None:
-            dist.all_gather_single(self.weights, self._piece_of(self.weights), group=self._data.group)
-
-    def zero_grad(self) -> None:
-        self.mine.grad = None
-        if self._gradients is not None:
-            self._gradients.zero_()
-
-    def held_gradients(self) -> list[Tensor]:
-        """What is there of gradients from step to step: the whole buffer in stage 1, this rank's piece in stage 2."""
-        kept = self._gradients if self._keeps_gradients else self.mine.grad
-        return [] if kept is None else [kept]
-
-    def _make_gradients(self) -> Tensor:
-        return torch.zeros_like(self.weights, dtype=self._dtype)
-
-    def _piece_of(self, buffer: Tensor) -> Tensor:
-        return buffer.chunk(self._data.size)[self._data.index]
-
-    def _place_of(self, parameter: nn.Parameter, buffer: Tensor) -> Tensor:
-        """The stretch of `buffer` that is `parameter`'s, in its shape."""
-        start = self._starts[parameter]
-        return buffer[start : start + parameter.numel()].view(parameter.shape)
+def _shares(buffer_of: Mapping[nn.Parameter, FlatBuffer], parameters: Iterable[nn.Parameter]) -> list[Tensor]:
+    """What this rank answers for of the parameters' gradients, flat. Those of another stage of the pipeline are passed
+    over."""
+    here = [parameter for parameter in parameters if parameter in buffer_of]
+    return [share for each in here if (share := buffer_of[each].share_of(each)).numel()]
 
 
 class Reducer:
-    """Sends buffers off as backward fills them.
+    """Sends buffers off as backward fills them, with every micro-batch or with the step's last. In a pipeline, where no
+    pass is the last for all parameters, it sends them when all passes are done.
 
     At most one is under way while the next one fills: more would hide more of the sending behind backward, and take
     the memory that stage 2 is there to save.
     """
 
-    def __init__(self, buffers: Iterable[FlatBuffer], sends_every_micro_batch: bool) -> None:
+    def __init__(self, buffers: Iterable[FlatBuffer], sends_with: Literal["micro-batch", "step", "pipeline"]) -> None:
         self._buffers = list(buffers)
-        self._sends_every_micro_batch = sends_every_micro_batch
-        self._sends = True
+        self._sends_with = sends_with
+        self._sends = False
         self._wait: Callable[[], None] = _nothing
         for buffer in self._buffers:
             for parameter in buffer.parameters:
@@ -178,11 +122,20 @@ class Reducer:
     @contextmanager
     def micro_step(self, last: bool) -> Iterator[None]:
         """Around one forward and backward pass."""
-        self._sends = last or self._sends_every_micro_batch
+        self._sends = last or self._sends_with == "micro-batch"
         yield
         self.finish()
         for buffer in self._buffers:
             buffer.next_micro_batch()
+
+    def finish_step(self) -> None:
+        """After the step's last pass: in a pipeline, send everything now."""
+        for buffer in self._buffers if self._sends_with == "pipeline" else ():
+            buffer.take_what_is_left()
+            buffer.next_micro_batch()
+            self.finish()
+            self._wait = buffer.reduce_scatter()
+        self.finish()
 
     def finish(self) -> None:
         """Wait for what is under way."""

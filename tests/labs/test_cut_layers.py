@@ -15,6 +15,7 @@ from labs.model import GPT, Attention, CoreAttention, FullAttention, build_model
 from labs.parallel.context import Part, RingAttention, Zigzag, split_context
 from labs.parallel.expert import split_experts
 from labs.parallel.mesh import Axis
+from labs.parallel.strategy import whole_gradients
 from labs.parallel.tensor import Cut, VocabularyNextToken, split_tensor
 from labs.spec import Model
 from tests.labs.threads import together
@@ -69,7 +70,7 @@ def test_tensor_ranks_have_one_processs_gradients(ranks: int, sequence_parallel:
         loss = model(*batch())
         loss.backward()
         for each in finish:
-            each()
+            each(whole_gradients)
         return loss.item(), gradients(model)
 
     loss, expected = alone(batch(), **shape)

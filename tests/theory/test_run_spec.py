@@ -48,7 +48,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         {
             "model": {**SMALL, "heads": 7, "kv_heads": 5},
             "training": {"steps": 0, "sequence": 10**30, "learning_rate": float("nan"), "colour": "red"},
-            "parallel": {"data": 50, "zero": 2, "tensor": 2},
+            "parallel": {"data": 50, "zero": 4, "tensor": 2},
             "program": "sing",
             "device": "abacus",
             "link": {"nodes": 99},

@@ -105,21 +105,33 @@ def test_what_does_not_go_together_is_refused_with_what_would(data: Any, field: 
 
 
 @pytest.mark.parametrize("axis", ["tensor", "pipeline", "context", "expert"])
+def test_compression_was_built_for_data_parallelism_and_says_so_beside_another(axis: str) -> None:
+    given = {**spec(compression={"kind": "powersgd"}), "parallel": {"data": 2, axis: 2}}
+    assert {"compression.kind", f"parallel.{axis}"} & set(violations(given))
+
+
+BUBBLES = {"pipeline": 2, "schedule": "zero-bubble"}
+FOUR = {"micro_batches": 4}
+DEALT_OUT = {"zero_implementation": "ZeroRedundancyOptimizer"}
+
+
 @pytest.mark.parametrize(
-    ("data", "field"),
+    ("parallel", "training", "field", "accepted"),
     [
-        (spec(ZERO_16), "training.precision"),
-        (spec({"recompute": "full"}), "training.recompute"),
-        (spec(compression={"kind": "powersgd"}), "compression.kind"),
+        ({"data": 2, **BUBBLES}, {**FOUR, "recompute": "full"}, "training.recompute", "none"),
+        ({"data": 2, "pipeline": 2, "zero": 2}, FOUR, "parallel.zero", "0, 1, 3"),
+        ({"data": 2, "expert": 2, "zero": 1}, {}, "parallel.zero", "0, 3"),
+        ({"data": 2, "tensor": 2, "zero": 1}, DEALT_OUT, "training.zero_implementation", "flat-buffer"),
+        ({"data": 2, "expert": 2, "zero": 3}, BF16_AMP, "training.state_layout", "zero-16"),
+        ({"data": 2, "tensor": 2}, {**ZERO_16, "state_layout": "megatron-18"}, "training.state_layout",
+         "torch-amp, zero-16"),
     ],
-    ids=["precision", "recompute", "compression"],
-)
-def test_what_was_built_for_data_parallelism_says_so_beside_another(
-    axis: str, data: dict[str, Any], field: str
+)  # fmt: skip
+def test_what_a_cut_model_cannot_have_beside_it_is_refused(
+    parallel: dict[str, Any], training: dict[str, Any], field: str, accepted: str
 ) -> None:
-    """Whether or not that other one can be asked for itself."""
-    given = {**data, "parallel": {"data": 2, axis: 2}}
-    assert {field, f"parallel.{axis}"} & set(violations(given))
+    given = {"model": {**GPT, "experts": 4 if "expert" in parallel else 1}, "training": training, "parallel": parallel}
+    assert violations(given)[field].accepted == accepted
 
 
 @pytest.mark.parametrize(
@@ -132,6 +144,8 @@ def test_what_was_built_for_data_parallelism_says_so_beside_another(
         spec({"precision": "fp16-mixed", "state_layout": "torch-amp"}),  # unscaled, to see gradients vanish
         spec({**ZERO_16, "offload": "file"}, {"zero": 2}),
         spec(BF16_AMP, compression={"kind": "top-k", "density": 1.0}),
+        spec({**ZERO_16, **FOUR, "recompute": "full"}, {"data": 2, "tensor": 2, "pipeline": 2, "zero": 1}),
+        spec({**ZERO_16, "state_layout": "megatron-18"}, {"data": 2, "tensor": 2, "zero": 2}),
     ],
 )
 def test_what_goes_together_is_taken(data: Any) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.theory.runs.held import held_tensors, is_averaged_apart, kept_bytes, kept_values
+from app.theory.runs.held import held_tensors, is_averaged_apart, kept_bytes, own_gradient_values
 from app.theory.runs.over_context import context_transfers
-from app.theory.runs.over_data import data_transfers
+from app.theory.runs.over_data import data_transfers, overflow_transfers
 from app.theory.runs.over_experts import expert_transfers
 from app.theory.runs.over_pipeline import pipeline_transfers, tied_table_transfers
 from app.theory.runs.over_tensor import tensor_transfers
@@ -44,6 +44,7 @@ def rank_theory(spec: RunSpec, place: Place) -> RunTheory:
         *expert_transfers(spec, held),
         *data_transfers(spec, place, [tensor for tensor in held if not is_averaged_apart(tensor, spec)]),
         *pipeline_transfers(spec, place),
-        *tied_table_transfers(spec, place, kept_values(spec, place, table, "gradients")),
+        *tied_table_transfers(spec, place, own_gradient_values(spec, place, held, table)),
+        *overflow_transfers(spec),
     )
     return RunTheory(every, spec.training.state_layout, state, transfers)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from math import ceil
 
 from app.theory.optimizers import optimizer_bytes_per_parameter
 from app.theory.runs.buckets import buckets, padded
 from app.theory.runs.compressed import companion_bytes
-from app.theory.runs.over_tensor import cut_over_tensor
+from app.theory.runs.cut import cut_over_tensor
 from app.theory.runs.place import Place, data_rank, data_ranks, shard_ranks
 from app.theory.schedules import chunk_of
 from app.theory.state import LAYOUTS
@@ -84,7 +85,7 @@ def kept_bytes(spec: RunSpec, place: Place, held: Sequence[Tensor], component: s
 def kept_values(spec: RunSpec, place: Place, held: Sequence[Tensor], component: str) -> int:
     """Values of `component` that stay: all of them, or this rank's share."""
     zero, ranks = spec.parallel.zero, data_ranks(spec.parallel)
-    own = place.shard * spec.parallel.context + place.context
+    own = _own_number(spec, place)
     if zero == 3:
         # Weights and gradients are padded to equal pieces; the optimizer keeps state only of what is there.
         return sum(piece(tensor, *_share(tensor, spec, own if component == "optimizer" else 0)) for tensor in held)
@@ -97,6 +98,29 @@ def kept_values(spec: RunSpec, place: Place, held: Sequence[Tensor], component: 
     return whole // ranks if zero >= _SHARDED_FROM[component] else whole
 
 
+def own_gradient_values(spec: RunSpec, place: Place, held: Sequence[Tensor], wanted: Sequence[Tensor]) -> int:
+    """Values of the averaged gradients of `wanted`, which are among `held`, that a rank answers for."""
+    own = _own_number(spec, place)
+    if spec.parallel.zero == 3:
+        return sum(piece(tensor, *_share(tensor, spec, own)) for tensor in wanted)
+    ranks = data_ranks(spec.parallel)
+    if spec.parallel.zero == 0 or ranks == 1:
+        return sum(tensor.size for tensor in wanted)
+    found = 0
+    for bucket in flat_buffers(spec, held):
+        each = padded(bucket, ranks) // ranks
+        starts = accumulate((tensor.size for tensor in bucket), initial=0)
+        for tensor, start in zip(bucket, starts, strict=False):
+            if tensor in wanted:
+                found += max(0, min(start + tensor.size, (own + 1) * each) - max(start, own * each))
+    return found
+
+
+def _own_number(spec: RunSpec, place: Place) -> int:
+    """Which of the ranks that share a copy of what is sharded this one is."""
+    return place.shard * spec.parallel.context + place.context
+
+
 def _share(tensor: Tensor, spec: RunSpec, own: int) -> tuple[int, int]:
     """How many ranks share a tensor under ZeRO-3, and which of them number `own` is: all that shard, or those of them
     that hold the same experts."""
@@ -106,8 +130,17 @@ def _share(tensor: Tensor, spec: RunSpec, own: int) -> tuple[int, int]:
 
 
 def flat_buffers(spec: RunSpec, held: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The tensors of each flat buffer of ZeRO-1 and 2."""
-    return list(buckets(held, LAYOUTS[spec.training.state_layout].gradients, spec.training.bucket_bytes))
+    """The tensors of each flat buffer of ZeRO-1 and 2. In a pipeline the tied table has one of its own, which the ranks
+    at both ends then cut alike."""
+    apart = [tensor for tensor in held if tensor.name == "token embedding" and is_at_both_ends(spec)]
+    others = [tensor for tensor in held if tensor not in apart]
+    each = LAYOUTS[spec.training.state_layout].gradients
+    return [*buckets(others, each, spec.training.bucket_bytes), *([tensor] for tensor in apart)]
+
+
+def is_at_both_ends(spec: RunSpec) -> bool:
+    """Whether the token table is in a pipeline's first and last stage."""
+    return spec.parallel.pipeline > 1 and spec.model.tied_embeddings
 
 
 def dealt_out(held: Sequence[Tensor], ranks: int) -> list[list[Tensor]]:

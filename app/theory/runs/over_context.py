@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
+from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.values import multiplied_bytes, recomputed
 from app.theory.transformer import Tensor, head_size
 from labs.spec import RunSpec
 
@@ -17,14 +18,16 @@ def context_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfe
     ranks, training = spec.parallel.context, spec.training
     if ranks == 1:
         return
-    layers = [tensor.name for tensor in held].count("attention output")
+    layers = {tensor.layer for tensor in held if tensor.layer is not None}
     tokens = training.micro_batch * training.sequence // ranks
     heads = spec.model.kv_heads // spec.parallel.tensor
-    size = float(FP32_BYTES * 2 * tokens * heads * head_size(spec.model))
+    size = float(multiplied_bytes(spec) * 2 * tokens * heads * head_size(spec.model))
     for title, phase, rounds in (
-        ("Keys and values round the ring", "forward", ranks - 1),
-        ("Keys and values round again", "backward", ranks - 1),
-        ("Gradients of keys and values, and home", "backward", ranks),
+        ("Keys and values round the ring", "forward", len(layers) * (ranks - 1)),
+        ("Keys and values round the ring, recomputed", "backward", recomputed(spec, layers) * (ranks - 1)),
+        ("Keys and values round again", "backward", len(layers) * (ranks - 1)),
+        ("Gradients of keys and values, and home", "backward", len(layers) * ranks),
     ):
-        count = training.micro_batches * layers * rounds
-        yield transfer(title, "send", phase, "context", ranks, count, count * size)
+        count = training.micro_batches * rounds
+        if count:
+            yield transfer(title, "send", phase, "context", ranks, count, count * size)

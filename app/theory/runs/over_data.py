@@ -38,8 +38,17 @@ def data_transfers(spec: RunSpec, place: Place, held: Sequence[Tensor]) -> Itera
         yield from _broadcasts(spec, held)
     else:
         yield from _flat_buffers(spec, held)
-    if spec.training.loss_scaling and ranks > 1:
-        yield transfer("All-reduce, overflow", "all_reduce", "optimizer", "data", ranks, 1, float(_FLAG_BYTES))
+
+
+def overflow_transfers(spec: RunSpec) -> Iterator[Transfer]:
+    """Where the loss is scaled, all ranks agree once a step whether any of them saw an overflow. They are called by the
+    axis that has them all, if there is one."""
+    everybody = spec.parallel.world_size
+    if not spec.training.loss_scaling or everybody == 1:
+        return
+    axes = {"data": data_ranks(spec.parallel), "tensor": spec.parallel.tensor, "pipeline": spec.parallel.pipeline}
+    group = next((name for name, ranks in axes.items() if ranks == everybody), "world")
+    yield transfer("All-reduce, overflow", "all_reduce", "optimizer", group, everybody, 1, float(_FLAG_BYTES))
 
 
 def _ddp(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
@@ -110,7 +119,7 @@ def _fsdp(spec: RunSpec, place: Place, held: Sequence[Tensor]) -> Iterator[Trans
     again = padded_values((tensor for tensor in held if tensor.layer is not None), ranks)
     if not spec.training.reshard_after_forward:
         again = 0
-    weight, gradient = _fsdp_bytes(spec)
+    weight, gradient = fsdp_bytes(spec)
     group = "shard" if replicas > 1 else "data"
     rows = [
         ("All-gather, forward", "all_gather", "forward", group, ranks, layers + roots, weight * whole),
@@ -125,7 +134,7 @@ def _fsdp(spec: RunSpec, place: Place, held: Sequence[Tensor]) -> Iterator[Trans
             yield transfer(title, operation, phase, group, size, micro_steps * count, micro_steps * payload_bytes)
 
 
-def _fsdp_bytes(spec: RunSpec) -> tuple[float, float]:
+def fsdp_bytes(spec: RunSpec) -> tuple[float, float]:
     """Bytes of a weight when it is gathered, and of a gradient when it is reduced.
 
     With torch-amp shards are kept in fp32, cast to 16 bits for the gathering, and reduced in fp32.

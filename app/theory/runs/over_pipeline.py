@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.theory.runs.held import last_stage, stages_of
+from app.theory.runs.held import is_at_both_ends, last_stage, stages_of
 from app.theory.runs.place import Place
-from app.theory.runs.transfers import FP32_BYTES, Transfer, transfer
+from app.theory.runs.transfers import Transfer, transfer
+from app.theory.runs.values import stream_bytes
+from app.theory.state import LAYOUTS
 from labs.spec import RunSpec
 
 
@@ -19,7 +21,7 @@ def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:
     if parallel.pipeline == 1:
         return
     cut = parallel.context * (parallel.tensor if parallel.sequence_parallel else 1)  # of the sequence
-    size = float(FP32_BYTES * training.micro_batch * training.sequence // cut * model.hidden)
+    size = float(stream_bytes(spec) * training.micro_batch * training.sequence // cut * model.hidden)
     chunks, last = stages_of(spec, place), last_stage(spec)
     boundaries = {
         "forward": sum(chunk < last and chunk + 1 not in chunks for chunk in chunks),
@@ -32,10 +34,11 @@ def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:
 
 
 def tied_table_transfers(spec: RunSpec, place: Place, values: int) -> Iterator[Transfer]:
-    """The gradients of a tied table of `values` on this rank are summed over both ends, unless they are one rank."""
-    if spec.parallel.pipeline == 1 or not spec.model.tied_embeddings:
+    """The gradients of a tied table, of which this rank has `values`, are summed over both ends, unless they are one
+    rank."""
+    if not is_at_both_ends(spec):
         return
     stages = stages_of(spec, place)
     if (0 in stages) != (last_stage(spec) in stages):
-        size = float(FP32_BYTES * values)
+        size = LAYOUTS[spec.training.state_layout].gradients * values
         yield transfer("All-reduce, tied table", "all_reduce", "backward", "ends", 2, 1, size)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_reduce_bytes
 
-FP32_BYTES = 4  # what layers compute and send in, where parallelism goes inside them or between them
-
 
 @dataclass(frozen=True)
 class Transfer:

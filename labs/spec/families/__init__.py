@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labs.spec.families import compression, data, numerics, pipeline, tensor
+from labs.spec.families import compression, data, numerics, pipeline, tensor, together
 from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
 from labs.spec.violations import Violation
 
-SUPPORT: tuple[Row, ...] = (*data.ROWS, *tensor.ROWS, *pipeline.ROWS, *numerics.ROWS, *compression.ROWS)
+SUPPORT: tuple[Row, ...] = (
+    *data.ROWS,
+    *tensor.ROWS,
+    *pipeline.ROWS,
+    *together.ROWS,
+    *numerics.ROWS,
+    *compression.ROWS,
+)
 
 
 def check_support(spec: RunSpec) -> Iterator[Violation]:

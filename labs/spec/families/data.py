@@ -64,11 +64,17 @@ def deals_out_tensors(spec: RunSpec) -> bool:
 
 def _check_stage(spec: RunSpec) -> Iterator[Violation]:
     parallel = spec.parallel
-    if parallel.zero in (1, 2):
-        for axis in ("tensor", "pipeline", "expert"):
-            if getattr(parallel, axis) > 1:
-                message = f"ZeRO-{parallel.zero} lays the whole model out flat; it does not go with {axis} parallelism."
-                yield Violation("parallel.zero", parallel.zero, message, "0, 3", (f"parallel.{axis}",))
+    if parallel.zero in (1, 2) and parallel.expert > 1:
+        message = f"ZeRO-{parallel.zero} lays out flat what all data ranks hold, and experts are not."
+        yield Violation("parallel.zero", parallel.zero, message, "0, 3", ("parallel.expert",))
+    if parallel.zero == 2 and parallel.pipeline > 1:
+        message = "ZeRO-2 sends the gradients of every micro-batch by itself, and a pipeline's are interleaved."
+        yield Violation("parallel.zero", 2, message, "0, 1, 3", ("parallel.pipeline",))
+    wide = [f"parallel.{axis}" for axis in ("tensor", "pipeline") if getattr(parallel, axis) > 1]
+    if deals_out_tensors(spec) and wide:
+        message = "ZeroRedundancyOptimizer deals out the tensors of a whole model."
+        field = "training.zero_implementation"
+        yield Violation(field, spec.training.zero_implementation, message, "flat-buffer", tuple(wide))
 
 
 def _check_shard(spec: RunSpec) -> Iterator[Violation]:
@@ -94,9 +100,6 @@ def _check_offload(spec: RunSpec) -> Iterator[Violation]:
     elif offload != "none" and deals_out_tensors(spec):
         message = "ZeroRedundancyOptimizer keeps its state beside the weights."
         yield Violation("training.offload", offload, message, "none", ("training.zero_implementation",))
-    if offload in ("optimizer", "file") and max(spec.parallel.tensor, spec.parallel.expert) > 1:
-        message = "Optimizer state is offloaded under data and pipeline parallelism only."
-        yield Violation("training.offload", offload, message, "none", ("parallel.tensor", "parallel.expert"))
 
 
 def _check_foreign_settings(spec: RunSpec) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from labs.spec.families.data import deals_out_tensors
-from labs.spec.families.row import EXACT, Row, one_of
+from labs.spec.families.row import EXACT, WHOLE_BACKWARD, Row, one_of
 from labs.spec.run import RunSpec
 from labs.spec.violations import Violation
 from labs.spec.vocabulary import Precision, StateLayout
@@ -26,16 +26,16 @@ _PLACES: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "fsdp": ("FSDP2", {"data": 2, "zero": 3}),
     "hsdp": ("HSDP", {"data": 4, "zero": 3, "shard": 2}),
 }
-_BF16_AMP = {"precision": "bf16-mixed", "state_layout": "torch-amp"}
-_FP16_AMP = {"precision": "fp16-mixed", "state_layout": "torch-amp", "loss_scaling": True}
-_ZERO_16 = {"precision": "bf16-mixed", "state_layout": "zero-16"}
-_FP16_ZERO_16 = {"precision": "fp16-mixed", "state_layout": "zero-16", "loss_scaling": True}
-_MEGATRON_18 = {"precision": "bf16-mixed", "state_layout": "megatron-18"}
-_BF16 = {"precision": "bf16", "state_layout": "bf16"}
+BF16_AMP = {"precision": "bf16-mixed", "state_layout": "torch-amp"}
+FP16_AMP = {"precision": "fp16-mixed", "state_layout": "torch-amp", "loss_scaling": True}
+ZERO_16 = {"precision": "bf16-mixed", "state_layout": "zero-16"}
+FP16_ZERO_16 = {"precision": "fp16-mixed", "state_layout": "zero-16", "loss_scaling": True}
+MEGATRON_18 = {"precision": "bf16-mixed", "state_layout": "megatron-18"}
+BF16 = {"precision": "bf16", "state_layout": "bf16"}
 _LAMB_ON_WHOLE_TENSORS = {"optimizer": "lamb", "zero_implementation": "ZeroRedundancyOptimizer"}
-_BF16_DIGITS = "bf16 has 8 bits of fraction: each product is off by up to 2^-9, or 0.2 %."
-_FP16_DIGITS = "fp16 has 11 bits of fraction: each product is off by up to 2^-12."
-_NO_MASTER = _BF16_DIGITS + " Without a master copy small steps are rounded away besides."
+BF16_DIGITS = "bf16 has 8 bits of fraction: each product is off by up to 2^-9, or 0.2 %."
+FP16_DIGITS = "fp16 has 11 bits of fraction: each product is off by up to 2^-12."
+NO_MASTER = BF16_DIGITS + " Without a master copy small steps are rounded away besides."
 
 
 def _rows(
@@ -48,20 +48,20 @@ def _rows(
 
 
 ROWS: tuple[Row, ...] = (
-    *_rows("bf16-amp", "bf16 by autocast", "ddp zero-2", _BF16_AMP, 5e-4, _BF16_DIGITS),
-    *_rows("bf16-amp", "bf16 by FSDP2's policy", "fsdp hsdp", _BF16_AMP, 5e-4, _BF16_DIGITS),
-    *_rows("fp16-amp", "fp16 by autocast, loss scaled", "ddp", _FP16_AMP, 1e-4, _FP16_DIGITS),
-    *_rows("fp16-amp", "fp16 by FSDP2's policy, loss scaled", "fsdp", _FP16_AMP, 1e-4, _FP16_DIGITS),
-    *_rows("zero-16", "bf16 with a master copy", "ddp zero-1 zero-2 fsdp", _ZERO_16, 5e-4, _BF16_DIGITS),
-    *_rows("zero-16-fp16", "fp16 with a master copy, loss scaled", "ddp zero-2 fsdp", _FP16_ZERO_16, 1e-4,
-           _FP16_DIGITS),
+    *_rows("bf16-amp", "bf16 by autocast", "ddp zero-2", BF16_AMP, 5e-4, BF16_DIGITS),
+    *_rows("bf16-amp", "bf16 by FSDP2's policy", "fsdp hsdp", BF16_AMP, 5e-4, BF16_DIGITS),
+    *_rows("fp16-amp", "fp16 by autocast, loss scaled", "ddp", FP16_AMP, 1e-4, FP16_DIGITS),
+    *_rows("fp16-amp", "fp16 by FSDP2's policy, loss scaled", "fsdp", FP16_AMP, 1e-4, FP16_DIGITS),
+    *_rows("zero-16", "bf16 with a master copy", "ddp zero-1 zero-2 fsdp", ZERO_16, 5e-4, BF16_DIGITS),
+    *_rows("zero-16-fp16", "fp16 with a master copy, loss scaled", "ddp zero-2 fsdp", FP16_ZERO_16, 1e-4,
+           FP16_DIGITS),
     *_rows("zero-16-host", "bf16, master copy and moments on the host", "zero-2 fsdp",
-           {**_ZERO_16, "offload": "optimizer"}, 5e-4, _BF16_DIGITS),
-    *_rows("zero-16-file", "bf16, master copy and moments in a file", "zero-1", {**_ZERO_16, "offload": "file"}, 5e-4,
-           _BF16_DIGITS),
-    *_rows("megatron-18", "bf16 with a master copy, gradients in fp32", "zero-1 zero-2", _MEGATRON_18, 5e-4,
-           _BF16_DIGITS),
-    *_rows("bf16-pure", "bf16 throughout", "ddp zero-1 fsdp", _BF16, 1e-3, _NO_MASTER),
+           {**ZERO_16, "offload": "optimizer"}, 5e-4, BF16_DIGITS),
+    *_rows("zero-16-file", "bf16, master copy and moments in a file", "zero-1", {**ZERO_16, "offload": "file"}, 5e-4,
+           BF16_DIGITS),
+    *_rows("megatron-18", "bf16 with a master copy, gradients in fp32", "zero-1 zero-2", MEGATRON_18, 5e-4,
+           BF16_DIGITS),
+    *_rows("bf16-pure", "bf16 throughout", "ddp zero-1 fsdp", BF16, 1e-3, NO_MASTER),
     *_rows("sgd", "SGD with momentum", "ddp zero-2 fsdp", {"optimizer": "sgd", "learning_rate": 0.1}),
     *_rows("lars", "LARS", "ddp", {"optimizer": "lars", "learning_rate": 1.0}),
     *_rows("lamb", "LAMB", "ddp", {"optimizer": "lamb"}),
@@ -69,8 +69,8 @@ ROWS: tuple[Row, ...] = (
     *_rows("recompute-full", "Full recomputation", "ddp zero-2 fsdp", {"recompute": "full"}),
     *_rows("recompute-selective", "Selective recomputation", "ddp fsdp", {"recompute": "selective"}),
     *_rows("recompute-every", "Every second block recomputed", "ddp fsdp", {"recompute": "full", "recompute_every": 2}),
-    *_rows("recompute-bf16", "Full recomputation in bf16", "fsdp", {**_BF16_AMP, "recompute": "full"}, 5e-4,
-           _BF16_DIGITS),
+    *_rows("recompute-bf16", "Full recomputation in bf16", "fsdp", {**BF16_AMP, "recompute": "full"}, 5e-4,
+           BF16_DIGITS),
 )  # fmt: skip
 
 
@@ -97,8 +97,9 @@ def _check_layout(spec: RunSpec) -> Iterator[Violation]:
     elif layout == "zero-16" and deals_out_tensors(spec):
         message = "ZeroRedundancyOptimizer keeps no master copy."
         yield Violation("training.state_layout", layout, message, "torch-amp", ("training.zero_implementation",))
-    if precision != "fp32":
-        yield from _alone("training.precision", precision, "fp32", spec)
+    elif layout == "torch-amp" and spec.parallel.expert > 1 and spec.parallel.zero == 3:
+        message = "FSDP2 casts what it gathers, and experts that one rank alone holds it does not."
+        yield Violation("training.state_layout", layout, message, "zero-16", ("parallel.expert", "parallel.zero"))
 
 
 def _check_loss_scaling(spec: RunSpec) -> Iterator[Violation]:
@@ -130,13 +131,7 @@ def _check_recompute(spec: RunSpec) -> Iterator[Violation]:
     if every > layers:
         message = f"There are only {layers} layers."
         yield Violation("training.recompute_every", every, message, f"1 to {layers}", ("model.layers",))
-    yield from _alone("training.recompute", recompute, "none", spec)
-
-
-def _alone(at: str, value: object, instead: str, spec: RunSpec) -> Iterator[Violation]:
-    """Not beside parallelism inside layers or across them."""
-    axes = ("tensor", "pipeline", "context", "expert")
-    wide = [axis for axis in axes if getattr(spec.parallel, axis) > 1]
-    if wide:
-        message = f"{value} goes with data parallelism only, not with {' and '.join(wide)} parallelism."
-        yield Violation(at, value, message, instead, tuple(f"parallel.{axis}" for axis in wide))
+    parallel = spec.parallel
+    if parallel.pipeline > 1 and parallel.schedule not in WHOLE_BACKWARD:
+        message = f"{parallel.schedule} runs backward in two passes, and each would compute the layer again."
+        yield Violation("training.recompute", recompute, message, "none", ("parallel.schedule", "parallel.pipeline"))

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from labs.spec.violations import Violation
+from labs.spec.vocabulary import Schedule
 
 Family = Literal["data", "tensor", "context", "expert", "pipeline", "combined", "numerics", "compression"]
 Device = Literal["cpu", "cuda"]
 
+WHOLE_BACKWARD: tuple[Schedule, ...] = ("gpipe", "1f1b", "interleaved", "looped-bfs")  # in one pass, not in two
 EXACT = 1e-12  # relative, of the loss after three fp64 steps: the same sums, taken in another order
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import gcd, lcm
 from typing import Any
 
-from labs.spec.families.row import Row, one_of
+from labs.spec.families.row import WHOLE_BACKWARD, Row, one_of
 from labs.spec.limits import MAX_RUN_SEQUENCE
 from labs.spec.run import RunSpec
 from labs.spec.shapes import nearest_divisors
@@ -14,27 +14,26 @@ from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
 
 # Every shape that is cut differently: grouped queries, a gated MLP, a head of its own.
-_OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embeddings": False, "ffn_hidden": 48}
-_LLAMA: Mapping[str, Any] = {**_OTHER_SHAPE, "positions": "rotary", "norm": "rms"}
-_EXPERTS: Mapping[str, Any] = {"experts": 4, "active_experts": 2}
+OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embeddings": False, "ffn_hidden": 48}
+_LLAMA: Mapping[str, Any] = {**OTHER_SHAPE, "positions": "rotary", "norm": "rms"}
+EXPERTS: Mapping[str, Any] = {"experts": 4, "active_experts": 2}
 _OTHER_EXPERTS: Mapping[str, Any] = {
     "experts": 8, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 1,
     "gated_mlp": True,
 }  # fmt: skip
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
-_WHOLE_BACKWARD = ("gpipe", "1f1b", "interleaved", "looped-bfs")
 _MOST_EXPERTS = 64
 
 ROWS: tuple[Row, ...] = (
     Row("tp", "Tensor parallelism", "tensor", ({"tensor": 2}, {"tensor": 4})),
-    Row("tp-shapes", "Tensor parallelism, other shapes", "tensor", ({"tensor": 2},), model=_OTHER_SHAPE),
+    Row("tp-shapes", "Tensor parallelism, other shapes", "tensor", ({"tensor": 2},), model=OTHER_SHAPE),
     Row("tp-sp", "Tensor and sequence parallelism", "tensor", ({"tensor": 2, **_SP}, {"tensor": 4, **_SP})),
     Row(
         "tp-sp-shapes",
         "Tensor and sequence parallelism, other shapes",
         "tensor",
         ({"tensor": 4, **_SP},),
-        model=_OTHER_SHAPE,
+        model=OTHER_SHAPE,
     ),
     Row("llama-fsdp", "Rotary positions and RMS norms under ZeRO-3", "tensor", ({"data": 2, "zero": 3},), model=_LLAMA),
     Row(
@@ -46,7 +45,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("full-attention", "Attention with all scores in memory", "tensor", ({"tensor": 2},), {"attention": "full"}),
     Row("cp", "Context parallelism (ring attention)", "context", ({"context": 2}, {"context": 4})),
-    Row("cp-shapes", "Context parallelism, other shapes", "context", ({"context": 4},), model=_OTHER_SHAPE),
+    Row("cp-shapes", "Context parallelism, other shapes", "context", ({"context": 4},), model=OTHER_SHAPE),
     Row(
         "llama-cp",
         "Context parallelism, rotary positions and RMS norms",
@@ -54,23 +53,23 @@ ROWS: tuple[Row, ...] = (
         ({"context": 2},),
         model=_LLAMA,
     ),
-    Row("moe", "A mixture of experts under DDP", "expert", ({"data": 2},), model=_EXPERTS),
-    Row("moe-fsdp", "A mixture of experts under ZeRO-3 (FSDP2)", "expert", ({"data": 2, "zero": 3},), model=_EXPERTS),
+    Row("moe", "A mixture of experts under DDP", "expert", ({"data": 2},), model=EXPERTS),
+    Row("moe-fsdp", "A mixture of experts under ZeRO-3 (FSDP2)", "expert", ({"data": 2, "zero": 3},), model=EXPERTS),
     Row(
         "ep",
         "Expert parallelism",
         "expert",
         ({"data": 2, "expert": 2}, {"data": 4, "expert": 4}),
-        model=_EXPERTS,
+        model=EXPERTS,
     ),
-    Row("ep-replicas", "Expert parallelism, experts repeated", "expert", ({"data": 4, "expert": 2},), model=_EXPERTS),
+    Row("ep-replicas", "Expert parallelism, experts repeated", "expert", ({"data": 4, "expert": 2},), model=EXPERTS),
     Row("ep-shapes", "Expert parallelism, other mixtures", "expert", ({"data": 2, "expert": 2},), model=_OTHER_EXPERTS),
     Row(
         "ep-fsdp",
         "Expert parallelism and ZeRO-3",
         "combined",
         ({"data": 2, "expert": 2, "zero": 3}, {"data": 4, "expert": 2, "zero": 3}),
-        model=_EXPERTS,
+        model=EXPERTS,
     ),
     Row("tp-ddp", "Tensor parallelism and DDP", "combined", ({"data": 2, "tensor": 2},)),
     Row("tp-fsdp", "Tensor parallelism and ZeRO-3", "combined", ({"data": 2, "tensor": 2, "zero": 3},)),
@@ -90,7 +89,7 @@ ROWS: tuple[Row, ...] = (
         "Tensor, sequence and context parallelism and ZeRO-3",
         "combined",
         ({"data": 2, "tensor": 2, "context": 2, "zero": 3, **_SP},),
-        model=_OTHER_SHAPE,
+        model=OTHER_SHAPE,
     ),
     Row(
         "pipeline-tp",
@@ -112,7 +111,7 @@ ROWS: tuple[Row, ...] = (
         "combined",
         ({"pipeline": 2, "data": 2, "tensor": 2, "zero": 3, **_SP},),
         {"micro_batches": 4, "reshard_after_forward": False},
-        _OTHER_SHAPE,
+        OTHER_SHAPE,
     ),
     Row(
         "llama-pipeline-tp-sp",
@@ -127,7 +126,7 @@ ROWS: tuple[Row, ...] = (
         "Expert and context parallelism",
         "combined",
         ({"data": 2, "expert": 2, "context": 2},),
-        model=_EXPERTS,
+        model=EXPERTS,
     ),
 )
 
@@ -161,7 +160,7 @@ def _check_split_backward(spec: RunSpec) -> Iterator[Violation]:
     parallel = spec.parallel
     if parallel.pipeline > 1 and parallel.tensor * parallel.context > 1:
         because = "This schedule runs backward in two passes, and a layer cut over ranks would send in both."
-        yield from one_of("parallel.schedule", parallel.schedule, _WHOLE_BACKWARD, because)
+        yield from one_of("parallel.schedule", parallel.schedule, WHOLE_BACKWARD, because)
 
 
 def _check_cut(spec: RunSpec) -> Iterator[Violation]:
