@@ -6,7 +6,8 @@ type and a device, but no memory (torch's `FakeTensorMode`), and collectives ret
 and the ledger are those of the real run. Nothing is computed, so there is no loss and there are no times.
 
 One rank of each kind is enough: ranks that differ only in their place along data, context or tensor do the same. Along
-the pipeline the first stage, the last and those between differ.
+the pipeline the first stage, the last and those between differ. (In a V the first rank has both ends, and the last has
+the two stages in the middle of the model, where the V turns.)
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from torch.distributed.pipelining.stage import PipelineStage
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from labs.command import parse_spec, read_spec
-from labs.model import build_model, count_parameters
-from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh, axis_sizes
 from labs.parallel.strategy import MicroBatch
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument, watched_step
+from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
-from labs.spec import RunSpec, SpecError
+from labs.probes.watched import spread_watched, watched_step
+from labs.spec import V_SHAPED, RunSpec, SpecError
 
 _CPU = torch.device("cpu")
 _STEPS = 2  # the optimizer's state is made in the first: the second is typical
+_MIDDLE = "middle stages"
 _EXIT_USAGE = 2
 _RESIDENT_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
@@ -67,7 +68,7 @@ def dry_run(spec: RunSpec) -> dict[str, Any]:
     each = spec.parallel.world_size // spec.parallel.pipeline
     for kind in kinds:
         between = spec.parallel.pipeline - 2
-        kind["ranks"] = each * (between if kind["kind"] == "middle stages" else 1)
+        kind["ranks"] = each * (between if kind["kind"] == _MIDDLE else 1)
     return {
         "world_size": spec.parallel.world_size,
         "parameters": parameters[0],
@@ -79,12 +80,14 @@ def dry_run(spec: RunSpec) -> dict[str, Any]:
 
 
 def kinds_of_ranks(spec: RunSpec) -> list[tuple[str, int]]:
-    """Ranks that do different things, by name, each with the pipeline rank that stands for it."""
-    stages = spec.parallel.pipeline
-    if stages == 1:
+    """Ranks that do different things, by name, each with the pipeline rank that stands for it: of those in the middle
+    the one with most micro-batches alive."""
+    ranks = spec.parallel.pipeline
+    if ranks == 1:
         return [("every rank", 0)]
-    middle = [("middle stages", 1)] if stages > 2 else []
-    return [("first stage", 0), *middle, ("last stage", stages - 1)]
+    first, last = ("both ends", "turn") if spec.parallel.schedule in V_SHAPED else ("first stage", "last stage")
+    middle = [(_MIDDLE, 1)] if ranks > 2 else []
+    return [(first, 0), *middle, (last, ranks - 1)]
 
 
 def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
@@ -101,13 +104,8 @@ def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
 
 
 def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
-    model = build_model(spec.model, spec.training.sequence, spec.training.seed)
-    parameters = count_parameters(model)
     instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False, every_step=True)
-    with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh, _CPU)
-    del model
-    instrument.attach(strategy)
+    strategy, parameters = spread_watched(spec, mesh, _CPU, instrument)
     for number in range(1, _STEPS + 1):
         watched_step(instrument, number, strategy, lambda _number: _fake_batch(spec))
     return {

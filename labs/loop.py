@@ -15,14 +15,13 @@ from torch import Tensor
 
 from labs.data import Batches, load_text
 from labs.joining import choose_device, join
-from labs.model import build_model, count_parameters
-from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument, watched_step
+from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
+from labs.probes.watched import spread_watched, watched_step
 from labs.spec import RunSpec
 
 
@@ -41,13 +40,8 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     join(device)
 
     mesh = Mesh(spec.parallel, device.type)
-
-    model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(device)
-    parameters = count_parameters(model)
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
-    with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh, device)
-    instrument.attach(strategy)
+    strategy, parameters = spread_watched(spec, mesh, device, instrument)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")
 

@@ -2,8 +2,9 @@
 
 Shapes in comments: B sequences, T positions, H the hidden size, V the vocabulary, D the size of one head.
 The architecture is GPT-2's (Radford et al. 2019) without dropout and without biases in the linear layers;
-grouped-query attention (Ainslie et al. 2023), a gated MLP (Shazeer 2020) and a mixture of experts in place of the
-MLP (Shazeer et al. 2017) come with the shape.
+grouped-query attention (Ainslie et al. 2023), a gated MLP (Shazeer 2020), rotary positions (Su et al. 2021), RMS norms
+(Zhang & Sennrich 2019) and a mixture of experts in place of the MLP (Shazeer et al. 2017) come with the shape. With the
+first four it is Llama's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from labs.norm import RMSNorm
+from labs.rotary import Rotary
 from labs.spec import Model
 
 _INITIAL_STD = 0.02  # GPT-2's
@@ -47,11 +50,11 @@ class FullAttention(CoreAttention):
 
 
 class Attention(nn.Module):
-    """Causal self-attention."""
+    """Causal self-attention. With rotary positions, queries and keys are turned by where they stand."""
 
-    def __init__(self, shape: Model) -> None:
+    def __init__(self, shape: Model, rotary: Rotary | None) -> None:
         super().__init__()
-        self.head_size = shape.hidden // shape.heads
+        self.head_size, self.rotary = shape.hidden // shape.heads, rotary
         kv_hidden = shape.kv_heads * self.head_size
         self.query = nn.Linear(shape.hidden, shape.hidden, bias=False)
         self.key = nn.Linear(shape.hidden, kv_hidden, bias=False)
@@ -61,6 +64,8 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (split_heads(project(x), self.head_size) for project in (self.query, self.key, self.value))
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
         mixed: Tensor = self.output(join_heads(self.core(q, k, v)))
         return mixed
 
@@ -140,11 +145,11 @@ class Mixture(nn.Module):
 class Block(nn.Module):
     """One layer: attention, then the MLP, each normalised before and added to what came in."""
 
-    def __init__(self, shape: Model, layer: int) -> None:
+    def __init__(self, shape: Model, layer: int, rotary: Rotary | None = None) -> None:
         super().__init__()
-        self.attention_norm = nn.LayerNorm(shape.hidden)
-        self.attention = Attention(shape)
-        self.mlp_norm = nn.LayerNorm(shape.hidden)
+        self.attention_norm = make_norm(shape)
+        self.attention = Attention(shape, rotary)
+        self.mlp_norm = make_norm(shape)
         routed = shape.experts > 1 and layer >= shape.dense_layers
         self.mlp = Mixture(shape) if routed else MLP(shape.hidden, shape.ffn_hidden, shape.gated_mlp)
 
@@ -152,6 +157,10 @@ class Block(nn.Module):
         x = x + self.attention(self.attention_norm(x))
         x = x + self.mlp(self.mlp_norm(x))
         return x
+
+
+def make_norm(shape: Model) -> nn.Module:
+    return RMSNorm(shape.hidden) if shape.norm == "rms" else nn.LayerNorm(shape.hidden)
 
 
 class NextToken(nn.Module):
@@ -175,9 +184,11 @@ class GPT(nn.Module):
     def __init__(self, shape: Model, sequence: int) -> None:
         super().__init__()
         self.tokens = nn.Embedding(shape.vocab, shape.hidden)
-        self.positions = nn.Embedding(sequence, shape.hidden)
-        self.blocks = nn.ModuleList(Block(shape, layer) for layer in range(shape.layers))
-        self.norm = nn.LayerNorm(shape.hidden)
+        learned = shape.positions == "learned"
+        self.positions = nn.Embedding(sequence, shape.hidden) if learned else None
+        self.rotary = None if learned else Rotary(shape.hidden // shape.heads)
+        self.blocks = nn.ModuleList(Block(shape, layer, self.rotary) for layer in range(shape.layers))
+        self.norm = make_norm(shape)
         # Tied embeddings: the output matrix is the token table itself.
         self.head = None if shape.tied_embeddings else nn.Linear(shape.hidden, shape.vocab, bias=False)
         self.next_token = NextToken()
@@ -190,10 +201,12 @@ class GPT(nn.Module):
         return self.loss(x, targets)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """(B, T) token ids to (B, T, H): what each token is and where it stands."""
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        embedded: Tensor = self.tokens(tokens) + self.positions(places)
-        return embedded
+        """(B, T) token ids to (B, T, H): what each token is and, where positions are learned, where it stands."""
+        embedded: Tensor = self.tokens(tokens)
+        if self.positions is None:
+            return embedded
+        learned: Tensor = self.positions(torch.arange(tokens.shape[1], device=tokens.device))
+        return embedded + learned
 
     def loss(self, x: Tensor, targets: Tensor) -> Tensor:
         """The last block's (B, T, H) to the mean cross entropy."""

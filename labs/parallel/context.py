@@ -55,8 +55,10 @@ def split_context(model: GPT, context: Axis, sequence: int) -> Zigzag:
     for block in model.blocks:
         attention = block.get_submodule("attention")  # the plain one, or a tensor rank's
         attention.core = RingAttention(context)
-    if hasattr(model, "positions"):
-        model.positions.register_forward_pre_hook(lambda _module, places: (zigzag.positions(places[0]),))
+    if (positions := getattr(model, "positions", None)) is not None:
+        positions.register_forward_pre_hook(lambda _module, places: (zigzag.positions(places[0]),))
+    if model.rotary is not None:
+        model.rotary.places = zigzag.positions
     return zigzag
 
 

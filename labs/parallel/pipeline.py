@@ -62,6 +62,7 @@ class Stage(GPT):
             self.tokens = whole.tokens  # tied to the head: the last stage needs the table as well
         if self.is_first:
             self.positions = whole.positions
+        self.rotary = whole.rotary
         self.blocks = whole.blocks[first:last]
         if self.is_last:
             self.norm, self.head, self.next_token = whole.norm, whole.head, whole.next_token
@@ -75,7 +76,9 @@ class Stage(GPT):
         if not self.is_last:
             return x
         assert targets is not None, "the last stage is given the targets"
-        return self.loss(x, targets).reshape(1)  # torch joins the micro-batches' outputs along their first dimension
+        # torch joins the micro-batches' outputs along their first dimension. It keeps them until the next step, without
+        # their graph if it can detach them in place, which a view (reshape) cannot be.
+        return torch.stack([self.loss(x, targets)])
 
 
 def layers_of(layers: int, index: int, stages: int) -> tuple[int, int]:

@@ -27,6 +27,7 @@ Shoeybi et al. 2019 ("Megatron-LM"), section 3; Korthikanti et al. 2022, section
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -66,8 +67,8 @@ def split_tensor(model: GPT, tensor: Axis, sequence_parallel: bool) -> list[SumO
     model.add_module("next_token", VocabularyNextToken(cut))
     if not sequence_parallel:
         return []
-    if hasattr(model, "positions"):
-        model.positions.register_forward_pre_hook(lambda _module, places: (cut.stretch(places[0], dim=0),))
+    if (positions := getattr(model, "positions", None)) is not None:
+        positions.register_forward_pre_hook(lambda _module, places: (cut.stretch(places[0], dim=0),))
     replicated = [module for name, module in model.named_modules() if name.endswith(("norm", "positions"))]
     return [SumOfGradients(replicated, tensor)]
 
@@ -126,13 +127,16 @@ class TensorAttention(nn.Module):
 
     def __init__(self, whole: Attention, cut: Cut) -> None:
         super().__init__()
-        self.head_size, self.core, self.cut = whole.head_size, whole.core, cut
+        self.head_size, self.rotary, self.core, self.cut = whole.head_size, whole.rotary, whole.core, cut
         self.query, self.key, self.value = (cut.rows(each.weight) for each in (whole.query, whole.key, whole.value))
         self.output = cut.columns(whole.output.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.cut.enter(x, self.query, self.key, self.value)
-        y = self.core(*(split_heads(each, self.head_size) for each in (q, k, v)))  # (B, heads/t, T, D)
+        q, k, v = (split_heads(each, self.head_size) for each in (q, k, v))
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
+        y = self.core(q, k, v)  # (B, heads/t, T, D)
         return self.cut.leave(functional.linear(join_heads(y), self.output))
 
 
@@ -329,10 +333,12 @@ class SumOfGradients:
     """
 
     def __init__(self, modules: Iterable[nn.Module], tensor: Axis) -> None:
-        self._modules, self._tensor = list(modules), tensor  # modules: sharding gives them other parameters
+        # Modules, for sharding gives them other parameters; weakly, for of a pipeline's stages a rank keeps its own.
+        self._modules, self._tensor = [weakref.ref(module) for module in modules], tensor
 
     def __call__(self, shares_of: SharesOf) -> None:
-        found = shares_of(parameter for module in self._modules for parameter in module.parameters())
+        here = (module for reference in self._modules if (module := reference()) is not None)
+        found = shares_of(parameter for module in here for parameter in module.parameters())
         if not found:  # a pipeline's stage without any
             return
         all_reduce_together(found, self._tensor.group)

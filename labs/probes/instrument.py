@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
@@ -21,8 +21,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import MicroBatch, Pass, Phase, Strategy, train_step
+from labs.parallel.strategy import Pass, Phase, Strategy
 from labs.probes.communication import Entry, Ledger, as_fields
+from labs.probes.gloo import Gloo
 from labs.probes.memory import Bytes, MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
 from labs.probes.timeline import Timeline, What
@@ -46,12 +47,19 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._memory = memory
         self._ledger = ledger
+        self.gloo = Gloo()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if any(issubclass(kind, DTensor) for kind in types):  # it becomes operations on local tensors, seen here again
             return NotImplemented
+        if self.gloo.is_working:
+            return func(*args, **(kwargs or {}))
+        if self._memory is not None:
+            self.gloo.wait_until_it_let_go()
+            if func.namespace == "c10d":
+                args = self.gloo.lend(func, args)
         if self._ledger is not None and func.namespace == "c10d":
             result = self._ledger.call(func, args, kwargs or {})
         else:
@@ -159,7 +167,9 @@ class Instrument:
         if self._timeline is not None:
             self._timeline.start()
         if self._memory is not None or self._ledger is not None:
-            stack.enter_context(_Watch(self._memory, self._ledger))
+            watch = _Watch(self._memory, self._ledger)
+            stack.enter_context(watch.gloo.noticing_its_work())
+            stack.enter_context(watch)
 
     def _finish(self) -> None:
         if self._memory is not None:
@@ -283,19 +293,6 @@ class Instrument:
     def _new_blocks_belong_to_nobody(self, _module: nn.Module, _args: Any) -> None:
         if self._memory is not None:
             self._memory.new_blocks_belong_to = None
-
-
-def watched_step(
-    instrument: Instrument, number: int, strategy: Strategy, draw: Callable[[int], list[MicroBatch]]
-) -> Tensor:
-    """Step `number` under the probes, from drawing its batch to letting go of its gradients. Returns the mean of this
-    rank's losses, which is zero where it sees none."""
-    with instrument.step(number):
-        batch = draw(number)
-        loss_sum = train_step(strategy, batch, instrument)
-        instrument.note("step_end")
-        strategy.optimizer.zero_grad()
-    return loss_sum / len(batch)
 
 
 def _unpack(saved: SavedTensor) -> Tensor:

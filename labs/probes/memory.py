@@ -123,8 +123,14 @@ class MemoryTracker:
                     block.gathered = True
 
     def save(self, tensor: Tensor) -> SavedTensor:
-        """Autograd saves `tensor` for backward: it is an activation until autograd lets go of it."""
+        """Autograd saves `tensor` for backward: it is an activation until autograd lets go of it.
+
+        We hold it detached, as autograd itself does where an operation saves its own result: the result knows the
+        operation, and if that in turn held it, a graph of which backward leaves a part, as one in two passes does,
+        would never be freed.
+        """
         block = self._block_of(tensor)
+        tensor = tensor if tensor.is_leaf else tensor.detach()
         if block is not None:
             with self._moving(block):
                 block.saved += 1

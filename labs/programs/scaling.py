@@ -138,8 +138,9 @@ def _held_out_loss(model: GPT, text: Text, device: torch.device) -> float:
 
 
 def _parameters(model: GPT) -> int:
-    """N as 6ND means it: every parameter that is multiplied by. Positions are only looked up."""
-    return sum(parameter.numel() for parameter in model.parameters()) - model.positions.weight.numel()
+    """N as 6ND means it: every parameter that is multiplied by. Learned positions are only looked up."""
+    looked_up = 0 if model.positions is None else model.positions.weight.numel()
+    return sum(parameter.numel() for parameter in model.parameters()) - looked_up
 
 
 def flops_of_a_step(options: ScalingOptions, width: int) -> float:

@@ -18,7 +18,7 @@ from labs.spec.programs import (
     ScheduleOptions,
 )
 from labs.spec.reading import parse, violation_of
-from labs.spec.run import LAB_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
+from labs.spec.run import LAB_MODELS, LARGE_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
 from labs.spec.schedules import V_SHAPED
 from labs.spec.shapes import check_model, nearest_divisors
 from labs.spec.violations import SpecError, Violation
@@ -43,10 +43,10 @@ from labs.spec.vocabulary import (
 )
 
 __all__ = [
-    "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "PROGRAMS", "SUPPORT",
-    "V_SHAPED", "Attention", "AutogradOptions", "CollectivesOptions", "Compression", "Count", "Fault", "Figure",
-    "LatentAttention", "Link", "Model", "Offload", "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program",
-    "Quantity", "Recompute", "Row", "RunSpec", "RunTraining", "ScalingOptions", "Schedule", "ScheduleOptions",
-    "SpecError", "StateLayout", "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors",
-    "parse", "parse_run_spec", "violation_of",
+    "EXACT", "LAB_MODELS", "LARGE_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE",
+    "PROGRAMS", "SUPPORT", "V_SHAPED", "Attention", "AutogradOptions", "CollectivesOptions", "Compression",
+    "Count", "Fault", "Figure", "LatentAttention", "Link", "Model", "Offload", "Optimizer", "Options", "Parallel",
+    "Precision", "Probe", "Program", "Quantity", "Recompute", "Row", "RunSpec", "RunTraining", "ScalingOptions",
+    "Schedule", "ScheduleOptions", "SpecError", "StateLayout", "Strict", "Training", "Violation", "check_model",
+    "check_run_spec", "nearest_divisors", "parse", "parse_run_spec", "violation_of",
 ]  # fmt: skip

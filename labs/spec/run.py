@@ -100,3 +100,13 @@ LAB_MODELS: Mapping[str, Model] = {
     "gpt-medium": Model(layers=8, hidden=256, heads=8, kv_heads=8, ffn_hidden=1024, vocab=256),
 }
 NO_MODEL = LAB_MODELS["gpt-mini"]  # stands where a program needs none
+
+# Models no machine here could hold, which a dry run takes by name. As in app.theory.presets, which says where from.
+_LLAMA: Mapping[str, Any] = {
+    "kv_heads": 8, "vocab": 128256, "gated_mlp": True, "tied_embeddings": False, "positions": "rotary", "norm": "rms",
+}  # fmt: skip
+LARGE_MODELS: Mapping[str, Model] = {
+    "llama-3-8b": Model(layers=32, hidden=4096, heads=32, ffn_hidden=14336, **_LLAMA),
+    "llama-3-70b": Model(layers=80, hidden=8192, heads=64, ffn_hidden=28672, **_LLAMA),
+    "llama-3-405b": Model(layers=126, hidden=16384, heads=128, ffn_hidden=53248, **_LLAMA),
+}

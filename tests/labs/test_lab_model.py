@@ -7,11 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 
 from labs.data import Batches, draw_passages, load_text
 from labs.model import build_model, count_parameters
+from labs.norm import RMSNorm
 from labs.parallel.optimizers import LocalOptimizer
 from labs.parallel.strategy import Strategy, train_step
+from labs.rotary import Rotary
 from labs.spec import Model, RunTraining
 from tests.labs.ranks import SMALL
 from tests.labs.test_ledger import PARAMETERS
@@ -39,6 +42,8 @@ def test_parameters_are_those_counted_by_hand():
         ({"kv_heads": 2}, -2 * 2 * 64 * 32),
         ({"gated_mlp": True}, 2 * 64 * 256),
         ({"ffn_hidden": 128}, -2 * 2 * 64 * 128),
+        ({"positions": "rotary"}, -32 * 64),
+        ({"norm": "rms"}, -(2 * 2 + 1) * 64),
     ],
 )
 def test_shapes_change_the_count_as_they_should(changes, extra):
@@ -107,6 +112,58 @@ def test_grouped_queries_with_equal_heads_are_plain_attention():
         weights[name] = weights[name].view(2, 16, 64).repeat_interleave(2, dim=0).reshape(64, 64)
     plain.load_state_dict(weights)
     assert torch.allclose(grouped(*some_batch()), plain(*some_batch()), rtol=1e-5)
+
+
+def test_a_turned_score_depends_on_the_distance_alone():
+    """The same query and key, everywhere in the row: equal scores along every diagonal, but not across."""
+    rotary, torch_seed = Rotary(16), torch.manual_seed(3)
+    q, k = (torch.randn(1, 1, 1, 16, generator=torch_seed).expand(1, 1, 8, 16) for _ in range(2))
+    scores = (rotary(q) @ rotary(k).transpose(-2, -1))[0, 0]
+    for distance in range(-7, 8):
+        diagonal = scores.diagonal(distance)
+        assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-5)
+    assert scores[0].std() > 0.1
+
+
+def test_a_turn_is_that_of_a_complex_number():
+    """Pair i at place p times e^(ip·θ_i), as Su et al. 2021, equation 34, have it."""
+    x = torch.randn(2, 3, 5, 8, generator=torch.manual_seed(3), dtype=torch.float64)
+    angles = torch.arange(5.0)[:, None] * 10_000 ** (-torch.arange(0, 8, 2) / 8)
+    turned = torch.complex(x[..., :4], x[..., 4:]) * torch.polar(torch.ones_like(angles), angles)
+    assert torch.allclose(Rotary(8)(x), torch.cat([turned.real, turned.imag], dim=-1).double(), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_the_rms_norm_is_torchs_and_keeps_less(dtype):
+    """The same values and gradients; for backward its input, its weight and a number for each token."""
+    x = torch.randn(2, 8, 16, generator=torch.manual_seed(3)).to(dtype)
+    ours, theirs, found = RMSNorm(16).to(dtype), torch.nn.RMSNorm(16, eps=1e-5).to(dtype), []
+    kept: list[tuple[int, ...]] = []
+    for norm in (ours, theirs):
+        torch.nn.init.normal_(norm.weight, generator=torch.manual_seed(4))
+        given = x.clone().requires_grad_()
+        kept.clear()
+        with saved_tensors_hooks(lambda tensor: (kept.append(tuple(tensor.shape)), tensor)[1], lambda tensor: tensor):
+            out = norm(given)
+        if norm is ours:
+            assert kept == [(2, 8, 16), (16,), (2, 8, 1)]
+        (out.float() ** 3).sum().backward()
+        found.append((out, given.grad, norm.weight.grad))
+    for mine, torchs in zip(*found, strict=True):
+        assert mine.dtype == torchs.dtype == dtype
+        assert torch.allclose(mine, torchs, rtol=2e-2 if dtype == torch.bfloat16 else 1e-4, atol=1e-5)
+
+
+def test_no_rotary_position_sees_a_later_one():
+    model = build(positions="rotary", norm="rms", gated_mlp=True)
+    tokens, targets = some_batch(1)
+    changed, without_last = tokens.clone(), targets.clone()
+    changed[0, -1] += 1
+    without_last[0, -1] = -100
+    assert torch.allclose(model(changed, without_last), model(tokens, without_last), rtol=1e-7)
+    swapped = tokens.clone()
+    swapped[0, [3, 9]] = tokens[0, [9, 3]]
+    assert not torch.allclose(model(swapped, without_last), model(tokens, without_last), rtol=1e-6)
 
 
 def test_the_text_is_of_a_decent_size():

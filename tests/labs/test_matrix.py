@@ -118,13 +118,12 @@ def test_ids_are_the_rows_own():
 
 
 def test_what_cannot_be_dry_run_depends_on_values():
-    """Routers, compressors, scaled losses, state elsewhere, and a V's split backward: nothing else is left out."""
+    """Routers, compressors, scaled losses and state elsewhere: nothing else is left out."""
     left_out = {case.row.id for case in CASES} - {case.row.id for case in DRY_CASES}
     assert len(left_out) < len({case.row.id for case in CASES}) / 2
     for row in (row for row in SUPPORT if row.id in left_out):
         elsewhere = {"loss_scaling", "offload", "zero_implementation"} & set(row.training)
-        v_shaped = any(layout.get("schedule") in ("zbv", "dualpipev") for layout in row.layouts)
-        assert row.compression or "experts" in row.model or elsewhere or v_shaped, row.id
+        assert row.compression or "experts" in row.model or elsewhere, row.id
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
@@ -163,6 +162,13 @@ def test_the_model_state_is_theorys(seen, case):
             assert report["moments"]["step_end"][component] == pytest.approx(size_bytes, rel=0.01, abs=2000), component
 
 
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_nothing_is_kept_for_a_backward_that_is_over(seen, case):
+    for report in seen(case):
+        assert report["moments"]["backward_start"]["activations"] > 0
+        assert report["moments"]["step_end"]["activations"] == 0
+
+
 def _replicated(case: Case) -> Case | None:
     """The case that differs only in that data ranks replicate what they shard in this one."""
     same = [
@@ -180,27 +186,21 @@ SHARDED = [case for case in CASES if _replicated(case) is not None and case.spec
 
 @pytest.mark.parametrize("case", SHARDED, ids=[case.id for case in SHARDED])
 def test_what_is_gathered_is_temporary(seen, case):
-    """What autograd keeps is the same whether a layer's parameters are here or were gathered: those are no activations,
-    and after the step nothing of either is left."""
+    """What autograd keeps is the same whether a layer's parameters are here or were gathered: those are no
+    activations."""
     for sharded, replicated in zip(seen(case), seen(_replicated(case)), strict=True):
         kept = [report["moments"]["backward_start"]["activations"] for report in (sharded, replicated)]
         assert kept[0] == kept[1] > 0
-        assert all(report["moments"]["step_end"]["activations"] == 0 for report in (sharded, replicated))
 
 
 @pytest.mark.parametrize("case", DRY_CASES, ids=[case.id for case in DRY_CASES])
 def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
-    """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind.
-
-    Where layers are cut over tensor the real peak is up to 12 per cent larger (measured): some buffers of collectives
-    are alive longer there, and these models are small enough for that to be seen. Why is not known.
-    """
-    tolerance = 0.15 if case.spec.parallel.tensor > 1 else 0.02
+    """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind."""
     reports = {report["rank"]: report for report in seen(case)}
     for kind in dry[case.id]["kinds"]:
         real = reports[kind["rank"]]
         assert ledger(kind["collectives"]) == ledger(real["collectives"])
-        assert kind["peak_bytes"]["total"] == pytest.approx(real["moments"]["peak"]["total"], rel=tolerance)
+        assert kind["peak_bytes"]["total"] == pytest.approx(real["moments"]["peak"]["total"], rel=0.02)
         for component, size_bytes in kind["model_state_bytes"].items():
             if component != "total":
                 assert size_bytes == pytest.approx(real["moments"]["step_end"][component], rel=0.02), component

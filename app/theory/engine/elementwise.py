@@ -69,7 +69,14 @@ def _bytes(request: LayerRequest, way: int) -> float:
 
 def eager_norm(request: LayerRequest) -> bool:
     """Whether norms are computed operation by operation: RMS norms without a fused kernel."""
-    return request.model.norm == "rms" and not request.record.fused
+    return request.model.norm == "rms" and not request.record.fused_cores
+
+
+def repeats_keys(request: LayerRequest) -> bool:
+    """Whether keys and values are copied for every query that shares them, for want of a kernel that can share."""
+    record, shape = request.record, attention_shape(request.model, request.tensor)
+    shares = record.fused_cores and (record.fused or request.attention == "flash")
+    return shape.key_heads < shape.heads and not shares
 
 
 def _norm_passes(request: LayerRequest) -> tuple[float, float]:
@@ -84,7 +91,7 @@ def _attention_bytes(request: LayerRequest, way: int) -> float:
     found = _LAYOUT[way] * shape.output * size
     if model.positions == "rotary":
         found += (_ROTARY if profile.fused else _EAGER_ROTARY)[way] * (shape.query + shape.key) * size
-    if shape.key_heads < shape.heads and not profile.fused:
+    if repeats_keys(request):
         found += 2 * _REPEAT[way] * (shape.query + shape.key) * size
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from app.theory.engine.elementwise import FP32, eager_norm
+from app.theory.engine.elementwise import FP32, eager_norm, repeats_keys
 from app.theory.engine.layer import LayerRequest
 from app.theory.engine.shapes import attention_shape, linears, per_rank
 
@@ -61,8 +61,7 @@ def _norms(request: LayerRequest) -> float:
 def _attention(request: LayerRequest, scores: bool) -> float:
     """Queries, keys, values and the attention output; scores, unless a fused kernel keeps only their statistics."""
     shape, size = attention_shape(request.model, request.tensor), request.bytes_each
-    repeated = not request.record.fused and shape.key_heads < shape.heads
-    keys = shape.query + shape.output if repeated else shape.key + shape.value
+    keys = shape.query + shape.output if repeats_keys(request) else shape.key + shape.value
     found = (shape.query + keys + shape.output + _latents(request)) * size
     if request.attention == "flash":
         return found + (LOG_SUM_BYTES * shape.heads if request.record.softmax_statistics else 0.0)

@@ -17,7 +17,8 @@ class Profile:
     """One implementation.
 
     `dropout` keeps and applies one-byte masks. `fused` element-wise kernels read and write each tensor once; eager ones
-    pass over memory for every operation of the formula. `selective` is what selective recomputation recomputes.
+    pass over memory for every operation of the formula. `fused_cores`: RMS norms and flash attention of grouped queries
+    are one function each, which keeps only what it was given. `selective` is what selective recomputation recomputes.
     `reduce_bytes` is the type gradients are reduced in (None: that of the layout's gradients). `overlaps_gradients`
     reduces during the last backward; without it the reduction follows the last micro-batch. `overlaps_tensor_backward`
     runs tensor-parallel collectives of backward beside weight gradients, `overlaps_sends` pipeline messages beside
@@ -37,6 +38,7 @@ class Profile:
     source: str
     dropout: bool
     fused: bool
+    fused_cores: bool
     selective: Literal["attention", "every-other-matmul"]
     recomputed_attention_booked: int
     reduce_bytes: float | None
@@ -61,7 +63,8 @@ PROFILES: Mapping[str, Profile] = {
             name="zero-paper",
             title="The papers' arithmetic",
             source="Rajbhandari et al. 2020 (ZeRO); Korthikanti et al. 2022 for activations",
-            dropout=True, fused=True, selective="attention", recomputed_attention_booked=1, reduce_bytes=None,
+            dropout=True, fused=True, fused_cores=True,
+            selective="attention", recomputed_attention_booked=1, reduce_bytes=None,
             overlaps_gradients=True, overlaps_tensor_backward=True, overlaps_sends=True, all_rails=True,
             live_units=1, keeps_root=False, bucket_bytes=0.0, update_passes=1.0, attention_slowdown=1.0,
             loss_bytes=4.0, loss_traffic_bytes=40.0, softmax_statistics=False,
@@ -70,7 +73,8 @@ PROFILES: Mapping[str, Profile] = {
             name="megatron",
             title="Megatron-LM",
             source="Narayanan et al. 2021; Korthikanti et al. 2022; Megatron-LM's source",
-            dropout=True, fused=True, selective="attention", recomputed_attention_booked=3, reduce_bytes=None,
+            dropout=True, fused=True, fused_cores=True,
+            selective="attention", recomputed_attention_booked=3, reduce_bytes=None,
             overlaps_gradients=False, overlaps_tensor_backward=True, overlaps_sends=False, all_rails=True,
             live_units=1, keeps_root=False, bucket_bytes=0.0, update_passes=1.8, attention_slowdown=1.0,
             loss_bytes=10.0, loss_traffic_bytes=40.0, softmax_statistics=False,
@@ -79,7 +83,8 @@ PROFILES: Mapping[str, Profile] = {
             name="fsdp2",
             title="PyTorch FSDP2",
             source="PyTorch 2.13 fully_shard; torchtitan's selective recomputation and loss",
-            dropout=False, fused=False, selective="every-other-matmul", recomputed_attention_booked=1,
+            dropout=False, fused=False, fused_cores=False,
+            selective="every-other-matmul", recomputed_attention_booked=1,
             reduce_bytes=4.0, overlaps_gradients=True, overlaps_tensor_backward=False, overlaps_sends=True,
             all_rails=True, live_units=2, keeps_root=True, bucket_bytes=25 * MIB, update_passes=2.9,
             attention_slowdown=1.0, loss_bytes=14.0, loss_traffic_bytes=40.0, softmax_statistics=True,
@@ -88,7 +93,8 @@ PROFILES: Mapping[str, Profile] = {
             name="composer",
             title="Composer with FSDP1 and FlashAttention 1",
             source="MosaicML Composer and LLM Foundry, 2023; Dao 2023 for the kernel's speed: half of its successor's",
-            dropout=False, fused=False, selective="every-other-matmul", recomputed_attention_booked=1,
+            dropout=False, fused=False, fused_cores=False,
+            selective="every-other-matmul", recomputed_attention_booked=1,
             reduce_bytes=4.0, overlaps_gradients=True, overlaps_tensor_backward=False, overlaps_sends=True,
             all_rails=True, live_units=2, keeps_root=True, bucket_bytes=25 * MIB, update_passes=2.9,
             attention_slowdown=2.0, loss_bytes=4.0, loss_traffic_bytes=6.0, softmax_statistics=True,
@@ -97,7 +103,8 @@ PROFILES: Mapping[str, Profile] = {
             name="deepspeed",
             title="DeepSpeed ZeRO",
             source="DeepSpeed's configuration documentation (buckets); Narayanan et al. 2021, table 2 (gathers)",
-            dropout=True, fused=True, selective="attention", recomputed_attention_booked=1, reduce_bytes=2.0,
+            dropout=True, fused=True, fused_cores=True,
+            selective="attention", recomputed_attention_booked=1, reduce_bytes=2.0,
             overlaps_gradients=True, overlaps_tensor_backward=True, overlaps_sends=False, all_rails=False,
             live_units=2, keeps_root=False, bucket_bytes=2e9, update_passes=1.8, attention_slowdown=1.0,
             loss_bytes=14.0, loss_traffic_bytes=40.0, softmax_statistics=True,
@@ -106,7 +113,8 @@ PROFILES: Mapping[str, Profile] = {
             name="rankzero-labs",
             title="This lab's own runs",
             source="labs/train.py, compared with its measurements in every run",
-            dropout=False, fused=False, selective="every-other-matmul", recomputed_attention_booked=1,
+            dropout=False, fused=False, fused_cores=True,
+            selective="every-other-matmul", recomputed_attention_booked=1,
             reduce_bytes=4.0, overlaps_gradients=True, overlaps_tensor_backward=False, overlaps_sends=True,
             all_rails=True, live_units=2, keeps_root=True, bucket_bytes=25 * MIB, update_passes=2.9,
             attention_slowdown=1.0, loss_bytes=4.0, loss_traffic_bytes=40.0, softmax_statistics=True,

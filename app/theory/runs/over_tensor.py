@@ -26,7 +26,7 @@ def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Ite
     if ranks == 1:
         return
     names = [tensor.name for tensor in held]
-    first, last = "position embedding" in names, "final norm weight" in names
+    first, last = place.pipeline == 0, "final norm weight" in names
     in_layers = 2 * names.count("attention output")
     again = 2 * recomputed(spec, {tensor.layer for tensor in held if tensor.layer is not None})
     tokens = spec.training.micro_batch * spec.training.sequence // spec.parallel.context

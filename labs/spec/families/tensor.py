@@ -15,6 +15,7 @@ from labs.spec.vocabulary import Model
 
 # Every shape that is cut differently: grouped queries, a gated MLP, a head of its own.
 OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embeddings": False, "ffn_hidden": 48}
+_LLAMA: Mapping[str, Any] = {**OTHER_SHAPE, "positions": "rotary", "norm": "rms"}
 EXPERTS: Mapping[str, Any] = {"experts": 4, "active_experts": 2}
 _OTHER_EXPERTS: Mapping[str, Any] = {
     "experts": 8, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 1,
@@ -34,9 +35,24 @@ ROWS: tuple[Row, ...] = (
         ({"tensor": 4, **_SP},),
         model=OTHER_SHAPE,
     ),
+    Row("llama-fsdp", "Rotary positions and RMS norms under ZeRO-3", "tensor", ({"data": 2, "zero": 3},), model=_LLAMA),
+    Row(
+        "llama-tp-sp",
+        "Tensor and sequence parallelism, rotary positions and RMS norms",
+        "tensor",
+        ({"tensor": 4, **_SP},),
+        model=_LLAMA,
+    ),
     Row("full-attention", "Attention with all scores in memory", "tensor", ({"tensor": 2},), {"attention": "full"}),
     Row("cp", "Context parallelism (ring attention)", "context", ({"context": 2}, {"context": 4})),
     Row("cp-shapes", "Context parallelism, other shapes", "context", ({"context": 4},), model=OTHER_SHAPE),
+    Row(
+        "llama-cp",
+        "Context parallelism, rotary positions and RMS norms",
+        "context",
+        ({"context": 2},),
+        model=_LLAMA,
+    ),
     Row("moe", "A mixture of experts under DDP", "expert", ({"data": 2},), model=EXPERTS),
     Row("moe-fsdp", "A mixture of experts under ZeRO-3 (FSDP2)", "expert", ({"data": 2, "zero": 3},), model=EXPERTS),
     Row(
@@ -96,6 +112,14 @@ ROWS: tuple[Row, ...] = (
         ({"pipeline": 2, "data": 2, "tensor": 2, "zero": 3, **_SP},),
         {"micro_batches": 4, "reshard_after_forward": False},
         OTHER_SHAPE,
+    ),
+    Row(
+        "llama-pipeline-tp-sp",
+        "Pipeline, tensor and sequence parallelism, rotary positions and RMS norms",
+        "combined",
+        ({"pipeline": 2, "tensor": 2, **_SP},),
+        {"micro_batches": 4},
+        _LLAMA,
     ),
     Row(
         "ep-cp",
@@ -221,13 +245,21 @@ def check_architecture(spec: RunSpec) -> Iterator[Violation]:
         if value > _MOST_EXPERTS:
             message = f"Every expert costs kernels of its own; a layer of a run has at most {_MOST_EXPERTS}."
             yield Violation(f"model.{name}", value, message, f"{least} to {_MOST_EXPERTS}")
-    yield from one_of("model.positions", model.positions, ("learned",))
-    yield from one_of("model.norm", model.norm, ("layer",))
+    yield from _check_rotary(model)
     yield from one_of("model.biases", model.biases, (False,))
     yield from one_of("model.head_dim", model.head_dim, (None, *_plain_head_dim(model)))
     yield from one_of("model.qkv_biases", model.qkv_biases, (False,))
     latent = model.latent_attention and model.latent_attention.model_dump()
     yield from one_of("model.latent_attention", latent, (None,))
+
+
+def _check_rotary(model: Model) -> Iterator[Violation]:
+    """A head's values are turned in pairs."""
+    (size,) = _plain_head_dim(model) or (0,)
+    if model.positions == "rotary" and size % 2:
+        message = f"Rotary positions turn a head's values in pairs, and hidden / heads = {size} is odd."
+        involved = ("model.hidden", "model.positions")
+        yield Violation("model.heads", model.heads, message, "heads of an even size, or learned positions", involved)
 
 
 def _plain_head_dim(model: Model) -> tuple[int, ...]:

@@ -12,11 +12,10 @@ import torch.distributed as dist
 
 from labs.command import LOOPBACK
 from labs.data import Batches, load_text
-from labs.model import build_model
-from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
-from labs.probes.instrument import Instrument, watched_step
+from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
+from labs.probes.watched import spread_watched, watched_step
 from labs.spec import RunSpec, parse_run_spec
 
 CPU = torch.device("cpu")
@@ -25,11 +24,8 @@ STEPS = 3
 
 def moments(spec: RunSpec) -> dict[str, dict[str, int]]:
     mesh = Mesh(spec.parallel, "cpu")
-    model = build_model(spec.model, spec.training.sequence, spec.training.seed)
     instrument = Instrument(("memory",), STEPS, CPU, mesh)
-    with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh, CPU)
-    instrument.attach(strategy)
+    strategy, _ = spread_watched(spec, mesh, CPU, instrument)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     for step in range(1, STEPS + 1):
         watched_step(instrument, step, strategy, batches.of_step)

@@ -19,12 +19,12 @@ import torch.distributed as dist
 from labs.command import LOOPBACK
 from labs.data import Batches, draw_passages, load_text
 from labs.model import build_model
-from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
 from labs.probes.communication import as_fields
-from labs.probes.instrument import Instrument, watched_step
+from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
+from labs.probes.watched import spread_watched, watched_step
 from labs.spec import RunSpec, parse_run_spec
 
 CPU = torch.device("cpu")
@@ -65,12 +65,9 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     """The row itself: losses of every step, and what was seen of the watched one."""
     torch.set_default_dtype(dtype)
     mesh = Mesh(spec.parallel, "cpu")
-    model = build_model(spec.model, spec.training.sequence, spec.training.seed).to(dtype)
     # Untimed: the clock is stopped by a thread that holds on to what was sent until the interpreter lets it.
     instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh, timed=False)
-    with instrument.watching_construction():
-        strategy = parallelise(model, spec, mesh, CPU)
-    instrument.attach(strategy)
+    strategy, _ = spread_watched(spec, mesh, CPU, instrument)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
     for step in range(1, (WATCHED if watched else STEPS) + 1):

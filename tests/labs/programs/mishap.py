@@ -7,9 +7,10 @@ import sys
 
 import torch
 
-from labs import data, loop, train
+from labs import data, train
+from labs.probes import watched
 
-draw, build = data.Batches.of_step, loop.build_model
+draw, build = data.Batches.of_step, watched.build_model
 
 
 def draw_or_fail(batches: data.Batches, step: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -27,5 +28,5 @@ def build_broken(*arguments: object) -> torch.nn.Module:
 if os.environ["MISHAP"] == "raise":
     data.Batches.of_step = draw_or_fail
 else:
-    loop.build_model = build_broken
+    watched.build_model = build_broken
 sys.exit(train.main())

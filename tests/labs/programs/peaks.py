@@ -21,8 +21,9 @@ from labs.data import Batches, load_text
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
-from labs.probes.instrument import Instrument, watched_step
+from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
+from labs.probes.watched import watched_step
 from labs.spec import RunSpec
 
 CPU = torch.device("cpu")
