@@ -8,7 +8,7 @@ from labs.spec.families import SUPPORT
 from labs.spec.families.pipeline import V_SHAPED
 from labs.spec.families.row import EXACT, Row
 from labs.spec.limits import MAX_RUN_PARAMETERS
-from labs.spec.programs import PROGRAMS, CollectivesOptions, Figure, Options, Quantity, ScalingOptions
+from labs.spec.programs import PROGRAMS, CollectivesOptions, FailuresOptions, Figure, Options, Quantity, ScalingOptions
 from labs.spec.reading import parse, violation_of
 from labs.spec.run import LAB_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
 from labs.spec.shapes import check_model, nearest_divisors
@@ -34,9 +34,9 @@ from labs.spec.vocabulary import (
 
 __all__ = [
     "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "PROGRAMS", "SUPPORT",
-    "V_SHAPED", "Attention", "CollectivesOptions", "Compression", "Count", "Fault", "Figure", "LatentAttention",
-    "Link", "Model", "Offload", "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program", "Quantity",
-    "Recompute", "Row", "RunSpec", "RunTraining", "ScalingOptions", "Schedule", "SpecError", "StateLayout", "Strict",
-    "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec",
+    "V_SHAPED", "Attention", "CollectivesOptions", "Compression", "Count", "FailuresOptions", "Fault", "Figure",
+    "LatentAttention", "Link", "Model", "Offload", "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program",
+    "Quantity", "Recompute", "Row", "RunSpec", "RunTraining", "ScalingOptions", "Schedule", "SpecError", "StateLayout",
+    "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec",
     "violation_of",
 ]  # fmt: skip

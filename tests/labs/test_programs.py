@@ -16,6 +16,7 @@ SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     "scaling": {
         "widths": [8, 16, 24], "layers": 1, "token_budgets": [1_000, 4_000, 8_000], "sequence": 16, "batch": 4,
     },
+    "failures": {"failures": 1000, "parameters": 10_000, "steps": 4},
 }  # fmt: skip
 
 

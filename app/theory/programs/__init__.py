@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.theory.programs.collectives import expected_of_collectives
+from app.theory.programs.failures import expected_of_failures
 from app.theory.programs.parts import Expected, Point
 from app.theory.programs.scaling import expected_of_scaling
 from labs.spec import Options
@@ -16,6 +17,7 @@ __all__ = ["Expected", "Point", "expected_of_program"]
 _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
     "collectives": expected_of_collectives,
     "scaling": expected_of_scaling,
+    "failures": expected_of_failures,
 }
 
 

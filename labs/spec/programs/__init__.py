@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from labs.spec.programs.collectives import CollectivesOptions
+from labs.spec.programs.failures import FailuresOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
@@ -17,6 +18,7 @@ __all__ = [
     "PROGRAMS",
     "AnyOptions",
     "CollectivesOptions",
+    "FailuresOptions",
     "Figure",
     "GemmOptions",
     "Options",
@@ -28,7 +30,8 @@ __all__ = [
 AnyOptions = Annotated[
     GemmOptions
     | CollectivesOptions
-    | ScalingOptions,
+    | ScalingOptions
+    | FailuresOptions,
     Field(discriminator="program"),
 ]  # fmt: skip
 
@@ -37,6 +40,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
         GemmOptions,
         CollectivesOptions,
         ScalingOptions,
+        FailuresOptions,
     )
 }  # fmt: skip
 
