@@ -69,11 +69,11 @@ def _play(options: FailuresOptions, bench: Bench) -> dict[str, float]:
     intervals = sorted(options.intervals_seconds)
     played = [play(gaps, each, options.checkpoint_seconds, options.restart_seconds) for each in intervals]
     for interval, shares in zip(intervals, played, strict=True):
-        _point(bench, "goodput", "goodput", interval, shares.useful)
+        bench.point_of_all("goodput", "goodput", interval, shares.useful)
         for name, share in (
             ("checkpoints", shares.checkpoints), ("repeated work", shares.repeated), ("restarts", shares.restarts),
         ):  # fmt: skip
-            _point(bench, "lost", name, interval, share)
+            bench.point_of_all("lost", name, interval, share)
     best, goodput = best_interval(intervals, [shares.useful for shares in played])
     error = max(shares.error for shares in played)
     bench.say(
@@ -121,7 +121,7 @@ def _write(options: FailuresOptions, bench: Bench) -> dict[str, float]:
     bench.point("bytes_by_rank", "written", bench.rank, written)
     for name, timeline in (("synchronous", waiting), ("asynchronous", going_on)):
         for step, seconds in enumerate(timeline.step_seconds, start=1):
-            _point(bench, "stall", name, step, seconds)
+            bench.point_of_all("stall", name, step, seconds)
         bench.say(f"{name}: {_told(timeline)}")
     found = {
         "checkpoint_bytes_per_rank": written,
@@ -138,9 +138,3 @@ def _told(timeline: Timeline) -> str:
         f"training stood still for {timeline.blocked_seconds:.3f} s, and lost {timeline.lost_seconds:.3f} s in all "
         f"until the checkpoint was there, {timeline.written_after_seconds:.3f} s after it was begun"
     )
-
-
-def _point(bench: Bench, figure: str, name: str, x: float, y: float) -> None:
-    """Rank 0 speaks for all, who found the same."""
-    if bench.rank == 0:
-        bench.point(figure, name, x, y)
