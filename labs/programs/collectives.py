@@ -52,22 +52,16 @@ def measure(options: CollectivesOptions, bench: Bench) -> dict[str, float]:
             if name in WRITTEN_OUT:
                 error, sent, messages = _checked(name, _whole_numbers(options, bench, size))
                 error, sent, messages = bench.largest([error, sent, messages])
-                _point(bench, "bytes_sent", name, size, sent)
-                _point(bench, "messages_sent", name, size, messages)
+                bench.point_of_all("bytes_sent", name, size, sent)
+                bench.point_of_all("messages_sent", name, size, messages)
                 found["largest_error"] = max(found.get("largest_error", 0.0), error)
                 found[f"{name}_bytes_sent"] = sent  # the largest size comes last
             work = _work(name, _zeros(options, bench, size))
-            _point(bench, "seconds", name, size, bench.seconds_together(work, options.repeats))
+            bench.point_of_all("seconds", name, size, bench.seconds_together(work, options.repeats))
     cost = _ping_pong(options, bench)
     _predict(options, bench, cost)
     quantities = {name: value for name, value in found.items() if name in options.quantities}
     return quantities | {"latency_seconds": cost.latency_seconds, "bytes_per_second": cost.bytes_per_second}
-
-
-def _point(bench: Bench, figure: str, name: str, x: float, y: float) -> None:
-    """Rank 0 speaks for all, who found the same."""
-    if bench.rank == 0:
-        bench.point(figure, name, x, y)
 
 
 def _work(name: str, tensor: Tensor) -> Callable[[], Any]:
@@ -89,23 +83,25 @@ def _whole_numbers(options: CollectivesOptions, bench: Bench, size: int) -> Tens
     return zeros + ((places + 3 * bench.rank) % 8).to(zeros.dtype)
 
 
-def _checked(name: str, given: Tensor) -> tuple[float, float, float]:
-    """The largest difference between a collective's result and the library's, and the bytes and messages it sent."""
-    wire, expected = Wire(), given.clone()
+def _checked(name: str, tensor: Tensor) -> tuple[float, float, float]:
+    """The largest difference between a collective's result and the library's, and the bytes and messages it sent.
+
+    Of a ring's halves one leaves the sums in each rank's own chunk only, and the other begins with them there.
+    """
+    wire, expected = Wire(), tensor.clone()
     dist.all_reduce(expected)
-    own_chunk = slice(None)
-    if name in HALVES:  # one leaves the sum in each rank's own chunk, the other begins with it there
-        ends = [0, *(len(chunk) for chunk in given.tensor_split(wire.ranks))]
-        start = sum(ends[: wire.rank + 1])
-        own_chunk = slice(start, start + ends[wire.rank + 1])
     if name == "ring all-gather":
-        given = torch.zeros_like(expected)
-        given[own_chunk] = expected[own_chunk]
-        own_chunk = slice(None)
-    WRITTEN_OUT[name](given, wire)
-    difference = (given[own_chunk] - expected[own_chunk]).abs()
-    error = difference.max().item() if difference.numel() else 0.0
+        tensor.zero_()
+        _own_chunk(tensor, wire).copy_(_own_chunk(expected, wire))
+    WRITTEN_OUT[name](tensor, wire)
+    if name == "ring reduce-scatter":
+        tensor, expected = _own_chunk(tensor, wire), _own_chunk(expected, wire)
+    error = (tensor - expected).abs().max().item() if len(tensor) else 0.0
     return error, wire.bytes_sent, wire.messages_sent
+
+
+def _own_chunk(tensor: Tensor, wire: Wire) -> Tensor:
+    return tensor.tensor_split(wire.ranks)[wire.rank]
 
 
 def _ping_pong(options: CollectivesOptions, bench: Bench) -> Cost:
@@ -115,10 +111,10 @@ def _ping_pong(options: CollectivesOptions, bench: Bench) -> Cost:
     for size in sizes:
         there_and_back = partial(_to_and_fro, _zeros(options, bench, size), Wire())
         seconds.append(bench.seconds_together(there_and_back, options.repeats) / 2)
-        _point(bench, "ping_pong", "measured", size, seconds[-1])
+        bench.point_of_all("ping_pong", "measured", size, seconds[-1])
     cost = fit_cost(sizes, seconds)
     for size in sizes:
-        _point(bench, "ping_pong", "α + S/B", size, cost.message_seconds(size))
+        bench.point_of_all("ping_pong", "α + S/B", size, cost.message_seconds(size))
     bench.say(f"α = {cost.latency_seconds * 1e6:.0f} µs, B = {cost.bytes_per_second / 1e6:.0f} MB/s")
     return cost
 
@@ -135,6 +131,6 @@ def _to_and_fro(tensor: Tensor, wire: Wire) -> None:
 def _predict(options: CollectivesOptions, bench: Bench, cost: Cost) -> None:
     for name in (name for name in options.algorithms if name in _PREDICTED):
         for size in sorted(options.sizes_bytes):
-            _point(bench, "seconds", f"{name} by α and B", size, _PREDICTED[name](cost, size, bench.ranks))
+            bench.point_of_all("seconds", f"{name} by α and B", size, _PREDICTED[name](cost, size, bench.ranks))
     threshold = cost.ring_wins_from_bytes(bench.ranks)
     bench.say("by α and B a ring beats a tree " + (f"from {threshold:,.0f} bytes on" if threshold else "at any size"))

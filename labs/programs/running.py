@@ -36,6 +36,11 @@ class Bench:
         for span in spans:
             self._reporter.emit("span", step=step, **as_fields(span, self._reporter.started_at_seconds))
 
+    def point_of_all(self, figure: str, name: str, x: float, y: float) -> None:
+        """The same for a point that every rank found alike: rank 0 speaks for them all."""
+        if self.rank == 0:
+            self.point(figure, name, x, y)
+
     def say(self, line: str) -> None:
         """A line of the run's log, from rank 0."""
         if self.rank == 0:

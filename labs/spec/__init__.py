@@ -11,6 +11,7 @@ from labs.spec.programs import (
     PROGRAMS,
     AutogradOptions,
     CollectivesOptions,
+    FailuresOptions,
     Figure,
     Options,
     Quantity,
@@ -45,8 +46,9 @@ from labs.spec.vocabulary import (
 __all__ = [
     "EXACT", "LAB_MODELS", "LARGE_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE",
     "PROGRAMS", "SUPPORT", "V_SHAPED", "Attention", "AutogradOptions", "CollectivesOptions", "Compression",
-    "Count", "Fault", "Figure", "LatentAttention", "Link", "Model", "Offload", "Optimizer", "Options", "Parallel",
-    "Precision", "Probe", "Program", "Quantity", "Recompute", "Row", "RunSpec", "RunTraining", "ScalingOptions",
-    "Schedule", "ScheduleOptions", "SpecError", "StateLayout", "Strict", "Training", "Violation", "check_model",
-    "check_run_spec", "nearest_divisors", "parse", "parse_run_spec", "violation_of",
+    "Count", "FailuresOptions", "Fault", "Figure", "LatentAttention", "Link", "Model", "Offload", "Optimizer",
+    "Options", "Parallel", "Precision", "Probe", "Program", "Quantity", "Recompute", "Row", "RunSpec",
+    "RunTraining", "ScalingOptions", "Schedule", "ScheduleOptions", "SpecError", "StateLayout", "Strict",
+    "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec",
+    "violation_of",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     },
     "autograd": {"batch": 16, "pieces": 4, "width": 8, "steps": 5},
     "schedule": {"micro_batches": [2, 4], "forward_seconds": 0.005, "repeats": 1},
+    "failures": {"failures": 1000, "parameters": 10_000, "steps": 4},
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.theory.programs import autograd, schedule
 from app.theory.programs.collectives import expected_of_collectives
+from app.theory.programs.failures import expected_of_failures
 from app.theory.programs.parts import Expected, Point
 from app.theory.programs.scaling import expected_of_scaling
 from labs.spec import Options
@@ -19,6 +20,7 @@ _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
     "collectives": expected_of_collectives,
     "scaling": expected_of_scaling,
     "schedule": schedule.expect,
+    "failures": expected_of_failures,
 }
 
 

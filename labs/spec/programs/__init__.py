@@ -9,6 +9,7 @@ from pydantic import Field
 
 from labs.spec.programs.autograd import AutogradOptions
 from labs.spec.programs.collectives import CollectivesOptions
+from labs.spec.programs.failures import FailuresOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
@@ -17,13 +18,14 @@ from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
 
 __all__ = [
-    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "Figure", "GemmOptions", "Options", "Quantity",
-    "ScalingOptions", "ScheduleOptions", "check_program",
+    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "FailuresOptions", "Figure", "GemmOptions",
+    "Options", "Quantity", "ScalingOptions", "ScheduleOptions", "check_program",
 ]  # fmt: skip
 
 AnyOptions = Annotated[
     AutogradOptions
     | CollectivesOptions
+    | FailuresOptions
     | GemmOptions
     | ScalingOptions
     | ScheduleOptions,
@@ -34,6 +36,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
     kind.model_fields["program"].default: kind for kind in (
         AutogradOptions,
         CollectivesOptions,
+        FailuresOptions,
         GemmOptions,
         ScalingOptions,
         ScheduleOptions,
