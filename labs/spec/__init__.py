@@ -7,7 +7,7 @@ from labs.spec.checking import MAX_WORLD_SIZE, check_run_spec, parse_run_spec
 from labs.spec.families import SUPPORT
 from labs.spec.families.row import EXACT, Row
 from labs.spec.limits import MAX_RUN_PARAMETERS
-from labs.spec.programs import PROGRAMS, AutogradOptions, Figure, Options, Quantity, ScheduleOptions
+from labs.spec.programs import PROGRAMS, AutogradOptions, Figure, FormatsOptions, Options, Quantity, ScheduleOptions
 from labs.spec.reading import parse, violation_of
 from labs.spec.run import LAB_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
 from labs.spec.schedules import V_SHAPED
@@ -34,8 +34,9 @@ from labs.spec.vocabulary import (
 
 __all__ = [
     "EXACT", "LAB_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE", "PROGRAMS", "SUPPORT",
-    "V_SHAPED", "Attention", "AutogradOptions", "Compression", "Count", "Fault", "Figure", "LatentAttention", "Link",
-    "Model", "Offload", "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program", "Quantity", "Recompute",
-    "Row", "RunSpec", "RunTraining", "Schedule", "ScheduleOptions", "SpecError", "StateLayout", "Strict", "Training",
-    "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec", "violation_of",
+    "V_SHAPED", "Attention", "AutogradOptions", "Compression", "Count", "Fault", "Figure", "FormatsOptions",
+    "LatentAttention", "Link", "Model", "Offload", "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program",
+    "Quantity", "Recompute", "Row", "RunSpec", "RunTraining", "Schedule", "ScheduleOptions", "SpecError", "StateLayout",
+    "Strict", "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec",
+    "violation_of",
 ]  # fmt: skip

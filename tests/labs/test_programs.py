@@ -13,6 +13,7 @@ from tests.labs.ranks import run_now
 SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     "gemm": {"sides": [16, 64], "tokens": 16, "hidden": 64, "slices": [1, 4], "repeats": 1},
     "autograd": {"batch": 16, "pieces": 4, "width": 8, "steps": 5},
+    "formats": {"updates": 20, "steps": 3},
     "schedule": {"micro_batches": [2, 4], "forward_seconds": 0.005, "repeats": 1},
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.theory.programs import autograd, schedule
+from app.theory.programs import autograd, formats, schedule
 from app.theory.programs.parts import Expected, Point
 from labs.spec import Options
 
@@ -14,6 +14,7 @@ __all__ = ["Expected", "Point", "expected_of_program"]
 # A program that is not here depends on the machine alone: there is nothing to expect of it beforehand.
 _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
     "autograd": autograd.expect,
+    "formats": formats.expect,
     "schedule": schedule.expect,
 }  # fmt: skip
 

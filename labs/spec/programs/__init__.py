@@ -8,20 +8,22 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from labs.spec.programs.autograd import AutogradOptions
+from labs.spec.programs.formats import FormatsOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.schedule import ScheduleOptions
 from labs.spec.violations import Violation
 
 __all__ = [
-    "PROGRAMS", "AnyOptions", "AutogradOptions", "Figure", "GemmOptions", "Options", "Quantity", "ScheduleOptions",
-    "check_program",
+    "PROGRAMS", "AnyOptions", "AutogradOptions", "Figure", "FormatsOptions", "GemmOptions", "Options", "Quantity",
+    "ScheduleOptions", "check_program",
 ]  # fmt: skip
 
-AnyOptions = Annotated[AutogradOptions | GemmOptions | ScheduleOptions, Field(discriminator="program")]
+AnyOptions = Annotated[AutogradOptions | FormatsOptions | GemmOptions | ScheduleOptions, Field(discriminator="program")]
 
 PROGRAMS: Mapping[str, type[Options]] = {
-    kind.model_fields["program"].default: kind for kind in (AutogradOptions, GemmOptions, ScheduleOptions)
+    kind.model_fields["program"].default: kind
+    for kind in (AutogradOptions, FormatsOptions, GemmOptions, ScheduleOptions)
 }  # fmt: skip
 
 MAX_RANKS = 8
