@@ -13,6 +13,7 @@ from labs.spec.programs import (
     CollectivesOptions,
     FailuresOptions,
     Figure,
+    FormatsOptions,
     Options,
     Quantity,
     ScalingOptions,
@@ -46,8 +47,8 @@ from labs.spec.vocabulary import (
 __all__ = [
     "EXACT", "LAB_MODELS", "LARGE_MODELS", "MAX_HEADS", "MAX_HIDDEN", "MAX_RUN_PARAMETERS", "MAX_WORLD_SIZE",
     "PROGRAMS", "SUPPORT", "V_SHAPED", "Attention", "AutogradOptions", "CollectivesOptions", "Compression",
-    "Count", "FailuresOptions", "Fault", "Figure", "LatentAttention", "Link", "Model", "Offload", "Optimizer",
-    "Options", "Parallel", "Precision", "Probe", "Program", "Quantity", "Recompute", "Row", "RunSpec",
+    "Count", "FailuresOptions", "Fault", "Figure", "FormatsOptions", "LatentAttention", "Link", "Model", "Offload",
+    "Optimizer", "Options", "Parallel", "Precision", "Probe", "Program", "Quantity", "Recompute", "Row", "RunSpec",
     "RunTraining", "ScalingOptions", "Schedule", "ScheduleOptions", "SpecError", "StateLayout", "Strict",
     "Training", "Violation", "check_model", "check_run_spec", "nearest_divisors", "parse", "parse_run_spec",
     "violation_of",

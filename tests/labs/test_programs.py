@@ -17,6 +17,7 @@ SMALL_OPTIONS: dict[str, dict[str, Any]] = {
         "widths": [8, 16, 24], "layers": 1, "token_budgets": [1_000, 4_000, 8_000], "sequence": 16, "batch": 4,
     },
     "autograd": {"batch": 16, "pieces": 4, "width": 8, "steps": 5},
+    "formats": {"updates": 20, "steps": 3},
     "schedule": {"micro_batches": [2, 4], "forward_seconds": 0.005, "repeats": 1},
     "failures": {"failures": 1000, "parameters": 10_000, "steps": 4},
 }  # fmt: skip

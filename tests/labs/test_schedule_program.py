@@ -55,7 +55,7 @@ def test_with_equal_ranks_and_free_messages_theory_is_what_the_closed_forms_say(
         assert points["bubble", "1f1b", m] == pytest.approx(bubble(ranks, m))
         assert points["bubble", "interleaved", m] == pytest.approx(interleaved_bubble(ranks, m, 4))
         assert points["bubble", "zero-bubble", m] == pytest.approx(zero_bubble(ranks, m))
-        assert points["step", "1f1b", m] == pytest.approx((m + ranks - 1) * 0.06)
+        assert points["step", "1f1b", m] == pytest.approx((m + ranks - 1) * 0.09)
     for rank in range(ranks):
         assert points["in_flight", "gpipe", rank] == 4 * ranks
         assert points["in_flight", "1f1b", rank] == in_flight_micro_batches("1f1b", ranks, 4 * ranks, rank)
@@ -69,14 +69,14 @@ def test_a_slow_rank_and_slow_messages_cost_time() -> None:
     uneven = even.model_copy(update={"slow_down": (1.0, 2.0, 1.0, 1.0)})
     far = even.model_copy(update={"message_seconds": 0.01})
     seconds = [played(each, 4, "1f1b", 8).step_seconds for each in (even, uneven, far)]
-    assert seconds[0] == pytest.approx(11 * 0.06)
-    assert seconds[1] > 0.02 + 8 * 0.12 + 0.04  # the slow rank's passes, one forward before and one backward after
+    assert seconds[0] == pytest.approx(11 * 0.09)
+    assert seconds[1] > 0.03 + 8 * 0.18 + 0.06  # the slow rank's passes, one forward before and one backward after
     assert seconds[2] > seconds[0] + 2 * 3 * 0.01
 
 
 def test_quantities_are_of_the_drawn_step() -> None:
     found = expected_of_program(ScheduleOptions(schedule="gpipe", compared_with=(), micro_batches=(2, 6)), 4)
-    assert found.quantities == pytest.approx({"bubble_fraction": 3 / 9, "step_seconds": 9 * 0.06, "in_flight": 6})
+    assert found.quantities == pytest.approx({"bubble_fraction": 3 / 9, "step_seconds": 9 * 0.09, "in_flight": 6})
     assert Point("in_flight", "gpipe", 3, 6.0) in found.points
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.theory.programs import autograd, schedule
-from app.theory.programs.collectives import expected_of_collectives
-from app.theory.programs.failures import expected_of_failures
+from app.theory.programs import autograd, collectives, failures, formats, scaling, schedule
 from app.theory.programs.parts import Expected, Point
-from app.theory.programs.scaling import expected_of_scaling
 from labs.spec import Options
 
 __all__ = ["Expected", "Point", "expected_of_program"]
@@ -17,10 +14,11 @@ __all__ = ["Expected", "Point", "expected_of_program"]
 # A program that is not here depends on the machine alone: there is nothing to expect of it beforehand.
 _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
     "autograd": autograd.expect,
-    "collectives": expected_of_collectives,
-    "scaling": expected_of_scaling,
+    "collectives": collectives.expect,
+    "failures": failures.expect,
+    "formats": formats.expect,
+    "scaling": scaling.expect,
     "schedule": schedule.expect,
-    "failures": expected_of_failures,
 }
 
 

@@ -15,7 +15,7 @@ from labs.spec import CollectivesOptions
 Sent = tuple[int, int]  # values and messages from the rank with the most
 
 
-def expected_of_collectives(options: CollectivesOptions, ranks: int) -> Expected:
+def expect(options: CollectivesOptions, ranks: int) -> Expected:
     """Bytes and messages of the busiest rank by size, and the bytes at the largest size."""
     names = [name for name in options.algorithms if name in _SENT]
     points = tuple(point for name in names for point in _points(options, ranks, name))

@@ -10,7 +10,7 @@ from app.theory.reliability import checkpoint_bytes, checkpoint_interval_seconds
 from labs.spec import FailuresOptions, SpecError
 
 
-def expected_of_failures(options: FailuresOptions, ranks: int) -> Expected:
+def expect(options: FailuresOptions, ranks: int) -> Expected:
     """Goodput and losses by interval (Daly 2006, equation 20), Young's interval, and bytes of each rank's shard."""
     best = checkpoint_interval_seconds(options.checkpoint_seconds, options.mtbf_seconds, "young")
     shards = [checkpoint_bytes(parameters) for parameters in _shards(options.parameters, ranks)]

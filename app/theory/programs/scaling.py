@@ -16,7 +16,7 @@ from app.theory.transformer import parameter_count
 from labs.spec import ScalingOptions
 
 
-def expected_of_scaling(options: ScalingOptions, ranks: int) -> Expected:
+def expect(options: ScalingOptions, ranks: int) -> Expected:
     """6ND and attention's own products, for every training and in all."""
     points = tuple(_points(options))
     total = sum(point.y for point in points)

@@ -1,6 +1,7 @@
 """What the `schedule` program should measure: every schedule played out by the simulator, with the times it asks for.
 
-With equal ranks and no time on the way that is what the closed forms say (F22 to F25).
+With equal ranks and no time on the way that is what the closed forms say (F22 to F25). One schedule is slower than
+this, by some per cent: torch sends the results of dualpipev's overlapped pairs when both of a pair are done.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pydantic import Field
 from labs.spec.programs.autograd import AutogradOptions
 from labs.spec.programs.collectives import CollectivesOptions
 from labs.spec.programs.failures import FailuresOptions
+from labs.spec.programs.formats import FormatsOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
@@ -18,14 +19,15 @@ from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
 
 __all__ = [
-    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "FailuresOptions", "Figure", "GemmOptions",
-    "Options", "Quantity", "ScalingOptions", "ScheduleOptions", "check_program",
+    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "FailuresOptions", "Figure",
+    "FormatsOptions", "GemmOptions", "Options", "Quantity", "ScalingOptions", "ScheduleOptions", "check_program",
 ]  # fmt: skip
 
 AnyOptions = Annotated[
     AutogradOptions
     | CollectivesOptions
     | FailuresOptions
+    | FormatsOptions
     | GemmOptions
     | ScalingOptions
     | ScheduleOptions,
@@ -37,6 +39,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
         AutogradOptions,
         CollectivesOptions,
         FailuresOptions,
+        FormatsOptions,
         GemmOptions,
         ScalingOptions,
         ScheduleOptions,

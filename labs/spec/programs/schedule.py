@@ -47,9 +47,9 @@ class ScheduleOptions(Options):
         8, 16, 32,
     )  # fmt: skip
     virtual_stages: Annotated[int, Field(ge=2, le=4)] = 2
-    forward_seconds: Seconds = 0.02
-    input_gradient_seconds: Seconds = 0.02
-    weight_gradient_seconds: Seconds = 0.02
+    forward_seconds: Seconds = 0.03
+    input_gradient_seconds: Seconds = 0.03
+    weight_gradient_seconds: Seconds = 0.03
     message_seconds: Annotated[float, Field(ge=0, le=0.2)] = 0.0
     slow_down: Annotated[tuple[Annotated[float, Field(ge=0.25, le=4)], ...], Field(max_length=8)] = ()
     repeats: Annotated[int, Field(ge=1, le=5)] = 2
