@@ -83,7 +83,7 @@ def test_a_limit_is_told_with_what_was_given() -> None:
         ({"training": {"optimizer": "adafactor"}}, "training.optimizer"),
         ({"link": {}}, "link"),
         ({"mode": "dry"}, "mode"),
-        ({"program": "gemm"}, "program"),
+        ({"program": "sorting"}, "program"),
         ({"faults": [{"kind": "hang"}]}, "faults.0.kind"),
         ({"model": {**SMALL, "biases": True}}, "model.biases"),
         ({"model": {**SMALL, "hidden": 36, "heads": 4, "positions": "rotary"}}, "model.heads"),
