@@ -1,1 +1,1 @@
-"""The experiments that are not a training run: one file a program, its options beside it in `labs.spec.programs`."""
+"""The experiments that are not a training run: a file or folder for each, its options in `labs.spec.programs`."""

@@ -21,8 +21,7 @@ from labs.probes.timeline import Span, What
 from labs.programs.running import Bench
 from labs.programs.schedule.stage import MESSAGE, TimedStage, Work
 from labs.programs.schedule.step import Step, whole_backwards
-from labs.spec import Parallel, Schedule
-from labs.spec.programs import ScheduleOptions
+from labs.spec import Parallel, Schedule, ScheduleOptions
 
 
 def measure(options: ScheduleOptions, bench: Bench) -> dict[str, float]:

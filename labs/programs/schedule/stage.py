@@ -35,8 +35,6 @@ from torch.autograd import Function
 from labs.probes.timeline import Span, What
 
 MESSAGE = (1, 2)
-
-
 _HIDDEN = 0.5  # of a pass: how much of what comes before it may be hidden
 
 
