@@ -9,7 +9,7 @@ from app.content.diagrams.drawing import Drawing, draw
 from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, wrap_svg
 from app.theory.units import digits
-from labs.spec import RunSpec
+from labs.spec import RunSpec, ScheduleOptions
 
 _LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 36.0, 760.0
 _STRIP = 5.0  # communication runs below what is computed
@@ -105,16 +105,24 @@ def _order(spans: list[SpanEvent], rank: int) -> Iterator[str]:
 
 def draw_ideal(spec: RunSpec) -> Drawing | None:
     """The same schedule by a logical clock: a forward takes one, each of its gradients another. None if not drawn."""
-    parallel, micro_batches = spec.parallel, spec.training.micro_batches
+    schedule, micro_batches, virtual_stages = _as_scheduled(spec)
     record = {
         "kind": "pipeline", "title": "By a logical clock", "finding": "a forward takes one, a backward two",
-        "schedule": parallel.schedule,
-        "stages": parallel.pipeline, "micro_batches": micro_batches, "virtual_stages": parallel.virtual_stages,
+        "schedule": schedule, "stages": spec.parallel.pipeline,
+        "micro_batches": micro_batches, "virtual_stages": virtual_stages,
     }  # fmt: skip
     try:
         return draw(Pipeline.model_validate(record))
     except ValueError:  # too many to draw, or a schedule without a picture
         return None
+
+
+def _as_scheduled(spec: RunSpec) -> tuple[str, int, int]:
+    """The schedule of the step that is drawn, its micro-batches and the stages of a rank."""
+    if isinstance(spec.options, ScheduleOptions):
+        chosen = spec.options
+        return chosen.schedule, chosen.micro_batches[-1], chosen.stages_a_rank(chosen.schedule)
+    return spec.parallel.schedule, spec.training.micro_batches, spec.parallel.virtual_stages
 
 
 def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:

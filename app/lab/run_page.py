@@ -45,7 +45,7 @@ def show(
         "summary": describe(spec),
         "figures": _figures(spec, view, found.theory) if drawn else [],
         "measured_spans": gantt.draw_spans(view.spans) if drawn else None,
-        "ideal_spans": gantt.draw_ideal(spec) if drawn and view.spans and _is_piped(spec) else None,
+        "ideal_spans": gantt.draw_ideal(spec) if drawn and view.spans and spec.parallel.pipeline > 1 else None,
         "experiment": item,
         "ended": found.status in ENDED,
         "position": service.queue_position(session, found),
@@ -83,10 +83,6 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Dr
         for name, figure in spec.options.figures.items()
     )
     return [drawing for drawing in drawn if drawing is not None]
-
-
-def _is_piped(spec: RunSpec) -> bool:
-    return spec.program == "train" and spec.parallel.pipeline > 1
 
 
 def _again(item: Experiment | None, found: Run) -> str | None:

@@ -66,6 +66,8 @@ def test_the_ideal_is_drawn_of_what_can_be_drawn() -> None:
     drawn = draw_ideal(parse_run_spec({**small, "parallel": {"pipeline": 2}}))
     assert drawn is not None
     assert "idle" in drawn.says
+    timed = {"program": "schedule", "options": {"schedule": "interleaved"}, "parallel": {"pipeline": 4}}
+    assert draw_ideal(parse_run_spec(timed)) is not None  # its last number of micro-batches, two stages a rank
     long = {**small, "training": {"micro_batches": 32}, "parallel": {"pipeline": 2}}
     assert draw_ideal(parse_run_spec(long)) is None
 
