@@ -31,7 +31,7 @@ class Bench:
         self._reporter.emit("measurement", figure=figure, name=name, x=x, y=y, unit=unit)
 
     def point_of_all(self, figure: str, name: str, x: float, y: float) -> None:
-        """The same for a point that every rank found alike: rank 0 speaks for them all."""
+        """A point that every rank found alike: rank 0 speaks for them all."""
         if self.rank == 0:
             self.point(figure, name, x, y)
 
