@@ -37,7 +37,7 @@ class Bench:
             self._reporter.emit("span", step=step, **as_fields(span, self._reporter.started_at_seconds))
 
     def point_of_all(self, figure: str, name: str, x: float, y: float) -> None:
-        """The same for a point that every rank found alike: rank 0 speaks for them all."""
+        """A point that every rank found alike: rank 0 speaks for them all."""
         if self.rank == 0:
             self.point(figure, name, x, y)
 
