@@ -51,6 +51,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
     with instrument.watching_construction():
         strategy = parallelise(model, spec, mesh, device)
+    del model  # a pipeline's rank keeps its stages only
     instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")

@@ -70,6 +70,7 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh, timed=False)
     with instrument.watching_construction():
         strategy = parallelise(model, spec, mesh, CPU)
+    del model  # a pipeline's rank keeps its stages only
     instrument.attach(strategy)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
