@@ -27,4 +27,6 @@ def value_text(value: float, dimension: str) -> str:
         return scaled(value, "%")
     if dimension == "seconds":
         return scaled(value, next(unit for unit, least in _SECONDS if abs(value) >= least))
+    if dimension == "bytes_per_second":
+        return f"{bytes_text(value, 4)}/s"
     return count_text(value, 4) if dimension == "count" else digits(value)

@@ -174,6 +174,7 @@ def test_points_of_a_programs_figure_come_from_every_rank() -> None:
         (0.0032, "seconds", "3.2 ms"),
         (7200.0, "seconds", "2 h"),
         (65504.0, "count", "65,504"),
+        (2.5786e9, "bytes_per_second", "2.579 GB/s"),
     ],
 )
 def test_a_value_is_written_in_the_unit_that_suits_it(value: float, dimension: str, text: str) -> None:
