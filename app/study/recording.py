@@ -101,7 +101,6 @@ def record(
 
     Raises Stale where another tab was faster.
     """
-    _keep_parameters(session, learner_id, policy, now)
     entry = {
         **given._asdict(), "learner_id": learner_id, "card_id": card.id, "revision": card.head.revision, "kind": kind,
         "cluster": card.head.cluster, "rating": outcome.rating, "repetition": state.reviews if state else 0,
@@ -114,6 +113,7 @@ def record(
     }  # fmt: skip
     lapses = (state.lapses if state else 0) + outcome.lapsed
     try:
+        _keep_parameters(session, learner_id, policy, now)
         appended = session.connection().execute(_APPEND, entry).inserted_primary_key
         assert appended is not None, "one row was inserted"
         fields = {name: entry[name] for name in Recorded._fields[1:-1]}
@@ -218,3 +218,4 @@ def _keep_parameters(session: Session, learner_id: int, policy: Policy, now: dat
                 learner_id=learner_id, id=policy.parameters_id, parameters=list(policy.parameters), created_at=now
             )
         )
+        session.flush()
