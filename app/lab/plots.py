@@ -1,4 +1,4 @@
-"""What a program measured, drawn over what it varied: dots are measured, dashes are theory."""
+"""What a program measured, drawn over what it varied: dashes are theory, dots and thin lines are measured."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from app.theory.programs import Point
 from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0
+_DOTTED = 20  # more dots than that would run into each other
 _MARKED = 9  # so many values of x at most are all marked on its axis
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
 _UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
@@ -63,7 +64,7 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     head, rows = _table(figure, dots, dashes, names, x_unit, y_unit)
     picture = canvas.picture(TOP + HEIGHT + 40, says, head, rows, key)
     svg = wrap_svg(picture, f"figure-{name}", figure.title)
-    finding = "Dots are measured, dashes are theory." if dashes else "Measured here; theory knows no figure for it."
+    finding = "Dashes are theory, the rest is measured." if dashes else "Measured here; theory knows no figure for it."
     return Drawing(figure.title, finding, svg, says, picture.head, picture.rows, picture.key, False)
 
 
@@ -103,7 +104,7 @@ def _draw_series(
         canvas.line([(x - 7, y), (x + 7, y)], f"d-series-{tone}")
     if len(measured) > 1:
         canvas.line(measured, f"d-series-{tone}")
-    for x, y in measured:
+    for x, y in measured if len(measured) <= _DOTTED else ():
         canvas.circle(x, y, _DOT, f"d-dot-{tone}")
 
 

@@ -56,7 +56,7 @@ def test_a_program_shows_its_figures_beside_theory_and_its_quantities(
     assert all(figure.title in page.replace("&#39;", "'") for figure in spec.options.figures.values())
     assert all(quantity.title in page.replace("&#39;", "'") for quantity in spec.options.quantities.values())
     expected = expected_of_program(spec.options, spec.parallel.world_size)
-    assert ("dashes are theory" in page) == bool(expected.points)
+    assert ("Dashes are theory" in page) == bool(expected.points)
     assert client.get("/lab", headers=HTML).status_code == 200
     assert client.get("/", headers=HTML).status_code == 200
 
