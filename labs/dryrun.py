@@ -112,6 +112,7 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
         "parameters_of_model": parameters,
         "peak_bytes": instrument.moments["peak"],
         "peak_during": instrument.peak_during,
+        "activation_bytes": instrument.moments["activation_peak"]["activations"],  # at their own largest
         "model_state_bytes": model_state(instrument.moments["step_end"]),
         "collectives": [
             {k: v for k, v in as_fields(entry).items() if k != "seconds"} for entry in instrument.collectives or []

@@ -29,18 +29,23 @@ class Rotary:
         self._tables: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, heads: Tensor) -> Tensor:
-        """(B, heads, T, D) turned, in the precision it has."""
-        cosine, sine = self._tables_for(heads)
-        first, second = heads.chunk(2, dim=-1)
+        """(B, heads, T, D) turned, in the precision it has.
+
+        In memory token after token, as it comes: attention's result lies as its queries do, and so the output matrix
+        needs no copy of it, which backward would keep.
+        """
+        tokens = heads.transpose(1, 2)  # (B, T, heads, D)
+        cosine, sine = self._tables_for(tokens)
+        first, second = tokens.chunk(2, dim=-1)
         turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-        return turned.to(heads.dtype)
+        return turned.to(heads.dtype).transpose(1, 2)
 
     @torch.no_grad()
-    def _tables_for(self, heads: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines (T, D/2) in fp32: in 16 bits the angles of far places would all be alike."""
-        tokens = heads.shape[-2]
-        if self._tables is None or self._tables[0].device != heads.device or len(self._tables[0]) != tokens:
-            places = self.places(torch.arange(tokens))
-            angles = torch.outer(places.double(), self._frequencies)
-            self._tables = angles.cos().to(heads.device, torch.float32), angles.sin().to(heads.device, torch.float32)
+    def _tables_for(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines (T, 1, D/2) in fp32: in 16 bits the angles of far places would all be alike."""
+        length, device = tokens.shape[1], tokens.device
+        if self._tables is None or self._tables[0].device != device or len(self._tables[0]) != length:
+            places = self.places(torch.arange(length))
+            angles = torch.outer(places.double(), self._frequencies).unsqueeze(1)
+            self._tables = angles.cos().to(device, torch.float32), angles.sin().to(device, torch.float32)
         return self._tables

@@ -14,6 +14,7 @@ from typing import Any
 from app.core.settings import ROOT
 from tests.bench import (
     content,
+    dryrun,
     estimates,
     first_step,
     interview_date,
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "estimate": estimates.measure,
     "first-step": first_step.measure,
     "labs": labs.measure,
+    "dryrun": dryrun.measure,
 }
 
 

@@ -15,20 +15,20 @@ from torch import nn
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from app.theory.presets import PRESETS
-from app.theory.runs import run_theory
+from app.theory.transformer import parameter_count
 from labs.dryrun import kinds_of_ranks
 from labs.model import GPT, build_model
 from labs.parallel.mesh import Mesh
 from labs.probes import watched
 from labs.probes.instrument import Instrument
 from labs.spec import LARGE_MODELS, SpecError, parse_run_spec
+from tests.labs.large import MOST_RESIDENT_BYTES, MOST_SECONDS, dry_run, given, ratios
 from tests.labs.ranks import call
 
 LLAMA_70B = {
     "layers": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn_hidden": 28672, "vocab": 128256, "gated_mlp": True,
     "tied_embeddings": False,
 }  # fmt: skip
-MOST_RESIDENT_BYTES = 2**30
 
 
 def spec(parallel: dict, **training: object) -> dict:
@@ -36,18 +36,23 @@ def spec(parallel: dict, **training: object) -> dict:
 
 
 @pytest.mark.slow
-def test_seventy_billion_parameters_on_256_ranks_fit_into_a_gibibyte():
-    data = spec({"data": 32, "pipeline": 8, "zero": 3}, micro_batches=8, reshard_after_forward=False)
-    done = call([sys.executable, "-m", "labs.dryrun", "-"], input=json.dumps(data), timeout=600)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["resident_bytes"] < MOST_RESIDENT_BYTES
-    assert found["parameters"] == pytest.approx(70.6e9, rel=0.01)
-    theory = run_theory(parse_run_spec(data, dry=True))
-    worst = max(kind["model_state_bytes"]["total"] for kind in found["kinds"])
-    assert worst == pytest.approx(theory.state_total_bytes, rel=0.01)
-    assert sum(kind["ranks"] for kind in found["kinds"]) == 256
-    assert [kind["rank"] for kind in found["kinds"]] == [0, 32, 224]
+@pytest.mark.parametrize(
+    ("layout", "recompute", "layers"),
+    [("FSDP", "full", 80), ("TP8 + FSDP", "none", 16), ("TP8 x PP8 + FSDP", "none", 16)],
+)
+def test_what_256_ranks_of_a_70b_model_hold_and_send_is_theorys(layout, recompute, layers):
+    """State to one per cent, activations to ten, payload to the byte, in a minute and a gibibyte. Fewer layers say as
+    much, but for the time; all six layouts in full are a benchmark (`python -m tests.bench dryrun`)."""
+    run = dry_run(given(layout, recompute, layers))
+    assert run.found["world_size"] == sum(kind["ranks"] for kind in run.found["kinds"]) == 256
+    assert run.found["parameters"] == parameter_count(run.spec.model)
+    assert run.found["resident_bytes"] < MOST_RESIDENT_BYTES
+    assert run.seconds < MOST_SECONDS
+    for each in ratios(run):
+        for component in ("parameters", "gradients", "optimizer"):
+            assert each[component] == pytest.approx(1, rel=0.01), (each["kind"], component)
+        assert each["activations"] == pytest.approx(1, rel=0.1), each["kind"]
+        assert each["payload_is_equal"], each["kind"]
 
 
 def test_of_a_pipeline_a_rank_keeps_its_own_stages_only(monkeypatch):
