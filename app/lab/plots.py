@@ -48,7 +48,8 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     x_axis = axis_of(
         [point.x / x_unit.size for point in both], figure.x_log, tight=len({point.x for point in both}) > 1
     )
-    y_axis = axis_of([point.y / y_unit.size for point in both], figure.y_log, tight=False)
+    least = [] if figure.y_log else [0.0]  # so that what hardly differs looks as if it hardly did
+    y_axis = axis_of([*least, *(point.y / y_unit.size for point in both)], figure.y_log, tight=False)
     xs = sorted({point.x / x_unit.size for point in both})
     if len(xs) <= _MARKED:
         x_axis = replace(x_axis, ticks=tuple(xs))
