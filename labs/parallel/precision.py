@@ -189,7 +189,7 @@ class _Updater:
         self._updated.grad = gradient if gradient_scale == 1.0 else gradient * gradient_scale
         self._inner.step()
         self._updated.grad = None
-        if self._updated.data_ptr() != here.data_ptr():
+        if self._updated.untyped_storage()._cdata != here.untyped_storage()._cdata:
             here.copy_(self._updated.data)  # rounds, where weights have fewer bits
             if not self._has_master:
                 self._updated.data = here.new_empty(0, device=self._device)
