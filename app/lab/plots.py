@@ -15,6 +15,7 @@ from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0
 _DOTTED = 20  # more dots than that would run into each other
+_NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
 _UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
@@ -34,7 +35,7 @@ class _Unit:
     size: float = 1.0
 
     def of(self, axis: str) -> str:
-        return f"{axis}, {self.name}" if self.name else axis
+        return f"{axis}, {self.name}" if self.name and self.name.rstrip("s") != axis.rstrip("s") else axis
 
 
 def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: Iterable[Point]) -> Drawing | None:
@@ -48,8 +49,8 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     x_axis = axis_of(
         [point.x / x_unit.size for point in both], figure.x_log, tight=len({point.x for point in both}) > 1
     )
-    least = [] if figure.y_log else [0.0]  # so that what hardly differs looks as if it hardly did
-    y_axis = axis_of([*least, *(point.y / y_unit.size for point in both)], figure.y_log, tight=False)
+    ys = [point.y / y_unit.size for point in both]
+    y_axis = axis_of(ys, figure.y_log, tight=figure.y_log and max(ys) < _NARROW * min(ys))
     xs = sorted({point.x / x_unit.size for point in both})
     if len(xs) <= _MARKED:
         x_axis = replace(x_axis, ticks=tuple(xs))

@@ -29,4 +29,6 @@ def value_text(value: float, dimension: str) -> str:
         return scaled(value, next(unit for unit, least in _SECONDS if abs(value) >= least))
     if dimension == "bytes_per_second":
         return f"{bytes_text(value, 4)}/s"
-    return count_text(value, 4) if dimension == "count" else digits(value)
+    if dimension in ("count", "flop"):
+        return count_text(value, 4) if abs(value) >= 1 else digits(value)
+    return digits(value)

@@ -40,7 +40,12 @@ class Axis:
         exponent = log10(tick) if self.log else 0.5
         if exponent == round(exponent) and not 1e-3 <= min(self.ticks) <= max(self.ticks) < 1e5:
             return power_text(10, round(exponent))
-        return number_text(tick / 10.0**self.power)
+        return number_text(tick / 10.0**self.power, self._digits())
+
+    def _digits(self) -> int:
+        """As many as it takes to tell the ticks apart."""
+        scaled = [tick / 10.0**self.power for tick in self.ticks]
+        return next((n for n in range(3, 9) if len({number_text(each, n) for each in scaled}) == len(scaled)), 9)
 
     def named(self, label: str) -> str:
         return f"{label} (× {number_text(10.0**self.power)})" if self.power else label
