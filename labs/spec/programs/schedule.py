@@ -26,7 +26,10 @@ class ScheduleOptions(Options):
     """
 
     title: ClassVar[str] = "Pipeline schedules"
-    about: ClassVar[str] = "How much of a pipeline idles, by its schedule, micro-batches, balance and links."
+    about: ClassVar[str] = (
+        "torch's own schedules over stages that sleep as long as their passes take: how much idles, by schedule, "
+        "micro-batches, balance and links."
+    )
     axis: ClassVar[Literal["data", "pipeline"] | None] = "pipeline"
     fewest_ranks: ClassVar[int] = 2
     figures: ClassVar[Any] = {
