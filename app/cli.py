@@ -87,7 +87,7 @@ def serve(
 
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
-        "app.main:create_app", factory=True, host=bind or settings().bind, port=port or settings().port,
+        "app.main:serve", factory=True, host=bind or settings().bind, port=port or settings().port,
         access_log=False, timeout_graceful_shutdown=2, log_level="warning", server_header=False,
     )  # fmt: skip
 

@@ -15,13 +15,20 @@ function showClock() {
 const ticking = setInterval(showClock, 1000);
 
 let timer = 0;
-let saved = form ? value() : "";
+let saved = form ? served() : "";
 let refused = null; // a text the server would not take is not sent again
 let saving = null;
 
 function value() {
   const data = new FormData(form);
   return String(data.get("answer") ?? "");
+}
+
+// What the page came with. Somebody quick has typed more before this script was there.
+function served() {
+  const fields = [...form.elements].filter((field) => field.name === "answer");
+  const chosen = fields.find((field) => field.type !== "radio" || field.defaultChecked);
+  return chosen ? (chosen.type === "radio" ? chosen.value : chosen.defaultValue) : "";
 }
 
 const isUnsaved = () => form !== null && value() !== saved && value() !== refused;
@@ -75,6 +82,7 @@ if (form) {
   form.addEventListener("focusout", save);
   addEventListener("pagehide", () => isUnsaved() && send());
   count();
+  if (isUnsaved()) saveIn(800);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();

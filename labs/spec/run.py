@@ -76,11 +76,12 @@ class RunSpec(Strict):
     @classmethod
     def _options_follow_program(cls, data: Any) -> Any:
         """A program has its own options, defaults where none are given, and needs no model."""
-        if not isinstance(data, Mapping) or data.get("program", "train") not in PROGRAMS:
+        program = data.get("program") if isinstance(data, Mapping) else None
+        if not isinstance(program, str) or program not in PROGRAMS:
             return data
         options = data.get("options") or {}
         if isinstance(options, Mapping):
-            options = {**options, "program": data["program"]}
+            options = {**options, "program": program}
         return {"model": NO_MODEL, **data, "options": options}
 
     @property

@@ -9,6 +9,7 @@ ids.
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 from typing import Annotated
 
@@ -24,10 +25,11 @@ CARDS = "RANKZERO_BENCH_CARDS"
 def make() -> FastAPI:
     """What uvicorn runs."""
     web.LearnerId = Annotated[int, Depends(_who)]
-    from app.main import create_app
+    from app.main import serve
 
-    app = create_app()
+    app = serve()
     app.state.catalogue = grown(app.state.catalogue, int(os.environ.get(CARDS, "0")))
+    gc.freeze()  # as the product does with what it has loaded
     return app
 
 

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import time
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.journeys.conftest import DESKTOP
 from tests.support.product import Product
@@ -44,11 +44,20 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.keyboard.press("Control+Enter")
 
     page.get_by_label("The step moves as many bytes as before").check()
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route(re.compile("interview.*[.]js"), hold)
     page.get_by_role("button", name=re.compile("Give this answer")).click()
 
-    # typed but not given: saved all the same, and there again in another browser
+    # typed but not given, even before the page's script: saved all the same, and there again in another browser
     answer = page.get_by_label("Your answer")
     answer.fill("FSDP frees the gathered weights after forward and backward needs them again.")
+    expect(answer).to_have_value(re.compile("needs them again"))
+    assert late, "the script was to come late"
+    late[0].continue_()
     expect(page.locator("[data-saved]")).to_contain_text("Saved")
     page.context.close()
     resumed = browser.new_context(base_url=product.url, viewport=DESKTOP)

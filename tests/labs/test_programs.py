@@ -39,6 +39,7 @@ def test_a_program_has_options_of_its_own_and_no_model() -> None:
         ({"program": "gemm", "parallel": {"data": 2}, "model": "gpt-small"}, {"parallel.data", "model"}),
         ({"model": "gpt-mini", "options": {"repeats": 2}}, {"options"}),
         ({"program": "gemm", "options": 3}, {"options"}),
+        ({"program": [], "model": "gpt-mini"}, {"program"}),
         ({"program": "gemm", "mode": "dry"}, {"mode"}),
     ],
 )
