@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -43,3 +44,13 @@ def join(device: torch.device) -> None:
         # All ranks are on this node: gloo need not go by the host's name, which may resolve to anything.
         os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
     dist.init_process_group("gloo", timeout=_PEER_TIMEOUT)
+
+
+def circumstances(device: torch.device) -> dict[str, Any]:
+    """With how many others, and on what, a rank has worked: a part of its result."""
+    return {
+        "world_size": dist.get_world_size(),
+        "backend": dist.get_backend(),
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
+    }

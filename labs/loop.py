@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from labs.data import Batches, load_text
-from labs.joining import choose_device, join
+from labs.joining import choose_device, circumstances, join
 from labs.parallel.mesh import Mesh
 from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
@@ -121,10 +121,7 @@ def _summary(
         "peak_flops_per_second": peak_flops_per_second,
         "mfu": None if peak_flops_per_second is None else used / peak_flops_per_second,
         "parameters": parameters,
-        "world_size": dist.get_world_size(),
-        "backend": dist.get_backend(),
-        "device": device.type,
-        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
+        **circumstances(device),
         "state_layout": spec.training.state_layout,
         "model_state_bytes": None if held is None else model_state(held),
         "peak_bytes": instrument.largest_peak,

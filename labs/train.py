@@ -55,11 +55,12 @@ def _load(spec: RunSpec) -> Callable[[RunSpec, Reporter], None]:
     finds nothing in the hundred thousands of objects that are made but looks again and again, it takes a quarter less.
     """
     gc.disable()
-    module = importlib.import_module("labs.loop" if spec.program == "train" else "labs.programs.running")
+    place, name = ("labs.loop", "train") if spec.program == "train" else ("labs.programs.running", "run_program")
+    module = importlib.import_module(place)
     importlib.import_module("torch._dynamo")  # what DDP, FSDP and every optimizer import when first used
     gc.freeze()
     gc.enable()
-    work: Callable[[RunSpec, Reporter], None] = module.train if spec.program == "train" else module.run_program
+    work: Callable[[RunSpec, Reporter], None] = getattr(module, name)
     return work
 
 

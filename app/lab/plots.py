@@ -10,6 +10,7 @@ from math import exp, isfinite, log
 from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
 from app.content.diagrams.svg import Canvas, number_text, wrap_svg
+from app.lab.quantities import SECONDS
 from app.theory.programs import Point
 from labs.spec import Figure
 
@@ -18,13 +19,13 @@ _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
+# By base unit the units to choose from and their size, the largest first.
 _UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
-    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 0.0)),
-    "s": (("h", 3600.0), ("s", 1.0), ("ms", 1e-3), ("µs", 0.0)),
-    "FLOP/s": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 0.0)),
-    "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 0.0)),
+    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
+    "s": SECONDS,
+    "FLOP/s": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 1e6)),
+    "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
 }
-_SMALLEST = {"B": 1.0, "s": 1e-6, "FLOP/s": 1e6, "B/s": 1e3}
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,7 @@ def _unit(unit: str, values: list[float], is_log: bool) -> _Unit:
     typical = max(sizes, default=1.0)
     if is_log and sizes:
         typical = exp((log(min(sizes)) + log(max(sizes))) / 2)
-    name, size = next(each for each in _UNITS[unit] if typical >= each[1])
-    return _Unit(name, size or _SMALLEST[unit])
+    return _Unit(*next((each for each in _UNITS[unit] if typical >= each[1]), _UNITS[unit][-1]))
 
 
 def _places(

@@ -13,14 +13,14 @@ from app.lab.quantities import quantities_of
 from app.theory.programs import expected_of_program
 from app.theory.runs import fullest, rank_theory
 from app.theory.runs.place import world
-from labs.spec import PROGRAMS, RunSpec
+from labs.spec import RunSpec
 
 CONFIDENCES = (1.1, 1.5, 3.0)
 
 
 def theory_record(spec: RunSpec) -> dict[str, Any]:
     """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then."""
-    if spec.program in PROGRAMS and spec.options is not None:
+    if spec.options is not None:
         expected = expected_of_program(spec.options, spec.parallel.world_size)
         return {"points": [asdict(point) for point in expected.points], **expected.quantities}
     return _training_record(spec)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.theory.units import bytes_text, count_text, digits, scaled
-from labs.spec import PROGRAMS, Quantity, RunSpec
+from labs.spec import Quantity, RunSpec
 
 _OF_TRAINING: Mapping[str, Quantity] = {
     "model_state_bytes": Quantity("Model state per rank", "bytes"),
     "payload_bytes_per_step": Quantity("Payload per rank and step", "bytes"),
 }
-_SECONDS = (("h", 3600.0), ("s", 1.0), ("ms", 1e-3), ("µs", 0.0))
+SECONDS = (("h", 3600.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))  # units and their size, the largest first
 
 
 def quantities_of(spec: RunSpec) -> Mapping[str, Quantity]:
     """What a run of `spec` ends with that can be predicted, by name."""
-    return PROGRAMS[spec.program].quantities if spec.program in PROGRAMS else _OF_TRAINING
+    return _OF_TRAINING if spec.options is None else spec.options.quantities
 
 
 def value_text(value: float, dimension: str) -> str:
@@ -26,7 +26,7 @@ def value_text(value: float, dimension: str) -> str:
     if dimension == "fraction":
         return scaled(value, "%")
     if dimension == "seconds":
-        return scaled(value, next(unit for unit, least in _SECONDS if abs(value) >= least))
+        return scaled(value, next((unit for unit, size in SECONDS if abs(value) >= size), SECONDS[-1][0]))
     if dimension == "bytes_per_second":
         return f"{bytes_text(value, 4)}/s"
     if dimension in ("count", "flop"):

@@ -31,7 +31,7 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     if len(summaries) < world:
         return None
     zero = summaries[0]
-    if spec.program != "train":
+    if spec.options is not None:
         return dict(zero)
     result: dict[str, Any] = {
         "steps": zero["steps"],

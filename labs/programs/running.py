@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from labs.joining import choose_device, join
+from labs.joining import choose_device, circumstances, join
 from labs.probes.report import Reporter
 from labs.probes.timeline import Span, as_fields
 from labs.spec import Options, RunSpec
@@ -89,16 +89,6 @@ def run_program(spec: RunSpec, reporter: Reporter) -> None:
     bench = Bench(spec.options, reporter, device, spec.training.seed)
     reporter.phase("running")
     quantities: dict[str, float] = measure(spec.options, bench)
-    reporter.emit("result", summary={**_circumstances(spec, device), **quantities})
+    reporter.emit("result", summary={"program": spec.program, **circumstances(device), **quantities})
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
-
-
-def _circumstances(spec: RunSpec, device: torch.device) -> dict[str, Any]:
-    return {
-        "program": spec.program,
-        "world_size": dist.get_world_size(),
-        "backend": dist.get_backend(),
-        "device": device.type,
-        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
-    }

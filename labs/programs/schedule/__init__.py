@@ -29,9 +29,8 @@ def measure(options: ScheduleOptions, bench: Bench) -> dict[str, float]:
     for schedule in reversed(options.schedules):  # the drawn one last
         for micro_batches in options.micro_batches:
             step = _fastest_step(options, bench, schedule, micro_batches)
-            if bench.rank == 0:
-                bench.point("bubble", schedule, micro_batches, step.idle_share)
-                bench.point("step", schedule, micro_batches, step.seconds)
+            bench.point_of_all("bubble", schedule, micro_batches, step.idle_share)
+            bench.point_of_all("step", schedule, micro_batches, step.seconds)
         bench.point("in_flight", schedule, bench.rank, step.in_flight(bench.rank))
     bench.spans(1, step.with_waits(bench.rank))
     return {"bubble_fraction": step.idle_share, "step_seconds": step.seconds, "in_flight": step.in_flight(0)}
