@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,10 +28,17 @@ class UtcDateTime(TypeDecorator[datetime]):
             raise ValueError(f"naive datetime {value!r}: times are stored in UTC")
         return value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+        """In one call a value: by way of `process_result_value` it takes twice as long, and rows are full of times."""
+        inner = self.impl_instance.dialect_impl(dialect).result_processor(dialect, coltype)
+
+        def process(value: Any) -> datetime | None:
+            read = value if value is None or inner is None else inner(value)
+            if read is None:
+                return None
+            return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)  # type: ignore[no-any-return]
+
+        return process
 
 
 class Base(DeclarativeBase):

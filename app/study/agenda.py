@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice, repeat
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.study import library, queries, queues
-from app.study.days import day_number, study_day
+from app.study.days import study_day
 from app.study.filters import NOTHING, Filter
 from app.study.policy import Policy
 from app.study.queues import Day, Queue, Scheduled
@@ -30,7 +30,7 @@ class Agenda:
     """Today: which card is first, what was done, and how much is left of what.
 
     `buried` cards are due but wait for tomorrow, because a card of their cluster was answered today. `is_untouched`
-    says that the first card was looked up and has no state.
+    says that the first card was looked up and has no state. `load` is how many cards come back on each day from today.
     """
 
     first: str | None
@@ -41,7 +41,8 @@ class Agenda:
     new: int
     buried: int
     new_waiting: Callable[[], int]
-    newest_id: int
+    has_answers: bool
+    load: Mapping[int, int]
 
     @property
     def left(self) -> int:
@@ -59,7 +60,7 @@ def agenda(
     wanted: Filter = NOTHING,
 ) -> Agenda:
     """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
-    known = roster(session, learner_id, catalogue, policy, now, day_number(now, zone))
+    known = roster(session, learner_id, catalogue, policy, now)
     day = queues.read_day(session, learner_id, *study_day(now, zone))
     takes = _takes(session, learner_id, catalogue, wanted)
     until = now + LEARN_AHEAD
@@ -73,13 +74,13 @@ def agenda(
     new = _count(islice(_remaining(known, day, takes), new_allowed))
     first, is_untouched = learning.now or (due.first if reviews_left else None), False
     if first is None and new:
-        before = len(known.met)
+        before = len(known.answered)
         first, is_untouched = next(_fresh(session, learner_id, known, day, takes, now), (None, False))
-        if first is None or len(known.met) > before:
+        if first is None or len(known.answered) > before:
             new = _count(islice(_remaining(known, day, takes), new_allowed)) if first else 0
     return Agenda(
         first or learning.ahead, is_untouched, day.done, learning.count, min(due.count, reviews_left), new, due.buried,
-        lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest_id,
+        lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest[0] > 0, known.load,
     )  # fmt: skip
 
 
@@ -159,8 +160,7 @@ def _due(
     rows = [row.card_id for row in queue.read if fits(row)]
     if len(queue.read) < most:
         return _Due(len(rows), sum(map(is_near, queue.read)), next(iter(rows), None))
-    near = {card_id for name in day.clusters for card_id in known.due_near.get(name, ())}
-    hidden = queues.count_due_of(session, learner_id, near | known.due_gone, now)
+    hidden = known.count_hidden(day.clusters)
     count = queue.total - hidden
     if not rows and count > 0:
         _, everything = queues.read_queues(session, learner_id, now, 0, now, EVERYTHING)
@@ -179,17 +179,17 @@ def _fresh(
         for card_id in chunk:
             each = touched.get(card_id)
             if each is not None and each.due_at is not None and known.is_current(card_id, each.revision):
-                known.met.add(card_id)
+                known.answered.add(card_id)
             elif each is None or not (each.suspended_at or (each.buried_until and each.buried_until > now)):
                 yield card_id, each is None
-        if len(chunk) > 1 and known.met.issuperset(chunk):  # met elsewhere, in numbers: look afresh next time
+        if len(chunk) > 1 and known.answered.issuperset(chunk):  # met elsewhere, in numbers: look afresh next time
             forget(session, learner_id)
 
 
 def _remaining(known: Roster, day: Day, takes: Takes) -> Iterator[str]:
     """New cards as far as the roster knows, without those near to a card answered today."""
     for card_id in known.fresh:
-        if card_id not in known.met and known.cluster_of.get(card_id) not in day.clusters and takes(card_id, None):
+        if card_id not in known.answered and known.cluster_of.get(card_id) not in day.clusters and takes(card_id, None):
             yield card_id
 
 

@@ -24,7 +24,6 @@ SAMPLE = 6
 FEWEST_NEW = 4  # below that, answering the cards is shorter than a test
 ANSWERS = {"known": 1.0, "partly": 0.5, "unknown": 0.0}
 EASY_FROM, GOOD_FROM = 0.9, 0.65  # share of the sample from which the rest of the deck is placed like this
-LOOKED_AHEAD_DAYS = 60
 _LEVEL = {Rating.Easy: 5, Rating.Good: 4}
 
 
@@ -88,7 +87,7 @@ def place(
     tested = {"known": Rating.Easy, "partly": Rating.Good, "unknown": None}
     ratings = {card_id: tested[answers[card_id]] if card_id in answers else rest for card_id in new}
     policy = policy_for(session, learner_id, now)
-    load = _load(session, learner_id, now)
+    load = dict(roster.roster(session, learner_id, catalogue, policy, now).load)
     moved = [(new[card_id], rating) for card_id, rating in ratings.items() if rating is not None]
     for card, rating in moved:
         _start(session, learner_id, card, rating, policy, load, now)
@@ -109,10 +108,6 @@ def _start(
     outcome = scheduling.settle(step, days, now, rules, None, rating)
     given = recording.Given(_LEVEL[rating], version=None)
     recording.record(session, learner_id, card, state, given, None, outcome, policy, now, kind=recording.PLACEMENT)
-
-
-def _load(session: Session, learner_id: int, now: datetime) -> dict[int, int]:
-    return dict(service.load_of(session, learner_id, now)([range(1, LOOKED_AHEAD_DAYS)]))
 
 
 def _touched(session: Session, learner_id: int) -> set[str]:

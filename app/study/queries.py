@@ -6,11 +6,11 @@ reads an index's few rows, so that a card is answered as fast after a million re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, func, select, union_all
+from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.study.models import CardState, ParameterSet, Review
@@ -63,22 +63,19 @@ _STANDING = select(
 ).where(_OF_LEARNER)  # fmt: skip
 _STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
 _NEWEST = (
-    select(_REVIEW.id)
+    select(_REVIEW.id, _REVIEW.card_id)
     .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None))
     .order_by(_REVIEW.id.desc())
     .limit(1)
 )
-_LOADS = {
-    count: union_all(
-        *(
-            select(_STATE.due_at, func.count())
-            .where(_OF_LEARNER, _STATE.due_at.between(bindparam(f"from_{i}"), bindparam(f"to_{i}")))
-            .group_by(_STATE.due_at)
-            for i in range(count)
-        )
-    )
-    for count in (1, 2, 3)
-}
+_SINCE = (
+    select(_REVIEW.id, _REVIEW.card_id)
+    .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None), _REVIEW.id >= bindparam("review_id"))
+    .order_by(_REVIEW.id)
+)
+_DUE_AT = (
+    select(_STATE.due_at, func.count()).where(_OF_LEARNER, _STATE.due_at >= bindparam("since")).group_by(_STATE.due_at)
+)
 
 
 def rows(session: Session, statement: Any, **values: Any) -> Any:
@@ -101,15 +98,10 @@ def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str
     return found
 
 
-def count_due_at(
-    session: Session, learner_id: int, spans: Sequence[tuple[datetime, datetime]]
-) -> Iterator[tuple[datetime, int]]:
-    """How many cards come back at which time, within up to three spans that may overlap."""
-    values: dict[str, object] = {"learner_id": learner_id}
-    for i, (start, end) in enumerate(spans):
-        values |= {f"from_{i}": start, f"to_{i}": end}
-    found = rows(session, _LOADS[len(spans)], **values)
-    return ((due_at, count) for due_at, count in found if due_at is not None)
+def count_due_at(session: Session, learner_id: int, since: datetime) -> Sequence[tuple[datetime, int]]:
+    """How many cards come back at which time, from `since` on. Reads everything: not for a review's path."""
+    found: Sequence[tuple[datetime, int]] = rows(session, _DUE_AT, learner_id=learner_id, since=since).all()
+    return found
 
 
 def find_state(session: Session, learner_id: int, card_id: str) -> State | None:
@@ -131,10 +123,15 @@ def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | Non
     return list(session.scalars(query))
 
 
-def find_newest_id(session: Session, learner_id: int) -> int | None:
-    """The id of the newest review that stands."""
-    found: int | None = rows(session, _NEWEST, learner_id=learner_id).scalar()
-    return found
+def find_newest(session: Session, learner_id: int) -> tuple[int, str] | None:
+    """Id and card of the newest review that stands."""
+    found = rows(session, _NEWEST, learner_id=learner_id).one_or_none()
+    return None if found is None else (found.id, found.card_id)
+
+
+def list_answered_since(session: Session, learner_id: int, review_id: int) -> list[tuple[int, str]]:
+    """Id and card of every review that stands, from this one on, the oldest first."""
+    return [(id_, card_id) for id_, card_id in rows(session, _SINCE, learner_id=learner_id, review_id=review_id)]
 
 
 def find_last_review(session: Session, learner_id: int) -> Review | None:
@@ -180,7 +177,7 @@ def list_made_together(session: Session, review: Review) -> list[Review]:
 
 def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
-    return find_newest_id(session, learner_id) is not None
+    return find_newest(session, learner_id) is not None
 
 
 def find_parameters(session: Session, learner_id: int, parameters_id: str) -> tuple[float, ...] | None:

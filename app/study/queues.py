@@ -5,7 +5,7 @@ They read an index's few rows, but for the scan of a day's first look.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.study.models import CardState, Review
-from app.study.queries import MOST_NAMED, rows
+from app.study.queries import rows
 from app.study.scheduling import KNOWN, NEW, NOT_REVIEWED
 
 
@@ -46,7 +46,7 @@ class Queue(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """What a scan of all cards says of one: whether it was met, is suspended or buried, and comes back today."""
+    """What a scan of all cards says of one: whether it was met, is suspended or buried, and is known and due today."""
 
     card_id: str
     revision: int
@@ -93,18 +93,10 @@ _SCAN = select(
     _STATE.revision,
     _STATE.due_at.is_not(None).label("is_met"),
     _IS_AWAY.label("is_away"),
-    func.coalesce(_STATE.available_at < bindparam("until"), false()).label("is_due"),
+    func.coalesce(and_(_STATE.is_learning == false(), _STATE.available_at < bindparam("until")), false()).label(
+        "is_due"
+    ),
 ).where(_OF_LEARNER)
-_COUNT_DUE_OF = (
-    select(func.count())
-    .select_from(CardState.__table__)
-    .where(
-        _OF_LEARNER,
-        _STATE.card_id.in_(bindparam("card_ids", expanding=True)),
-        _STATE.is_learning == false(),
-        _STATE.available_at <= bindparam("now"),
-    )
-)
 _NEXT = [
     select(func.min(_STATE.available_at)).where(
         _OF_LEARNER, _STATE.is_learning == learning, _STATE.available_at > bindparam("now")
@@ -150,15 +142,6 @@ def _queue_of(found: list[Any], is_learning: bool) -> Queue:
 def scan(session: Session, learner_id: int, now: datetime, until: datetime) -> Iterator[Scanned]:
     """Every card this learner ever touched, judged by the database: turning their times into Python's takes longer."""
     return map(Scanned._make, rows(session, _SCAN, learner_id=learner_id, now=now, until=until))
-
-
-def count_due_of(session: Session, learner_id: int, card_ids: Collection[str], now: datetime) -> int:
-    """How many of these known cards are due."""
-    count, wanted = 0, list(card_ids)
-    for start in range(0, len(wanted), MOST_NAMED):
-        some = wanted[start : start + MOST_NAMED]
-        count += rows(session, _COUNT_DUE_OF, learner_id=learner_id, card_ids=some, now=now).scalar_one()
-    return count
 
 
 def find_next_due(session: Session, learner_id: int, now: datetime) -> datetime | None:

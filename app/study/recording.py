@@ -121,7 +121,7 @@ def record(
         _advance(session, state, made)
     except IntegrityError:
         raise _taken(card.id) from None
-    roster.note_review(session, learner_id, made.id, card.id, is_first=memory is None)
+    roster.note_review(session, learner_id, made.id, card.id, state.due_at if state else None, made.due_at)
     return made
 
 

@@ -7,7 +7,7 @@ steps after minutes. Which day, of those that are as good, is `spreading`'s to s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
@@ -36,7 +36,7 @@ AT = datetime(2000, 1, 1, tzinfo=UTC)  # py-fsrs takes dates and counts days bet
 _FIELDS = ("state", "step", "stability", "difficulty")  # of a memory, as the log writes it
 
 Memory = Mapping[str, Any]
-Load = Callable[[Iterable[range]], Mapping[int, int]]
+Load = Mapping[int, int]  # how many cards come back on a day, counted from today
 
 
 @dataclass(frozen=True)
@@ -148,20 +148,17 @@ def _choices(
 ) -> list[tuple[Step, int | None]]:
     """Each rating's step up to `best`, and the day chosen for it (from today) where days count.
 
-    A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only. `load`
-    counts the cards of days from today.
+    A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only.
     """
     elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
     before = None if memory is None else tuple(memory[name] for name in _FIELDS)
     steps = _steps(before, elapsed, rules.parameters, rules.desired_retention)[:best]
     fraction, _ = spreading.seed(card_id, repetition)
-    spread = [days for step in steps if (days := step.days) and days >= spreading.SHORTEST_FUZZED_DAYS]
-    counted = load([spreading.candidates(days, fraction)[1] for days in spread]) if spread else {}
     chosen: list[tuple[Step, int | None]] = []
     longest = 0
     for step in steps:
         if step.days is not None:
-            longest = spreading.choose(step.days, fraction, counted, longest)
+            longest = spreading.choose(step.days, fraction, load, longest)
         chosen.append((step, None if step.days is None else longest))
     return chosen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,12 +18,12 @@ from app.study import checking, library, queries, recording, scheduling
 from app.study import evidence as reviewed
 from app.study.agenda import agenda, next_due_at
 from app.study.checking import Checked
-from app.study.days import day_number, day_start
 from app.study.filters import NOTHING, Filter
 from app.study.marking import mark
 from app.study.policy import NEW_PER_DAY, Policy, policy_for
 from app.study.queries import State
 from app.study.recording import Given, Recorded, undo
+from app.study.roster import roster
 
 __all__ = [
     "NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "mark", "study", "undo",
@@ -128,13 +128,13 @@ def study(
     if found.first is not None:
         shown = library.find_card(session, learner_id, catalogue, found.first)
         state = None if found.is_untouched else queries.find_state(session, learner_id, found.first)
-        card = _next(session, learner_id, shown, state, policy, now)
+        card = _next(session, learner_id, shown, state, policy, now, found.load)
     return Desk(
         card,
         Progress(found.done, found.left),
         found.new_waiting() if card is None else found.new,
         next_due_at(session, learner_id, now) if card is None else None,
-        found.newest_id > 0,
+        found.has_answers,
         found.buried,
         wanted,
     )
@@ -144,7 +144,9 @@ def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, 
     """One card, whether due or not. Raises NotFound."""
     card = library.find_card(session, learner_id, catalogue, card_id)
     state = queries.find_state(session, learner_id, card_id)
-    return _next(session, learner_id, card, state, policy_for(session, learner_id, now), now)
+    policy = policy_for(session, learner_id, now)
+    load = roster(session, learner_id, catalogue, policy, now).load
+    return _next(session, learner_id, card, state, policy, now, load)
 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
@@ -198,7 +200,7 @@ def submit_review(
         request_key,
     )
     counted = min(level, judged.best_level) if judged else level
-    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
+    load, repetition = roster(session, learner_id, catalogue, policy, now).load, state.reviews if state else 0
     outcome = scheduling.outcome(memory, card_id, repetition, now, rules_of(policy), load, counted)
     return recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
 
@@ -230,28 +232,6 @@ def rules_of(policy: Policy) -> scheduling.Rules:
     return scheduling.Rules(learner_zone(), policy.desired_retention, policy.parameters)
 
 
-def load_of(session: Session, learner_id: int, now: datetime) -> scheduling.Load:
-    """How many cards come back on which day, counted from today."""
-    zone = learner_zone()
-    today = day_number(now, zone)
-
-    def load(spans: Iterable[range]) -> dict[int, int]:
-        wanted = list(spans)
-        bounds = [
-            (day_start(today + days[0], zone), day_start(today + days[-1] + 1, zone) - timedelta(microseconds=1))
-            for days in wanted
-        ]
-        # spans may overlap, and then name a time more than once
-        at = dict(queries.count_due_at(session, learner_id, bounds))
-        counted: dict[int, int] = {}
-        for due_at, count in at.items():
-            day = day_number(due_at, zone) - today
-            counted[day] = counted.get(day, 0) + count
-        return counted
-
-    return load
-
-
 def _judge(
     learner_id: int, card: Card, version: int, seed: int | None, answer: str | None, elapsed_milliseconds: int | None
 ) -> Checked | None:
@@ -270,11 +250,11 @@ def _judge(
 
 
 def _next(
-    session: Session, learner_id: int, card: Card, state: State | None, policy: Policy, now: datetime
-) -> NextCard:
+    session: Session, learner_id: int, card: Card, state: State | None, policy: Policy, now: datetime,
+    load: Mapping[int, int],
+) -> NextCard:  # fmt: skip
     memory = recording.memory_of(session, learner_id, state, card, policy)
-    version = state.version if state else 0
-    load, repetition = load_of(session, learner_id, now), state.reviews if state else 0
+    version, repetition = (state.version, state.reviews) if state else (0, 0)
     return NextCard(
         card,
         version,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -19,12 +18,10 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 RULES = scheduling.Rules(ZoneInfo("Europe/Berlin"))
 
 
-def quiet(_spans: Iterable[range]) -> dict[int, int]:
-    """Days on which nothing else is due."""
-    return {}
+QUIET: dict[int, int] = {}  # days on which nothing else is due
 
 
-def review(memory, level, now=NOW, repetition=0, load=quiet, rules=RULES):  # type: ignore[no-untyped-def]
+def review(memory, level, now=NOW, repetition=0, load=QUIET, rules=RULES):  # type: ignore[no-untyped-def]
     return scheduling.outcome(memory, "C61", repetition, now, rules, load, level)
 
 
@@ -82,7 +79,7 @@ def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
     memory = review(None, 5).memory
     later = NOW + timedelta(days=30)
     assert len({review(memory, 4, later).due_at for _ in range(20)}) == 1
-    spread = {scheduling.outcome(memory, f"C{i}", 1, later, RULES, quiet, 4).interval.days for i in range(1, 60)}
+    spread = {scheduling.outcome(memory, f"C{i}", 1, later, RULES, QUIET, 4).interval.days for i in range(1, 60)}
     low, high = spreading.fuzz_range(scheduling.rate(memory, Rating.Good, 30, RULES.scheduler).days or 0)
     assert spread == set(range(low, high + 1))
 
@@ -117,7 +114,7 @@ def test_the_range_is_the_one_py_fsrs_draws_from(monkeypatch: pytest.MonkeyPatch
 def test_a_busy_day_is_avoided() -> None:
     memory, later = review(None, 5).memory, NOW + timedelta(days=40)
     free = review(memory, 4, later).interval.days
-    moved = review(memory, 4, later, load=lambda _spans: {free: 30}).interval.days
+    moved = review(memory, 4, later, load={free: 30}).interval.days
     assert moved != free
     assert abs(moved - free) == 1, "the nearest quiet day"
 
@@ -134,8 +131,8 @@ def test_a_better_answer_never_comes_back_sooner(  # type: ignore[no-untyped-def
         "state": state, "step": None if state == 2 else 0, "stability": stability, "difficulty": difficulty,
         "due": NOW.isoformat(), "last_review": (NOW - timedelta(days=elapsed)).isoformat(),
     }  # fmt: skip
-    found = {level: review(memory, level, repetition=3, load=lambda _spans: load) for level in scheduling.LEVELS}
-    shown = scheduling.intervals(memory, "C61", 3, NOW, RULES, lambda _spans: load)
+    found = {level: review(memory, level, repetition=3, load=load) for level in scheduling.LEVELS}
+    shown = scheduling.intervals(memory, "C61", 3, NOW, RULES, load)
     assert shown == {level: outcome.interval for level, outcome in found.items()}, "the page says what happens"
     dues = [found[level].due_at for level in sorted(found)]
     assert dues == sorted(dues)

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from app.core.db import Database
 from tests.conftest import Clock
 
-MOST_STATEMENTS = 12  # SQLite's BEGIN among them
+MOST_STATEMENTS = 11  # SQLite's BEGIN among them
 _SHOWN = re.compile(r'data-card="(\w+)".*?data-version="(\d+)"')
 
 
