@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from app.content.cards import CARD_SECTIONS
 from app.content.outside import blanks, text_problems
+from app.content.plain_math import plain_math
 from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 
@@ -25,6 +26,7 @@ MOST_BLANKS = 10
 
 _OPTION = re.compile(r"^\s*[-*]?\s*\[(?P<mark>[ xX]?)\]\s*(?P<text>.*)$")
 _MARKS = re.compile(r"\\(?P<literal>[^\w\s]|_)|[*_`#>$\[\]]|^[-|]+")  # an escaped mark is meant as it stands
+_QUOTED = re.compile(r"[\\*_`#>$\[\]]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ue000\ue001]")
 
 
@@ -175,7 +177,8 @@ def clean_line(text: str) -> str:
 
 def title_of(question: str) -> str:
     """A question's first words: what a list shows of a card without a title."""
-    plain = " ".join(_MARKS.sub(r"\g<literal>", question).split())
+    written = plain_math(question, quoted=lambda formula: _QUOTED.sub(r"\\\g<0>", formula))
+    plain = " ".join(_MARKS.sub(r"\g<literal>", written).split())
     if len(plain) <= 60:
         return plain or "Untitled"
     return plain[:60].rsplit(" ", 1)[0].rstrip(" ,;:.") + " …"

@@ -11,7 +11,7 @@ from sqlalchemy import Table, bindparam, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from app.decks.cards import Stored
-from app.decks.drafts import Draft, DraftOption
+from app.decks.drafts import Draft, DraftOption, clean_line
 from app.decks.models import CardReport, OwnCard, OwnShelf
 
 AT_ONCE = 500  # ids in one query: SQLite takes 32,766 parameters, older ones 999
@@ -76,7 +76,7 @@ def search_own(session: Session, learner_id: int, wanted: Filter, limit: int) ->
     conditions = [OwnCard.learner_id == learner_id]
     if wanted.deck:
         conditions.append(OwnCard.deck == wanted.deck)
-    for word in wanted.text.split()[:6]:
+    for word in clean_line(wanted.text).split()[:6]:
         pattern = "%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         texts = (
             OwnCard.title,

@@ -45,9 +45,11 @@ def find_own_card(session: Session, learner_id: int, card_id: str) -> Card | Non
     return own_cards(session, learner_id).get(card_id)
 
 
-def search_own_cards(session: Session, learner_id: int, text: str, limit: int) -> list[str]:
-    """The ids of at most `limit` own cards that hold every word of `text`, the newest first."""
-    return [row.card_id for row in queries.search_own(session, learner_id, queries.Filter(text), limit)[0]]
+def search_own_cards(session: Session, learner_id: int, text: str, limit: int) -> tuple[list[Card], int]:
+    """At most `limit` own cards that hold every word of `text`, the newest first, and how many there are."""
+    rows, count = queries.search_own(session, learner_id, queries.Filter(text), limit)
+    cards = own_cards(session, learner_id) if rows else {}
+    return [cards[row.card_id] for row in rows if row.card_id in cards], count
 
 
 def shelf_state(session: Session, learner_id: int) -> str:

@@ -18,6 +18,11 @@ GROUPS = {
 _MARK = re.compile(r"\{\{.*?\}\}|[$*`#]", re.DOTALL)
 
 
+def without_marks(text: str) -> str:
+    """Markdown without the signs that would read as noise in a line of results."""
+    return _MARK.sub(" ", text)
+
+
 def documents(catalogue: Catalogue) -> Iterator[Document]:
     """Every document, in the order of introduction."""
     yield from _pages(catalogue)
@@ -59,7 +64,7 @@ def _cards(catalogue: Catalogue) -> Iterator[Document]:
 
 def _exercises(catalogue: Catalogue) -> Iterator[Document]:
     for problem in catalogue.problems.values():
-        asked = " ".join(_MARK.sub(" ", text) for text in (problem.statement, *(part.prompt for part in problem.parts)))
+        asked = " ".join(without_marks(text) for text in (problem.statement, *(part.prompt for part in problem.parts)))
         yield Document(
             "problems", problem.id, problem.title, f"/practice/{problem.slug}", f"problem {problem.id}", problem.id,
             problem.about, asked,
@@ -67,12 +72,12 @@ def _exercises(catalogue: Catalogue) -> Iterator[Document]:
     for rubric in catalogue.rubrics.values():
         yield Document(
             "rubrics", rubric.id, rubric.title, f"/rubrics/{rubric.slug}", f"question {rubric.id}", rubric.id,
-            rubric.about, _MARK.sub(" ", rubric.question),
+            rubric.about, without_marks(rubric.question),
         )  # fmt: skip
     for experiment in catalogue.experiments.values():
         yield Document(
             "experiments", experiment.id, experiment.title, f"/lab/experiments/{experiment.slug}",
-            f"experiment {experiment.id}", experiment.id, experiment.about, _MARK.sub(" ", experiment.why),
+            f"experiment {experiment.id}", experiment.id, experiment.about, without_marks(experiment.why),
         )  # fmt: skip
 
 

@@ -96,4 +96,5 @@ def _found(session: Session, learner: int, content: Catalogue, q: str) -> list[s
         return None
     groups = search(build_index(content), q, MOST_FOUND).groups
     ours = [hit.document.key for group in groups if group.key == "cards" for hit in group.hits]
-    return [*search_own_cards(session, learner, q, MOST_FOUND), *ours]
+    own, _ = search_own_cards(session, learner, q, MOST_FOUND)
+    return [*(card.id for card in own), *ours]

@@ -10,8 +10,11 @@ from fastapi.testclient import TestClient
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.settings import Settings
+from app.decks import service as decks
+from app.decks.drafts import Draft
 from app.main import create_app
 from app.search.service import build_index
+from tests.conftest import NOW
 
 
 @pytest.fixture
@@ -84,6 +87,46 @@ def test_no_query_breaks_the_page(page: TestClient, query: str) -> None:
     assert reply.status_code == 200
     assert "<script>alert" not in reply.text
     assert page.get("/api/v1/search", params={"q": query}).status_code == 200
+
+
+@pytest.fixture
+def shop(database: Database, settings_for: Callable[..., Settings]) -> Iterator[TestClient]:
+    """The pages over both databases, with cards of the learner's own."""
+    with database.write() as session:
+        for question, answer in (
+            (r"How many bytes does a zebra-wise $\frac{2(n-1)}{n} S$ move?", "As many as a ring."),
+            ("What else?", "The **bubble** of a zebra pipeline."),
+        ):
+            decks.add(session, 1, Draft(sections={"Question": question, "Answer": answer}), NOW, None)
+    app = create_app(settings_for(), database)
+    with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
+        yield client
+
+
+def test_own_cards_are_found(shop: TestClient) -> None:
+    found = shop.get("/api/v1/search", params={"q": "zebra"}).json()
+    assert [(group["group"], group["count"]) for group in found["groups"]] == [("own", 2)]
+    titles = {hit["title"] for hit in found["groups"][0]["hits"]}
+    assert "How many bytes does a zebra-wise 2(n − 1)/n S move?" in titles
+    for hit in found["groups"][0]["hits"]:
+        assert any(piece["is_hit"] for piece in hit["snippet"])
+        assert shop.get(hit["href"]).status_code == 200
+    assert shop.get("/api/v1/search", params={"q": "zebra", "limit": 1}).json()["groups"][0]["count"] == 2
+
+
+def test_own_cards_come_first_where_they_are_called_so(shop: TestClient) -> None:
+    groups = [group["group"] for group in shop.get("/api/v1/search", params={"q": "bubble"}).json()["groups"]]
+    assert len(groups) > 1
+    assert groups[-1] == "own", "it is only mentioned there"
+    groups = [group["group"] for group in shop.get("/api/v1/search", params={"q": "bytes zebra"}).json()["groups"]]
+    assert groups[0] == "own"
+    assert "Your cards" in shop.get("/search/results", params={"q": "bubble"}).text
+
+
+@pytest.mark.parametrize("query", ["\x00", "%", "_", "\\"])
+def test_own_cards_are_not_found_by_signs(shop: TestClient, query: str) -> None:
+    found = shop.get("/api/v1/search", params={"q": query}).json()
+    assert "own" not in [group["group"] for group in found["groups"]]
 
 
 def test_a_query_beyond_all_bounds_is_refused(page: TestClient) -> None:
