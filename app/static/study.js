@@ -125,12 +125,18 @@ document.addEventListener("keydown", (event) => {
     if (reveal()) event.preventDefault();
   }
   if (/^[1-5]$/.test(event.key)) rate(event.key);
-  if (event.key === "u") page()?.querySelector("[data-undo]")?.requestSubmit();
+  if (event.key === "u") back();
   if (event.key === "b") mark("bury");
   if (event.key === "*") mark("flag", "unflag");
   if (event.key === "@") mark("suspend");
   if (event.key === "n" && jot()) event.preventDefault(); // the n itself is no part of the note
 });
+
+// The last thing done is what is taken back: a mark while the notice of it stands, else the newest answer.
+function back() {
+  if (page()?.querySelector("[data-back]")) mark("back");
+  else page()?.querySelector("[data-undo]")?.requestSubmit();
+}
 
 function mark(...actions) {
   const form = actions.map((action) => page()?.querySelector(`[data-mark="${action}"]`)).find(Boolean);

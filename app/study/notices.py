@@ -30,7 +30,13 @@ class Notice:
     action: str = ""
     links: tuple[Link, ...] = ()
 
+    @property
+    def back(self) -> str:
+        """What takes the mark away that was just hung on a card, where something does."""
+        return _BACK.get(self.action, "")
 
+
+_BACK = {"bury": "Bring it back", "suspend": "Bring it back", "flag": "Take the flag away"}
 SILENCE = Notice()
 
 

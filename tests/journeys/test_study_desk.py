@@ -61,6 +61,27 @@ def test_marks_by_key(desk: Page) -> None:
     bring_back(desk, first)
 
 
+def test_undo_takes_back_the_mark_just_made_and_then_the_answer_before(desk: Page, alone: Product) -> None:
+    before, answered = done(alone), shown(desk)
+    desk.keyboard.press("Space")
+    desk.keyboard.press("4")
+    expect(desk.locator("[data-card]")).not_to_have_attribute("data-card", answered)
+    for key, gone in (("b", True), ("@", True), ("*", False)):
+        card = shown(desk)
+        desk.keyboard.press(key)
+        expect(desk.locator(".notice [data-back]")).to_be_visible()
+        assert (shown(desk) != card) == gone
+        desk.wait_for_load_state("networkidle")
+        desk.keyboard.press("u")
+        expect(desk.locator(".notice [data-back]")).to_have_count(0)
+        expect(desk.locator(f'[data-card="{card}"]')).to_be_visible()
+        desk.wait_for_load_state("networkidle")
+    assert done(alone) == before + 1, "the answer stands"
+    desk.keyboard.press("u")
+    expect(desk.locator(".notice")).to_contain_text(f"Took back the answer to {answered}.")
+    assert done(alone) == before
+
+
 def test_keys_are_text_while_a_note_is_typed(desk: Page, alone: Product) -> None:
     first, before = shown(desk), done(alone)
     desk.keyboard.press("Space")
