@@ -33,10 +33,18 @@ form.addEventListener("keydown", (event) => {
     form.requestSubmit();
   }
 });
-// What was typed must not go with the page: the browser asks before it leaves an unsaved card.
-let saved = new URLSearchParams(new FormData(form)).toString();
-form.addEventListener("submit", () => { saved = null; });
+// What was typed must not go with the page: the browser asks before it leaves an unsaved card. Compared with what the
+// server sent, not with what is there now: somebody may have typed before this script was loaded.
+let sent = false;
+const isTyped = (field) => {
+  if (field.type === "radio" || field.type === "checkbox") return field.checked !== field.defaultChecked;
+  if (field.tagName === "SELECT") return [...field.options].some((each) => each.selected !== each.defaultSelected);
+  return field.type !== "hidden" && "defaultValue" in field && field.value !== field.defaultValue;
+};
+const isUnsaved = () => "unsaved" in form.dataset || [...form.elements].some(isTyped);
+form.addEventListener("submit", () => { sent = true; });
 window.addEventListener("beforeunload", (event) => {
-  if (saved !== null && new URLSearchParams(new FormData(form)).toString() !== saved) event.preventDefault();
+  if (!sent && isUnsaved()) event.preventDefault();
 });
+if ([...form.elements].some(isTyped)) preview();
 showKind();

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.support.product import Product
 
@@ -30,6 +31,45 @@ def test_a_card_is_written_by_keyboard_and_survives_a_mistake(page: Page) -> Non
     page.get_by_text("Delete this card").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("Deleted")
+
+
+def test_what_was_typed_before_the_script_came_is_previewed_and_not_lost(page: Page) -> None:
+    late: list[Route] = []
+    script = re.compile(r"own[^/]*[.]js")
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route(script, hold)
+    page.goto("/study/own/new", wait_until="commit")
+    page.get_by_label("Question", exact=True).fill("Early $x$?")
+    assert len(late) == 1, "the script was to come late"
+    late[0].continue_()
+    page.unroute(script)
+    expect(page.locator('[data-part="preview"] math')).to_be_visible()
+
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    page.get_by_role("link", name="Your own cards").click(no_wait_after=True)
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Early $x$?")
+    page.wait_for_timeout(200)
+    assert asked == ["beforeunload"]
+    page.remove_listener("dialog", stay)
+
+    # refused and sent back with an error, it still is unsaved
+    page.get_by_role("button", name="Add").click()
+    expect(page.locator("#answer-help")).to_contain_text("It is empty")
+    page.errors.clear()  # type: ignore[attr-defined] - the browser notes the 422
+    asked.clear()
+    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.get_by_role("link", name="Your own cards").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your own cards")
+    assert asked == ["beforeunload"]
 
 
 def test_cards_go_out_and_come_back(page: Page, tmp_path: Path) -> None:
