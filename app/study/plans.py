@@ -92,7 +92,8 @@ def changes(session: Session, learner_id: int, chosen: Chosen, now: datetime) ->
 def _planned(session: Session, learner_id: int, plan: Plan | None, now: datetime) -> dict[str, Any]:
     if plan is None or (today := day_number(now, learner_zone())) >= plan.day.toordinal():
         return {}
-    found: dict[str, Any] = {"deadline": plan.day, "order": _order(session, learner_id, plan.set_at)}
+    order = _order(session, learner_id, plan.set_at)
+    found: dict[str, Any] = {"deadline": plan.day, "order": order, "planned_day": plan.planned_day}
     if plan.planned_day == today:
         found["new_per_day"] = plan.new_today
     if plan.strategy is not None:

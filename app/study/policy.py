@@ -25,7 +25,7 @@ class Policy:
     """What decides which cards come today and when they come again.
 
     `reviews_per_day` of None means all that are due. `order` introduces its cards first, in this order; `deadline` is
-    the day that counts, if there is one.
+    the day that counts, if there is one, and `planned_day` the study day whose cards were chosen for it last.
     """
 
     new_per_day: int = NEW_PER_DAY
@@ -35,6 +35,7 @@ class Policy:
     parameters_id: str = DEFAULT_ID
     order: tuple[str, ...] | None = None
     deadline: date | None = None
+    planned_day: int | None = None
 
 
 PLAIN = Policy()

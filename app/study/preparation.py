@@ -20,7 +20,7 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
-from app.study import library, memory_model, queries, queues, roster
+from app.study import library, memory_model, plans, queries, queues, roster
 from app.study.days import day_number, day_start, study_day
 from app.study.exam import Cards, Strategy
 from app.study.exam_forecast import Course
@@ -140,6 +140,12 @@ def list_unplanned(session: Session, now: datetime) -> list[int]:
         InterviewPlan.planned_day.is_(None) | (InterviewPlan.planned_day != today)
     )
     return list(session.scalars(query))
+
+
+def is_unplanned(session: Session, learner_id: int, now: datetime) -> bool:
+    """Whether the learner prepares for a date and today's cards are yet to be chosen."""
+    plan = plans.find_plan(session, learner_id)
+    return plan is not None and plan.planned_day != day_number(now, learner_zone())
 
 
 def plan_day(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> None:

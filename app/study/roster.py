@@ -1,7 +1,7 @@
 """What of a learner's cards changes rarely: which were never met, which belong together, which left the library.
 
 One scan of everything makes it; after that it follows the log. It is kept in this process until the library, the study
-day or the order of introduction changes, or until the newest review it knows no longer stands (an undo, a restored
+day or what a plan chose changes, or until the newest review it knows no longer stands (an undo, a restored
 backup). No card is shown by it alone: what it names is looked up again.
 """
 
@@ -71,7 +71,7 @@ def roster(session: Session, learner_id: int, catalogue: Catalogue, policy: Poli
     """The learner's roster on the study day of `now`, made if there is none that still holds."""
     zone = learner_zone()
     day = day_number(now, zone)
-    key = (library.edition(session, learner_id, catalogue), day, zone, policy.order)
+    key = (library.edition(session, learner_id, catalogue), day, zone, policy.order, policy.planned_day)
     found = _find(session, learner_id)
     if found is None or found.key != key or not _follow(session, learner_id, found):
         newest = queries.find_newest(session, learner_id) or _NONE

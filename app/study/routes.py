@@ -20,6 +20,7 @@ from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.export import checked_json, desk_json
 from app.study.notices import SILENCE, Notice, suggestions, warn_of_leech
 from app.study.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
+from app.study.web import DaySession
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])
@@ -51,7 +52,7 @@ def _page(
 
 @router.get("/study", response_class=HTMLResponse)
 def study(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
+    request: Request, session: DaySession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
     reveal: str = "",
 ) -> HTMLResponse:  # fmt: skip
     desk = service.study(session, learner, content, now, scope.more, scope.wanted)
@@ -168,9 +169,7 @@ class ReviewRequest(BaseModel):
 
 
 @api.get("/next")
-def next_card(
-    session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope
-) -> dict[str, Any]:
+def next_card(session: DaySession, content: Content, learner: LearnerId, now: Now, scope: QueryScope) -> dict[str, Any]:
     """The card to answer now, or null; of a deck, a concept or a state, if one is named."""
     return desk_json(service.study(session, learner, content, now, scope.more, scope.wanted))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from app.content.catalogue import Catalogue
@@ -135,6 +136,24 @@ def test_a_day_is_planned_once_and_the_next_one_anew(database: Database, content
     with database.write() as session:
         preparation.plan_day(session, 1, content, clock.now)
         assert preparation.list_unplanned(session, clock.now) == []
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize("address", ["/", "/study", "/api/v1/study/next"])
+def test_who_comes_before_the_sweep_gets_the_planned_day_all_the_same(
+    client: TestClient, database: Database, content: Catalogue, clock: Clock, address: str
+) -> None:
+    """A machine that slept through the morning: the first page that shows the day has it chosen."""
+    _answer_all(database, content, clock.now)
+    tomorrow = clock.advance(days=1)
+    client.get(address)
+    with database.read() as session:
+        assert preparation.list_unplanned(session, tomorrow) == []
+        before = service.study(session, 1, content, tomorrow).progress
+    with database.write() as session:
+        preparation.plan_day(session, 1, content, tomorrow)  # the sweep, at last
+    with database.read() as session:
+        assert service.study(session, 1, content, tomorrow).progress == before
 
 
 def test_when_nobody_plans_a_day_everything_held_is_back(database: Database, content: Catalogue, clock: Clock) -> None:
