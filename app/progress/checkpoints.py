@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
@@ -68,12 +68,14 @@ CHECKPOINTS = (
 
 @dataclass(frozen=True)
 class Gate:
-    """One thing a checkpoint asks for."""
+    """One thing a checkpoint asks for. `key` is the deck, problem or interview it is about."""
 
     label: str
     href: str
     says: str
     is_met: bool
+    kind: Literal["deck", "problem", "interview", "set"]
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,13 @@ class Stand:
     gates: Sequence[Gate]
 
     @property
+    def waiting(self) -> list[Gate]:
+        """What is yet to be met."""
+        return [gate for gate in self.gates if not gate.is_met]
+
+    @property
     def open(self) -> int:
-        return sum(not gate.is_met for gate in self.gates)
+        return len(self.waiting)
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,13 @@ def standings(catalogue: Catalogue, done: Done, start: date, end: date) -> list[
     ]
 
 
+def up_to_next(stands: Sequence[Stand], today: date) -> list[Stand]:
+    """What to work at: the checkpoints with something to be met, those that are late and the next one to come."""
+    waiting = [each for each in stands if each.open]
+    late = [each for each in waiting if each.day < today]
+    return late + [each for each in waiting if each.day >= today][:1]
+
+
 def _gates(catalogue: Catalogue, done: Done, asked: Checkpoint) -> list[Gate]:
     found = [_deck(catalogue, done, deck, introduced=True) for deck in asked.met]
     found += [_deck(catalogue, done, deck, introduced=False) for deck in asked.firm]
@@ -132,13 +146,14 @@ def _gates(catalogue: Catalogue, done: Done, asked: Checkpoint) -> list[Gate]:
 
 def _deck(catalogue: Catalogue, done: Done, deck: str, introduced: bool) -> Gate:
     cards = [card.id for card in catalogue.cards.values() if card.deck.id == deck]
-    title = catalogue.decks[deck].title if deck in catalogue.decks else deck
+    title, href = catalogue.decks[deck].title if deck in catalogue.decks else deck, f"/study?deck={deck}"
     met = sum(each in done.recall for each in cards)
     if introduced:
-        return Gate(f"{title}: every card met", "/study", f"{met} of {len(cards)}", bool(cards) and met == len(cards))
+        is_met = bool(cards) and met == len(cards)
+        return Gate(f"{title}: every card met", href, f"{met} of {len(cards)}", is_met, "deck", deck)
     mean = sum(done.recall.get(each, 0.0) for each in cards) / max(1, len(cards))
     says = f"{100 * mean:.0f} %, {met} of {len(cards)} met"
-    return Gate(f"{title}: recall of {100 * FIRM:.0f} %", "/study", says, mean >= FIRM)
+    return Gate(f"{title}: recall of {100 * FIRM:.0f} %", href, says, mean >= FIRM, "deck", deck)
 
 
 def _problem(catalogue: Catalogue, done: Done, key: str, how: str, within: timedelta, hints: int) -> Gate:
@@ -148,17 +163,17 @@ def _problem(catalogue: Catalogue, done: Done, key: str, how: str, within: timed
     right = any(each["score"] == 1 and each["hints_opened"] <= hints and _took(each) <= within for each in tried)
     best = max((each["score"] or 0.0 for each in tried), default=None)
     says = "done" if right else "not tried" if best is None else f"best {100 * best:.0f} %"
-    return Gate(f"{key} {title}: {how}", href, says, right)
+    return Gate(f"{key} {title}: {how}", href, says, right, "problem", key)
 
 
 def _interview(catalogue: Catalogue, done: Done, key: str) -> Gate:
     found = catalogue.interview(key)
     if found is None:
-        return Gate(f"{key}: a mock interview", "/interview", "not among the interviews yet", False)
+        return Gate(f"{key}: a mock interview", "/interview", "not among the interviews yet", False, "interview", key)
     share = done.interviews.get(found.id)
     says = "not sat" if share is None else f"best {100 * share:.0f} %"
     label = f"{key} {found.title}: {100 * HIRE:.0f} % or more"
-    return Gate(label, f"/interview/{found.slug}", says, share is not None and share >= HIRE)
+    return Gate(label, f"/interview/{found.slug}", says, share is not None and share >= HIRE, "interview", key)
 
 
 def _timed_set(done: Done) -> Gate:
@@ -170,7 +185,7 @@ def _timed_set(done: Done) -> Gate:
         within = {each["problem_id"] for each in right[index:] if datetime.fromisoformat(each["settled_at"]) <= end}
         most = max(most, len(within))
     says = f"{min(most, SET_SIZE)} of {SET_SIZE}"
-    return Gate("Five problems right within 60 min", "/practice", says, most >= SET_SIZE)
+    return Gate("Five problems right within 60 min", "/practice", says, most >= SET_SIZE, "set")
 
 
 def _took(variant: Mapping[str, Any]) -> timedelta:

@@ -53,15 +53,22 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     today = date.fromordinal(day_number(now, zone))
     found = preparation.forecast(session, learner_id, catalogue, now)
     plan = preparation.find(session, learner_id)
-    decay = policy_for(session, learner_id, now).parameters[20]
-    recall = figures.recalls(statistics.memories(session, learner_id, now, zone), decay)
     start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=LENGTH_DAYS))
-    stands = standings(catalogue, done_by(session, learner_id, recall), start, end)
+    stands = list_stands(session, learner_id, catalogue, start, end, now)
     columns, width = _columns(found, today) if found else ([], 1)
     return Planning(
         today, found, columns, width, _left_out(catalogue, found.left_out if found else ()), stands, end,
         plan.minutes_per_day if plan else MINUTES_PER_DAY,
     )  # fmt: skip
+
+
+def list_stands(
+    session: Session, learner_id: int, catalogue: Catalogue, start: date, end: date, now: datetime
+) -> list[Stand]:
+    """Where the learner stands with each checkpoint of a preparation from `start` to `end`."""
+    decay = policy_for(session, learner_id, now).parameters[20]
+    recall = figures.recalls(statistics.memories(session, learner_id, now, learner_zone()), decay)
+    return standings(catalogue, done_by(session, learner_id, recall), start, end)
 
 
 def _columns(forecast: Forecast, today: date) -> tuple[list[Column], int]:

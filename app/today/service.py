@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.problem_schemas import Problem
-from app.content.schemas import Experiment
+from app.content.schemas import Experiment, Interview
 from app.core.zone import learner_zone
 from app.interview import service as interview
 from app.lab import service as lab
 from app.practice import service as practice
+from app.progress.checkpoints import Stand, up_to_next
+from app.progress.planning import list_stands
+from app.study import preparation
 from app.study import service as study
 from app.study.days import day_number
-from app.study.plans import find_plan
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -32,19 +37,25 @@ class Today:
     active_runs: list[Any]
     open_sitting: Any
     study: study.Desk
+    interview: Interview | None
     interview_day: date | None
     days_left: int
+    checkpoints: Sequence[Stand]
 
 
 def today(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Today:
     """The learner's day."""
     desk = study.study(session, learner_id, content, now)
-    problem = practice.suggest(session, learner_id, content)
+    plan, date_ = preparation.find(session, learner_id), date.fromordinal(day_number(now, learner_zone()))
+    is_planned = plan is not None and plan.day >= date_
+    checkpoints: list[Stand] = []
+    if plan is not None and is_planned:
+        stands = list_stands(session, learner_id, content, plan.started_on, plan.day, now)
+        checkpoints = up_to_next(stands, date_)
+    problem = _asked_for(checkpoints, "problem", content.problem) or practice.suggest(session, learner_id, content)
     experiment = lab.suggest(session, learner_id, content)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.minutes if problem else 0) + (experiment.minutes if experiment else 0)
-    plan = find_plan(session, learner_id)
-    days_left = plan.day.toordinal() - day_number(now, learner_zone()) if plan else 0
     return Today(
         not study.has_studied(session, learner_id),
         desk.progress.left,
@@ -54,6 +65,14 @@ def today(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, now),
         desk,
-        plan.day if plan and days_left >= 0 else None,
-        days_left,
+        _asked_for(checkpoints, "interview", content.interview) or next(iter(content.interviews.values()), None),
+        plan.day if plan and is_planned else None,
+        (plan.day - date_).days if plan else 0,
+        checkpoints,
     )
+
+
+def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:
+    """What the plan's checkpoints ask for first."""
+    keys = (gate.key for stand in checkpoints for gate in stand.waiting if gate.kind == kind)
+    return next((item for key in keys if (item := find(key)) is not None), None)

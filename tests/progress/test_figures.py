@@ -12,7 +12,7 @@ from app.core.db import Database
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import Draft
 from app.progress import figures
-from app.progress.checkpoints import Done, standings
+from app.progress.checkpoints import Done, standings, up_to_next
 from app.study import statistics
 from app.study.parameters import DEFAULT
 from app.study.statistics import Answer, Memory, Share
@@ -148,3 +148,22 @@ def test_checkpoints_stretch_with_the_time_there_is(content: Catalogue) -> None:
     start = date(2026, 11, 21)
     short = standings(content, Done({}, [], {}), start, start + timedelta(days=7))
     assert [(stand.day - start).days for stand in short] == [0, 1, 2, 5, 7]
+
+
+def test_what_is_late_and_the_next_checkpoint_are_to_be_worked_at(content: Catalogue) -> None:
+    start = date(2026, 11, 21)
+
+    def asked(done: Done, days: int) -> list[int]:
+        stands = standings(content, done, start, start + timedelta(days=21))
+        return [each.checkpoint.day for each in up_to_next(stands, start + timedelta(days=days))]
+
+    nothing = Done({}, [], {})
+    assert [asked(nothing, days) for days in (0, 1, 3, 10, 21)] == [
+        [0],
+        [0, 3],
+        [0, 3],
+        [0, 3, 7, 14],
+        [0, 3, 7, 14, 21],
+    ]
+    ground = [card.id for card in content.cards.values() if card.deck.id in ("DK1", "DK2")]
+    assert asked(Done(dict.fromkeys(ground, 0.9), [], {}), 0) == [3], "ahead of the plan, the one after comes"
