@@ -35,7 +35,7 @@ from app.core.templating import STATIC, add_filters, page
 from app.core.web import current_time
 from app.rubrics.second import second_grader
 from app.search.service import build_index
-from app.theory.units import bytes_text, count_text, digits
+from app.theory.units import bytes_text, count_text, digits, seconds_text
 from labs.spec import violation_of
 
 ROOMS = ("today", "study", "decks", "exchange", "practice", "rubrics", "lab", "planner", "interview", "reference",
@@ -44,6 +44,7 @@ ROOMS = ("today", "study", "decks", "exchange", "practice", "rubrics", "lab", "p
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "bytes": bytes_text,
     "count": count_text,
+    "seconds": seconds_text,
     "digits": digits,
     "symbol": mathml,
     "day": times.day,

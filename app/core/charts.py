@@ -46,12 +46,15 @@ def round_scale(largest: float, unit: str) -> Scale:
     step = _round_step(largest if largest > 0 else 1.0)
     count = ceil((largest if largest > 0 else 1.0) / step - 1e-9)
     ticks = tuple(
-        Tick(
-            f"{100 * i / count:.2f}", f"{step * i:,.4g}" + (f" {unit}" if i == count else ""), i % 2 == 1 and i != count
-        )
+        Tick(f"{100 * i / count:.2f}", f"{step * i:,.4g}" + (f" {unit}" if i == count else ""), _may_go(i, count))
         for i in range(count + 1)
     )
     return Scale(step * count, ticks)
+
+
+def _may_go(index: int, count: int) -> bool:
+    """Every other tick; and the one before the last, whose text carries the unit and needs the room."""
+    return index == count - 1 or (index % 2 == 1 and index != count)
 
 
 def _round_step(largest: float) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
 from app.core.templating import page
 from app.planner import service
+from app.planner.fields import OWN
+from app.planner.step import step_scale
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
 from app.theory.state import LAYOUTS
+from labs.spec import Precision, Recompute, Schedule, StateLayout
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
@@ -26,9 +29,15 @@ def planner(request: Request) -> HTMLResponse:
         "plan": plan,
         "finding": service.finding(plan),
         "families": service.grouped(PRESETS.values(), lambda preset: preset.family),
-        "layouts": [LAYOUTS[name] for name in service.OFFERED_LAYOUTS],
+        "layouts": [LAYOUTS[name] for name in get_args(StateLayout)],
         "makers": service.grouped(GPUS.values(), lambda gpu: gpu.maker),
-        "own": service.OWN,
+        "precisions": get_args(Precision),
+        "recomputes": get_args(Recompute),
+        "schedules": get_args(Schedule),
+        "gpu": GPUS[plan.form.values["gpu"]],
+        "own": OWN,
+        "preset": PRESETS.get(plan.form.values["model"]),
+        "time_scale": step_scale(plan.lanes),
         "estimate_json": json.dumps(plan.estimate, indent=2),
     }
     return page(request, "planner/planner.html", context)

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from app.core.errors import SpecError, Violation
-from app.grading.quantities import Unreadable, read_quantity
+from app.core.errors import SpecError
+from app.planner.fields import Form, read_form
+from app.planner.step import Lane, lanes_of
 from app.theory.estimate import estimate, fewest_ranks, parse_estimate_request
-from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
-from app.theory.units import count_text, scaled
-from labs.spec import StateLayout
+from app.theory.units import count_text, digits, scaled
 
-OWN = "own"
-DEFAULTS = {
-    "model": "llama-3-8b",
-    "parameters": "7B",
-    "layout": "zero-16",
-    "ranks": "8",
-    "gpu": "h100-80gb",
-    "zero": "3",
-}
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
-COMPONENTS = ("parameters", "gradients", "optimizer")
-OFFERED_LAYOUTS: tuple[str, ...] = get_args(StateLayout)
+COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
+NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
+TRAINED_ON = 1e12  # tokens: what a long run is asked for
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class StageBar:
-    """Model state per GPU at one stage, in bytes."""
+    """What a GPU holds, in bytes by component: at a ZeRO stage, or on a stage of the pipeline."""
 
     label: str
     bytes: Mapping[str, float]
-    fewest_ranks: int | None
+    fits: bool
+    zero: int = 0
+    fewest_ranks: int | None = None
+    step_seconds: float | None = None
 
     @property
     def total(self) -> float:
@@ -45,65 +39,135 @@ class StageBar:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the planner shows for a form."""
+    """What the planner shows for a form. `stages` are by ZeRO stage, `pipeline` by pipeline stage if there are any."""
 
-    typed: Mapping[str, str]
-    errors: Mapping[str, str]
+    form: Form
     title: str
     stages: tuple[StageBar, ...]
     chosen: int
+    pipeline: tuple[StageBar, ...]
+    lanes: tuple[Lane, ...]
     estimate: Mapping[str, Any]
     request_text: str
-    layout: str
-    parameters: float
-    ranks: int
-    capacity: float
+
+    @property
+    def typed(self) -> Mapping[str, str]:
+        return self.form.typed
+
+    @property
+    def errors(self) -> Mapping[str, str]:
+        return self.form.errors
+
+    @property
+    def layout(self) -> str:
+        return str(self.form.values["layout"])
+
+    @property
+    def ranks(self) -> int:
+        return int(self.form.values["ranks"])
+
+    @property
+    def parameters(self) -> float:
+        return float(self.estimate["parameters"]["total"])
+
+    @property
+    def capacity(self) -> float:
+        return float(self.estimate["memory"]["capacity_bytes"])
 
     @property
     def stage(self) -> StageBar:
         return self.stages[self.chosen]
 
+    @property
+    def state_inputs(self) -> Mapping[str, float] | None:
+        """What ZeRO's formula takes to give the state of every GPU; None where stages or experts differ."""
+        values = self.form.values
+        if self.form.is_own:
+            return {"parameters": self.parameters, "ranks": self.ranks}
+        if values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
+            return None
+        return {"parameters": self.estimate["parameters"]["per_rank"], "ranks": self.form.data * values["context"]}
+
+    @property
+    def days_for_a_trillion_tokens(self) -> float | None:
+        """Days for 10¹² tokens without interruption."""
+        rate = self.estimate["time"]["tokens_per_second"]
+        return TRAINED_ON / rate / 86400 if rate else None
+
 
 def plan(form: Mapping[str, str]) -> Plan:
-    """The plan of a form. A field that cannot be read falls back to its default, and says so at its place."""
-    typed = {name: form.get(name, default).strip() for name, default in DEFAULTS.items()}
-    errors: dict[str, str] = {}
-    read: dict[str, Any] = {name: _read(name, typed, errors) for name in DEFAULTS}
-    if typed["model"] == OWN:
-        model: Any = {"parameters": read["parameters"]}
-        name = f"{count_text(read['parameters'])} parameters"
-    else:
-        model = read["model"]
-        name = PRESETS[model].title
-    request = {
-        "model": model,
-        "training": {"state_layout": read["layout"]} | _sequence_of(model),
-        "parallel": {"data": read["ranks"], "zero": read["zero"]},
-        "cluster": {"gpu": read["gpu"]},
-    }
-    found = [
-        estimate(parse_estimate_request({**request, "parallel": {"data": read["ranks"], "zero": s}})) for s in range(4)
-    ]
-    total, capacity = found[0]["parameters"]["total"], found[0]["memory"]["capacity_bytes"]
-    stages = tuple(
-        StageBar(
-            STAGE_LABELS[stage],
-            {part: each["memory"]["per_rank_bytes"][part] for part in COMPONENTS}
-            | {"activations": 0.0, "temporary": 0.0},
-            fewest_ranks(total, stage, read["layout"], capacity),
-        )
-        for stage, each in enumerate(found)
-    )
-    text = json.dumps(request, indent=2)
-    gpus = "GPU" if read["ranks"] == 1 else "GPUs"
+    """The plan of a form. What cannot be read or does not go together is replaced, and says so at its place."""
+    read = read_form(form)
+    zero, request = read.values["zero"], read.request()
+    found = estimate(parse_estimate_request(request))
+    others = dict(_other_stages(read))
+    stages = {stage: _bar(stage, each, read) for stage, each in sorted((others | {zero: found}).items())}
+    model = read.values["model"]
+    name = f"{count_text(read.values['parameters'])} parameters" if read.is_own else PRESETS[model].title
+    ranks = read.values["ranks"]
+    by_stage = found["memory"]["by_stage"]
     return Plan(
-        typed, errors, f"{name} on {read['ranks']:,} {gpus}", stages, read["zero"], found[read["zero"]], text,
-        read["layout"], total, read["ranks"], capacity,
-    )  # fmt: skip
+        read,
+        f"{name} on {ranks:,} {'GPU' if ranks == 1 else 'GPUs'}",
+        tuple(stages.values()),
+        list(stages).index(zero),
+        tuple(_pipeline_bar(each, found) for each in by_stage) if len(by_stage) > 1 else (),
+        lanes_of(found),
+        found,
+        json.dumps(request, indent=2),
+    )
+
+
+def _other_stages(form: Form) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The same plan at every other ZeRO stage that goes with it."""
+    for stage in range(len(STAGE_LABELS)):
+        if stage != form.values["zero"]:
+            try:
+                yield stage, estimate(parse_estimate_request(form.request(stage)))
+            except SpecError:
+                continue
+
+
+def _bar(zero: int, found: Mapping[str, Any], form: Form) -> StageBar:
+    memory = found["memory"]
+    held = {part: memory["per_rank_bytes"][part] or 0.0 for part in COMPONENTS}
+    fewest = None
+    if form.is_own:
+        fewest = fewest_ranks(found["parameters"]["total"], zero, form.values["layout"], memory["capacity_bytes"])
+    return StageBar(STAGE_LABELS[zero], held, bool(memory["fits"]), zero, fewest, found["time"]["step_seconds"])
+
+
+def _pipeline_bar(stage: Mapping[str, Any], found: Mapping[str, Any]) -> StageBar:
+    held = {part: stage["bytes"][part] for part in COMPONENTS}
+    return StageBar(f"Stage {stage['stage']}", held, sum(held.values()) <= found["memory"]["capacity_bytes"])
 
 
 def finding(made: Plan) -> str:
-    """What the plan says in a sentence."""
+    """What the plan says in a sentence or two."""
+    if made.form.is_own:
+        return _finding_of_state(made)
+    values, total = made.form.values, made.stage.total
+    axes = [f"{name} {values[name]:,}" for name in ("tensor", "pipeline", "context", "expert") if values[name] > 1]
+    axes += [f"data {made.form.data:,}"] if made.form.data > 1 else []
+    axes += [made.stage.label if made.chosen or values["zero"] else "no sharding"]
+    said = ", ".join(axes)
+    if total > made.capacity:
+        times = digits(total / made.capacity, 3)
+        return (
+            f"{_sentence(said)}. Does not fit: the fullest GPU needs {scaled(total, 'GB', 3)}, {times} × what it has."
+        )
+    room = f"{_sentence(said)}. Fits with {scaled(made.capacity - total, 'GB', 3)} to spare"
+    loss = max(made.lanes, key=lambda lane: lane.seconds if lane.is_loss else 0.0, default=None)
+    if loss is None or not loss.is_loss or loss.share < NOTABLE:
+        return f"{room}."
+    return f"{room}; {100 * loss.share:.0f} % of every step is {loss.loss}."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _finding_of_state(made: Plan) -> str:
     stage, capacity = made.stage, made.capacity
     name = "Without sharding" if made.chosen == 0 else f"At stage {made.chosen}"
     room = capacity - stage.total
@@ -126,45 +190,3 @@ def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list
 def answer_request(data: Any) -> dict[str, Any]:
     """The JSON reply to an EstimateRequest. Raises SpecError."""
     return estimate(parse_estimate_request(data))
-
-
-def _sequence_of(model: Any) -> dict[str, int]:
-    """A preset's own sequence: learned positions are part of its parameter count."""
-    return {"sequence": PRESETS[model].sequence} if isinstance(model, str) else {}
-
-
-def _read(name: str, typed: Mapping[str, str], errors: dict[str, str]) -> Any:
-    try:
-        return _value(name, typed[name])
-    except SpecError as error:
-        violation = error.violations[0]
-        fallback = DEFAULTS[name]
-        if name != "parameters" or typed["model"] == OWN:
-            errors[name] = f"{violation.message} Accepted: {violation.accepted}. Showing {fallback}."
-        return _value(name, fallback)
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "model":
-        return _one_of(name, text, (*PRESETS, OWN))
-    if name == "layout":
-        return _one_of(name, text, OFFERED_LAYOUTS)
-    if name == "gpu":
-        return _one_of(name, text, tuple(GPUS))
-    if name == "zero":
-        return int(_one_of(name, text, ("0", "1", "2", "3")))
-    low, high = (1, 1e15) if name == "parameters" else (1, 1_000_000)
-    accepted = f"{count_text(low)} to {count_text(high)}"
-    try:
-        value = read_quantity(text, "count").value
-    except Unreadable as error:
-        raise SpecError([Violation(name, text, str(error), accepted)]) from None
-    if not low <= value <= high or (name == "ranks" and value != int(value)):
-        raise SpecError([Violation(name, text, f"“{text}” is out of range.", accepted)])
-    return int(value) if name == "ranks" else value
-
-
-def _one_of(name: str, text: str, known: tuple[str, ...]) -> str:
-    if text not in known:
-        raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(known))])
-    return text

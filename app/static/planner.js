@@ -4,7 +4,6 @@ let timer = 0;
 let asked = 0;
 
 async function recompute() {
-  form.querySelector("[data-own]").hidden = form.elements.model.value !== "own";
   const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
   const turn = ++asked;
   const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
@@ -20,6 +19,11 @@ async function recompute() {
     const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
     if (now) part.innerHTML = now.innerHTML;
   }
+  for (const part of form.querySelectorAll("[data-shown]")) {
+    part.hidden = fresh.querySelector(`[data-shown="${part.dataset.shown}"]`).hidden;
+  }
+  const usual = fresh.querySelector("#f-sequence").placeholder;
+  form.elements.sequence.placeholder = usual;
   for (const field of form.querySelectorAll(".field")) {
     const error = field.querySelector(".error");
     const input = field.querySelector("input, select");

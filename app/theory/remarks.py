@@ -37,8 +37,9 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
     if parallel.context > 1 and parallel.shard is None and parallel.zero:
         said.append("ZeRO shards over data × context ranks, which all hold the same weights.")
     if parallel.pipeline > 1:
-        layers = "–".join(str(f(stage.layers for stage in plan.stages)) for f in (min, max))
-        said.append(f"Stages hold {layers} layers; the ends are the lighter ones where layers do not divide evenly.")
+        fewest, most = (f(stage.layers for stage in plan.stages) for f in (min, max))
+        uneven = f"{fewest} to {most} layers: they do not divide evenly, and the ends are the lighter ones"
+        said.append(f"Stages hold {f'{most} layers each' if fewest == most else uneven}.")
     if parallel.virtual_stages > 1 and parallel.schedule == "1f1b":
         said.append("1F1B with several chunks a rank is the interleaved schedule.")
     if training.recompute == "selective":

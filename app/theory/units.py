@@ -61,6 +61,14 @@ def bytes_text(value: float, significant: int = 3) -> str:
     return scaled(value, "B", significant)
 
 
+def seconds_text(value: float, significant: int = 3) -> str:
+    """Seconds in the unit that leaves at least 1: "4.93 s", "12.2 ms", "197 days"."""
+    for unit in ("days", "h", "min", "s", "ms"):
+        if abs(value) >= SCALES[unit][1] * (2 if unit in ("days", "h", "min") else 1):
+            return scaled(value, unit, significant)
+    return scaled(value, "µs", significant)
+
+
 def count_text(value: float, significant: int = 3) -> str:
     """A count with its magnitude as a letter: 7B, 124M, 3.2M, 512."""
     for letter, size in (("T", 1e12), ("B", 1e9), ("M", 1e6)):

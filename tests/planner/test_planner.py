@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.core.db import Database
 from app.main import create_app
-from app.planner.service import DEFAULTS, finding, plan
+from app.planner.fields import DEFAULTS
+from app.planner.service import answer_request, finding, plan
 from app.reference.service import derive, find_formula
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
 from app.theory.transformer import parameter_count
+from labs.spec import Precision, Schedule
 
 OWN_7B = {"model": "own", "parameters": "7B", "ranks": "8"}
 
@@ -118,6 +122,93 @@ def test_the_request_that_is_shown_gives_the_estimate_that_is_shown(page: TestCl
     assert estimated(page, made.request_text).json() == made.estimate
 
 
+LARGE = {
+    "model": "llama-3-70b", "ranks": "128", "tensor": "4", "pipeline": "4", "zero": "1", "global_batch": "128",
+    "sequence": "4096", "recompute": "none", "sequence_parallel": "on",
+}  # fmt: skip
+
+
+def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> None:
+    made = plan(LARGE)
+    assert made.errors == {}
+    assert estimated(page, made.request_text).json() == made.estimate
+    request = json.loads(made.request_text)
+    assert request["parallel"]["data"] == 8, "what tensor and pipeline leave of 128 GPUs"
+    assert request["training"] == {
+        "state_layout": "zero-16", "sequence": 4096, "global_batch": 128, "micro_batch": 1, "precision": "bf16-mixed",
+        "recompute": "none",
+    }  # fmt: skip
+    assert [stage.zero for stage in made.stages] == [0, 1, 2, 3]
+    assert made.stage.total == made.estimate["memory"]["per_rank_bytes"]["total"]
+    assert len(made.pipeline) == 4
+    assert max(stage.total for stage in made.pipeline) == made.stage.total
+    assert finding(made).startswith("Tensor 4, pipeline 4, data 8, ZeRO-1. Fits with ")
+
+
+@pytest.mark.parametrize("form", [{}, LARGE, {"model": "deepseek-v3", "ranks": "2048", "expert": "64", "zero": "1"}])
+def test_the_lanes_add_up_to_the_step(form: dict[str, str]) -> None:
+    made = plan(form)
+    time = made.estimate["time"]
+    assert sum(lane.seconds for lane in made.lanes) == pytest.approx(time["step_seconds"])
+    assert sum(lane.share for lane in made.lanes) == pytest.approx(1)
+    hidden = sum(row["exposed_seconds"] for row in made.estimate["communication"])
+    assert sum(lane.seconds for lane in made.lanes if lane.kind == "communication") == pytest.approx(hidden)
+    ends = [lane.start_seconds + lane.seconds for lane in made.lanes]
+    assert [lane.start_seconds for lane in made.lanes] == pytest.approx([0, *ends[:-1]])
+
+
+@pytest.mark.parametrize(
+    ("typed", "errors"),
+    [
+        ({"tensor": "3"}, {"tensor": "3 does not divide heads = 32. Accepted: 1, 2, 4, 8, 16. Showing 1."}),
+        ({"ranks": "100", "tensor": "8"}, {"ranks": "Accepted: a multiple of 8, such as 96 or 104. Showing 96."}),
+        ({"ranks": "4", "tensor": "8"}, {"ranks": "Showing 8."}),
+        ({"pipeline": "99"}, {"pipeline": "There are only 32 layers. Accepted: 1 to 32. Showing 1."}),
+        ({"pipeline": "4", "virtual_stages": "9"}, {"virtual_stages": "Accepted: 1 to 8. Showing 1."}),
+        ({"pipeline": "4", "schedule": "dualpipev"}, {"virtual_stages": "Accepted: 2. Showing 2."}),
+        ({"global_batch": "13"}, {"global_batch": "a multiple of 8, such as 8 or 16. Showing 8."}),
+        ({"gpu": "a100-80gb", "precision": "fp8-mixed"}, {"precision": "Showing bf16-mixed."}),
+        ({"expert": "2"}, {"expert": "2 does not divide experts = 1. Accepted: 1. Showing 1."}),
+        ({"inter_node": "50 GB"}, {"inter_node": "Showing what is usual beside this GPU."}),
+        ({"sequence": "long"}, {"sequence": "Showing the model's own."}),
+        (
+            {"tensor": "7", "context": "x", "global_batch": "13"},
+            {"tensor": "Showing 1.", "context": "Showing 1.", "global_batch": "Showing 8."},
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_replaced_and_said_at_its_field(
+    typed: dict[str, str], errors: dict[str, str]
+) -> None:
+    made = plan(typed)
+    assert set(made.errors) == set(errors)
+    for name, says in errors.items():
+        assert made.errors[name].endswith(says)
+    assert made.estimate["time"]["step_seconds"] > 0
+
+
+SOME = st.integers(1, 300).map(str)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {"model": st.sampled_from([*PRESETS])},
+        optional={
+            **dict.fromkeys(("ranks", "tensor", "pipeline", "context", "expert", "virtual_stages"), SOME),
+            **dict.fromkeys(("micro_batch", "global_batch", "sequence"), SOME),
+            "schedule": st.sampled_from(get_args(Schedule)), "precision": st.sampled_from(get_args(Precision)),
+            "gpu": st.sampled_from([*GPUS]), "zero": st.sampled_from("0123"), "sequence_parallel": st.just("on"),
+        },
+    )
+)  # fmt: skip
+def test_any_form_makes_a_plan_that_the_engine_takes(form: dict[str, str]) -> None:
+    made = plan(form)
+    assert made.estimate["memory"]["per_rank_bytes"]["total"] > 0
+    assert answer_request(json.loads(made.request_text)) == made.estimate
+    assert all("Showing" in says for says in made.errors.values())
+
+
 def test_the_finding_says_what_is_left_or_what_is_missing() -> None:
     assert "At stage 3 each GPU holds 14 GB" in finding(plan(OWN_7B))
     assert "left for activations" in finding(plan(OWN_7B))
@@ -163,16 +254,24 @@ def test_the_page_says_what_could_not_be_read_where_it_was_typed(page: TestClien
     assert 'value="0&#34;&gt;&lt;b&gt;"' in reply.text
 
 
-@pytest.mark.parametrize("layout", ["megatron-18", "zero-17"])
-def test_live_numbers_of_the_page_open_on_what_they_show(page: TestClient, layout: str) -> None:
-    html = page.get("/planner", params={"model": "gpt-2-124m", "ranks": "24", "layout": layout}).text
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"model": "gpt-2-124m", "ranks": "24", "layout": "megatron-18"},
+        {"model": "gpt-2-124m", "ranks": "24", "layout": "zero-17"},
+        {"model": "llama-3-70b", "ranks": "64", "tensor": "8", "context": "2"},
+        OWN_7B,
+    ],
+)
+def test_live_numbers_of_the_page_open_on_what_they_show(page: TestClient, form: dict[str, str]) -> None:
+    html = page.get("/planner", params=form).text
     links = re.findall(r'<a class="live" data-live href="([^"]+)">([^<]+)</a>', html)
     assert len(links) >= 4
     for address, shown in links:
         parts = urlsplit(address.replace("&amp;", "&"))
         found = derive(find_formula(parts.path.rpartition("/")[2]), dict(parse_qsl(parts.query)))
         assert found.evaluation is not None
-        assert found.evaluation.value == pytest.approx(bytes_of(shown), rel=1e-3)
+        assert found.evaluation.value == pytest.approx(bytes_of(shown), rel=6e-3)
 
 
 def bytes_of(shown: str) -> float:

@@ -51,7 +51,9 @@ def _lab(page: Page, _product: Product) -> None:
 
 
 def _planner(page: Page, _product: Product) -> None:
-    page.goto("/planner?model=llama-3-70b&ranks=64&zero=2")
+    page.goto(
+        "/planner?model=llama-3-70b&ranks=128&tensor=4&pipeline=4&zero=1&global_batch=128&sequence=4096&recompute=none&sequence_parallel=on"
+    )
     _save(page, "planner", 760)
 
 

@@ -1,0 +1,237 @@
+"""The planner's form: what each field means in an EstimateRequest, and what stands in for what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from app.core.errors import SpecError, Violation
+from app.grading.quantities import Unreadable, read_quantity
+from app.theory.estimate import parse_estimate_request
+from app.theory.hardware import GPUS
+from app.theory.presets import PRESETS
+from app.theory.units import count_text
+from labs.spec import Precision, Recompute, Schedule, StateLayout
+
+OWN = "own"
+Reader = Callable[[str, str], Any]
+MOST_ROUNDS = 8  # of putting something that goes in the place of what does not
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the form. `path` is its place in a request; `start` is what the form opens with.
+
+    `neutral` takes the place of a value that can be read, but does not go with the others; `absent` says in words what
+    an empty field stands for.
+    """
+
+    read: Reader
+    start: str
+    path: str = ""
+    neutral: str = ""
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form as read: what was typed, what is wrong with it by field, and the values that are shown instead."""
+
+    typed: Mapping[str, str]
+    errors: Mapping[str, str]
+    values: Mapping[str, Any]
+
+    @property
+    def is_own(self) -> bool:
+        return bool(self.values["model"] == OWN)
+
+    @property
+    def data(self) -> int:
+        """Data-parallel ranks: what the other axes leave of the GPUs."""
+        return int(self.values["ranks"]) // self._others
+
+    @property
+    def _others(self) -> int:
+        return 1 if self.is_own else _product(self.values)
+
+    def request(self, zero: int | None = None) -> dict[str, Any]:
+        """The EstimateRequest of the form, at its own ZeRO stage or another one."""
+        return _request(self.values, self.data, self.values["zero"] if zero is None else zero)
+
+
+def read_form(form: Mapping[str, str]) -> Form:
+    """A form from an address. What cannot be read or does not go together is replaced, and says so at its place."""
+    typed = {name: form.get(name, field.start).strip() for name, field in FIELDS.items()}
+    errors: dict[str, str] = {}
+    values = {name: _read(name, typed, errors) for name in FIELDS}
+    if values["model"] != OWN:
+        values = _reconciled(values, errors)
+    return Form(typed, errors, values)
+
+
+def _read(name: str, typed: Mapping[str, str], errors: dict[str, str]) -> Any:
+    field = FIELDS[name]
+    if not typed[name] and field.absent:
+        return None
+    try:
+        return field.read(name, typed[name])
+    except SpecError as error:
+        (violation,) = error.violations
+        if name in _OF_BOTH or (name == "parameters") == (typed["model"] == OWN):
+            errors[name] = _says(violation, field.start or field.absent)
+        return field.read(name, field.start) if field.start else None
+
+
+def _says(violation: Violation, shown: str) -> str:
+    return f"{violation.message} Accepted: {violation.accepted}. Showing {shown}."
+
+
+def _reconciled(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
+    """Values that make a plan: first axes the model allows, then as many GPUs as they need, then what is left."""
+    alone = {"expert": 1, "global_batch": None}
+    axes = _until_right(lambda kept: _request({**kept, **alone}, 1, kept["zero"]), values, errors)
+    axes = _whole_ranks(axes, errors)
+    return _until_right(lambda kept: _request(kept, kept["ranks"] // _product(kept), kept["zero"]), axes, errors)
+
+
+def _until_right(
+    request: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, Any], errors: dict[str, str]
+) -> dict[str, Any]:
+    """Whatever breaks a rule gets what goes with it, one round after another."""
+    values, replaced = dict(values), set[str]()
+    for _ in range(MOST_ROUNDS):
+        try:
+            parse_estimate_request(request(values))
+        except SpecError as error:
+            for violation in error.violations:
+                _replace(violation, values, errors, replaced)
+        else:
+            return values
+    return {name: _neutral(name) for name in FIELDS} | {"model": values["model"]}
+
+
+def _replace(violation: Violation, values: dict[str, Any], errors: dict[str, str], replaced: set[str]) -> None:
+    """Put what is accepted in the place of what broke a rule; if that did not help, of what it broke it with."""
+    names = [_BY_PATH[path] for path in (violation.field, *violation.involves) if path in _BY_PATH]
+    name = next((each for each in names if each not in replaced), names[0] if names else "")
+    if not name:
+        return
+    if name not in replaced:
+        is_field = _BY_PATH.get(violation.field) == name
+        values[name] = _accepted(name, violation.accepted if is_field else "", values)
+    replaced.add(name)
+    shown = values[name] if values[name] is not None else FIELDS[name].absent
+    errors.setdefault(name, _says(violation, f"{shown:,}" if isinstance(shown, int) else str(shown)))
+
+
+def _accepted(name: str, accepted: str, values: Mapping[str, Any]) -> Any:
+    if name == "global_batch":
+        return _fewer_sequences(values)
+    return int(accepted) if accepted.isdecimal() else _neutral(name)
+
+
+def _fewer_sequences(values: Mapping[str, Any]) -> int:
+    """The largest global batch up to the one typed that shares out to ranks, micro-batches and stages."""
+    each = int(values["micro_batch"] * (values["ranks"] // _product(values)) * values["pipeline"])
+    return max(each, int(values["global_batch"]) // each * each)
+
+
+def _whole_ranks(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
+    """The GPUs must share out to the other axes; data parallelism is what is left."""
+    others, ranks = _product(values), values["ranks"]
+    if ranks % others == 0:
+        return values
+    low = max(others, ranks // others * others)
+    accepted = f"a multiple of {others:,}, such as {low:,} or {(ranks // others + 1) * others:,}"
+    message = f"{ranks:,} GPUs are no multiple of tensor × pipeline × context = {others:,}."
+    errors.setdefault("ranks", _says(Violation("ranks", ranks, message, accepted), f"{low:,}"))
+    return {**values, "ranks": low}
+
+
+def _neutral(name: str) -> Any:
+    field = FIELDS[name]
+    text = field.neutral or field.start
+    return field.read(name, text) if text else None
+
+
+def _product(values: Mapping[str, Any]) -> int:
+    return int(values["tensor"] * values["pipeline"] * values["context"])
+
+
+def _request(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any]:
+    if values["model"] == OWN:
+        return {
+            "model": {"parameters": values["parameters"]}, "training": {"state_layout": values["layout"]},
+            "parallel": {"data": data, "zero": zero}, "cluster": {"gpu": values["gpu"]},
+        }  # fmt: skip
+    request: dict[str, Any] = {"model": values["model"], "training": {}, "parallel": {"data": data}, "cluster": {}}
+    for name, field in FIELDS.items():
+        part, _, key = field.path.partition(".")
+        if key and values[name] is not None:
+            request[part][key] = values[name]
+    request["parallel"]["zero"] = zero
+    # learned positions are part of a preset's count, so its own sequence is said
+    request["training"].setdefault("sequence", PRESETS[values["model"]].sequence)
+    return request
+
+
+def _choice(*known: str) -> Reader:
+    def read(name: str, text: str) -> str:
+        if text not in known:
+            raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(known))])
+        return text
+
+    return read
+
+
+def _number(low: float, high: float, dimension: str = "count", is_whole: bool = True) -> Reader:
+    def read(name: str, text: str) -> Any:
+        accepted = f"{count_text(low)} to {count_text(high)}" if dimension == "count" else "such as 50 GB/s"
+        try:
+            value = read_quantity(text, dimension).value
+        except Unreadable as error:
+            raise SpecError([Violation(name, text, str(error), accepted)]) from None
+        if not low <= value <= high or (is_whole and value != int(value)):
+            raise SpecError([Violation(name, text, f"“{text}” is out of range.", accepted)])
+        return int(value) if is_whole else value
+
+    return read
+
+
+def _stage(name: str, text: str) -> int:
+    return int(_choice("0", "1", "2", "3")(name, text))
+
+
+def _flag(_name: str, text: str) -> bool:
+    return text not in ("", "off")
+
+
+FIELDS: Mapping[str, Field] = {
+    "model": Field(_choice(*PRESETS, OWN), "llama-3-8b"),
+    "parameters": Field(_number(1, 1e15, is_whole=False), "7B"),
+    "layout": Field(_choice(*get_args(StateLayout)), "zero-16", "training.state_layout"),
+    "sequence": Field(_number(1, 1e8), "", "training.sequence", absent="the model's own"),
+    "global_batch": Field(_number(1, 1e7), "", "training.global_batch", absent="as many as keep the stages busy"),
+    "micro_batch": Field(_number(1, 1e5), "1", "training.micro_batch"),
+    "precision": Field(_choice(*get_args(Precision)), "bf16-mixed", "training.precision"),
+    "recompute": Field(_choice(*get_args(Recompute)), "full", "training.recompute"),
+    "ranks": Field(_number(1, 1e6), "8"),
+    "zero": Field(_stage, "3", "parallel.zero"),
+    "tensor": Field(_number(1, 1e5), "1", "parallel.tensor"),
+    "sequence_parallel": Field(_flag, "off", "parallel.sequence_parallel"),
+    "pipeline": Field(_number(1, 1e5), "1", "parallel.pipeline"),
+    "schedule": Field(_choice(*get_args(Schedule)), "1f1b", "parallel.schedule"),
+    "virtual_stages": Field(_number(1, 1e4), "1", "parallel.virtual_stages"),
+    "context": Field(_number(1, 1e5), "1", "parallel.context"),
+    "expert": Field(_number(1, 1e5), "1", "parallel.expert"),
+    "gpu": Field(_choice(*GPUS), "h100-80gb", "cluster.gpu"),
+    "gpus_per_node": Field(_number(1, 1e6), "8", "cluster.gpus_per_node"),
+    "inter_node": Field(
+        _number(1, 1e15, "bytes_per_second", is_whole=False), "", "cluster.inter_node_bytes_per_second",
+        absent="what is usual beside this GPU",
+    ),
+}  # fmt: skip
+DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
+_OF_BOTH = ("model", "layout", "ranks", "zero", "gpu")  # a model of which only the size is known asks for little
+_BY_PATH = {field.path: name for name, field in FIELDS.items() if field.path}
