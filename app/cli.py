@@ -182,6 +182,14 @@ def estimate(file: FileArgument) -> None:
 
 
 @app.command()
+def search(file: FileArgument) -> None:
+    """A SearchRequest to the configurations that fit, the best first, as JSON."""
+    from app.planner.service import answer_search  # noqa: PLC0415
+
+    _print_json(lambda: answer_search(_read_json(file)))
+
+
+@app.command()
 def run(file: FileArgument) -> None:
     """Run a RunSpec here under torchrun, without web or Redis; events as JSON lines."""
     _become([sys.executable, "-m", "labs.run", file])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import Annotated, Any, get_args
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
+from app.core.errors import SpecError
 from app.core.templating import page
 from app.planner import service
 from app.planner.fields import OWN
@@ -25,6 +27,12 @@ api = APIRouter(prefix="/api/v1", tags=["planner"])
 def planner(request: Request) -> HTMLResponse:
     """The plan lives in the address: it can be reloaded, sent and gone back to."""
     plan = service.plan(request.query_params)
+    choice, problem = None, ""
+    if "find" in request.query_params and not plan.form.is_own:
+        try:
+            choice = service.choose(plan)
+        except SpecError as error:
+            problem = str(error.violations[0].message)
     context = {
         "plan": plan,
         "finding": service.finding(plan),
@@ -38,6 +46,9 @@ def planner(request: Request) -> HTMLResponse:
         "own": OWN,
         "preset": PRESETS.get(plan.form.values["model"]),
         "time_scale": step_scale(plan.lanes),
+        "best": choice,
+        "problem": problem,
+        "find": "/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
         "estimate_json": json.dumps(plan.estimate, indent=2),
     }
     return page(request, "planner/planner.html", context)
@@ -47,3 +58,9 @@ def planner(request: Request) -> HTMLResponse:
 def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
     """An EstimateRequest answered; every violated constraint is named with its field."""
     return service.answer_request(plan)
+
+
+@api.post("/search")
+def find_best(request: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
+    """A SearchRequest answered: the configurations that fit, the best first; violated constraints are named."""
+    return service.answer_search(request)

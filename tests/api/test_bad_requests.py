@@ -40,6 +40,12 @@ ESTIMATE = {
         "intra_node_bytes_per_second": 3e11, "inter_node_bytes_per_second": 25e9,
     },
 }  # fmt: skip
+SEARCH = {
+    "model": {"layers": 12, "hidden": 768, "heads": 12, "kv_heads": 4, "ffn_hidden": 3072, "vocab": 512, "experts": 4},
+    "training": {"sequence": 1024, "global_batch": 64, "precision": "bf16-mixed", "state_layout": "zero-16"},
+    "cluster": {"gpu": "a100-80gb", "gpus_per_node": 4, "nodes": 2, "inter_node_bytes_per_second": 25e9},
+    "objective": "memory", "limit": 3,
+}  # fmt: skip
 RUN = {
     "spec": {
         "model": "gpt-mini", "training": {"sequence": 32, "micro_batch": 1, "micro_batches": 1, "steps": 3, "seed": 1},
@@ -138,6 +144,20 @@ def test_estimates(client: TestClient) -> None:
 
     check()
     assert seen[200] > 10, "some changes leave a plan that can be estimated"
+
+
+@pytest.mark.slow
+def test_searches(client: TestClient) -> None:
+    assert send(client, "/search", SEARCH) == 200
+    seen = Counter[int]()
+
+    @_search(100)
+    @given(changed(SEARCH))
+    def check(body: dict[str, Any]) -> None:
+        seen[send(client, "/search", body)] += 1
+
+    check()
+    assert seen[200] > 5, "some changes leave something to search for"
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; these tak
 
 # What no schema can say (a whole spec, the ids of cards and parts) is drawn in test_bad_requests.py instead.
 REFUSED = {
-    "POST /api/v1/estimate", "POST /api/v1/lab/runs", "POST /api/v1/formulas/{key}/evaluate",
+    "POST /api/v1/estimate", "POST /api/v1/search", "POST /api/v1/lab/runs", "POST /api/v1/formulas/{key}/evaluate",
     "POST /api/v1/study/check", "POST /api/v1/study/reviews", "POST /api/v1/study/undo",
     "POST /api/v1/problems/{key}/variants/{seed}/answers",
 }  # fmt: skip

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from app.core.db import Database
 from app.main import create_app
 from app.planner.fields import DEFAULTS
-from app.planner.service import answer_request, finding, plan
+from app.planner.service import answer_request, choose, finding, plan
 from app.reference.service import derive, find_formula
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
@@ -325,3 +325,67 @@ def test_the_defaults_are_values_of_the_form() -> None:
     assert DEFAULTS["model"] in PRESETS
     assert DEFAULTS["gpu"] in GPUS
     assert json.loads(plan({}).request_text)["model"] == DEFAULTS["model"]
+
+
+def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: TestClient) -> None:
+    made = plan(LARGE)
+    found = choose(made)
+    assert found.considered > 500
+    assert found.global_batch == 128
+    times = [option.candidate.step_seconds for option in found.options]
+    assert times == sorted(times)
+    assert times[0] <= made.estimate["time"]["step_seconds"]
+    for option in found.options:
+        assert option.candidate.memory_bytes <= 0.9 * made.capacity
+        form = dict(parse_qsl(urlsplit(option.address).query, keep_blank_values=True))
+        again = plan(form)
+        assert again.errors == {}, "its address is a plan as it stands"
+        assert again.estimate == option.candidate.estimate
+    html = page.get("/planner", params=LARGE | {"find": "1"}).text
+    assert "Which configuration is fastest?" in html
+    assert html.count(">Plan it</a>") == len(found.options)
+
+
+def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
+    html = page.get("/planner", params={"ranks": "100", "find": "1"}).text
+    assert "100 GPUs are no whole nodes of 8." in html
+    html = page.get("/planner", params={"model": "llama-3-405b", "ranks": "8", "find": "1"}).text
+    assert "None of them fits" in html
+    assert "Which configuration" not in page.get("/planner", params=OWN_7B | {"find": "1"}).text
+
+
+def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> None:
+    request = {
+        "model": "llama-3-8b", "training": {"sequence": 4096, "global_batch": 64},
+        "cluster": {"gpu": "h100-80gb", "gpus_per_node": 8, "nodes": 1}, "limit": 3,
+    }  # fmt: skip
+    found = page.post("/api/v1/search", json=request).json()
+    assert set(found) == {"considered", "seconds", "best", "rejected"}
+    assert len(found["best"]) == 3
+    assert found["considered"] - sum(found["rejected"].values()) >= 3
+    least = page.post("/api/v1/search", json=request | {"objective": "memory"}).json()["best"][0]
+    sizes = [each["estimate"]["memory"]["per_rank_bytes"]["total"] for each in (least, found["best"][0])]
+    assert sizes[0] < sizes[1]
+    wrong = {
+        "model": "gpt-9",
+        "training": {"sequence": 4096, "micro_batch": 1},
+        "cluster": {"nodes": 99999},
+        "limit": 0,
+    }
+    reply = page.post("/api/v1/search", json=wrong)
+    assert reply.status_code == 422
+    fields = {error["field"] for error in reply.json()["errors"]}
+    assert {"training.global_batch", "training.micro_batch", "cluster.gpu", "limit"} <= fields
+    reply = page.post("/api/v1/search", json=request | {"model": "gpt-9"})
+    assert [error["field"] for error in reply.json()["errors"]] == ["model"]
+    for part, value in (
+        ("training", {"sequence": 4096, "global_batch": "x"}),
+        ("model", None),
+        ("model", {"parameters": 7e9}),
+    ):
+        assert page.post("/api/v1/search", json=request | {part: value}).status_code == 422
+    odd = {"layers": 7560, "hidden": 7560, "heads": 7560, "vocab": 100, "ffn_hidden": 7560}
+    many = {"cluster": {"gpu": "h100-80gb", "gpus_per_node": 7560, "nodes": 1}, "model": odd}
+    reply = page.post("/api/v1/search", json=request | many)
+    assert reply.status_code == 422
+    assert "can be divided in more than" in reply.text
