@@ -65,11 +65,16 @@ def today(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, now),
         desk,
-        _asked_for(checkpoints, "interview", content.interview) or next(iter(content.interviews.values()), None),
+        _asked_for(checkpoints, "interview", content.interview) or _shortest(content),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         checkpoints,
     )
+
+
+def _shortest(content: Catalogue) -> Interview | None:
+    """An interview to begin with."""
+    return min(content.interviews.values(), key=lambda each: each.minutes, default=None)
 
 
 def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:
