@@ -73,14 +73,15 @@ def sitting(
     saved = service.answers_of(session, found)
     texts = {part: answer.answer for part, answer in saved.items() if answer.final}
     rows: list[dict[str, Any]] = []
-    for part in scoring.parts_of(interview):
+    for number, part in enumerate(scoring.parts_of(interview), 1):
         given = saved.get(part.id)
         asked = scoring.prompt(part, values, texts)
         rows.append(
             {
                 "part": part, "prompt": asked, "answer": given.answer if given else "",
                 "final": bool(given and given.final), "saved_at": given.saved_at if given else None,
-                "title": part.question.title + (", follow-up" if part.is_follow_up else ""),
+                "title": part.question.title + (", follow-up" if part.is_follow_up else ""), "number": number,
+                "short": "follow-up" if part.is_follow_up else part.question.title,
             }
         )  # fmt: skip
     asked_rows = [row for row in rows if row["prompt"] is not None]
