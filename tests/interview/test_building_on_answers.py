@@ -20,8 +20,8 @@ STATE = {
     "explanation": "Sixteen bytes each.", "key": "training_state(parameters=7e9)", "unit": "GB",
 }  # fmt: skip
 TRAP = {
-    "id": "trap", "kind": "choice", "title": "Trap", "prompt": "Twice {{ said.state | GB }}?", "minutes": 1, "points": 5,
-    "explanation": "No.", "builds_on": ["state"],
+    "id": "trap", "kind": "choice", "title": "Trap", "prompt": "Twice {{ said.state | GB }}?", "minutes": 1,
+    "points": 5, "explanation": "No.", "builds_on": ["state"],
     "options": [
         {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No."},
         {"id": "no", "text": "It is {{ training_state(parameters=7e9) | GB }}.", "correct": True, "message": "Yes."},
