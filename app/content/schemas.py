@@ -137,7 +137,11 @@ class FollowUp(Strict):
 
 
 class Question(Strict):
-    """One question of an interview; which fields it needs depends on its kind."""
+    """One question of an interview; which fields it needs depends on its kind.
+
+    It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
+    `said.<question>`, in base units.
+    """
 
     id: Slug
     kind: Literal["number", "choice", "text"]
@@ -146,6 +150,7 @@ class Question(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
     explanation: Text
+    builds_on: tuple[Slug, ...] = ()
     key: str | None = None
     unit: Unit | None = None
     tolerance: Fraction = 0.02
@@ -157,7 +162,7 @@ class Question(Strict):
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
-        if self.kind == "number" and not (self.key and self.unit):
+        if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
@@ -173,6 +178,17 @@ class Interview(Item):
     parameters: dict[str, Annotated[tuple[int | float | str, ...], Field(min_length=1)]]
     let: dict[str, str] = {}
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _builds_on_what_came_before(self) -> Interview:
+        before: list[str] = []
+        for question in self.questions:
+            if question.id in before:
+                raise ValueError(f"there are two questions {question.id!r}")
+            if missing := [each for each in question.builds_on if each not in before]:
+                raise ValueError(f"question {question.id} builds on {', '.join(missing)}: no earlier question")
+            before.append(question.id)
+        return self
 
 
 class Quantity(Strict):

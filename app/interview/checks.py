@@ -8,7 +8,7 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.live import ExpressionError
 from app.content.schemas import Interview
-from app.interview.scoring import parts_of, prompt, scorecard
+from app.interview.scoring import options, parts_of, prompt, right_answer, scorecard
 from app.interview.service import draw, values_of
 
 SEEDS = range(50)
@@ -31,19 +31,17 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
 
 def _finding(interview: Interview, seed: int) -> str | None:
     values = values_of(interview, draw(interview, seed))
-    empty = scorecard(interview, values, {}, {})
-    answers = {row["id"]: row["key"] for row in empty["rows"] if row["kind"] == "number" and row["key"]}
-    for question in interview.questions:
-        if question.kind == "choice":
-            answers[question.id] = next(option.id for option in question.options if option.correct)
-    follow_ups = scorecard(interview, values, answers, {})
-    answers |= {row["id"]: row["key"] for row in follow_ups["rows"] if row["kind"] == "number" and row["key"]}
+    answers: dict[str, str] = {}
     for part in parts_of(interview):
-        if prompt(part, values, answers) is None:
-            return f"{part.id} is not asked although its question was answered"
-    wrong = [
-        row["id"]
-        for row in scorecard(interview, values, answers, {})["rows"]
-        if row["kind"] != "text" and row["verdict"] != "right"
-    ]
+        asked = prompt(part, values, answers)
+        if asked is None:
+            return f"{part.id} is not asked although what it builds on was answered"
+        if "data-live" in asked:
+            return f"the prompt of {part.id} links to a formula: name the value in let"
+        if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
+            return f"no card cures slip {', '.join(uncured)} of {part.id}"
+        options(part, values, answers)
+        answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
+    rows = scorecard(interview, values, answers, {})["rows"]
+    wrong = [row["id"] for row in rows if row["kind"] != "text" and row["verdict"] != "right"]
     return f"the key does not grade as right: {', '.join(wrong)}" if wrong else None

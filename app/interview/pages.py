@@ -25,14 +25,42 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
     if opened is not None and timing.is_over(opened.deadline_at, now):
         opened = None  # the next touch or sweep closes it
     closed = queries.list_closed(session, learner_id)
+    results = service.list_results(session, learner_id)
     return {
-        "interviews": list(content.interviews.values()),
+        "interviews": [_offer(content, each, results.get(each.id, [])) for each in _in_order(content)],
         "opened": opened,
         "opened_interview": content.interviews.get(opened.interview_id) if opened else None,
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
         "closed": [{"sitting": each, "interview": content.interviews.get(each.interview_id)} for each in closed],
         "zone": learner_zone(),
     }
+
+
+def _in_order(content: Catalogue) -> list[Interview]:
+    return sorted(content.interviews.values(), key=lambda each: (each.id[0], int(each.id[1:])))
+
+
+def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> dict[str, Any]:
+    """An interview as the index shows it: what it probes, how long it is and how it went."""
+    scores = [float((each.scorecard or {}).get("score", 0.0)) for each in results]
+    return {
+        "interview": interview,
+        "probes": named(content.concepts, interview.concepts),
+        "parts": len(scoring.parts_of(interview)),
+        "last": results[-1] if results else None,
+        "best": max(scores) if len(scores) > 1 else None,
+    }
+
+
+def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[str, Any]:
+    """What to expect of an interview."""
+    return {
+        "interview": found, "opened": opened, "content": content, "parts": len(scoring.parts_of(found)),
+        "probes": named(content.concepts, found.concepts),
+        "words": sum(question.kind == "text" for question in found.questions),
+        "follow_ups": sum(question.follow_up is not None for question in found.questions),
+        "levels": scoring.LEVELS[:2], "share": scoring.FOLLOW_UP_SHARE,
+    }  # fmt: skip
 
 
 def sitting(
@@ -45,14 +73,15 @@ def sitting(
     saved = service.answers_of(session, found)
     texts = {part: answer.answer for part, answer in saved.items() if answer.final}
     rows: list[dict[str, Any]] = []
-    for part in scoring.parts_of(interview):
+    for number, part in enumerate(scoring.parts_of(interview), 1):
         given = saved.get(part.id)
         asked = scoring.prompt(part, values, texts)
         rows.append(
             {
                 "part": part, "prompt": asked, "answer": given.answer if given else "",
                 "final": bool(given and given.final), "saved_at": given.saved_at if given else None,
-                "title": part.question.title + (", follow-up" if part.is_follow_up else ""),
+                "title": part.question.title + (", follow-up" if part.is_follow_up else ""), "number": number,
+                "short": "follow-up" if part.is_follow_up else part.question.title,
             }
         )  # fmt: skip
     asked_rows = [row for row in rows if row["prompt"] is not None]
@@ -62,12 +91,13 @@ def sitting(
     if typed is not None:
         current = {**current, "answer": typed}
     seconds = timing.seconds_left(found.deadline_at, now)
-    question = current["part"].question
-    unit = question.follow_up.unit if current["part"].is_follow_up else question.unit
+    part = current["part"]
+    unit = part.source.unit
     return {
         "sitting": found, "interview": interview, "rows": rows, "current": current, "error": error,
         "seconds_left": seconds, "left": timing.left_text(seconds), "zone": learner_zone(),
-        "example": EXAMPLES[SCALES[unit][0]] if unit else "", "kind": "number" if unit else question.kind,
+        "example": EXAMPLES[SCALES[unit][0]] if unit is not None else "", "kind": part.question.kind,
+        "options": scoring.options(part, values, texts),
         "all_final": all(row["final"] for row in asked_rows),
     }  # fmt: skip
 
@@ -91,6 +121,16 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     return {
         "sitting": found, "interview": interview, "card": card, "zone": learner_zone(), "minutes_used": used / 60,
-        "counts_for": named(content.concepts, interview.concepts),
+        "counts_for": named(content.concepts, interview.concepts), "cures": _cures(content, card),
         "html": Markup, "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
     }  # fmt: skip
+
+
+def _cures(content: Catalogue, card: dict[str, Any]) -> list[dict[str, Any]]:
+    """The cards for the slips that were made, each once, with the questions they were made in."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in card["rows"]:
+        if row.get("cure") in content.cards:
+            cure = content.cards[row["cure"]]
+            found.setdefault(cure.id, {"card": cure, "titles": []})["titles"].append(row["title"])
+    return list(found.values())

@@ -48,7 +48,7 @@ def interview(request: Request, database: Db, content: Content, learner: Learner
         opened = service.find_open(session, learner)
     if opened is not None and opened.interview_id == found.id:
         return RedirectResponse(f"/interview/sittings/{opened.id}", 303)
-    return page(request, "interview/intro.html", {"interview": found, "opened": opened, "content": content})
+    return page(request, "interview/intro.html", pages.intro(content, found, opened))
 
 
 @router.post("/interview/{key}")

@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from app.content.live import Expressions
+from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.schemas import Interview, Question, Slip
+from app.content.schemas import FollowUp, Interview, Question, Slip
 from app.grading.numbers import Grade, KnownSlip, grade_number, within
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.units import SCALES, scaled
@@ -27,35 +27,88 @@ class Part:
     question: Question
     is_follow_up: bool
     points: float
+    builds_on: tuple[Question, ...] = ()
+
+    @property
+    def source(self) -> Question | FollowUp:
+        """Where its prompt, key and slips stand."""
+        return self.question.follow_up if self.is_follow_up and self.question.follow_up else self.question
 
 
 def parts_of(interview: Interview) -> list[Part]:
     """Every part in order; follow-ups come right behind their question."""
     found: list[Part] = []
+    by_id = {question.id: question for question in interview.questions}
     for question in interview.questions:
+        earlier = tuple(by_id[each] for each in question.builds_on)
         if question.follow_up is None:
-            found.append(Part(question.id, question, False, float(question.points)))
+            found.append(Part(question.id, question, False, float(question.points), earlier))
         else:
             share = question.points * FOLLOW_UP_SHARE
-            found.append(Part(question.id, question, False, question.points - share))
-            found.append(Part(f"{question.id}.follow", question, True, share))
+            found.append(Part(question.id, question, False, question.points - share, earlier))
+            found.append(Part(f"{question.id}.follow", question, True, share, earlier))
     return found
 
 
 def read_number(part: Part, text: str) -> float:
     """A candidate's number in base units, to a question or its follow-up. Raises Unreadable."""
-    unit = part.question.follow_up.unit if part.is_follow_up and part.question.follow_up else part.question.unit
+    unit = part.source.unit
     assert unit is not None
     return read_quantity(text, SCALES[unit][0]).value
 
 
 def prompt(part: Part, values: Mapping[str, Any], answers: Mapping[str, str]) -> Markup | None:
-    """What is asked; None for a follow-up whose question has no readable answer yet."""
+    """What is asked; None while what it builds on has no answer that leads anywhere."""
+    known = _known_to(part, values, answers)
+    if known is None:
+        return None
+    try:
+        if part.source.key:
+            Expressions(known).number(part.source.key)
+        return render(part.source.prompt, Expressions(_unlinked(known)))
+    except ExpressionError:
+        if _has_own_numbers(part):
+            return None  # their figure has no consequence, as nothing divides by 0
+        raise
+
+
+def options(part: Part, values: Mapping[str, Any], answers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The id and text of what a choice offers, without links: a formula would give it away."""
+    known = _known_to(part, values, answers) or dict(values)
+    return [(option.id, _plain(option.text, known)) for option in part.question.options]
+
+
+def right_answer(part: Part, values: Mapping[str, Any], answers: Mapping[str, str]) -> str:
+    """What would be answered to a number or a choice, after `answers` to the parts before. Raises ExpressionError."""
+    if part.question.kind == "choice":
+        return next(option.id for option in part.question.options if option.correct)
+    assert part.source.key is not None
+    assert part.source.unit is not None
+    return scaled(Expressions(_known_to(part, values, answers)).number(part.source.key), part.source.unit)
+
+
+def _known_to(part: Part, values: Mapping[str, Any], answers: Mapping[str, str]) -> dict[str, Any] | None:
+    """What a part's expressions see: the values, and the candidate's own numbers; None where one is missing."""
+    said: dict[str, float] = {}
+    for earlier in part.builds_on:
+        own = _own(earlier, answers)
+        if own is not None:
+            said[earlier.id] = own
+        elif earlier.kind == "number" or not answers.get(earlier.id, "").strip():
+            return None
     if not part.is_follow_up:
-        return render(part.question.prompt, Expressions(values))
+        return {**values, "said": said}
     own = _own(part.question, answers)
-    assert part.question.follow_up is not None
-    return None if own is None else render(part.question.follow_up.prompt, Expressions({**values, "answer": own}))
+    return None if own is None else {**values, "said": said, "answer": own}
+
+
+def _unlinked(known: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values without the formulas they come from: a prompt must not lead to its own answer."""
+    return {name: float(value) if isinstance(value, Computed) else value for name, value in known.items()}
+
+
+def _has_own_numbers(part: Part) -> bool:
+    return part.is_follow_up or any(earlier.kind == "number" for earlier in part.builds_on)
 
 
 def level_of(score: float) -> str:
@@ -86,23 +139,36 @@ def _row(
 ) -> dict[str, Any]:
     text = answers.get(part.id, "").strip()
     kind = part.question.kind
-    graded = {"number": _number_row, "choice": _choice_row, "text": _text_row}[kind](
-        part, values, answers, text, judged
-    )
     return {
         "id": part.id, "title": part.question.title + (", follow-up" if part.is_follow_up else ""), "kind": kind,
-        "said": text, "points": part.points, **graded,
+        "said": text, "points": part.points, **_graded(part, _known_to(part, values, answers), text, judged),
     }  # fmt: skip
 
 
-def _number_row(
-    part: Part, values: Mapping[str, Any], answers: Mapping[str, str], text: str, _judged: Any
+def _graded(
+    part: Part, known: Mapping[str, Any] | None, text: str, judged: Mapping[str, bool] | None
 ) -> dict[str, Any]:
-    own = _own(part.question, answers)
-    if part.is_follow_up and own is None:
-        return _blank("not asked", "The question before it had no number to follow up.")
-    source: Any = part.question.follow_up if part.is_follow_up else part.question
-    known = {**values, "answer": own} if part.is_follow_up else dict(values)
+    """What became of a part whose expressions see `known`."""
+    if known is None:
+        missing = "The question before it had no number to follow up." if part.is_follow_up else _NOT_REACHED
+        return _blank("not asked", missing)
+    try:
+        if part.question.kind == "number":
+            return _number_row(part, known, text)
+        if part.question.kind == "choice":
+            return _choice_row(part, known, text)
+        return _text_row(part, known, text, judged)
+    except ExpressionError:
+        if _has_own_numbers(part):
+            return _blank("not asked", "Your own figure before it leads to no number here.")
+        raise
+
+
+_NOT_REACHED = "It builds on a question that was not answered."
+
+
+def _number_row(part: Part, known: Mapping[str, Any], text: str) -> dict[str, Any]:
+    source: Any = part.source
     key = float(Expressions(known).number(source.key))
     explanation = str(render(source.explanation, Expressions(known)))
     if not text:
@@ -116,35 +182,37 @@ def _number_row(
     }  # fmt: skip
 
 
-def _choice_row(part: Part, values: Mapping[str, Any], _answers: Any, text: str, _judged: Any) -> dict[str, Any]:
+def _choice_row(part: Part, known: Mapping[str, Any], text: str) -> dict[str, Any]:
     right = next(option for option in part.question.options if option.correct)
     chosen = next((option for option in part.question.options if option.id == text), None)
-    explanation = str(render(part.question.explanation, Expressions(values)))
+    explanation = str(render(part.question.explanation, Expressions(known)))
     if chosen is None:
-        return {**_blank("no answer", ""), "key": right.text, "explanation": explanation}
+        return {**_blank("no answer", ""), "key": _plain(right.text, known), "explanation": explanation}
     return {
         "verdict": "right" if chosen.correct else "wrong", "reached": part.points if chosen.correct else 0.0,
-        "key": right.text, "said_text": chosen.text, "message": chosen.message, "explanation": explanation,
-        "cure": None,
+        "key": _plain(right.text, known), "said_text": _plain(chosen.text, known),
+        "message": _plain(chosen.message, known), "explanation": explanation, "cure": None,
     }  # fmt: skip
 
 
-def _text_row(
-    part: Part, values: Mapping[str, Any], _answers: Any, text: str, judged: Mapping[str, bool] | None
-) -> dict[str, Any]:
+def _plain(text: str, known: Mapping[str, Any]) -> str:
+    return str(render_inline(text, Expressions(known)).striptags())
+
+
+def _text_row(part: Part, known: Mapping[str, Any], text: str, judged: Mapping[str, bool] | None) -> dict[str, Any]:
     question = part.question
     points = [
         {
             "id": each.id,
-            "point": each.point,
+            "point": _plain(each.point, known),
             "weight": each.weight,
             "met": None if judged is None else bool(judged.get(each.id)),
         }
         for each in question.rubric
     ]
     shared = {
-        "rubric": points, "exemplar": str(render_inline(question.exemplar or "", Expressions(values))),
-        "explanation": str(render(question.explanation, Expressions(values))), "key": None, "cure": None, "message": "",
+        "rubric": points, "exemplar": str(render_inline(question.exemplar or "", Expressions(known))),
+        "explanation": str(render(question.explanation, Expressions(known))), "key": None, "cure": None, "message": "",
     }  # fmt: skip
     if not text:
         return {**_blank("no answer", ""), **shared}
@@ -160,6 +228,8 @@ def _blank(verdict: str, message: str) -> dict[str, Any]:
 
 
 def _own(question: Question, answers: Mapping[str, str]) -> float | None:
+    if question.kind != "number":
+        return None
     try:
         return read_number(Part(question.id, question, False, 0.0), answers.get(question.id, ""))
     except Unreadable:

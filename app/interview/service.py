@@ -206,6 +206,23 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     ]
 
 
+def list_results(session: Session, learner_id: int) -> dict[str, list[Sitting]]:
+    """The closed sittings of each interview, oldest first."""
+    found: dict[str, list[Sitting]] = {}
+    for sitting in queries.list_all(session, learner_id):
+        if sitting.closed_at is not None and sitting.scorecard:
+            found.setdefault(sitting.interview_id, []).append(sitting)
+    return found
+
+
+def best_scores(session: Session, learner_id: int) -> dict[str, float]:
+    """The best score of each interview, 0 to 1. Words that are not judged yet count nothing in it."""
+    return {
+        interview_id: max(float((sitting.scorecard or {}).get("score", 0.0)) for sitting in sittings)
+        for interview_id, sittings in list_results(session, learner_id).items()
+    }
+
+
 def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
     """Sittings with their answers and scorecards as an export holds them."""
     found = []

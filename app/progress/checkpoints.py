@@ -6,7 +6,6 @@ never by a tick of their own.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -98,7 +97,7 @@ class Stand:
 
 @dataclass(frozen=True)
 class Done:
-    """What gates look at: chance of recall by card (missing where never met), settled problems, interview shares."""
+    """What gates look at: chance of recall by card (missing where never met), settled problems, best interviews."""
 
     recall: Mapping[str, float]
     variants: Sequence[Mapping[str, Any]]
@@ -109,13 +108,7 @@ def done_by(session: Session, learner_id: int, recall: Mapping[str, float]) -> D
     """What the rooms know of this learner."""
     records = practice.list_records(session, learner_id)
     settled = [each for each in records if each["record"] == "variant" and each["settled_at"]]
-    parts: dict[tuple[str, datetime], list[float]] = defaultdict(list)
-    for each in interview.list_evidence(session, learner_id):
-        parts[each.item_id, each.at].append(each.share or 0.0)
-    best: dict[str, float] = {}
-    for (item_id, _), shares in parts.items():
-        best[item_id] = max(best.get(item_id, 0.0), sum(shares) / len(shares))
-    return Done(recall, settled, best)
+    return Done(recall, settled, interview.best_scores(session, learner_id))
 
 
 def standings(catalogue: Catalogue, done: Done, start: date, end: date) -> list[Stand]:

@@ -88,6 +88,7 @@ BROKEN = [
     # interviews and experiments
     (INTERVIEW, "    kind: number", "    kind: song", "11 questions.0.kind", "'number'", "M1"),
     (INTERVIEW, "    unit: GB\n", "", "10 questions.0", "needs key and unit", "M1"),
+    (INTERVIEW, "    unit: GB\n", "    unit: GB\n    builds_on: [q2]\n", "1 file", "builds on q2: no earlier", "M1"),
     (EXPERIMENT, "id: model_state_bytes", "id: mood", "14 quantities.0.id", "'model_state_bytes'", "L01"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 2], labels: [one]}", "12 knobs.0", "one entry for each", "L01"),
 ]  # fmt: skip

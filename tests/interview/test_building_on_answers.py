@@ -1,0 +1,116 @@
+"""Questions that build on earlier answers: the candidate's own numbers go on, and nothing is asked or crashes early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from app.content.catalogue import Catalogue
+from app.content.schemas import Interview
+from app.core.db import Database
+from app.interview import pages, scoring, service
+from tests.conftest import NOW
+
+STATE = {
+    "id": "state", "kind": "number", "title": "State", "prompt": "How much?", "minutes": 1, "points": 10,
+    "explanation": "Sixteen bytes each.", "key": "training_state(parameters=7e9)", "unit": "GB",
+}  # fmt: skip
+TRAP = {
+    "id": "trap", "kind": "choice", "title": "Trap", "prompt": "Twice {{ said.state | GB }}?", "minutes": 1,
+    "points": 5, "explanation": "No.", "builds_on": ["state"],
+    "options": [
+        {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No."},
+        {"id": "no", "text": "It is {{ training_state(parameters=7e9) | GB }}.", "correct": True, "message": "Yes."},
+    ],
+}  # fmt: skip
+GPUS = {
+    "id": "gpus", "kind": "number", "title": "GPUs", "prompt": "For your {{ said.state | GB }}?", "minutes": 1,
+    "points": 5, "explanation": "{{ (80e9 / said.state) | number }}", "key": "80e9 / said.state", "unit": "",
+    "builds_on": ["state"],
+}  # fmt: skip
+WORDS = {
+    "id": "words", "kind": "text", "title": "Words", "prompt": "Why?", "minutes": 1, "points": 5, "builds_on": ["trap"],
+    "explanation": "Because.", "exemplar": "Because.", "rubric": [{"id": "why", "point": "Of it."}],
+}  # fmt: skip
+
+
+def _interview(*questions: dict[str, Any]) -> Interview:
+    head = {"id": "M1", "slug": "short", "title": "Short", "about": "It.", "concepts": ["memory"], "minutes": 9}
+    return Interview.model_validate({**head, "parameters": {}, "questions": questions})
+
+
+def _prompts(interview: Interview, answers: dict[str, str]) -> Iterator[str | None]:
+    for part in scoring.parts_of(interview):
+        found = scoring.prompt(part, {}, answers)
+        yield None if found is None else str(found.striptags())
+
+
+def _rows(interview: Interview, answers: dict[str, str]) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in scoring.scorecard(interview, {}, answers, {})["rows"]}
+
+
+def test_a_later_question_goes_by_the_candidates_own_number() -> None:
+    interview = _interview(STATE, GPUS)
+    assert list(_prompts(interview, {"state": "40 GB"})) == ["How much?", "For your 40 GB?"]
+    rows = _rows(interview, {"state": "40 GB", "gpus": "2"})
+    assert (rows["state"]["verdict"], rows["gpus"]["verdict"]) == ("wrong", "right")
+
+
+def test_nothing_is_asked_before_what_it_builds_on_is_answered() -> None:
+    interview = _interview(STATE, TRAP, WORDS)
+    assert list(_prompts(interview, {})) == ["How much?", None, None]
+    assert list(_prompts(interview, {"state": "112 GB"})) == ["How much?", "Twice 112 GB?", None]
+    assert list(_prompts(interview, {"state": "112 GB", "trap": "yes"}))[2] == "Why?"
+    rows = _rows(interview, {"words": "typed all the same"})
+    assert [rows[each]["verdict"] for each in ("trap", "words")] == ["not asked", "not asked"]
+
+
+def test_a_number_without_consequence_asks_nothing_and_breaks_nothing() -> None:
+    interview = _interview(STATE, GPUS)
+    assert list(_prompts(interview, {"state": "0 GB"})) == ["How much?", None]
+    assert _rows(interview, {"state": "0 GB", "gpus": "2"})["gpus"]["verdict"] == "not asked"
+
+
+def test_what_a_choice_offers_is_computed_and_gives_no_formula_away() -> None:
+    trap = scoring.parts_of(_interview(STATE, TRAP))[1]
+    assert scoring.options(trap, {}, {"state": "7 GB"}) == [("yes", "It is 14 GB."), ("no", "It is 112 GB.")]
+    row = _rows(_interview(STATE, TRAP), {"state": "7 GB", "trap": "no"})["trap"]
+    assert (row["verdict"], row["said_text"], row["key"]) == ("right", "It is 112 GB.", "It is 112 GB.")
+
+
+def test_prompts_show_what_let_computes_without_its_formula(content: Catalogue) -> None:
+    interview = content.interviews["M5"]
+    values = service.values_of(interview, service.draw(interview, 1))
+    gap = next(part for part in scoring.parts_of(interview) if part.id == "gap")
+    asked = scoring.prompt(gap, values, {"time": "300 days"})
+    assert asked is not None
+    assert "days" in asked
+    assert "data-live" not in asked
+
+
+@pytest.mark.parametrize("wrong", [({**GPUS, "builds_on": ["trap"]}, "no earlier question"), (STATE, "two questions")])
+def test_it_builds_on_earlier_questions_only(wrong: tuple[dict[str, Any], str]) -> None:
+    with pytest.raises(ValidationError, match=wrong[1]):
+        _interview(STATE, wrong[0])
+
+
+def test_the_index_says_how_the_last_sitting_went_and_the_best(database: Database, content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    for hours, answer in ((0, True), (1, False)):
+        now = NOW + timedelta(hours=hours)
+        with database.write() as session:
+            sitting = service.start(session, 1, content, interview, now)
+            if answer:
+                service.save_answer(session, content, sitting, "q2", "right", True, now)
+            service.close(session, content, sitting, now, "candidate")
+    with database.read() as session:
+        offers = {each["interview"].id: each for each in pages.index(session, 1, content, now)["interviews"]}
+        assert service.best_scores(session, 1) == {"M9": 0.2}
+    assert offers["M9"]["last"].scorecard["score"] == 0.0
+    assert offers["M9"]["best"] == 0.2
+    assert offers["M1"]["last"] is None
+    assert next(iter(offers)) == "M1"
