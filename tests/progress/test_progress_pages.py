@@ -76,12 +76,15 @@ def test_the_preset_is_three_weeks_with_checkpoints_on_their_days(client: TestCl
 
 def test_today_leads_to_what_the_next_checkpoint_asks_for(client: TestClient, clock: Clock) -> None:
     client.post("/progress/plan", data={"preset": "true"})
-    assert "21 November: The ground" in client.get("/").text
+    text = client.get("/").text
+    assert "21 November: The ground" in text
+    assert "Sit M9, 10 min" in text
     clock.advance(days=5)
     text = client.get("/").text
     assert "28 November: Sharding and a first interview" in text
     assert "5 things are open from checkpoints before." in text
     assert 'href="/practice/zero-bytes-per-gpu"' in text
+    assert "Sit M1, 20 min" in text, "the interview it asks for, not the shortest one"
     client.post("/progress/plan/drop")
     assert "Sharding and a first interview" not in client.get("/").text
 
