@@ -18,6 +18,7 @@ let timer = 0;
 let saved = form ? served() : "";
 let refused = null; // a text the server would not take is not sent again
 let saving = null;
+let giving = false; // the answer is on its way for good: no draft may race it
 
 function value() {
   const data = new FormData(form);
@@ -31,7 +32,7 @@ function served() {
   return chosen ? (chosen.type === "radio" ? chosen.value : chosen.defaultValue) : "";
 }
 
-const isUnsaved = () => form !== null && value() !== saved && value() !== refused;
+const isUnsaved = () => form !== null && !giving && value() !== saved && value() !== refused;
 
 function saveIn(milliseconds) {
   clearTimeout(timer);
@@ -80,6 +81,17 @@ if (form) {
     saveIn(800);
   });
   form.addEventListener("focusout", save);
+  form.addEventListener("submit", async (event) => {
+    giving = true;
+    clearTimeout(timer);
+    if (!saving) return;
+    event.preventDefault(); // a draft on its way must arrive before the answer, or it is refused as too late
+    while (saving) await saving;
+    form.requestSubmit(event.submitter);
+  });
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) giving = false; // back from the page after
+  });
   addEventListener("pagehide", () => isUnsaved() && send());
   count();
   if (isUnsaved()) saveIn(800);

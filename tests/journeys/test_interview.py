@@ -82,6 +82,29 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     resumed.close()
 
 
+def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
+    state = _start(page)
+    drafts: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if "json" in route.request.headers["accept"]:
+            drafts.append(route)
+        else:
+            route.continue_()
+
+    page.route(re.compile("/answers$"), hold)
+    page.get_by_label(re.compile("Your answer")).fill(f"{state:g} GB")
+    page.get_by_role("button", name=re.compile("Give this answer")).click()
+    page.wait_for_timeout(300)
+    assert len(drafts) == 1
+    expect(page.locator(".ask-s")).not_to_contain_text("You said")
+    drafts[0].continue_()
+    expect(page.locator(".ask-s")).to_contain_text(f"You said {state:g} GB")
+    page.get_by_text("End the interview").click()
+    page.get_by_role("button", name="End it now").click()
+    expect(page.locator("#part-q1")).to_contain_text("right")
+
+
 def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, product: Product) -> None:
     state = _start(page)
     page.get_by_label(re.compile("Your answer")).fill(f"{state:g} GB")
