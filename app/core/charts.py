@@ -47,7 +47,9 @@ def round_scale(largest: float, unit: str) -> Scale:
     count = ceil((largest if largest > 0 else 1.0) / step - 1e-9)
     ticks = tuple(
         Tick(
-            f"{100 * i / count:.2f}", f"{step * i:,.4g}" + (f" {unit}" if i == count else ""), i % 2 == 1 and i != count
+            f"{100 * i / count:.2f}",
+            f"{step * i:,.6g}" + (f" {unit}" if unit and i == count else ""),
+            i % 2 == 1 and i != count,
         )
         for i in range(count + 1)
     )
