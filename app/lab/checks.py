@@ -42,10 +42,27 @@ def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tu
     for index, quantity in enumerate(experiment.quantities):
         if quantity.cure not in catalogue.cards:
             yield ("quantities", index, "cure"), f"there is no card {quantity.cure}"
-    for settings in sorted(reachable_settings(experiment), key=str):
+    every = sorted(reachable_settings(experiment), key=str)
+    for settings in every:
         for location, reason in _check_settings(experiment, settings):
             shown = ", ".join(f"{knob.field} {value}" for knob, value in zip(experiment.knobs, settings, strict=True))
             yield location, f"{reason} (with {shown})"
+    yield from _check_ends(experiment, every)
+
+
+def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """A slider that always ends at so many times the answer tells it to whoever turns a knob."""
+    specs = [parse_run_spec(spec_with(experiment, settings)) for settings in every]
+    theories = [theory_record(spec) for spec in specs]
+    for index, quantity in enumerate(experiment.quantities):
+        known = [
+            (Expressions(run_values(spec, theory)).number(quantity.most), theory[quantity.id])
+            for spec, theory in zip(specs, theories, strict=True)
+            if theory.get(quantity.id)
+        ]
+        ratios = [most / answer for most, answer in known]
+        if len({answer for _, answer in known}) > 1 and max(ratios) <= (1 + _GIVEN_AWAY) * min(ratios):
+            yield ("quantities", index, "most"), f"the slider always ends at {ratios[0]:.3g} times the answer"
 
 
 def _check_knobs(experiment: Experiment) -> Iterator[tuple[tuple[Any, ...], str]]:

@@ -24,7 +24,7 @@ from labs.spec import SpecError, parse_run_spec
 from tests.conftest import NOW
 
 HTML = {"Accept": "text/html"}
-EXPERIMENTS = ("L03", "L07", "L10", "L11", "L12", "L17")
+EXPERIMENTS = ("L03", "L04", "L05", "L06", "L07", "L10", "L11", "L12", "L17")
 
 
 def experiment(**changed: Any) -> Experiment:
@@ -229,4 +229,4 @@ def test_the_index_proposes_what_was_not_done_yet(client: TestClient, database: 
     with database.write() as session:
         found = service.find_run(session, 1, 1)
         found.status, found.ended_at, found.result = "finished", NOW, {}
-    assert "Predict L07" in client.get("/lab", headers=HTML).text
+    assert "Predict L04" in client.get("/lab", headers=HTML).text
