@@ -77,8 +77,10 @@ def is_right(predicted: float, measured: float, dimension: str) -> bool:
     """Whether a prediction came near enough to have been right.
 
     A share is held to what it leaves as well: 90 % is not near 99 % of useful time, which wastes a tenth of that.
+    What is more than all is a ratio.
     """
-    if dimension == "fraction" and not _is_near(1 - predicted, 1 - measured, _RIGHT_WITHIN):
+    is_share = dimension == "fraction" and max(predicted, measured) <= 1
+    if is_share and not _is_near(1 - predicted, 1 - measured, _RIGHT_WITHIN):
         return False
     return _is_near(predicted, measured, _RIGHT_COUNT_WITHIN if dimension == "count" else _RIGHT_WITHIN)
 

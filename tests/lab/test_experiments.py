@@ -24,7 +24,7 @@ from labs.spec import SpecError, parse_run_spec
 from tests.conftest import NOW
 
 HTML = {"Accept": "text/html"}
-EXPERIMENTS = ("L03", "L04", "L05", "L06", "L07", "L10", "L11", "L12", "L17")
+EXPERIMENTS = ("L03", "L04", "L05", "L06", "L07", "L10", "L11", "L12", "L13", "L17")
 
 
 def experiment(**changed: Any) -> Experiment:
@@ -140,6 +140,7 @@ def test_ranges_end_at_round_numbers(value: float, end: float) -> None:
         (1.0, 0.0, "bytes", False), (6.0, 6.0, "count", True), (8.0, 6.0, "count", False),
         (0.27, 0.3, "fraction", True), (0.9, 0.99, "fraction", False), (0.99, 0.9, "fraction", False),
         (1.0, 1.0, "fraction", True), (0.2, 0.31, "fraction", False),
+        (0.8, 1.05, "fraction", True),
     ],
 )  # fmt: skip
 def test_a_prediction_is_right_by_what_it_is_of(predicted: float, measured: float, dimension: str, right: bool) -> None:
