@@ -108,7 +108,8 @@ def _summary(
     peak_flops_per_second: float | None,
 ) -> dict[str, Any]:
     """This rank's result. Memory and communication are null where their probe was off."""
-    held, collectives = instrument.moments.get("step_end"), instrument.collectives
+    held, kept = instrument.moments.get("step_end"), instrument.moments.get("activation_peak")
+    collectives = instrument.collectives
     tokens_per_second = spec.tokens_per_step / _typical_seconds(steps)
     used = tokens_per_second * model_flops_per_token(spec.model, spec.training.sequence)
     return {
@@ -125,6 +126,8 @@ def _summary(
         "state_layout": spec.training.state_layout,
         "model_state_bytes": None if held is None else model_state(held),
         "peak_bytes": instrument.largest_peak,
+        # At their own largest, which is not always when the total was.
+        "activation_bytes": kept and kept["activations"],
         "payload_bytes_per_step": None if collectives is None else sum(e.payload_bytes for e in collectives),
         "wire_bytes_per_step": None if collectives is None else sum(e.wire_bytes for e in collectives),
         "collectives": None if collectives is None else [as_fields(entry) for entry in collectives],

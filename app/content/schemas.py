@@ -191,14 +191,30 @@ class Interview(Item):
         return self
 
 
-class Quantity(Strict):
-    """Something a learner predicts about a run; `id` names what theory and measurement report."""
+class Anchor(Strict):
+    """A mark on a quantity's slider that says how much a length of it is; `value` is an expression in base units."""
 
-    id: Literal["model_state_bytes", "payload_bytes_per_step"]
+    says: Text
+    value: Text
+
+
+class Quantity(Strict):
+    """Something a learner predicts about a run; `id` names what theory and measurement report.
+
+    `most` is an expression, in base units: where the slider ends, rounded up. `cure` is the card for whoever missed it.
+    """
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
     title: Text
     says: Text
     unit: Unit
+    most: Text
+    anchor: Anchor
     explanation: Text
+    cure: CardId
+
+
+Setting = int | float | str | bool | tuple[int | float | str, ...]
 
 
 class Knob(Strict):
@@ -206,27 +222,41 @@ class Knob(Strict):
 
     field: Text
     label: Text
-    values: Annotated[tuple[int | str | bool, ...], Field(min_length=1)]
+    values: Annotated[tuple[Setting, ...], Field(min_length=1)]
     labels: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _labels_match(self) -> Knob:
         if self.labels and len(self.labels) != len(self.values):
             raise ValueError("labels need one entry for each value")
+        if len({self.text_of(value) for value in self.values}) < len(self.values):
+            raise ValueError("a value is offered twice")
         return self
 
-    def label_of(self, value: int | str | bool) -> str:
-        return self.labels[self.values.index(value)] if self.labels else str(value)
+    def text_of(self, value: Any) -> str:
+        """How a value is written in a form, whether it is 60 or 60.0: a list by its values with commas between."""
+        if isinstance(value, tuple | list):
+            return ",".join(map(self.text_of, value))
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+    def label_of(self, value: Setting) -> str:
+        return self.labels[self.values.index(value)] if self.labels else self.text_of(value)
 
 
 class Experiment(Item):
-    """Predict, run, explain: a RunSpec, the knobs that vary it and the quantities to predict."""
+    """Predict, run, explain: a RunSpec, the knobs that vary it and the quantities to predict.
+
+    `asks` is the question over the page; `{{ run }}` in it is what the run is called. `note` stands below the knobs.
+    """
 
     id: ExperimentId
     minutes: Annotated[int, Field(ge=1, le=60)]
+    asks: Text
     why: Text
+    note: Text | None = None
     spec: dict[str, Any]
     knobs: tuple[Knob, ...]
+    measures: Annotated[tuple[Text, ...], Field(min_length=1)]
     quantities: Annotated[tuple[Quantity, ...], Field(min_length=1)]
     interview_line: Text
     related: Related = Related()

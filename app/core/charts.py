@@ -45,10 +45,9 @@ def round_scale(largest: float, unit: str) -> Scale:
     """An axis in one unit from 0 to `largest` or a little more, with four to seven round ticks."""
     step = _round_step(largest if largest > 0 else 1.0)
     count = ceil((largest if largest > 0 else 1.0) / step - 1e-9)
-    ticks = tuple(
-        Tick(f"{100 * i / count:.2f}", f"{step * i:,.4g}" + (f" {unit}" if i == count else ""), _may_go(i, count))
-        for i in range(count + 1)
-    )
+    said = [f"{step * i:,.6g}" for i in range(count + 1)]
+    said[-1] += f" {unit}" if unit else ""
+    ticks = tuple(Tick(f"{100 * i / count:.2f}", text, _may_go(i, count)) for i, text in enumerate(said))
     return Scale(step * count, ticks)
 
 

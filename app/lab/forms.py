@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.content.schemas import Experiment, Knob
 from app.core.errors import DomainError, Violation
 from labs.spec import LAB_MODELS
 
@@ -95,32 +93,6 @@ def violations_elsewhere(violations: list[Violation]) -> list[Violation]:
     """Violations that belong to no field of the form."""
     paths = {field.path for field in FREE_FORM}
     return [violation for violation in violations if violation.field not in paths]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A knob of an experiment with its chosen value."""
-
-    knob: Knob
-    value: int | str | bool
-
-
-def choose(experiment: Experiment, query: Mapping[str, str]) -> list[Choice]:
-    """Each knob's value from the query, or the experiment's own."""
-    chosen = []
-    for knob in experiment.knobs:
-        asked = query.get(knob.field)
-        default = get(experiment.spec, knob.field, knob.values[0])
-        chosen.append(Choice(knob, next((value for value in knob.values if str(value) == asked), default)))
-    return chosen
-
-
-def spec_of_experiment(experiment: Experiment, choices: list[Choice]) -> dict[str, Any]:
-    """The experiment's RunSpec data with its knobs as chosen."""
-    spec = deepcopy(dict(experiment.spec))
-    for choice in choices:
-        put(spec, choice.knob.field, choice.value)
-    return spec
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> None:

@@ -10,15 +10,19 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.content.markdown import render
+from app.content.live import Expressions
+from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment
-from app.core.errors import DomainError, NotFound, SpecError, Violation
+from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, queries, service
+from app.lab.explaining import run_values
+from app.lab.knobs import offer, own_settings, read_settings, spec_with
 from app.lab.models import WAITING, Run
 from app.lab.naming import describe, title
-from app.lab.run_page import comparison_of
-from app.theory.transformer import parameter_count, tensors
-from app.theory.units import bytes_text
+from app.lab.predict import theory_record
+from app.lab.quantities import quantities_of
+from app.lab.run_page import compared
+from app.lab.sliders import make_slider
 from labs.spec import RunSpec, parse_run_spec
 
 RECENT_RUNS = 8
@@ -50,8 +54,9 @@ def index(
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     return {
         "experiments": [
-            {"item": each, "last": _last(session, learner_id, each, content)} for each in content.experiments.values()
+            {"item": each, "last": _last(session, learner_id, each)} for each in content.experiments.values()
         ],
+        "suggested": service.suggest(session, learner_id, content),
         **_devices(session, learner_id, now),
         "runs": [_row(run, content, now) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         "fields": forms.form_after({} if written else typed or {}, [] if written else violations),
@@ -66,53 +71,55 @@ def experiment(
     session: Session, learner_id: int, content: Catalogue, found: Experiment, typed: Mapping[str, str], now: datetime,
     error: DomainError | SpecError | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """An experiment with its knobs as chosen and the quantities to predict; after `error`, with what was typed."""
-    choices = forms.choose(found, typed)
-    spec = parse_run_spec(forms.spec_of_experiment(found, choices))
-    violations = error.violations if error else []
-    at_quantity, elsewhere = {}, []
-    for violation in violations:
-        if violation.field.startswith("prediction."):
-            at_quantity[violation.field.split(".")[1]] = violation
-        else:
-            elsewhere.append(str(violation))
-    if error is not None and not violations:
-        elsewhere.append(str(error))
+    """An experiment with its knobs as chosen and the quantities to predict; after `error`, with what was typed.
+
+    Knobs that cannot be turned as asked stay as the experiment has them, and the page says so.
+    """
+    errors = [error] if error else []
+    try:
+        settings = read_settings(found, typed)
+    except (DomainError, SpecError) as refused:
+        settings = own_settings(found)
+        errors += [] if error else [refused]
+    spec = parse_run_spec(spec_with(found, settings))
+    values, known = run_values(spec, theory_record(spec)), quantities_of(spec)
+    at_quantity, elsewhere = _sorted(errors)
     return {
         "experiment": found,
         "errors": elsewhere,
         "why": render(found.why),
-        "choices": choices,
+        "choices": offer(found, settings),
         "summary": describe(spec),
-        "title": title(spec),
-        "quantities": [_quantity(each.id, spec, typed, at_quantity) | {"item": each} for each in found.quantities],
-        "last": _last(session, learner_id, found, content),
+        "asks": render_inline(found.asks, Expressions(values)),
+        "quantities": [
+            {
+                "item": each,
+                "slider": make_slider(each, known[each.id].dimension, values),
+                "text": typed.get(f"value.{each.id}", ""),
+                "within": typed.get(f"within.{each.id}", ""),
+                "error": at_quantity.get(each.id),
+            }
+            for each in found.quantities
+        ],
+        "last": _last(session, learner_id, found),
         **_devices(session, learner_id, now),
         "key": secrets.token_hex(8),
     }
 
 
-def _quantity(name: str, spec: RunSpec, typed: Mapping[str, str], errors: Mapping[str, Violation]) -> dict[str, Any]:
-    """A slider for bytes whose range and anchor give nothing away: they are the answer of no strategy."""
-    weights = 4.0 * parameter_count(spec.model, spec.training.sequence)
-    maximum = _round_up(5 * weights if name == "model_state_bytes" else 4 * weights * spec.training.micro_batches)
-    layer = 4.0 * sum(each.size for each in tensors(spec.model, spec.training.sequence) if each.layer == 0)
-    error = errors.get(name)
-    return {
-        "id": name,
-        "maximum": maximum,
-        "anchor_fraction": layer / maximum,
-        "anchor_text": f"one layer's weights, {bytes_text(layer)}",
-        "text": typed.get(f"value.{name}", ""),
-        "within": typed.get(f"within.{name}", ""),
-        "error": f"{error.message}" if error else None,
-    }
-
-
-def _round_up(value: float) -> float:
-    """The next 1, 1.5, 2, 3, 5 or 8 times a power of ten."""
-    power = 10.0 ** (len(str(int(value))) - 1)
-    return next(m * power for m in (1, 1.5, 2, 3, 5, 8, 10) if m * power >= value)
+def _sorted(errors: list[DomainError | SpecError]) -> tuple[dict[str, str], list[str]]:
+    """What is wrong with a prediction by quantity, and what is wrong besides."""
+    at_quantity: dict[str, str] = {}
+    elsewhere: list[str] = []
+    for error in errors:
+        for violation in error.violations:
+            if violation.field.startswith("prediction."):
+                at_quantity[violation.field.split(".")[1]] = violation.message
+            else:
+                elsewhere.append(f"{violation.message} Accepted: {violation.accepted}.")
+        if not error.violations:
+            elsewhere.append(str(error))
+    return at_quantity, elsewhere
 
 
 def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -141,13 +148,11 @@ def _devices(session: Session, learner_id: int, now: datetime) -> dict[str, Any]
 def _row(found: Run, content: Catalogue, now: datetime) -> dict[str, Any]:
     spec = RunSpec.model_validate(found.spec)
     item = content.experiments.get(found.experiment_id or "")
-    rows = comparison_of(found)
-    off = [row.off_by for row in rows if row.off_by is not None]
     said = {
         WAITING: "Queued",
         "starting": "Starting",
         "running": f"Step {found.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
-        "finished": ("exact" if max(off) < 1.005 else f"{max(off):.2f} × off") if off else "Finished",
+        "finished": _off(found, item) or "Finished",
         "failed": str((found.failure or {}).get("cause", "failed")).capitalize(),
         "cancelled": "Cancelled",
     }[found.status]
@@ -155,11 +160,14 @@ def _row(found: Run, content: Catalogue, now: datetime) -> dict[str, Any]:
     return {"run": found, "name": name, "said": said, "steps": spec.training.steps}
 
 
-def _last(session: Session, learner_id: int, item: Experiment, content: Catalogue) -> str | None:
+def _last(session: Session, learner_id: int, item: Experiment) -> str | None:
     found = queries.find_last_finished(session, learner_id, item.id)
-    if found is None:
-        return None
-    off = [r.off_by for r in comparison_of(found) if r.off_by]
+    return None if found is None else _off(found, item) or "no prediction"
+
+
+def _off(found: Run, item: Experiment | None) -> str | None:
+    """How far off the worst prediction was; None without one."""
+    off = [row.off_by for row in compared(found, item)[0] if row.off_by is not None]
     if not off:
-        return "no prediction"
-    return "exact" if max(off) < 1.005 else f"{max(off):.2f} × off"
+        return None
+    return "exact" if max(off) < 1.005 else f"{max(off):.2f} × off" if max(off) < 100 else "over 100 × off"

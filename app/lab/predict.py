@@ -12,6 +12,7 @@ from app.grading.units import EXAMPLES
 from app.lab.quantities import quantities_of
 from app.theory.programs import expected_of_program
 from app.theory.runs import fullest, rank_theory
+from app.theory.runs.kept import activation_bytes
 from app.theory.runs.place import world
 from labs.spec import RunSpec
 
@@ -30,7 +31,7 @@ def _training_record(spec: RunSpec) -> dict[str, Any]:
     """Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank
     0's."""
     ranks = [rank_theory(spec, place) for place in world(spec)]
-    theory = fullest(ranks)
+    theory, kept = fullest(ranks), activation_bytes(spec)
     return {
         "parameters": theory.parameters,
         "state_layout": theory.state_layout,
@@ -39,6 +40,7 @@ def _training_record(spec: RunSpec) -> dict[str, Any]:
         "payload_bytes_per_step": max(each.payload_bytes_per_step for each in ranks),
         "wire_bytes_per_step": max(each.wire_bytes_per_step for each in ranks),
         "transfers": [transfer.__dict__ for transfer in ranks[0].transfers],
+        **({} if kept is None else {"activation_bytes": kept}),
     }
 
 

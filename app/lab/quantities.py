@@ -1,22 +1,64 @@
-"""The quantities of a run that can be predicted, and how their values are written."""
+"""The quantities of a run that can be predicted, how their values are written, and how near a prediction must come."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.theory.units import bytes_text, count_text, digits, scaled
-from labs.spec import Quantity, RunSpec
+from app.theory.units import SCALES, bytes_text, count_text, digits, scaled
+from labs.spec import PROGRAMS, Quantity, RunSpec
 
 _OF_TRAINING: Mapping[str, Quantity] = {
     "model_state_bytes": Quantity("Model state per rank", "bytes"),
     "payload_bytes_per_step": Quantity("Payload per rank and step", "bytes"),
+    "wire_bytes_per_step": Quantity("Sent per rank and step, around rings", "bytes"),
+    "activation_bytes": Quantity("Activations at their largest", "bytes"),
+    "step_seconds": Quantity("Duration of a step", "seconds"),
 }
-SECONDS = (("h", 3600.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))  # units and their size, the largest first
+SECONDS = (
+    ("h", 3600.0),
+    ("min", 60.0),
+    ("s", 1.0),
+    ("ms", 1e-3),
+    ("µs", 1e-6),
+)  # units and their size, the largest first
+
+# By dimension the units values are written in and their size, the largest first.
+UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
+    "bytes": tuple((unit, SCALES[unit][1]) for unit in ("TB", "GB", "MB", "kB", "B")),
+    "seconds": SECONDS,
+    "fraction": (("%", 0.01),),
+    "count": (("", 1.0),),
+    "flop": (("FLOPs", 1.0),),
+    "tokens": (("tokens", 1.0),),
+    "bytes_per_second": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
+    "flop_per_second": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 1e6)),
+    "tokens_per_second": (("tokens/s", 1.0),),
+}
+
+# A prediction this near to the measurement, as a factor, was right. What is counted can be known exactly.
+_RIGHT_WITHIN, _RIGHT_COUNT_WITHIN = 1.5, 1.1
+
+
+_DIMENSIONS = {
+    name: quantity.dimension
+    for each in (_OF_TRAINING, *(kind.quantities for kind in PROGRAMS.values()))
+    for name, quantity in each.items()
+}
 
 
 def quantities_of(spec: RunSpec) -> Mapping[str, Quantity]:
     """What a run of `spec` ends with that can be predicted, by name."""
     return _OF_TRAINING if spec.options is None else spec.options.quantities
+
+
+def dimension_of(name: str) -> str | None:
+    """What a quantity of any run is measured in; None if no run has it."""
+    return _DIMENSIONS.get(name)
+
+
+def unit_for(value: float, dimension: str) -> tuple[str, float]:
+    """The largest unit in which `value` is at least 1, or the smallest there is, and its size."""
+    return next((each for each in UNITS[dimension] if abs(value) >= each[1]), UNITS[dimension][-1])
 
 
 def value_text(value: float, dimension: str) -> str:
@@ -25,10 +67,25 @@ def value_text(value: float, dimension: str) -> str:
         return bytes_text(value, 4)
     if dimension == "fraction":
         return scaled(value, "%")
-    if dimension == "seconds":
-        return scaled(value, next((unit for unit, size in SECONDS if abs(value) >= size), SECONDS[-1][0]))
-    if dimension == "bytes_per_second":
-        return f"{bytes_text(value, 4)}/s"
     if dimension in ("count", "flop"):
         return count_text(value, 4) if abs(value) >= 1 else digits(value)
-    return digits(value)
+    unit, size = unit_for(value, dimension)
+    return f"{digits(value / size)} {unit}".rstrip()
+
+
+def is_right(predicted: float, measured: float, dimension: str) -> bool:
+    """Whether a prediction came near enough to have been right.
+
+    A share is held to what it leaves as well: 90 % is not near 99 % of useful time, which wastes a tenth of that.
+    What is more than all is a ratio.
+    """
+    is_share = dimension == "fraction" and max(predicted, measured) <= 1
+    if is_share and not _is_near(1 - predicted, 1 - measured, _RIGHT_WITHIN):
+        return False
+    return _is_near(predicted, measured, _RIGHT_COUNT_WITHIN if dimension == "count" else _RIGHT_WITHIN)
+
+
+def _is_near(one: float, other: float, factor: float) -> bool:
+    if one == other:
+        return True
+    return one > 0 and other > 0 and 1 / factor <= other / one <= factor

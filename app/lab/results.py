@@ -38,6 +38,7 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
         "first_loss": zero["first_loss"],
         "final_loss": zero["final_loss"],
         "tokens_per_second": zero["tokens_per_second"],
+        "step_seconds": spec.tokens_per_step / zero["tokens_per_second"],
         "mfu": zero.get("mfu"),
         "peak_flops_per_second": zero.get("peak_flops_per_second"),
         "backend": zero["backend"],
@@ -48,10 +49,10 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     }
     result |= _worst(summaries, "model_state_bytes", "total")
     result |= _worst(summaries, "peak_bytes", "total")
-    result["payload_bytes_per_step"] = max(
-        (s.get("payload_bytes_per_step") or 0 for s in summaries.values()), default=0
-    )
-    result["wire_bytes_per_step"] = max((s.get("wire_bytes_per_step") or 0 for s in summaries.values()), default=0)
+    for name in ("payload_bytes_per_step", "wire_bytes_per_step"):
+        result[name] = max((summary.get(name) or 0 for summary in summaries.values()), default=0)
+    kept = [summary["activation_bytes"] for summary in summaries.values() if summary.get("activation_bytes")]
+    result |= {"activation_bytes": max(kept)} if kept else {}
     return result
 
 

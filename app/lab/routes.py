@@ -18,6 +18,7 @@ from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from app.lab import forms, gantt, pages, results, run_page, service, support
+from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub
 
 router = APIRouter()
@@ -52,11 +53,10 @@ def start_experiment(
 ) -> Response:  # fmt: skip
     """Lock the prediction and queue the run."""
     found = pages.find_experiment(content, key)
-    choices = forms.choose(found, typed)
     prediction = pages.typed_prediction(found, typed)
 
     def submit(session: Any) -> dict[str, Any]:
-        spec = forms.spec_of_experiment(found, choices)
+        spec = spec_with(found, read_settings(found, typed))
         return {"id": service.submit_run(session, learner, spec, prediction, now, found.id).id}
 
     try:

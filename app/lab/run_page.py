@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+import structlog
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.diagrams.drawing import Drawing
-from app.content.live import Expressions
+from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render
-from app.content.schemas import Experiment
+from app.content.schemas import Experiment, Related
+from app.content.schemas import Quantity as Asked
 from app.core.zone import learner_zone
-from app.lab import forms, gantt, plots, results, service
+from app.lab import gantt, plots, results, service
+from app.lab.explaining import explanation_values
+from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.view import Comparison, RunView, compare, fold
 from app.theory.programs import Point
 from labs.command import plain_command
-from labs.spec import RunSpec
+from labs.spec import Quantity, RunSpec
+
+log = structlog.get_logger()
 
 NO_FAILURE: dict[str, Any] = {"cause": "", "message": "", "rank": None, "step": None, "lines": [], "lines_rank": None}
 
@@ -36,7 +44,7 @@ def show(
     spec = RunSpec.model_validate(found.spec)
     view = fold(results.every_event(session, found.id), found.theory)
     item = content.experiments.get(found.experiment_id or "")
-    rows = comparison_of(found)
+    rows, others = compared(found, item)
     return {
         "run": found,
         "spec": spec,
@@ -51,11 +59,13 @@ def show(
         "position": service.queue_position(session, found),
         "workers": service.workers_present(session, now),
         "comparison": rows,
+        "others": others,
         "failure": NO_FAILURE | (found.failure or {}),
         "headline": headline(found, rows),
         "explanations": _explanations(item, found) if found.status == "finished" else [],
         "line": render(item.interview_line) if item else None,
         "counts_for": named(content.concepts, item.concepts) if item and found.status == "finished" else [],
+        "missed": _missed(content, item, rows),
         "next_steps": content.related_links(item.related) if item else [],
         "command": command(found),
         "elapsed": _elapsed(found, now),
@@ -65,10 +75,27 @@ def show(
     }
 
 
-def comparison_of(found: Run) -> list[Comparison]:
-    """Prediction, theory and measurement of every quantity of a run."""
-    spec = RunSpec.model_validate(found.spec)
-    return compare(quantities_of(spec), found.prediction, found.theory, found.result)
+def compared(found: Run, item: Experiment | None) -> tuple[list[Comparison], list[Comparison]]:
+    """Prediction, theory and measurement of what an experiment asks for, in its order and words; and of what the run
+    found besides. A run of one's own was asked for everything."""
+    known = quantities_of(RunSpec.model_validate(found.spec))
+    asked = _asked(item, known) if item else known
+    others = {name: quantity for name, quantity in known.items() if name not in asked}
+    return (
+        compare(asked, found.prediction, found.theory, found.result),
+        compare(others, found.prediction, found.theory, found.result),
+    )
+
+
+def _asked(item: Experiment, known: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    return {each.id: replace(known[each.id], title=each.title) for each in item.quantities if each.id in known}
+
+
+def _missed(content: Catalogue, item: Experiment | None, rows: list[Comparison]) -> list[dict[str, str]]:
+    """The cards that answer what was predicted wrong."""
+    titles = {row.title for row in rows if row.missed}
+    cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles) if item else {}
+    return content.related_links(Related(cards=tuple(cures)))
 
 
 def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Drawing]:
@@ -87,10 +114,7 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Dr
 
 def _again(item: Experiment | None, found: Run) -> str | None:
     """The experiment's page with its knobs as this run had them."""
-    if item is None:
-        return None
-    knobs = {knob.field: forms.get(found.spec, knob.field, knob.values[0]) for knob in item.knobs}
-    return f"/lab/experiments/{item.slug}?{urlencode(knobs)}"
+    return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}" if item else None
 
 
 def headline(found: Run, rows: list[Any]) -> str:
@@ -116,22 +140,17 @@ def headline(found: Run, rows: list[Any]) -> str:
 def _explanations(item: Experiment | None, found: Run) -> list[dict[str, Any]]:
     if item is None:
         return []
-    spec = RunSpec.model_validate(found.spec)
-    values = explanation_values(spec, found.theory)
-    return [{"title": each.title, "html": render(each.explanation, Expressions(values))} for each in item.quantities]
+    values = explanation_values(RunSpec.model_validate(found.spec), found.theory, found.result or {})
+    return [{"title": each.title, "html": _explained(each, values)} for each in item.quantities]
 
 
-def explanation_values(spec: RunSpec, theory: Mapping[str, Any]) -> dict[str, Any]:
-    """What an experiment's explanations may name."""
-    return {
-        "parameters": float(theory["parameters"]),
-        "ranks": spec.parallel.data,
-        "stage": spec.parallel.zero,
-        "layout": theory["state_layout"],
-        "accumulation": spec.training.micro_batches,
-        "layers": spec.model.layers,
-        "weights_bytes": 4.0 * theory["parameters"],
-    }
+def _explained(quantity: Asked, values: Mapping[str, Any]) -> Markup:
+    """The content check renders every text for every setting; what a run measured it cannot know."""
+    try:
+        return render(quantity.explanation, Expressions(values))
+    except ExpressionError as error:
+        log.warning("an explanation cannot be computed", quantity=quantity.id, error=str(error))
+        return Markup("<p>For what this run measured no explanation can be computed.</p>")
 
 
 def command(found: Run) -> str:

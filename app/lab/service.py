@@ -21,12 +21,12 @@ from app.core.records import as_record
 from app.lab import queries, results
 from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run, WorkerPresence
 from app.lab.predict import read_prediction, theory_record
+from app.lab.quantities import dimension_of, is_right
 from labs.spec import RunSpec, parse_run_spec
 
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
 MOST_WAITING_PER_LEARNER = 20
-FORESEEN_WITHIN = 1.5  # a prediction this near to the measurement, as a factor, was right
 
 
 class QueueFull(DomainError):
@@ -122,10 +122,12 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
 def _foreseen(run: Run) -> float | None:
     """None without a prediction, and where nothing of what was predicted was measured."""
     measured = run.result or {}
-    pairs = [(said["value"], measured[name]) for name, said in (run.prediction or {}).items() if name in measured]
-    near = [said == found or (said > 0 and 1 / FORESEEN_WITHIN <= found / said <= FORESEEN_WITHIN)
-            for said, found in pairs]  # fmt: skip
-    return sum(near) / len(near) if near else None
+    right = [
+        is_right(said["value"], measured[name], dimension)
+        for name, said in (run.prediction or {}).items()
+        if measured.get(name) is not None and (dimension := dimension_of(name)) is not None
+    ]
+    return sum(right) / len(right) if right else None
 
 
 def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:

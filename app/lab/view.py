@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 from app.core.charts import Scale, byte_scale
-from app.lab.quantities import value_text
+from app.lab.quantities import is_right, value_text
 from app.theory.programs import Point
 from labs.spec import Quantity
 
@@ -210,6 +210,8 @@ class Comparison:
     @property
     def off_by(self) -> float | None:
         """The ratio between prediction and measurement, 1 or more."""
+        if self.predicted is not None and self.predicted == self.measured:
+            return 1.0  # both may be zero
         if not self.predicted or not self.measured:
             return None
         return max(self.predicted / self.measured, self.measured / self.predicted)
@@ -224,6 +226,13 @@ class Comparison:
         if self.off_by < 1.005:
             return "exact"
         return f"{self.off_by:.2f} ×" if self.off_by < 100 else "over 100 ×"
+
+    @property
+    def missed(self) -> bool:
+        """Whether what was predicted was not what came out, near enough."""
+        if self.predicted is None or self.measured is None:
+            return False
+        return not is_right(self.predicted, self.measured, self.dimension)
 
     @property
     def kept_confidence(self) -> bool | None:

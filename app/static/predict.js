@@ -1,5 +1,5 @@
 // A slider and a text field that are the same value, and how sure one is. Without script the text field is enough.
-import { bytesText, readBytes } from "./units.js";
+import { quantityText, readQuantity } from "./units.js";
 
 const form = document.querySelector("[data-predict]");
 
@@ -7,6 +7,10 @@ function setUp(item) {
   const text = item.querySelector(".box input");
   const range = item.querySelector("input[type=range]");
   const maximum = Number(item.dataset.maximum);
+  const units = JSON.parse(item.dataset.units);
+  const steps = Number(range.max);
+  const said = (value) => quantityText(value, units);
+  const read = () => readQuantity(text.value, units);
   item.querySelector(".range").hidden = false;
   item.querySelector(".scale").hidden = false;
 
@@ -16,23 +20,23 @@ function setUp(item) {
     range.parentElement.style.setProperty("--f", value === null ? 0 : Math.min(1, value / maximum));
     range.setAttribute("aria-valuetext", empty ? "not set" : text.value);
     const sure = item.querySelector(".sure input:checked");
-    const said = item.querySelector("[data-said]");
-    said.textContent = value === null ? "" : sure ? `${bytesText(value / sure.value)} to ${bytesText(value * sure.value)}` : "how sure?";
+    const span = item.querySelector("[data-said]");
+    span.textContent = value === null ? "" : sure ? `${said(value / sure.value)} to ${said(value * sure.value)}` : "how sure?";
     count();
   };
   range.addEventListener("input", () => {
-    const value = (maximum * range.value) / 1000;
-    text.value = bytesText(value);
+    const value = (maximum * range.value) / steps;
+    text.value = said(value);
     show(value);
   });
   text.addEventListener("input", () => {
-    const value = readBytes(text.value);
-    if (value !== null) range.value = Math.round((1000 * value) / maximum);
+    const value = read();
+    if (value !== null) range.value = Math.round((steps * value) / maximum);
     show(value);
   });
-  for (const radio of item.querySelectorAll(".sure input")) radio.addEventListener("change", () => show(readBytes(text.value)));
-  const start = readBytes(text.value);
-  if (start !== null) range.value = Math.round((1000 * start) / maximum);
+  for (const radio of item.querySelectorAll(".sure input")) radio.addEventListener("change", () => show(read()));
+  const start = read();
+  if (start !== null) range.value = Math.round((steps * start) / maximum);
   show(start);
 }
 

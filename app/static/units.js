@@ -1,15 +1,16 @@
-// Bytes as the pages write them; the server reads and judges what was typed.
-const SIZES = { B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+// Quantities as the pages write them, in the units the page hands over; the server reads and judges what was typed.
 
-export function bytesText(value, digits = 3) {
-  const unit = ["TB", "GB", "MB", "kB"].find((each) => value >= SIZES[each]) ?? "B";
-  return `${Number((value / SIZES[unit]).toPrecision(digits)).toLocaleString("en")} ${unit}`;
+// `units.write`: [unit, size] with the largest first.
+export function quantityText(value, units, digits = 3) {
+  const [unit, size] = units.write.find(([, size]) => value >= size) ?? units.write.at(-1);
+  return `${Number((value / size).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits })} ${unit}`.trimEnd();
 }
 
 // null when the text is not a plain "12.5 MB": the field keeps it and the server has the last word.
-export function readBytes(text) {
-  const match = text.trim().match(/^~?\s*([\d.,]+(?:e[+-]?\d+)?)\s*([kKMGT]?i?B)$/);
-  if (!match || !(match[2] in SIZES)) return null;
+export function readQuantity(text, units) {
+  const match = text.trim().match(/^~?\s*([\d.,]+(?:e[+-]?\d+)?)\s*([^\d\s.,]\S*)?$/);
+  const size = match && units.read[match[2] ?? ""];
+  if (!size) return null;
   const value = parseFloat(match[1].replace(/,(?=\d{3}(\D|$))/g, "").replace(",", "."));
-  return Number.isFinite(value) ? value * SIZES[match[2]] : null;
+  return Number.isFinite(value) ? value * size : null;
 }

@@ -55,7 +55,7 @@ def measure(options: CollectivesOptions, bench: Bench) -> dict[str, float]:
                 bench.point_of_all("bytes_sent", name, size, sent)
                 bench.point_of_all("messages_sent", name, size, messages)
                 found["largest_error"] = max(found.get("largest_error", 0.0), error)
-                found[f"{name}_bytes_sent"] = sent  # the largest size comes last
+                found |= {f"{name}_bytes_sent": sent, f"{name}_messages_sent": messages}  # the largest size comes last
             work = _work(name, _zeros(options, bench, size))
             bench.point_of_all("seconds", name, size, bench.seconds_together(work, options.repeats))
     cost = _ping_pong(options, bench)

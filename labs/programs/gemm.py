@@ -10,6 +10,8 @@ Williams, Waterman, Patterson 2009, "Roofline: an insightful visual performance 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 
 from labs.programs.running import DTYPES, Bench
@@ -19,15 +21,27 @@ _LEAST_FLOPS, _MOST_REPEATS = 1e9, 200  # a small product is over before it can 
 
 
 def measure(options: GemmOptions, bench: Bench) -> dict[str, float]:
-    """Rates in FLOP/s: squares by side, and one slice of an MLP's first layer by the number of slices."""
+    """Rates in FLOP/s: squares by side, and one slice of an MLP's first layer by the number of slices. What a run ends
+    with is of the first type."""
+    found: dict[str, float] = {}
     for dtype in options.dtypes:
-        for side in options.sides:
-            bench.point("rate", dtype, side, _rate(bench, options, dtype, side, side, side))
-        for slices in options.slices:
-            columns = 4 * options.hidden // slices
-            rate = _rate(bench, options, dtype, options.tokens, options.hidden, columns)
-            bench.point("sliced", dtype, slices, rate)
-    return {}
+        squares = {side: _rate(bench, options, dtype, side, side, side) for side in options.sides}
+        sliced = {slices: _sliced_rate(bench, options, dtype, slices) for slices in options.slices}
+        for figure, rates in (("rate", squares), ("sliced", sliced)):
+            for x, rate in rates.items():
+                bench.point(figure, dtype, x, rate)
+        found = found or _quantities(squares, sliced)
+    return found
+
+
+def _quantities(squares: Mapping[int, float], sliced: Mapping[int, float]) -> dict[str, float]:
+    best = max(squares.values())
+    found = {"best_flops_per_second": best, "small_share": squares[min(squares)] / best}
+    return found | ({"slice_share": sliced[max(sliced)] / sliced[min(sliced)]} if sliced else {})
+
+
+def _sliced_rate(bench: Bench, options: GemmOptions, dtype: str, slices: int) -> float:
+    return _rate(bench, options, dtype, options.tokens, options.hidden, 4 * options.hidden // slices)
 
 
 def _rate(bench: Bench, options: GemmOptions, dtype: str, m: int, k: int, n: int) -> float:

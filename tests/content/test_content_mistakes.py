@@ -89,8 +89,9 @@ BROKEN = [
     (INTERVIEW, "    kind: number", "    kind: song", "11 questions.0.kind", "'number'", "M1"),
     (INTERVIEW, "    unit: GB\n", "", "10 questions.0", "needs key and unit", "M1"),
     (INTERVIEW, "    unit: GB\n", "    unit: GB\n    builds_on: [q2]\n", "1 file", "builds on q2: no earlier", "M1"),
-    (EXPERIMENT, "id: model_state_bytes", "id: mood", "14 quantities.0.id", "'model_state_bytes'", "L01"),
-    (EXPERIMENT, "values: [1, 2]}", "values: [1, 2], labels: [one]}", "12 knobs.0", "one entry for each", "L01"),
+    (EXPERIMENT, "id: model_state_bytes", "id: Mood", "16 quantities.0.id", "match pattern", "L01"),
+    (EXPERIMENT, "values: [1, 2]}", "values: [1, 2], labels: [one]}", "14 knobs.0", "one entry for each", "L01"),
+    (EXPERIMENT, "values: [1, 2]}", "values: [1, 1.0]}", "14 knobs.0", "offered twice", "L01"),
 ]  # fmt: skip
 
 
@@ -189,7 +190,17 @@ CHECKED = [
     (PROBLEM, "One., Two., Three.", "One., Two., '{{ three }}'", "26 hints", "three"),
     (PROBLEM, "solution: \"{{ training_state(parameters=size)", "solution: \"{{ nothing", "27 solution", "nothing"),
     (INTERVIEW, "minutes: 3", "minutes: 1", "6 minutes", "longer than the sitting"),
-    (EXPERIMENT, "values: [1, 2]}", "values: [1, 9]}", "11 knobs", "parallel.data"),
+    (EXPERIMENT, "values: [1, 2]}", "values: [1, 9]}", "14 knobs.0.values", "no run accepts 9"),
+    (EXPERIMENT, "steps: 2}", "steps: 0}", "10 spec", "a run refuses it"),
+    (EXPERIMENT, "id: model_state_bytes", "id: mood", "16 quantities.0.id", "but model_state_bytes, payload"),
+    (EXPERIMENT, "    unit: MB\n", "    unit: s\n", "19 quantities.0.unit", "'s' is seconds"),
+    (EXPERIMENT, "cure: C01", "cure: C09", "22 quantities.0.cure", "no card C09"),
+    (EXPERIMENT, "most: 30 * theory", "most: 30 * theories", "20 quantities.0.most", "'theories' is undefined"),
+    (EXPERIMENT, "most: 30 * theory.parameters", "most: 10 * theory.parameters", "16 quantities.0", "slider ends at"),
+    (EXPERIMENT, "value: 4 *", "value: 16 *", "16 quantities.0", "anchor of the slider is the answer"),
+    (EXPERIMENT, "value: 4 *", "value: 400 *", "16 quantities.0", "is not between 0 and the end"),
+    (EXPERIMENT, "asks: How much?", "asks: How {{ much }}?", "7 asks", "'much' is undefined"),
+    (EXPERIMENT, "explanation: Sixteen", "explanation: '{{ mood }}'\n    #", "23 quantities.0.explanation", "mood"),
 ]  # fmt: skip
 
 

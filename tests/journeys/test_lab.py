@@ -22,7 +22,7 @@ def _finish(page: Page) -> None:
 
 def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Product) -> None:
     page.goto("/lab")
-    page.get_by_role("link", name=re.compile("Predict L10")).click()
+    page.get_by_role("link", name=re.compile("L10, ZeRO by the byte")).click()
     page.get_by_label("FSDP, stage 3").check(force=True)
     page.get_by_label("Model state per rank", exact=False).first.fill("26 MB")
     page.get_by_text("× 1.1").first.click()
@@ -53,6 +53,47 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     run = product.get_json(f"/api/v1/lab/runs/{page.url.rsplit('/', 1)[1]}")
     assert run["result"]["payload_bytes_per_step"] == run["theory"]["payload_bytes_per_step"]
     assert abs(run["result"]["model_state_bytes"] / run["theory"]["model_state_bytes"] - 1) < 0.01
+
+
+def test_an_experiment_over_a_program_by_keyboard_alone(page: Page, product: Product) -> None:
+    """Knobs of a program's options, a share, a time and a count: turned, typed, slid, run and compared."""
+    page.goto("/lab/experiments/L12")
+    page.get_by_label("1F1B", exact=True).focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(re.compile("options.schedule=gpipe"))
+    page.get_by_label("4", exact=True).last.focus()  # ranks are before it
+    page.keyboard.press("Space")
+    page.wait_for_url(re.compile("options.micro_batches=8%2C16%2C4"))
+
+    idle = page.locator("[name='value.bubble_fraction']")
+    idle.focus()
+    page.keyboard.type("27 %")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")  # on the slider now
+    expect(idle).to_have_value("27.1 %")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("[data-said]").first).to_have_text("24.6 % to 29.8 %")
+    page.locator("[name='value.in_flight']").focus()
+    page.keyboard.type("4")
+    expect(page.locator("[data-count]")).to_have_text("2 of 3 set.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(re.compile(r"/lab/runs/\d+$"))
+    _finish(page)
+
+    rows = page.locator("table.pm tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(0)).to_contain_text("27.1 %")
+    expect(rows.nth(0)).to_contain_text("42.86 %")
+    expect(rows.nth(2)).to_contain_text("exact")
+    expect(page.get_by_text("What you had wrong, on cards")).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("^C55"))).to_be_visible()
+    expect(page.locator(".explained")).to_contain_text("GPipe and 1F1B idle alike")
+    run = product.get_json(f"/api/v1/lab/runs/{page.url.rsplit('/', 1)[1]}")
+    assert run["spec"]["options"]["schedule"] == "gpipe"
+    assert run["result"]["in_flight"] == 4
+    page.get_by_role("link", name="Run again with a change").click()
+    expect(page.get_by_label("GPipe")).to_be_checked()
 
 
 def test_the_command_on_the_page_does_the_same_run_without_us(page: Page, product: Product, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ AXE = Path(__file__).parents[1] / "support" / "vendor" / "axe" / "axe-4.14.1.min
 PAGES = (
     "/", "/study", "/study/cards", "/study/cram?deck=DK7&reveal=true", "/study/placement/DK7", "/settings",
     "/study?deck=DK7", "/study/cards/C62", "/study/cards/C09", "/practice", "/practice/P01", "/practice/P15", "/lab",
-    "/lab/experiments/L10", "/planner", "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1",
-    "/interview", "/interview/M9", "/reference",
+    "/lab/experiments/L10", "/lab/experiments/L12", "/planner",
+    "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1", "/interview", "/interview/M5", "/reference",
     "/reference/formulas/zero_state?parameters=7e9&ranks=8&stage=3", "/nothing-here",
     "/reference/memory-anatomy", "/reference/pipeline-parallelism", "/reference/scaling-laws",
     "/reference/sixty-second-answers", "/reference/cheat-sheet", "/reference/glossary", "/reference/errata",

@@ -107,7 +107,7 @@ def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
 
 
 def test_quantities_without_a_result_still_show_theory() -> None:
-    state, _ = compare(quantities_of(parse_run_spec({"model": "gpt-mini"})), None, THEORY, None)
+    state, *_ = compare(quantities_of(parse_run_spec({"model": "gpt-mini"})), None, THEORY, None)
     assert (state.theory, state.measured, state.predicted) == (100.0, None, None)
 
 

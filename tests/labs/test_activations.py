@@ -10,7 +10,8 @@ import pytest
 
 from app.theory.estimate import estimate
 from app.theory.requests import parse_estimate_request
-from labs.spec import LAB_MODELS
+from app.theory.runs.kept import activation_bytes
+from labs.spec import LAB_MODELS, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 
 pytestmark = pytest.mark.slow
@@ -32,6 +33,19 @@ CASES: dict[str, tuple[int, dict[str, Any]]] = {
     "fsdp-full-in-bf16": (3, {**ZERO_16, "recompute": "full"}),
 }
 
+TENSOR: dict[str, tuple[bool, dict[str, Any]]] = {
+    "tensor": (False, {}),
+    "tensor-full": (False, {"recompute": "full"}),
+    "sequence": (True, {}),
+    "sequence-full": (True, {"recompute": "full"}),
+}
+
+
+def tensor_spec(name: str) -> dict[str, Any]:
+    in_sequence, training = TENSOR[name]
+    parallel = {"tensor": 2, "sequence_parallel": in_sequence}
+    return {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": parallel}
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, int]]]:
@@ -40,7 +54,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[
     specs = {
         name: {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": {"data": 2, "zero": zero}}
         for name, (zero, training) in CASES.items()
-    }
+    } | {name: tensor_spec(name) for name in TENSOR}
     (folder / "specs.json").write_text(json.dumps(specs))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
     command += ["--nproc-per-node", "2", str(PROGRAMS / "activations.py")]
@@ -65,6 +79,29 @@ def theory_of(name: str) -> dict[str, float]:
 def test_activations_at_their_largest_are_theorys(found, name):
     """Within two per cent: token ids and the loss's own few numbers are not in the formula."""
     assert found[name]["activation_peak"]["activations"] == pytest.approx(theory_of(name)["activations"], rel=0.02)
+
+
+@pytest.mark.parametrize("name", TENSOR)
+def test_what_tensor_ranks_keep_is_theorys(found, name):
+    """What the lab's pages show beside a run that cuts layers, whole or along the sequence between them."""
+    theory = activation_bytes(parse_run_spec(tensor_spec(name)))
+    assert found[name]["activation_peak"]["activations"] == pytest.approx(theory, rel=0.02)
+
+
+@pytest.mark.parametrize(("zero", "training"), CASES.values(), ids=CASES)
+def test_a_run_is_shown_the_planners_activations(zero, training):
+    spec = {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": {"data": 2, "zero": zero}}
+    name = next(name for name, case in CASES.items() if case == (zero, training))
+    assert activation_bytes(parse_run_spec(spec)) == theory_of(name)["activations"]
+
+
+def test_nothing_is_said_of_activations_that_were_not_held_against_runs():
+    for training, parallel in (
+        ({}, {"pipeline": 2}), ({}, {"context": 2}), ({"attention": "full"}, {}),
+        ({"recompute": "full", "recompute_every": 2}, {}),
+    ):  # fmt: skip
+        spec = {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": parallel}
+        assert activation_bytes(parse_run_spec(spec)) is None
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -121,7 +121,9 @@ def test_theory_is_the_textbook_where_ranks_divide_the_tensor() -> None:
     expected = expected_of_program(options, 4)
     assert expected.quantities == {
         "ring_bytes_sent": 6000.0,  # 2 · 3/4 · 4000
+        "ring_messages_sent": 6,
         "tree_bytes_sent": 8000.0,  # rank 0 has two children
+        "tree_messages_sent": 2,
         "naive_bytes_sent": 12_000.0,
         "server_bytes_sent": 12_000.0,
         "largest_error": 0.0,

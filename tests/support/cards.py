@@ -111,7 +111,9 @@ title: Small
 about: A small run.
 concepts: [memory]
 minutes: 1
+asks: How much?
 why: Because.
+measures: [Bytes]
 spec:
   model: gpt-mini
   training: {steps: 2}
@@ -122,6 +124,9 @@ quantities:
     title: State
     says: bytes on each rank
     unit: MB
+    most: 30 * theory.parameters
+    anchor: {says: weights, value: 4 * theory.parameters}
+    cure: C01
     explanation: Sixteen bytes each.
 interview_line: Sixteen bytes each.
 """,

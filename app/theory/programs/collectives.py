@@ -16,16 +16,11 @@ Sent = tuple[int, int]  # values and messages from the rank with the most
 
 
 def expect(options: CollectivesOptions, ranks: int) -> Expected:
-    """Bytes and messages of the busiest rank by size, and the bytes at the largest size."""
+    """Bytes and messages of the busiest rank by size, and both at the largest size."""
     names = [name for name in options.algorithms if name in _SENT]
     points = tuple(point for name in names for point in _points(options, ranks, name))
     largest = max(options.sizes_bytes)
-    quantities = {
-        f"{name}_bytes_sent": point.y
-        for name in names
-        for point in points
-        if point.name == name and point.figure == "bytes_sent" and point.x == largest
-    }
+    quantities = {f"{point.name}_{point.figure}": point.y for point in points if point.x == largest}
     known = {name: value for name, value in quantities.items() if name in options.quantities}
     return Expected(points, known | ({"largest_error": 0.0} if names else {}))
 

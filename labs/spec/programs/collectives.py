@@ -39,6 +39,8 @@ class CollectivesOptions(Options):
         "tree_bytes_sent": Quantity("Tree: sent by the busiest rank at the largest size", "bytes"),
         "naive_bytes_sent": Quantity("Naive: sent by the busiest rank at the largest size", "bytes"),
         "server_bytes_sent": Quantity("Parameter server: sent by the server at the largest size", "bytes"),
+        "ring_messages_sent": Quantity("Ring: messages from the busiest rank at the largest size", "count"),
+        "tree_messages_sent": Quantity("Tree: messages from the busiest rank at the largest size", "count"),
         "largest_error": Quantity("Largest difference from the library's result", "count"),
         "latency_seconds": Quantity("α, fitted to the ping-pong", "seconds"),
         "bytes_per_second": Quantity("B, fitted to the ping-pong", "bytes_per_second"),

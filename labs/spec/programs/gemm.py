@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from labs.spec.programs.parts import Figure, Options
+from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.violations import Violation
 
 Side = Annotated[int, Field(ge=8, le=16_384)]
@@ -24,6 +24,11 @@ class GemmOptions(Options):
     figures: ClassVar[Any] = {
         "rate": Figure("Rate of a square product", "side", "rate", "", "FLOP/s", x_log=True, y_log=True),
         "sliced": Figure("Rate of one slice of an MLP's first layer", "slices", "rate", "", "FLOP/s", x_log=True),
+    }
+    quantities: ClassVar[Any] = {
+        "best_flops_per_second": Quantity("Best rate of a square product, in the first type", "flop_per_second"),
+        "small_share": Quantity("Rate of the smallest square over the best", "fraction"),
+        "slice_share": Quantity("Rate of the thinnest slice over that of the thickest", "fraction"),
     }
 
     program: Literal["gemm"] = "gemm"

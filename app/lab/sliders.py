@@ -1,0 +1,64 @@
+"""The slider a quantity is predicted with, whatever it is measured in: its range, its ticks, its anchor, its units."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.content.live import Expressions
+from app.content.markdown import render_plain
+from app.content.schemas import Quantity
+from app.core.charts import Scale, round_scale
+from app.grading.units import DIMENSIONS
+from app.grading.units import UNITS as READABLE
+from app.lab.quantities import UNITS, unit_for, value_text
+
+_STEPS = 1000  # of a slider for what is not counted
+_ROUND = (1, 1.5, 2, 3, 5, 8, 10)  # times a power of ten, where ranges end
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A range from 0 to `maximum`, in base units, and a mark in it. Neither may be the answer."""
+
+    maximum: float
+    anchor: float
+    anchor_text: str
+    scale: Scale
+    steps: int  # that it is divided into
+    units: str  # as JSON: the units that are written, and those that are read, each with its size
+
+    @property
+    def anchor_fraction(self) -> float:
+        return self.anchor / self.maximum
+
+
+def make_slider(quantity: Quantity, dimension: str, values: Mapping[str, Any]) -> Slider:
+    """The slider of `quantity` for a run of which `values` is known. Raises ExpressionError."""
+    known = Expressions(values)
+    most, anchor = known.number(quantity.most), float(known.number(quantity.anchor.value))
+    unit, size = unit_for(most, dimension)
+    scale = round_scale(rounded_up(most / size), unit)
+    maximum = scale.maximum * size
+    says = f"{render_plain(quantity.anchor.says, Expressions(values))}, {value_text(anchor, dimension)}"
+    steps = int(maximum) if dimension == "count" and maximum <= _STEPS else _STEPS
+    return Slider(maximum, anchor, says, scale, steps, _units(dimension))
+
+
+def rounded_up(value: float) -> float:
+    """The next 1, 1.5, 2, 3, 5 or 8 times a power of ten: ends of a scale with round ticks."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** (int(f"{value:e}".partition("e")[2]))
+    return next(each * power for each in _ROUND if each * power >= value * (1 - 1e-12))
+
+
+def _units(dimension: str) -> str:
+    """For the page's script, which writes what the slider says and follows what is typed."""
+    read = {name: unit.factor for name, unit in READABLE.items() if unit.dimension == DIMENSIONS[dimension]}
+    read |= UNITS[dimension]  # a rate is read as one unit over another, and has no name in the table
+    if dimension in ("count", "fraction"):
+        read[""] = 1.0
+    return json.dumps({"write": UNITS[dimension], "read": read}, ensure_ascii=False, separators=(",", ":"))
