@@ -27,7 +27,7 @@ class ScheduleOptions(Options):
 
     title: ClassVar[str] = "Pipeline schedules"
     about: ClassVar[str] = (
-        "torch's own schedules over stages that sleep as long as their passes take: how much idles, by schedule, "
+        "PyTorch's own schedules over stages that sleep as long as their passes take: how much idles, by schedule, "
         "micro-batches, balance and links."
     )
     axis: ClassVar[Literal["data", "pipeline"] | None] = "pipeline"
