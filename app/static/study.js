@@ -69,6 +69,7 @@ document.addEventListener("submit", (event) => {
     event.stopImmediatePropagation();
     return;
   }
+  window.htmx?.process(form); // the card may have been put in a moment ago: a key must not be faster than htmx
   form.dataset.sent = "yes";
   const elapsed = form.querySelector("[name=elapsed_milliseconds]");
   if (elapsed?.disabled) {
@@ -141,7 +142,6 @@ function back() {
 function mark(...actions) {
   const form = actions.map((action) => page()?.querySelector(`[data-mark="${action}"]`)).find(Boolean);
   if (!form) return;
-  window.htmx?.process(form); // the card may have been put in a moment ago: a key must not be faster than htmx
   form.requestSubmit(form.querySelector("button"));
 }
 

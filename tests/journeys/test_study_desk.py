@@ -202,3 +202,21 @@ def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Product) -> Non
     desk.keyboard.press("ArrowLeft")
     expect(desk.locator(".kind")).to_have_text(first)
     assert done(alone) == before
+
+
+def test_an_answer_faster_than_the_page_can_be_set_up_stays_on_the_page(desk: Page, alone: Product) -> None:
+    """Rated in the moment a card is put in, before htmx has looked at its form: no page is loaded anew for it."""
+    before, loaded = done(alone), []
+    desk.on("framenavigated", lambda frame: loaded.append(frame.url))
+    desk.evaluate("""() => {
+        new MutationObserver(() => {
+            const form = document.querySelector("[data-rate]");
+            if (!form || form.dataset.sent) return;
+            form.hidden = false;
+            form.requestSubmit(form.querySelector('[value="3"]'));
+        }).observe(document.body, { childList: true, subtree: true });
+        document.body.append(document.createElement("i"));
+    }""")
+    expect(desk.locator("[data-check]")).to_be_visible()  # a card the machine checks has no buttons yet: it ends there
+    assert done(alone) > before + 1
+    assert loaded == []
