@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 from app.core.errors import SpecError, Violation
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
+from app.theory.engine.memory import COMPONENTS
 from app.theory.estimate import estimate, fewest_ranks, parse_estimate_request
 from app.theory.presets import PRESETS
 from app.theory.search import Candidate, parse_search_request, search
 from app.theory.units import count_text, digits, scaled
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
-COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 MOST_OPTIONS = 8
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
 TRAINED_ON = 1e12  # tokens: what a long run is asked for
@@ -84,19 +84,17 @@ class Plan:
 
     @property
     def state_inputs(self) -> Mapping[str, float] | None:
-        """What ZeRO's formula takes to give the state of every GPU; None where stages or experts differ."""
+        """What ZeRO's formula takes for a published model; None for a size alone or where stages or experts differ."""
         values = self.form.values
-        if self.form.is_own:
-            return {"parameters": self.parameters, "ranks": self.ranks}
-        if values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
+        if self.form.is_own or values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
             return None
         return {"parameters": self.estimate["parameters"]["per_rank"], "ranks": self.form.data * values["context"]}
 
     @property
-    def days_for_a_trillion_tokens(self) -> float | None:
-        """Days for 10¹² tokens without interruption."""
+    def long_run_seconds(self) -> float | None:
+        """Time for 10¹² tokens without interruption; None where nothing was timed."""
         rate = self.estimate["time"]["tokens_per_second"]
-        return TRAINED_ON / rate / 86400 if rate else None
+        return TRAINED_ON / rate if rate else None
 
 
 def plan(form: Mapping[str, str]) -> Plan:

@@ -22,8 +22,7 @@ async function recompute() {
   for (const part of form.querySelectorAll("[data-shown]")) {
     part.hidden = fresh.querySelector(`[data-shown="${part.dataset.shown}"]`).hidden;
   }
-  const usual = fresh.querySelector("#f-sequence").placeholder;
-  form.elements.sequence.placeholder = usual;
+  form.elements.sequence.placeholder = fresh.querySelector("#f-sequence").placeholder;
   for (const field of form.querySelectorAll(".field")) {
     const error = field.querySelector(".error");
     const input = field.querySelector("input, select");

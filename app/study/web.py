@@ -16,10 +16,11 @@ from app.study import preparation
 def _day(database: Db, content: Content, learner: LearnerId, now: Now) -> Iterator[Session]:
     """A sweep chooses each day's cards; who comes before it need not wait for it."""
     with database.read() as session:
-        waits = preparation.is_unplanned(session, learner, now)
-    if waits:
-        with database.write() as session:
-            preparation.plan_day(session, learner, content, now)
+        if not preparation.is_unplanned(session, learner, now):
+            yield session
+            return
+    with database.write() as session:
+        preparation.plan_day(session, learner, content, now)
     with database.read() as session:
         yield session
 
