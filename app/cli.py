@@ -87,9 +87,15 @@ def serve(
 
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
-        "app.main:serve", factory=True, host=bind or settings().bind, port=port or settings().port,
-        access_log=False, timeout_graceful_shutdown=2, log_level="warning", server_header=False,
-    )  # fmt: skip
+        "app.main:serve",
+        factory=True,
+        host=bind or settings().bind,
+        port=port or settings().port,
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        log_level="warning",
+        server_header=False,
+    )
 
 
 @app.command()
@@ -151,9 +157,12 @@ def check() -> None:
     if problems:
         raise typer.Exit(1)
     things = {
-        "card": catalogue.cards, "problem": catalogue.problems, "interview": catalogue.interviews,
-        "experiment": catalogue.experiments, "rubric": catalogue.rubrics,
-    }  # fmt: skip
+        "card": catalogue.cards,
+        "problem": catalogue.problems,
+        "interview": catalogue.interviews,
+        "experiment": catalogue.experiments,
+        "rubric": catalogue.rubrics,
+    }
     counts = [f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for name, found in things.items()]
     _say(f"{', '.join(counts)}: all in order.")
 

@@ -38,8 +38,21 @@ from app.search.service import build_index
 from app.theory.units import bytes_text, count_text, digits, seconds_text
 from labs.spec import violation_of
 
-ROOMS = ("today", "study", "decks", "exchange", "practice", "rubrics", "lab", "planner", "interview", "reference",
-         "progress", "search", "operate")  # fmt: skip
+ROOMS = (
+    "today",
+    "study",
+    "decks",
+    "exchange",
+    "practice",
+    "rubrics",
+    "lab",
+    "planner",
+    "interview",
+    "reference",
+    "progress",
+    "search",
+    "operate",
+)
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "bytes": bytes_text,
@@ -76,9 +89,14 @@ NAVIGATION = (
     Room("Planner", "/planner", "n", "M2.5 3.5h11M2.5 8h7M2.5 12.5h4.5M12 7v6M10 11l2 2 2-2", desk=True),
     Room("Interview", "/interview", "i", "M2.5 3h11v7.5H8L5 13.2v-2.7H2.5z", desk=True),
     Room("Progress", "/progress", "o", "M2.5 13.5h11M4 11V8.5M8 11V3.5M12 11V6", desk=True),
-    Room("Reference", "/reference", "r",
-         "M8 4C6.5 3 4.5 2.8 2.5 3v9.5c2-.2 4 0 5.5 1 1.5-1 3.5-1.2 5.5-1V3c-2-.2-4 0-5.5 1zM8 4v9.5", desk=True),
-)  # fmt: skip
+    Room(
+        "Reference",
+        "/reference",
+        "r",
+        "M8 4C6.5 3 4.5 2.8 2.5 3v9.5c2-.2 4 0 5.5 1 1.5-1 3.5-1.2 5.5-1V3c-2-.2-4 0-5.5 1zM8 4v9.5",
+        desk=True,
+    ),
+)
 
 WITHIN = {"/rubrics": "/practice"}  # pages of a room that has no entry of its own
 

@@ -72,9 +72,16 @@ def _work(app: Celery, configuration: Settings, devices: Devices, kind: str) -> 
     # One thread, one run at a time. Threads leave this process free to be told to stop while a run is under way;
     # a prefork child could not be, nor could it start processes of multiprocessing.
     serve(
-        ["worker", "--loglevel=WARNING", "--pool=threads", "--concurrency=1", f"--queues={listens_to}",
-         f"--hostname={context.name}", *QUICK_START]
-    )  # fmt: skip
+        [
+            "worker",
+            "--loglevel=WARNING",
+            "--pool=threads",
+            "--concurrency=1",
+            f"--queues={listens_to}",
+            f"--hostname={context.name}",
+            *QUICK_START,
+        ]
+    )
     return 0
 
 

@@ -46,8 +46,13 @@ def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Pat
     step = max((event["step"] for event in seen if event["kind"] == "step"), default=0) + 1
     lines_rank, lines = _lines_of_first([rank, *said], seen, logs)
     return {
-        "cause": cause, "message": _short(text), "rank": rank, "step": step, "lines": lines, "lines_rank": lines_rank,
-    }  # fmt: skip
+        "cause": cause,
+        "message": _short(text),
+        "rank": rank,
+        "step": step,
+        "lines": lines,
+        "lines_rank": lines_rank,
+    }
 
 
 def _lines_of_first(ranks: Iterable[int], events: list[Mapping[str, Any]], logs: Path) -> tuple[int | None, list[str]]:

@@ -53,9 +53,12 @@ def check_references(catalogue: Catalogue) -> Iterator[Finding]:
                 yield identity, ("concepts",), f"there is no concept {concept!r}"
         related = getattr(item, "related", None)
         known: dict[str, Mapping[str, Any]] = {
-            "cards": catalogue.cards, "problems": catalogue.problems, "rubrics": catalogue.rubrics,
-            "experiments": catalogue.experiments, "pages": catalogue.pages,
-        }  # fmt: skip
+            "cards": catalogue.cards,
+            "problems": catalogue.problems,
+            "rubrics": catalogue.rubrics,
+            "experiments": catalogue.experiments,
+            "pages": catalogue.pages,
+        }
         for kind, items in known.items():
             for other in getattr(related, kind, ()):
                 if other not in items:
@@ -80,9 +83,11 @@ def _items(catalogue: Catalogue) -> Iterator[tuple[str, Any]]:
 
 def _with_slugs(catalogue: Catalogue) -> dict[str, Mapping[str, Any]]:
     return {
-        "problems": catalogue.problems, "rubrics": catalogue.rubrics, "interviews": catalogue.interviews,
+        "problems": catalogue.problems,
+        "rubrics": catalogue.rubrics,
+        "interviews": catalogue.interviews,
         "experiments": catalogue.experiments,
-    }  # fmt: skip
+    }
 
 
 def check_slugs(catalogue: Catalogue) -> Iterator[Finding]:

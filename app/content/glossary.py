@@ -11,9 +11,24 @@ from markupsafe import Markup
 from app.content.page_schemas import Term
 
 # Text inside these stays as it is: they lead somewhere, are read letter by letter, or are drawn.
-_LEFT_ALONE = frozenset({
-    "a", "button", "code", "pre", "math", "svg", "figure", "figcaption", "h1", "h2", "h3", "h4", "th", "summary",
-})  # fmt: skip
+_LEFT_ALONE = frozenset(
+    {
+        "a",
+        "button",
+        "code",
+        "pre",
+        "math",
+        "svg",
+        "figure",
+        "figcaption",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "th",
+        "summary",
+    }
+)
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>")
 _WORD = re.compile(r"[A-Za-z0-9][\w-]*")
 _CLOSING, _JOINER = ".,;:!?)”’", "\u2060"  # a button ends a word for the browser: no line may start with its full stop

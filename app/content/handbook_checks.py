@@ -29,9 +29,12 @@ def _page_references(page: Page, catalogue: Catalogue) -> Iterator[tuple[tuple[A
         if concept not in catalogue.concepts:
             yield ("concepts",), f"there is no concept {concept!r}"
     known: Mapping[str, Any] = {
-        "cards": catalogue.cards, "problems": catalogue.problems, "experiments": catalogue.experiments,
-        "pages": catalogue.pages, "formulas": {formula.id for formula in FORMULAS.by_name.values()},
-    }  # fmt: skip
+        "cards": catalogue.cards,
+        "problems": catalogue.problems,
+        "experiments": catalogue.experiments,
+        "pages": catalogue.pages,
+        "formulas": {formula.id for formula in FORMULAS.by_name.values()},
+    }
     for kind, items in known.items():
         for other in getattr(page.head.related, kind):
             if other not in items:

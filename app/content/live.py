@@ -28,13 +28,38 @@ from labs.spec import SpecError
 OPEN, CLOSE = "\ue000", "\ue001"  # private-use characters keep live numbers out of Markdown's reach
 
 FILTER_UNITS = {
-    "B": "B", "kB": "kB", "MB": "MB", "GB": "GB", "TB": "TB", "MiB": "MiB", "GiB": "GiB",
-    "s": "s", "ms": "ms", "us": "µs", "minutes": "min", "hours": "h", "days": "days", "years": "years",
-    "pct": "%", "times": "×", "tokens": "tokens", "FLOPs": "FLOPs", "number": "", "billion": "billion",
-    "trillion": "trillion", "billion_tokens": "billion tokens", "trillion_tokens": "trillion tokens",
-    "tokens_per_second": "tokens/s", "sequences": "sequences", "micro_batches": "micro-batches", "steps": "steps",
-    "GPUs": "GPUs", "GPU_hours": "GPU-hours", "TFLOPs": "TFLOP/s", "GBs": "GB/s",
-}  # fmt: skip
+    "B": "B",
+    "kB": "kB",
+    "MB": "MB",
+    "GB": "GB",
+    "TB": "TB",
+    "MiB": "MiB",
+    "GiB": "GiB",
+    "s": "s",
+    "ms": "ms",
+    "us": "µs",
+    "minutes": "min",
+    "hours": "h",
+    "days": "days",
+    "years": "years",
+    "pct": "%",
+    "times": "×",
+    "tokens": "tokens",
+    "FLOPs": "FLOPs",
+    "number": "",
+    "billion": "billion",
+    "trillion": "trillion",
+    "billion_tokens": "billion tokens",
+    "trillion_tokens": "trillion tokens",
+    "tokens_per_second": "tokens/s",
+    "sequences": "sequences",
+    "micro_batches": "micro-batches",
+    "steps": "steps",
+    "GPUs": "GPUs",
+    "GPU_hours": "GPU-hours",
+    "TFLOPs": "TFLOP/s",
+    "GBs": "GB/s",
+}
 
 
 class ExpressionError(ValueError):

@@ -110,9 +110,13 @@ class TextPart(Asked):
 
 AnyPart = NumberPart | ChoicePart | OrderPart | ConfigurationPart | TextPart
 _KINDS: dict[str, type[Asked]] = {
-    "number": NumberPart, "choice": ChoicePart, "set": ChoicePart, "order": OrderPart,
-    "configuration": ConfigurationPart, "text": TextPart,
-}  # fmt: skip
+    "number": NumberPart,
+    "choice": ChoicePart,
+    "set": ChoicePart,
+    "order": OrderPart,
+    "configuration": ConfigurationPart,
+    "text": TextPart,
+}
 
 
 def _by_kind(data: Any, handler: ValidatorFunctionWrapHandler) -> Any:

@@ -34,9 +34,21 @@ MEASURED: Mapping[str, tuple[str, float]] = {
     "peak_memory_gib": ("peak_bytes", GIB),
 }
 CommonField = Literal[
-    "profile", "model", "sequence", "micro_batch", "recompute", "attention", "state_layout", "data", "tensor",
-    "pipeline", "virtual_stages", "sequence_parallel", "zero", "schedule",
-]  # fmt: skip
+    "profile",
+    "model",
+    "sequence",
+    "micro_batch",
+    "recompute",
+    "attention",
+    "state_layout",
+    "data",
+    "tensor",
+    "pipeline",
+    "virtual_stages",
+    "sequence_parallel",
+    "zero",
+    "schedule",
+]
 Value = int | float | bool | str
 Positive = Annotated[float, Field(gt=0)]
 

@@ -121,6 +121,13 @@ def number_findings(number: SeededNumber) -> Iterator[str]:
 
 
 _BASE_UNITS = {
-    "bytes": "B", "seconds": "s", "flop": "FLOPs", "tokens": "tokens", "fraction": "x", "count": "",
-    "bytes_per_second": "B/s", "flop_per_second": "FLOP/s", "tokens_per_second": "tokens/s",
-}  # fmt: skip
+    "bytes": "B",
+    "seconds": "s",
+    "flop": "FLOPs",
+    "tokens": "tokens",
+    "fraction": "x",
+    "count": "",
+    "bytes_per_second": "B/s",
+    "flop_per_second": "FLOP/s",
+    "tokens_per_second": "tokens/s",
+}

@@ -84,11 +84,14 @@ _PROBLEM_SCHEMA = {
     "title": "ProblemDetails",
     "type": "object",
     "properties": {
-        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
-        "detail": {"type": "string"}, "errors": {"type": "array", "items": _VIOLATION_SCHEMA},
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {"type": "array", "items": _VIOLATION_SCHEMA},
     },
     "required": ["type", "title", "status", "detail"],
-}  # fmt: skip
+}
 _PROBLEM = {"content": {"application/problem+json": {"schema": _PROBLEM_SCHEMA}}}
 
 # What every call may answer besides its result, for the API's description.

@@ -18,11 +18,18 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Inline style attributes carry bar widths (--w:38%); inline style elements and any inline script are refused.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
-        "default-src 'none'", "script-src 'self'", "style-src 'self'", "style-src-attr 'unsafe-inline'",
-        "img-src 'self' data:", "font-src 'self'", "connect-src 'self'", "form-action 'self'", "base-uri 'none'",
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "style-src-attr 'unsafe-inline'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
         "frame-ancestors 'none'",
     )
-)  # fmt: skip
+)
 
 RESPONSE_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,

@@ -88,19 +88,30 @@ def make_own_card(stored: Stored) -> Card:
     """The card to study. Its text was checked when it was stored; it is rendered when a section is looked at."""
     draft = stored.draft
     head = OwnHead.model_construct(
-        id=stored.card_id, revision=stored.revision, guid=stored.guid, title=draft.title,
-        kind=cast(OwnKind, draft.kind), deck=draft.deck, tags=draft.tags, source=draft.source,
+        id=stored.card_id,
+        revision=stored.revision,
+        guid=stored.guid,
+        title=draft.title,
+        kind=cast(OwnKind, draft.kind),
+        deck=draft.deck,
+        tags=draft.tags,
+        source=draft.source,
         options=tuple(_option(index, option) for index, option in enumerate(draft.options)),
-    )  # fmt: skip
+    )
     source = Source(f"own/{stored.card_id}.md", {}, _NO_NODE, sections=draft.sections)
     return Card(
-        head, deck_of(draft.deck), _Rendered(draft), None, source,
+        head,
+        deck_of(draft.deck),
+        _Rendered(draft),
+        None,
+        source,
         options=tuple(
-            ShownOption(f"o{index}", render_outside_inline(option.text), option.correct,
-                        render_outside_inline(option.message))
+            ShownOption(
+                f"o{index}", render_outside_inline(option.text), option.correct, render_outside_inline(option.message)
+            )
             for index, option in enumerate(draft.options, 1)
         ),
-    )  # fmt: skip
+    )
 
 
 def _option(index: int, option: DraftOption) -> OwnOption:

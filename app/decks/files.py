@@ -26,9 +26,15 @@ def card_text(stored: Stored) -> str:
     """The card as its file."""
     draft = stored.draft
     head: dict[str, Any] = {
-        "id": stored.card_id, "guid": stored.guid, "revision": stored.revision, "title": draft.title,
-        "kind": draft.kind, "deck": draft.deck, "tags": list(draft.tags), "source": draft.source,
-    }  # fmt: skip
+        "id": stored.card_id,
+        "guid": stored.guid,
+        "revision": stored.revision,
+        "title": draft.title,
+        "kind": draft.kind,
+        "deck": draft.deck,
+        "tags": list(draft.tags),
+        "source": draft.source,
+    }
     if draft.options:
         head["options"] = [
             {"id": f"o{index}", "text": each.text, "correct": each.correct, "message": each.message}

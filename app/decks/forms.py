@@ -41,12 +41,16 @@ class CardForm(BaseModel):
         """The form of a card that is there."""
         draft = stored.draft
         return cls(
-            guid=stored.guid, version=stored.version, kind=draft.kind, deck=draft.deck,
+            guid=stored.guid,
+            version=stored.version,
+            kind=draft.kind,
+            deck=draft.deck,
             title="" if draft.title == title_of(draft.sections["Question"]) else draft.title,
-            tags=" ".join(draft.tags), options="\n".join(option.line for option in draft.options),
+            tags=" ".join(draft.tags),
+            options="\n".join(option.line for option in draft.options),
             source=draft.source if draft.source != DEFAULT_SOURCE else "",
             **{name.lower(): draft.sections.get(name, "") for name in CARD_SECTIONS},
-        )  # fmt: skip
+        )
 
     @property
     def draft(self) -> Draft:

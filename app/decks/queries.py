@@ -119,9 +119,12 @@ def stored_of(row: OwnCard) -> Stored:
 def values_of(draft: Draft, now: datetime) -> dict[str, object]:
     """A draft as the columns of a row."""
     return {
-        "kind": draft.kind, "deck": draft.deck, "title": draft.title, "tags": list(draft.tags),
-        "sections": dict(draft.sections), "source": draft.source, "updated_at": now,
-        "options": [
-            {"text": each.text, "correct": each.correct, "message": each.message} for each in draft.options
-        ],
-    }  # fmt: skip
+        "kind": draft.kind,
+        "deck": draft.deck,
+        "title": draft.title,
+        "tags": list(draft.tags),
+        "sections": dict(draft.sections),
+        "source": draft.source,
+        "updated_at": now,
+        "options": [{"text": each.text, "correct": each.correct, "message": each.message} for each in draft.options],
+    }

@@ -30,23 +30,33 @@ Typed = Annotated[CardForm, Form()]
 
 @router.get("/own", response_class=HTMLResponse)
 def list_cards(
-    request: Request, session: ReadSession, learner: LearnerId,
-    q: Annotated[str, Query(max_length=LONGEST_SEARCH)] = "", deck: Annotated[str, Query(max_length=200)] = "",
-    tag: Annotated[str, Query(max_length=200)] = "", notice: Annotated[str, Query(max_length=300)] = "",
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    q: Annotated[str, Query(max_length=LONGEST_SEARCH)] = "",
+    deck: Annotated[str, Query(max_length=200)] = "",
+    tag: Annotated[str, Query(max_length=200)] = "",
+    notice: Annotated[str, Query(max_length=300)] = "",
+) -> HTMLResponse:
     wanted = Filter(q.strip(), deck, tag)
     context = {
-        "listing": service.list_cards(session, learner, wanted), "wanted": wanted, "notice": notice,
-        "zone": learner_zone(), "kinds": dict(KIND_LABELS),
-    }  # fmt: skip
+        "listing": service.list_cards(session, learner, wanted),
+        "wanted": wanted,
+        "notice": notice,
+        "zone": learner_zone(),
+        "kinds": dict(KIND_LABELS),
+    }
     return page(request, "decks/list.html", context)
 
 
 @router.get("/own/new", response_class=HTMLResponse)
 def new_card(
-    request: Request, session: ReadSession, learner: LearnerId, deck: Annotated[str, Query(max_length=200)] = "",
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    deck: Annotated[str, Query(max_length=200)] = "",
     added: Annotated[str, Query(max_length=20)] = "",
-) -> HTMLResponse:  # fmt: skip
+) -> HTMLResponse:
     card = find_own_card(session, learner, added) if added else None
     return _editor(request, session, learner, CardForm.fresh(deck), added=card)
 
@@ -62,9 +72,12 @@ def add_card(request: Request, session: WriteSession, learner: LearnerId, now: N
 
 @router.post("/own/preview", response_class=HTMLResponse)
 def preview(
-    request: Request, session: ReadSession, learner: LearnerId, form: Typed,
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    form: Typed,
     card_id: Annotated[str, Query(max_length=20)] = "",
-) -> HTMLResponse:  # fmt: skip
+) -> HTMLResponse:
     """The editor with the card as it would look. Nothing is stored."""
     return _editor(request, session, learner, form, card_id=card_id, previewed=True)
 
@@ -113,17 +126,31 @@ def _to_list(notice: str) -> Response:
 
 
 def _editor(
-    request: Request, session: Any, learner: int, form: CardForm, *, card_id: str = "",
-    error: DomainError | None = None, previewed: bool = False, saved: bool = False, added: Card | None = None,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    session: Any,
+    learner: int,
+    form: CardForm,
+    *,
+    card_id: str = "",
+    error: DomainError | None = None,
+    previewed: bool = False,
+    saved: bool = False,
+    added: Card | None = None,
+) -> HTMLResponse:
     stored, wrong = service.preview(form.draft)
     told = error.violations if error else wrong if previewed else []
     begun = bool(stored.draft.sections["Question"])
     context = {
-        "form": form, "card_id": card_id, "error": error, "errors": by_field(told, _said), "saved": saved,
-        "added": added, "kinds": KIND_LABELS, "shown": _shown(stored) if begun else None,
+        "form": form,
+        "card_id": card_id,
+        "error": error,
+        "errors": by_field(told, _said),
+        "saved": saved,
+        "added": added,
+        "kinds": KIND_LABELS,
+        "shown": _shown(stored) if begun else None,
         "decks": list(service.list_cards(session, learner, Filter()).decks),
-    }  # fmt: skip
+    }
     return page(request, "decks/edit.html", context, status=error.status if error else 200)
 
 
@@ -161,9 +188,15 @@ def new_report(
 
 @router.post("/reports", response_class=HTMLResponse)
 def report_error(
-    request: Request, session: WriteSession, content: Content, learner: LearnerId, now: Now,
-    card_id: Annotated[str, Form()], revision: Annotated[int, Form(ge=1, le=10**6)], text: Annotated[str, Form()] = "",
-) -> Response:  # fmt: skip
+    request: Request,
+    session: WriteSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    card_id: Annotated[str, Form()],
+    revision: Annotated[int, Form(ge=1, le=10**6)],
+    text: Annotated[str, Form()] = "",
+) -> Response:
     card = _known_card(session, learner, content, card_id)
     try:
         service.report_error(session, learner, card.id, revision, text, now)

@@ -84,9 +84,12 @@ def add(session: Session, learner_id: int, draft: Draft, now: datetime, guid: st
         raise Stale("This card was added already, here or in another tab. What you typed is still below.")
     refuse_too_many(session, learner_id, 1)
     row = OwnCard(
-        learner_id=learner_id, card_id=card_id_of(known_by), guid=known_by, created_at=now,
+        learner_id=learner_id,
+        card_id=card_id_of(known_by),
+        guid=known_by,
+        created_at=now,
         **queries.values_of(ready, now),
-    )  # fmt: skip
+    )
     session.add(row)
     touch(session, learner_id)
     session.flush()
@@ -146,9 +149,15 @@ def store_all(session: Session, learner_id: int, cards: Iterable[Importable], no
         if row is None:
             values = queries.values_of(card.draft, at)
             session.add(
-                OwnCard(learner_id=learner_id, card_id=card_id, guid=card.guid, revision=card.revision,
-                        created_at=now + timedelta(microseconds=index), **values)
-            )  # fmt: skip
+                OwnCard(
+                    learner_id=learner_id,
+                    card_id=card_id,
+                    guid=card.guid,
+                    revision=card.revision,
+                    created_at=now + timedelta(microseconds=index),
+                    **values,
+                )
+            )
             counts.added += 1
         elif stored_of(row).draft == card.draft:
             counts.unchanged += 1

@@ -92,9 +92,7 @@ def unpack_member(archive: zipfile.ZipFile, name: str, target: Path, limit: int,
 
 def _unpacked(member: IO[bytes]) -> Iterator[bytes]:
     """A zstd stream in pieces of at most a megabyte, however much it unpacks to."""
-    decompressor = zstd.ZstdDecompressor(
-        options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW_LOG}
-    )  # fmt: skip
+    decompressor = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW_LOG})
     while not decompressor.eof:
         data = member.read(CHUNK) if decompressor.needs_input else b""
         if decompressor.needs_input and not data:

@@ -74,9 +74,7 @@ def _import(file: Path, scheduling: bool) -> None:
     with _file_errors(file), file.open("rb") as opened:
         found = service.read_file(file.name, opened, catalogue(), now)
     with _database().write() as session:
-        report = service.store(
-            session, LOCAL_LEARNER, catalogue(), file.name, found, now, scheduling=scheduling
-        )  # fmt: skip
+        report = service.store(session, LOCAL_LEARNER, catalogue(), file.name, found, now, scheduling=scheduling)
         lines = list(service.report_lines(report))
     _say("\n".join(lines))
 

@@ -29,11 +29,16 @@ def write_csv(cards: Iterable[Stored]) -> str:
     for stored in cards:
         draft = stored.draft
         row = {
-            "guid": stored.guid, "revision": str(stored.revision), "kind": draft.kind, "deck": draft.deck,
-            "title": draft.title, "tags": " ".join(draft.tags), "source": draft.source,
+            "guid": stored.guid,
+            "revision": str(stored.revision),
+            "kind": draft.kind,
+            "deck": draft.deck,
+            "title": draft.title,
+            "tags": " ".join(draft.tags),
+            "source": draft.source,
             "options": "\n".join(option.line for option in draft.options),
             **{name.lower(): text for name, text in draft.sections.items()},
-        }  # fmt: skip
+        }
         writer.writerow([_quoted(row.get(column, "")) for column in COLUMNS])
     return out.getvalue()
 
@@ -61,11 +66,14 @@ def read_csv(text: str, in_time: InTime) -> Findings:
 
 def _take(found: Findings, number: int, row: Mapping[str, str]) -> None:
     draft = Draft(
-        row.get("kind", "").strip() or "basic", row.get("deck", "") or DEFAULT_DECK, row.get("title", ""),
+        row.get("kind", "").strip() or "basic",
+        row.get("deck", "") or DEFAULT_DECK,
+        row.get("title", ""),
         parse_tags(row.get("tags", "")),
         {section: mend(row.get(section.lower(), "")) for section in CARD_SECTIONS},
-        parse_options(row.get("options", "")), row.get("source", "") or DEFAULT_SOURCE,
-    )  # fmt: skip
+        parse_options(row.get("options", "")),
+        row.get("source", "") or DEFAULT_SOURCE,
+    )
     revision = row.get("revision", "").strip()
     counted = int(revision) if revision.isdecimal() and int(revision[:6]) > 0 and len(revision) < 6 else 1
     guid = row.get("guid", "").strip() or guid_of_text(draft)

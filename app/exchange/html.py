@@ -23,9 +23,12 @@ _KNOWN = """p div br hr b strong i em u s strike del ins sub sup mark small code
 _TAGS = set(_KNOWN.split())
 _ATTRIBUTES = {"a": {"href"}, "img": {"src"}, "ol": {"start"}}
 _FORMULAS = (
-    (r"\(", r"\)", "$"), (r"\[", r"\]", "$$"), ("[$$]", "[/$$]", "$$"), ("[$]", "[/$]", "$"),
+    (r"\(", r"\)", "$"),
+    (r"\[", r"\]", "$$"),
+    ("[$$]", "[/$$]", "$$"),
+    ("[$]", "[/$]", "$"),
     ("[latex]", "[/latex]", "$"),
-)  # fmt: skip
+)
 _MATHJAX = re.compile(r"<anki-mathjax(?P<how>[^>]{0,200})>", re.IGNORECASE)
 _SOUND = re.compile(r"\[sound:([^\]]{1,300})\]|\[anki:play:[^\]]{1,50}\]")
 

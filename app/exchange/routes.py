@@ -69,9 +69,14 @@ def take_in(request: Request, database: Db, content: Content, learner: LearnerId
 
 @router.get("/rankzero{ending}")
 def download(
-    session: ReadSession, content: Content, learner: LearnerId, now: Now, ending: str, scheduling: bool = False,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    ending: str,
+    scheduling: bool = False,
     which: service.Which = "all",
-) -> Response:  # fmt: skip
+) -> Response:
     """The cards as a file."""
     if ending == ".apkg":
         with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +97,11 @@ def show_report(request: Request, session: ReadSession, learner: LearnerId, repo
 
 def _page(request: Request, session: Any, content: Any, learner: int, error: DomainError | None = None) -> HTMLResponse:
     context = {
-        "reports": service.list_reports(session, learner), "own": service.count_own(session, learner),
-        "catalogue": len(content.cards), "error": error, "zone": learner_zone(), "limit_mb": UPLOAD_BYTES // MB,
-    }  # fmt: skip
+        "reports": service.list_reports(session, learner),
+        "own": service.count_own(session, learner),
+        "catalogue": len(content.cards),
+        "error": error,
+        "zone": learner_zone(),
+        "limit_mb": UPLOAD_BYTES // MB,
+    }
     return page(request, "exchange/exchange.html", context, status=error.status if error else 200)

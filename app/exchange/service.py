@@ -48,9 +48,15 @@ class Exported:
 
 
 def export_anki(
-    session: Session, learner_id: int, catalogue: Catalogue, path: Path, now: datetime, *, scheduling: bool = True,
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    path: Path,
+    now: datetime,
+    *,
+    scheduling: bool = True,
     which: Which = "all",
-) -> Exported:  # fmt: skip
+) -> Exported:
     """Write an .apkg with the catalogue's cards, the learner's own, or both, and what is remembered of them."""
     remembered = transfer.list_remembered(session, learner_id) if scheduling else {}
     notes = list(_notes(session, learner_id, catalogue, remembered, now, which))
@@ -66,9 +72,13 @@ def export_anki(
 
 
 def _notes(
-    session: Session, learner_id: int, catalogue: Catalogue, remembered: dict[str, Remembered], now: datetime,
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    remembered: dict[str, Remembered],
+    now: datetime,
     which: Which,
-) -> Iterator[AnkiNote]:  # fmt: skip
+) -> Iterator[AnkiNote]:
     if which != "own":
         for card in catalogue.cards.values():
             yield catalogue_note(card, now, _current(remembered.get(card.id), card.head.revision))
@@ -121,9 +131,15 @@ def _text(file: BinaryIO, size: int) -> str:
 
 
 def store(
-    session: Session, learner_id: int, catalogue: Catalogue, name: str, found: Findings, now: datetime, *,
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    name: str,
+    found: Findings,
+    now: datetime,
+    *,
     scheduling: bool = True,
-) -> ImportReport:  # fmt: skip
+) -> ImportReport:
     """Store what a file brings and note what became of it. Raises DomainError when there would be too many cards."""
     kept = decks.store_all(session, learner_id, found.cards.values(), now)
     offered = _offered(session, learner_id, catalogue, found) if scheduling else {}
@@ -134,16 +150,23 @@ def store(
         created_at=now,
         report={
             "cards": {
-                "added": kept.added, "updated": kept.updated, "unchanged": kept.unchanged, "kept": kept.kept,
+                "added": kept.added,
+                "updated": kept.updated,
+                "unchanged": kept.unchanged,
+                "kept": kept.kept,
                 "catalogue": len(found.catalogue),
             },
-            "memories": {"taken": taken.memories, "kept": taken.kept, "suspended": taken.suspended,
-                         "asked": scheduling},
+            "memories": {
+                "taken": taken.memories,
+                "kept": taken.kept,
+                "suspended": taken.suspended,
+                "asked": scheduling,
+            },
             "left_out": [{"what": storable(what), "why": storable(why)} for what, why in found.left_out],
             "left_out_total": found.left_out_total,
             "notices": [f"{count:,} {words}" for words, count in sorted(found.notices.items())],
         },
-    )  # fmt: skip
+    )
     session.add(report)
     session.flush()
     return report

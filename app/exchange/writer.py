@@ -8,9 +8,18 @@ from html.parser import HTMLParser
 
 _BLOCKS = {"p", "div", "blockquote", "ul", "ol", "dl", "table", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "pre"}
 _AROUND = {
-    "b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "strike": "~~", "del": "~~", "code": "`", "tt": "`",
-    "kbd": "`", "samp": "`",
-}  # fmt: skip
+    "b": "**",
+    "strong": "**",
+    "i": "*",
+    "em": "*",
+    "s": "~~",
+    "strike": "~~",
+    "del": "~~",
+    "code": "`",
+    "tt": "`",
+    "kbd": "`",
+    "samp": "`",
+}
 
 
 @dataclass
@@ -179,9 +188,7 @@ class Writer(HTMLParser):
         first = "  " * max(0, len(self.lists) - 1) + self.marker if self.marker else indent
         rest = " " * len(first)
         quote = "> " * self.quotes
-        body = "\\\n".join(
-            f"{quote}{first if index == 0 else rest}{line}" for index, line in enumerate(lines)
-        )  # fmt: skip
+        body = "\\\n".join(f"{quote}{first if index == 0 else rest}{line}" for index, line in enumerate(lines))
         self.done.append((body, bool(self.marker) and len(self.done) > 0 and self._in_list(self.done[-1][0])))
         self.marker = ""
 

@@ -42,10 +42,16 @@ NAMES: Mapping[Dimension, str] = {
 }
 
 EXAMPLES: Mapping[str, str] = {
-    "bytes": "112 GB", "seconds": "5.9 ms", "flop": "6.9e14 FLOPs", "tokens": "4.2M tokens", "count": "24",
-    "fraction": "17.9 %", "bytes_per_second": "25 GB/s", "flop_per_second": "312 TFLOP/s",
+    "bytes": "112 GB",
+    "seconds": "5.9 ms",
+    "flop": "6.9e14 FLOPs",
+    "tokens": "4.2M tokens",
+    "count": "24",
+    "fraction": "17.9 %",
+    "bytes_per_second": "25 GB/s",
+    "flop_per_second": "312 TFLOP/s",
     "tokens_per_second": "3500 tokens/s",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -78,21 +84,72 @@ def _table() -> dict[str, Unit]:
         units[f"{word}byte"] = units[f"{word}bytes"] = Unit(BYTES, size)
         units[f"{word}bit"] = units[f"{word}bits"] = Unit(BYTES, size / 8)
     seconds = {
-        "s": 1.0, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "millisecond": 1e-3,
-        "milliseconds": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "min": 60.0,
-        "mins": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hour": 3600.0,
-        "hours": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0, "week": 604800.0, "weeks": 604800.0,
-        "year": 31557600.0, "years": 31557600.0,
-    }  # fmt: skip
+        "s": 1.0,
+        "sec": 1.0,
+        "secs": 1.0,
+        "second": 1.0,
+        "seconds": 1.0,
+        "ms": 1e-3,
+        "millisecond": 1e-3,
+        "milliseconds": 1e-3,
+        "us": 1e-6,
+        "µs": 1e-6,
+        "μs": 1e-6,
+        "microseconds": 1e-6,
+        "ns": 1e-9,
+        "min": 60.0,
+        "mins": 60.0,
+        "minute": 60.0,
+        "minutes": 60.0,
+        "h": 3600.0,
+        "hr": 3600.0,
+        "hrs": 3600.0,
+        "hour": 3600.0,
+        "hours": 3600.0,
+        "d": 86400.0,
+        "day": 86400.0,
+        "days": 86400.0,
+        "week": 604800.0,
+        "weeks": 604800.0,
+        "year": 31557600.0,
+        "years": 31557600.0,
+    }
     units |= {name: Unit(SECONDS, factor) for name, factor in seconds.items()}
     units |= {name: Unit(SECONDS, 3600.0) for name in ("GPU-hours", "GPU-hour", "gpu-hours", "gpu-hour", "GPU-h")}
     units |= {name: Unit(TOKENS, 1.0) for name in ("token", "tokens", "tok", "toks")}
     units |= {f"{p}tokens": Unit(TOKENS, s) for p, s in _DECIMAL.items() if p}
     units |= {name: Unit(NONE, 0.01) for name in ("%", "percent", "pct")}
     units |= {"gig": Unit(BYTES, 1e9), "gigs": Unit(BYTES, 1e9), "megs": Unit(BYTES, 1e6)}
-    plain = ("GPUs", "GPU", "gpus", "gpu", "devices", "ranks", "rank", "nodes", "node", "stages", "layers", "layer",
-             "calls", "steps", "step", "micro-batches", "micro-batch", "microbatches", "params", "param", "parameters",
-             "parameter", "sequences", "sequence", "samples", "times", "×", "x")  # fmt: skip
+    plain = (
+        "GPUs",
+        "GPU",
+        "gpus",
+        "gpu",
+        "devices",
+        "ranks",
+        "rank",
+        "nodes",
+        "node",
+        "stages",
+        "layers",
+        "layer",
+        "calls",
+        "steps",
+        "step",
+        "micro-batches",
+        "micro-batch",
+        "microbatches",
+        "params",
+        "param",
+        "parameters",
+        "parameter",
+        "sequences",
+        "sequence",
+        "samples",
+        "times",
+        "×",
+        "x",
+    )
     units |= {name: Unit(NONE, 1.0) for name in plain}
     return units
 
@@ -101,9 +158,18 @@ UNITS: Mapping[str, Unit] = _table()
 
 # A letter behind a bare number, as in "7B parameters"; bytes win where bytes are asked for.
 MAGNITUDES: Mapping[str, float] = {
-    "k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "T": 1e12,
-    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
-}  # fmt: skip
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "m": 1e6,
+    "B": 1e9,
+    "bn": 1e9,
+    "T": 1e12,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "trillion": 1e12,
+}
 
 
 def combine(left: Unit, right: Unit, sign: int) -> Unit:

@@ -55,18 +55,28 @@ def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> 
 def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[str, Any]:
     """What to expect of an interview."""
     return {
-        "interview": found, "opened": opened, "content": content, "parts": len(scoring.parts_of(found)),
+        "interview": found,
+        "opened": opened,
+        "content": content,
+        "parts": len(scoring.parts_of(found)),
         "probes": named(content.concepts, found.concepts),
         "words": sum(question.kind == "text" for question in found.questions),
         "follow_ups": sum(question.follow_up is not None for question in found.questions),
-        "levels": scoring.LEVELS[:2], "share": scoring.FOLLOW_UP_SHARE,
-    }  # fmt: skip
+        "levels": scoring.LEVELS[:2],
+        "share": scoring.FOLLOW_UP_SHARE,
+    }
 
 
 def sitting(
-    session: Session, content: Catalogue, found: Sitting, wanted: str, now: datetime, *, typed: str | None = None,
+    session: Session,
+    content: Catalogue,
+    found: Sitting,
+    wanted: str,
+    now: datetime,
+    *,
+    typed: str | None = None,
     error: DomainError | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """One part of a sitting under way."""
     interview = service.find_interview(content, found.interview_id)
     values = service.values_of(interview, found.drawn)
@@ -78,12 +88,16 @@ def sitting(
         asked = scoring.prompt(part, values, texts)
         rows.append(
             {
-                "part": part, "prompt": asked, "answer": given.answer if given else "",
-                "final": bool(given and given.final), "saved_at": given.saved_at if given else None,
-                "title": part.question.title + (", follow-up" if part.is_follow_up else ""), "number": number,
+                "part": part,
+                "prompt": asked,
+                "answer": given.answer if given else "",
+                "final": bool(given and given.final),
+                "saved_at": given.saved_at if given else None,
+                "title": part.question.title + (", follow-up" if part.is_follow_up else ""),
+                "number": number,
                 "short": "follow-up" if part.is_follow_up else part.question.title,
             }
-        )  # fmt: skip
+        )
     asked_rows = [row for row in rows if row["prompt"] is not None]
     current = next((row for row in asked_rows if row["part"].id == wanted), None) or next(
         (row for row in asked_rows if not row["final"]), asked_rows[-1]
@@ -94,12 +108,19 @@ def sitting(
     part = current["part"]
     unit = part.source.unit
     return {
-        "sitting": found, "interview": interview, "rows": rows, "current": current, "error": error,
-        "seconds_left": seconds, "left": timing.left_text(seconds), "zone": learner_zone(),
-        "example": EXAMPLES[SCALES[unit][0]] if unit is not None else "", "kind": part.question.kind,
+        "sitting": found,
+        "interview": interview,
+        "rows": rows,
+        "current": current,
+        "error": error,
+        "seconds_left": seconds,
+        "left": timing.left_text(seconds),
+        "zone": learner_zone(),
+        "example": EXAMPLES[SCALES[unit][0]] if unit is not None else "",
+        "kind": part.question.kind,
         "options": scoring.options(part, values, texts),
         "all_final": all(row["final"] for row in asked_rows),
-    }  # fmt: skip
+    }
 
 
 def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str) -> str:
@@ -120,10 +141,16 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     card = found.scorecard or {"rows": [], "points": 0, "reached": 0, "score": 0.0, "level": None, "to_judge": []}
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     return {
-        "sitting": found, "interview": interview, "card": card, "zone": learner_zone(), "minutes_used": used / 60,
-        "counts_for": named(content.concepts, interview.concepts), "cures": _cures(content, card),
-        "html": Markup, "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
-    }  # fmt: skip
+        "sitting": found,
+        "interview": interview,
+        "card": card,
+        "zone": learner_zone(),
+        "minutes_used": used / 60,
+        "counts_for": named(content.concepts, interview.concepts),
+        "cures": _cures(content, card),
+        "html": Markup,
+        "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
+    }
 
 
 def _cures(content: Catalogue, card: dict[str, Any]) -> list[dict[str, Any]]:

@@ -74,9 +74,16 @@ def sitting(
 
 @router.post("/interview/sittings/{sitting_id}/answers")
 def save(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, sitting_id: RowId,
-    part: Annotated[str, Form()], answer: Annotated[str, Form()] = "", final: Annotated[bool, Form()] = False,
-) -> Response:  # fmt: skip
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    sitting_id: RowId,
+    part: Annotated[str, Form()],
+    answer: Annotated[str, Form()] = "",
+    final: Annotated[bool, Form()] = False,
+) -> Response:
     """Save a draft (the page does so while one types), or give the answer."""
     quiet = "application/json" in request.headers.get("accept", "")
     _touch(database, content, learner, sitting_id, now)

@@ -129,9 +129,13 @@ def scorecard(
     score = reached / points if points else 0.0
     open_parts = [row["id"] for row in rows if row["verdict"] == "to judge"]
     return {
-        "rows": rows, "points": points, "reached": round(reached, 2), "score": round(score, 4),
-        "level": None if open_parts else level_of(score), "to_judge": open_parts,
-    }  # fmt: skip
+        "rows": rows,
+        "points": points,
+        "reached": round(reached, 2),
+        "score": round(score, 4),
+        "level": None if open_parts else level_of(score),
+        "to_judge": open_parts,
+    }
 
 
 def _row(
@@ -140,9 +144,13 @@ def _row(
     text = answers.get(part.id, "").strip()
     kind = part.question.kind
     return {
-        "id": part.id, "title": part.question.title + (", follow-up" if part.is_follow_up else ""), "kind": kind,
-        "said": text, "points": part.points, **_graded(part, _known_to(part, values, answers), text, judged),
-    }  # fmt: skip
+        "id": part.id,
+        "title": part.question.title + (", follow-up" if part.is_follow_up else ""),
+        "kind": kind,
+        "said": text,
+        "points": part.points,
+        **_graded(part, _known_to(part, values, answers), text, judged),
+    }
 
 
 def _graded(
@@ -176,10 +184,13 @@ def _number_row(part: Part, known: Mapping[str, Any], text: str) -> dict[str, An
     grade = _grade(source, key, text, known)
     verdict = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}[grade.status]
     return {
-        "verdict": verdict, "reached": part.points * grade.credit, "key": scaled(key, source.unit),
+        "verdict": verdict,
+        "reached": part.points * grade.credit,
+        "key": scaled(key, source.unit),
         "message": f"{grade.title.capitalize()}. {grade.message}" if grade.title else grade.message,
-        "explanation": explanation, "cure": grade.cure,
-    }  # fmt: skip
+        "explanation": explanation,
+        "cure": grade.cure,
+    }
 
 
 def _choice_row(part: Part, known: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -189,10 +200,14 @@ def _choice_row(part: Part, known: Mapping[str, Any], text: str) -> dict[str, An
     if chosen is None:
         return {**_blank("no answer", ""), "key": _plain(right.text, known), "explanation": explanation}
     return {
-        "verdict": "right" if chosen.correct else "wrong", "reached": part.points if chosen.correct else 0.0,
-        "key": _plain(right.text, known), "said_text": _plain(chosen.text, known),
-        "message": _plain(chosen.message, known), "explanation": explanation, "cure": None,
-    }  # fmt: skip
+        "verdict": "right" if chosen.correct else "wrong",
+        "reached": part.points if chosen.correct else 0.0,
+        "key": _plain(right.text, known),
+        "said_text": _plain(chosen.text, known),
+        "message": _plain(chosen.message, known),
+        "explanation": explanation,
+        "cure": None,
+    }
 
 
 def _plain(text: str, known: Mapping[str, Any]) -> str:
@@ -211,9 +226,13 @@ def _text_row(part: Part, known: Mapping[str, Any], text: str, judged: Mapping[s
         for each in question.rubric
     ]
     shared = {
-        "rubric": points, "exemplar": str(render_inline(question.exemplar or "", Expressions(known))),
-        "explanation": str(render(question.explanation, Expressions(known))), "key": None, "cure": None, "message": "",
-    }  # fmt: skip
+        "rubric": points,
+        "exemplar": str(render_inline(question.exemplar or "", Expressions(known))),
+        "explanation": str(render(question.explanation, Expressions(known))),
+        "key": None,
+        "cure": None,
+        "message": "",
+    }
     if not text:
         return {**_blank("no answer", ""), **shared}
     if judged is None:

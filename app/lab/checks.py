@@ -24,9 +24,14 @@ _GIVEN_AWAY = 0.02  # as near to the answer no mark of a slider may be
 _MEASURED = (1.0, 0.5, 2.0)  # times what theory says: explanations must hold for a run that came out otherwise
 # What is measured where theory knows nothing, in base units.
 _TYPICAL = {
-    "bytes": 1e6, "seconds": 1e-3, "fraction": 0.3, "count": 3.0, "flop": 1e12, "bytes_per_second": 1e9,
+    "bytes": 1e6,
+    "seconds": 1e-3,
+    "fraction": 0.3,
+    "count": 3.0,
+    "flop": 1e12,
+    "bytes_per_second": 1e9,
     "flop_per_second": 1e11,
-}  # fmt: skip
+}
 
 
 def check_experiments(catalogue: Catalogue) -> Iterator[Finding]:

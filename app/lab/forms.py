@@ -36,9 +36,14 @@ _STRATEGIES = (
     ("3", "FSDP, everything sharded"),
 )
 _SCHEDULES = (
-    ("gpipe", "GPipe"), ("1f1b", "1F1B"), ("interleaved", "Interleaved 1F1B"), ("looped-bfs", "Looped BFS"),
-    ("zero-bubble", "Zero bubble"), ("zbv", "ZB-V"), ("dualpipev", "DualPipe-V"),
-)  # fmt: skip
+    ("gpipe", "GPipe"),
+    ("1f1b", "1F1B"),
+    ("interleaved", "Interleaved 1F1B"),
+    ("looped-bfs", "Looped BFS"),
+    ("zero-bubble", "Zero bubble"),
+    ("zbv", "ZB-V"),
+    ("dualpipev", "DualPipe-V"),
+)
 _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda", "CUDA, NCCL"))
 
 FREE_FORM = (
@@ -55,7 +60,7 @@ FREE_FORM = (
     FormField("micro_batches", "training.micro_batches", "Micro-steps", "Per optimizer step, 1 to 64.", (), "1"),
     FormField("steps", "training.steps", "Steps", "At most 500.", (), "40"),
     FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
-)  # fmt: skip
+)
 
 
 def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:

@@ -16,9 +16,13 @@ _STRIP = 5.0  # communication runs below what is computed
 _TONES = {"F": "forward", "B": "backward", "W": "weight", "optimizer": "optimizer"}
 _COMMUNICATION = "communication"
 _NAMES = {
-    "F": "Forward", "B": "Backward", "W": "Weight gradients", "optimizer": "Optimizer", "idle": "Waiting",
+    "F": "Forward",
+    "B": "Backward",
+    "W": "Weight gradients",
+    "optimizer": "Optimizer",
+    "idle": "Waiting",
     _COMMUNICATION: "Collectives and messages",
-}  # fmt: skip
+}
 _TRACE_MICROSECONDS = 1e6
 _TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "group", "payload_bytes")
 _FIRST_THREAD = 1000  # of collectives; those below are stages
@@ -107,10 +111,14 @@ def draw_ideal(spec: RunSpec) -> Drawing | None:
     """The same schedule by a logical clock: a forward takes one, each of its gradients another. None if not drawn."""
     schedule, micro_batches, virtual_stages = _as_scheduled(spec)
     record = {
-        "kind": "pipeline", "title": "By a logical clock", "finding": "a forward takes one, a backward two",
-        "schedule": schedule, "stages": spec.parallel.pipeline,
-        "micro_batches": micro_batches, "virtual_stages": virtual_stages,
-    }  # fmt: skip
+        "kind": "pipeline",
+        "title": "By a logical clock",
+        "finding": "a forward takes one, a backward two",
+        "schedule": schedule,
+        "stages": spec.parallel.pipeline,
+        "micro_batches": micro_batches,
+        "virtual_stages": virtual_stages,
+    }
     try:
         return draw(Pipeline.model_validate(record))
     except ValueError:  # too many to draw, or a schedule without a picture
@@ -160,10 +168,15 @@ def _thread(span: SpanEvent, free_at: dict[tuple[int, int], float]) -> int:
 
 def _thread_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"name": "thread_name", "ph": "M", "pid": rank, "tid": thread,
-         "args": {"name": f"stage {thread}" if thread < _FIRST_THREAD else "communication"}}
+        {
+            "name": "thread_name",
+            "ph": "M",
+            "pid": rank,
+            "tid": thread,
+            "args": {"name": f"stage {thread}" if thread < _FIRST_THREAD else "communication"},
+        }
         for rank, thread in sorted({(event["pid"], event["tid"]) for event in events})
-    ]  # fmt: skip
+    ]
 
 
 def _trace_name(span: SpanEvent) -> str:

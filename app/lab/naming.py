@@ -16,9 +16,12 @@ def title(spec: RunSpec) -> str:
     if parallel.shard not in (None, parallel.data):
         over_data = "HSDP"
     degrees = {
-        "tensor": parallel.tensor, "context": parallel.context, "pipeline": parallel.pipeline,
-        "experts": parallel.expert, over_data: parallel.data,
-    }  # fmt: skip
+        "tensor": parallel.tensor,
+        "context": parallel.context,
+        "pipeline": parallel.pipeline,
+        "experts": parallel.expert,
+        over_data: parallel.data,
+    }
     wide = {name: size for name, size in degrees.items() if size > 1}
     sizes = len(wide) > 1
     what = " × ".join(f"{name} of {size}" if sizes else name for name, size in wide.items()) or over_data

@@ -44,9 +44,13 @@ def find_experiment(content: Catalogue, key: str) -> Experiment:
 
 
 def index(
-    session: Session, learner_id: int, content: Catalogue, now: datetime,
-    typed: Mapping[str, str] | None = None, error: DomainError | SpecError | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    session: Session,
+    learner_id: int,
+    content: Catalogue,
+    now: datetime,
+    typed: Mapping[str, str] | None = None,
+    error: DomainError | SpecError | None = None,
+) -> dict[str, Any]:
     """The lab's front page: experiments, devices, the queue, one's runs and the free form."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
@@ -68,9 +72,14 @@ def index(
 
 
 def experiment(
-    session: Session, learner_id: int, content: Catalogue, found: Experiment, typed: Mapping[str, str], now: datetime,
+    session: Session,
+    learner_id: int,
+    content: Catalogue,
+    found: Experiment,
+    typed: Mapping[str, str],
+    now: datetime,
     error: DomainError | SpecError | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """An experiment with its knobs as chosen and the quantities to predict; after `error`, with what was typed.
 
     Knobs that cannot be turned as asked stay as the experiment has them, and the page says so.

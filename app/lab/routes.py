@@ -48,9 +48,15 @@ def experiment(
 
 @router.post("/lab/experiments/{key}/runs")
 def start_experiment(
-    request: Request, database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, key: str,
+    request: Request,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
     typed: FormData,
-) -> Response:  # fmt: skip
+) -> Response:
     """Lock the prediction and queue the run."""
     found = pages.find_experiment(content, key)
     prediction = pages.typed_prediction(found, typed)
@@ -166,9 +172,14 @@ class RunRequest(BaseModel):
 
 @api.post("/runs", status_code=201)
 def submit(
-    database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, asked: RunRequest,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    asked: RunRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Queue a run. Every violation of the spec at once; nothing is queued then."""
     experiment_id = pages.find_experiment(content, asked.experiment).id if asked.experiment else None
 

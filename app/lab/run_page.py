@@ -166,13 +166,25 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
         return at.isoformat() if at else None
 
     return {
-        "id": found.id, "status": found.status, "phase": found.phase, "experiment": found.experiment_id,
-        "queue_position": service.queue_position(session, found), "spec": found.spec, "prediction": found.prediction,
-        "theory": found.theory, "result": found.result, "failure": found.failure, "steps_done": found.steps_done,
-        "chunks": found.chunks, "device": found.device, "worker": found.worker, "created_at": time(found.created_at),
-        "started_at": time(found.started_at), "ended_at": time(found.ended_at),
+        "id": found.id,
+        "status": found.status,
+        "phase": found.phase,
+        "experiment": found.experiment_id,
+        "queue_position": service.queue_position(session, found),
+        "spec": found.spec,
+        "prediction": found.prediction,
+        "theory": found.theory,
+        "result": found.result,
+        "failure": found.failure,
+        "steps_done": found.steps_done,
+        "chunks": found.chunks,
+        "device": found.device,
+        "worker": found.worker,
+        "created_at": time(found.created_at),
+        "started_at": time(found.started_at),
+        "ended_at": time(found.ended_at),
         "cancel_requested": found.cancel_requested_at is not None,
-    }  # fmt: skip
+    }
 
 
 def _elapsed(found: Run, now: datetime) -> float | None:

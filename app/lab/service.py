@@ -175,9 +175,14 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             continue
         lease = secrets.token_hex(16)
         values = {
-            "status": "starting", "phase": "Starting the ranks", "lease": lease, "worker": worker, "device": device,
-            "started_at": now, "heartbeat_at": now,
-        }  # fmt: skip
+            "status": "starting",
+            "phase": "Starting the ranks",
+            "lease": lease,
+            "worker": worker,
+            "device": device,
+            "started_at": now,
+            "heartbeat_at": now,
+        }
         if _update(session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))):
             return Claim(run.id, lease, spec)
     return None
@@ -219,11 +224,14 @@ def end_run(
     return _update(
         session.execute(
             _owned(claim).values(
-                status=status, phase=_end_phase(status, failure), ended_at=now, result=result,
+                status=status,
+                phase=_end_phase(status, failure),
+                ended_at=now,
+                result=result,
                 failure=dict(failure) if failure else None,
             )
         )
-    )  # fmt: skip
+    )
 
 
 def give_up_on_stale(session: Session, now: datetime) -> list[int]:

@@ -168,11 +168,16 @@ def _transfers(events: list[Mapping[str, Any]], theory: Mapping[str, Any]) -> li
             row[i] += event.get(name) or 0
     return [
         Transfer(
-            _title(key, known.get(key)), key[0], int(row[0]), row[1], row[2], row[3],
+            _title(key, known.get(key)),
+            key[0],
+            int(row[0]),
+            row[1],
+            row[2],
+            row[3],
             known[key]["payload_bytes"] if key in known else None,
         )
         for key, row in rows.items()
-    ]  # fmt: skip
+    ]
 
 
 def _by_kind(transfers: list[Mapping[str, Any]]) -> dict[tuple[str, str, str], Mapping[str, Any]]:

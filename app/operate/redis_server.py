@@ -98,9 +98,24 @@ def command(server: Server, folder: Path) -> list[str]:
     for each in {folder, socket.parent}:
         _private_folder(each)
     return [
-        str(server.path), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "600",
-        "--dir", str(folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--daemonize", "no",
-    ]  # fmt: skip
+        str(server.path),
+        "--port",
+        "0",
+        "--unixsocket",
+        str(socket),
+        "--unixsocketperm",
+        "600",
+        "--dir",
+        str(folder),
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "everysec",
+        "--save",
+        "",
+        "--daemonize",
+        "no",
+    ]
 
 
 def url(folder: Path) -> str:

@@ -21,10 +21,15 @@ def readiness(database: Database, queue: Queue, now: datetime) -> tuple[bool, di
         with database.read() as session:
             session.execute(text("SELECT 1"))
             workers = [
-                {"name": each.name, "kind": each.kind, "devices": each.devices, "seen_at": each.seen_at.isoformat(),
-                 "run": each.run_id}
+                {
+                    "name": each.name,
+                    "kind": each.kind,
+                    "devices": each.devices,
+                    "seen_at": each.seen_at.isoformat(),
+                    "run": each.run_id,
+                }
                 for each in lab.workers_present(session, now)
-            ]  # fmt: skip
+            ]
         answers, detail = True, "ok"
     except SQLAlchemyError as error:
         workers, answers, detail = [], False, str(error.__cause__ or error)

@@ -135,9 +135,10 @@ class Supervisor:
         """End every child, politely, then not: services last, which the others still talk to while they end."""
         for is_service in (False, True):
             alive = [
-                child.process for child in reversed(self.children)
+                child.process
+                for child in reversed(self.children)
                 if child.is_service is is_service and child.process and child.process.poll() is None
-            ]  # fmt: skip
+            ]
             for process in alive:
                 process.terminate()
             deadline = time.monotonic() + GRACE_SECONDS

@@ -162,9 +162,11 @@ def _product(values: Mapping[str, Any]) -> int:
 def _request(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any]:
     if values["model"] == OWN:
         return {
-            "model": {"parameters": values["parameters"]}, "training": {"state_layout": values["layout"]},
-            "parallel": {"data": data, "zero": zero}, "cluster": {"gpu": values["gpu"]},
-        }  # fmt: skip
+            "model": {"parameters": values["parameters"]},
+            "training": {"state_layout": values["layout"]},
+            "parallel": {"data": data, "zero": zero},
+            "cluster": {"gpu": values["gpu"]},
+        }
     request: dict[str, Any] = {"model": values["model"], "training": {}, "parallel": {"data": data}, "cluster": {}}
     for name, field in FIELDS.items():
         part, _, key = field.path.partition(".")
@@ -228,10 +230,12 @@ FIELDS: Mapping[str, Field] = {
     "gpu": Field(_choice(*GPUS), "h100-80gb", "cluster.gpu"),
     "gpus_per_node": Field(_number(1, 1e6), "8", "cluster.gpus_per_node"),
     "inter_node": Field(
-        _number(1, 1e15, "bytes_per_second", is_whole=False), "", "cluster.inter_node_bytes_per_second",
+        _number(1, 1e15, "bytes_per_second", is_whole=False),
+        "",
+        "cluster.inter_node_bytes_per_second",
         absent="what is usual beside this GPU",
     ),
-}  # fmt: skip
+}
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
 _OF_BOTH = ("model", "layout", "ranks", "zero", "gpu")  # a model of which only the size is known asks for little
 _BY_PATH = {field.path: name for name, field in FIELDS.items() if field.path}

@@ -237,10 +237,13 @@ def _address(made: Plan, candidate: Candidate, batch: int) -> str:
     parallel, training = candidate.parallel, candidate.request["training"]
     names = ("tensor", "pipeline", "virtual_stages", "schedule", "expert", "zero")
     chosen = {name: str(parallel[name]) for name in names} | {
-        "context": "1", "global_batch": str(batch), "micro_batch": str(training["micro_batch"]),
-        "recompute": training["recompute"], "sequence_parallel": "on" if parallel["sequence_parallel"] else "off",
+        "context": "1",
+        "global_batch": str(batch),
+        "micro_batch": str(training["micro_batch"]),
+        "recompute": training["recompute"],
+        "sequence_parallel": "on" if parallel["sequence_parallel"] else "off",
         "ranks": str(made.ranks),
-    }  # fmt: skip
+    }
     return "/planner?" + urlencode({**made.typed, **chosen})
 
 

@@ -80,8 +80,7 @@ def write(value: float, dimension: Dimension) -> str:
         if abs(value) >= least:
             factor = UNITS[unit.partition("/")[0]].factor if unit else 1.0
             return f"{_digits(value / factor)} {unit}".rstrip()
-    powers = [f"{name}^{power}" if power != 1 else name
-              for name, power in zip(_BASE, dimension, strict=True) if power]  # fmt: skip
+    powers = [f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power]
     return f"{_digits(value)} {'·'.join(powers)}"
 
 

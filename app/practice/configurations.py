@@ -29,14 +29,29 @@ SECTIONS: Mapping[str, type[BaseModel]] = {"parallel": Parallel, "training": Pla
 DEGREES = ("data", "tensor", "pipeline", "context")
 # What people write for a field, besides its name.
 SHORT = {
-    "t": "tensor", "tp": "tensor", "p": "pipeline", "pp": "pipeline", "d": "data", "dp": "data", "z": "zero",
-    "b": "micro_batch", "mb": "micro_batch", "c": "context", "cp": "context", "ep": "expert", "v": "virtual_stages",
-    "zero-stage": "zero", "stage": "zero",
-}  # fmt: skip
+    "t": "tensor",
+    "tp": "tensor",
+    "p": "pipeline",
+    "pp": "pipeline",
+    "d": "data",
+    "dp": "data",
+    "z": "zero",
+    "b": "micro_batch",
+    "mb": "micro_batch",
+    "c": "context",
+    "cp": "context",
+    "ep": "expert",
+    "v": "virtual_stages",
+    "zero-stage": "zero",
+    "stage": "zero",
+}
 TERMS = {
-    "compute_seconds": "computing", "recompute_seconds": "recomputing activations", "bubble_seconds": "the bubble",
-    "exposed_communication_seconds": "exposed communication", "optimizer_seconds": "the optimizer's step",
-}  # fmt: skip
+    "compute_seconds": "computing",
+    "recompute_seconds": "recomputing activations",
+    "bubble_seconds": "the bubble",
+    "exposed_communication_seconds": "exposed communication",
+    "optimizer_seconds": "the optimizer's step",
+}
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 
 _EXPRESSION = re.compile(r"\$\{(.+)\}", re.DOTALL)

@@ -28,15 +28,20 @@ def variant_json(content: Catalogue, identity: str, seed: int) -> dict[str, Any]
         "parts": [{**part_json(part), "key": _key(part), "slips": _slips(part)} for part in made.parts],
         "hints": [hint.striptags() for hint in made.hints],
         "solution": render_plain(problem.solution, Expressions(made.values)),
-    }  # fmt: skip
+    }
 
 
 def part_json(part: AnyPart) -> dict[str, Any]:
     """What is asked, without what is right."""
     shown: dict[str, Any] = {
-        "id": part.id, "kind": part.kind, "prompt": part.prompt.striptags(), "points": part.points, "choices": None,
-        "unit": None, "tolerance": None,
-    }  # fmt: skip
+        "id": part.id,
+        "kind": part.kind,
+        "prompt": part.prompt.striptags(),
+        "points": part.points,
+        "choices": None,
+        "unit": None,
+        "tolerance": None,
+    }
     if isinstance(part, NumberAsked):
         shown |= {"unit": part.unit, "tolerance": part.tolerance}
     elif isinstance(part, ChoiceAsked):
@@ -74,8 +79,13 @@ def graded_json(desk: Desk) -> dict[str, Any]:
     return {
         "score": desk.score,
         "parts": [
-            {"id": part, "status": grade.status, "credit": grade.credit, "message": grade.message,
-             "misconception": grade.misconception}
+            {
+                "id": part,
+                "status": grade.status,
+                "credit": grade.credit,
+                "message": grade.message,
+                "misconception": grade.misconception,
+            }
             for part, grade in graded
         ],
-    }  # fmt: skip
+    }

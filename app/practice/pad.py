@@ -41,9 +41,12 @@ def work_out(line: Line) -> dict[str, Any]:
     except Unreadable as error:
         return {"value": None, "dimension": None, "text": None, "formulas": [], "refused": str(error)}
     return {
-        "value": found.value, "dimension": found.dimension, "text": found.text, "formulas": found.formulas,
+        "value": found.value,
+        "dimension": found.dimension,
+        "text": found.text,
+        "formulas": found.formulas,
         "refused": None,
-    }  # fmt: skip
+    }
 
 
 @pad.get("/names")

@@ -23,9 +23,15 @@ from app.theory.units import scaled
 
 EXACT = 0.001
 UNIT_EXAMPLES = {
-    "×": "1.5×", "billion": "7B", "s": "2.2 s", "min": "75 min", "h": "36 h", "days": "30 days", "MB": "350 MB",
+    "×": "1.5×",
+    "billion": "7B",
+    "s": "2.2 s",
+    "min": "75 min",
+    "h": "36 h",
+    "days": "30 days",
+    "MB": "350 MB",
     "GPU-hours": "1e6 GPU-hours",
-}  # fmt: skip
+}
 VALUE_CREDIT = 0.5  # of a part: the number is right, its unit is not
 Own = Mapping[str, float]  # a learner's own values of earlier parts, in base units
 _WORDS = re.compile(r"[^\s,;>→]+")
@@ -215,8 +221,10 @@ class OrderAsked(Part):
 
     @property
     def key_text(self) -> str:
-        shown = [item.text.striptags() + (f" ({scaled(item.value, self.unit)})" if self.unit else "")
-                 for item in self._sorted()]  # fmt: skip
+        shown = [
+            item.text.striptags() + (f" ({scaled(item.value, self.unit)})" if self.unit else "")
+            for item in self._sorted()
+        ]
         return ", ".join(shown)
 
     def said(self, text: str) -> str:

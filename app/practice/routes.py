@@ -39,14 +39,25 @@ FormFields = Annotated[list[tuple[str, str]], Depends(_fields)]
 
 
 def _show(
-    request: Request, content: Catalogue, problem: Problem, desk: Desk, history: list[Any], *,
-    typed: dict[str, str] | None = None, error: DomainError | None = None,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    content: Catalogue,
+    problem: Problem,
+    desk: Desk,
+    history: list[Any],
+    *,
+    typed: dict[str, str] | None = None,
+    error: DomainError | None = None,
+) -> HTMLResponse:
     context = {
-        "problem": problem, "desk": desk, "history": history, "typed": typed or {}, "error": error,
-        "zone": learner_zone(), "related": content.related_links(problem.related),
+        "problem": problem,
+        "desk": desk,
+        "history": history,
+        "typed": typed or {},
+        "error": error,
+        "zone": learner_zone(),
+        "related": content.related_links(problem.related),
         "counts_for": named(content.concepts, problem.concepts) if desk.is_settled and desk.is_issued else [],
-    }  # fmt: skip
+    }
     return page(request, "practice/problem.html", context, status=422 if error else 200)
 
 
@@ -55,24 +66,35 @@ def practice(request: Request, session: ReadSession, content: Content, learner: 
     marks = service.marks(session, learner)
     suggested = service.suggest(session, learner, content)
     context = {
-        "problems": content.problems.values(), "marks": marks, "suggested": suggested, "concepts": content.concepts,
+        "problems": content.problems.values(),
+        "marks": marks,
+        "suggested": suggested,
+        "concepts": content.concepts,
         "groups": in_groups(content.rubrics.values()),
-    }  # fmt: skip
+    }
     return page(request, "practice/index.html", context)
 
 
 @router.get("/practice/attempts", response_class=HTMLResponse)
 def attempts(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId,
-    before: Annotated[int | None, Query(ge=1, le=2**31)] = None, problem: str | None = None,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    before: Annotated[int | None, Query(ge=1, le=2**31)] = None,
+    problem: str | None = None,
+) -> HTMLResponse:
     """Every variant that was answered, newest first."""
     chosen = service.find_problem(content, problem) if problem else None
     tried, following = service.list_tried(session, learner, content, before, chosen)
     context = {
-        "tried": tried, "following": following, "before": before, "chosen": chosen, "zone": learner_zone(),
+        "tried": tried,
+        "following": following,
+        "before": before,
+        "chosen": chosen,
+        "zone": learner_zone(),
         "problems": content.problems.values(),
-    }  # fmt: skip
+    }
     return page(request, "practice/attempts.html", context)
 
 
@@ -101,9 +123,15 @@ def show_variant(
 
 @router.post("/practice/{key}/{seed}")
 def answer(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str, seed: int,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    seed: int,
     fields: FormFields,
-) -> Response:  # fmt: skip
+) -> Response:
     problem = service.find_problem(content, key)
     answers = read_form(problem, fields)
     error, desk = None, None
@@ -155,17 +183,28 @@ class AnswersRequest(BaseModel):
 def list_problems(content: Content) -> list[dict[str, Any]]:
     """Every problem."""
     return [
-        {"id": each.id, "slug": each.slug, "title": each.title, "about": each.about, "concepts": each.concepts,
-         "minutes": each.minutes, "revision": each.revision}
+        {
+            "id": each.id,
+            "slug": each.slug,
+            "title": each.title,
+            "about": each.about,
+            "concepts": each.concepts,
+            "minutes": each.minutes,
+            "revision": each.revision,
+        }
         for each in content.problems.values()
-    ]  # fmt: skip
+    ]
 
 
 @problems.post("/{key}/variants", status_code=201)
 def issue(
-    session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str,
+    session: WriteSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Issue a seed: only issued seeds count as evidence."""
     problem = service.find_problem(content, key)
 
@@ -191,9 +230,15 @@ def variant(content: Content, key: str, seed: int) -> dict[str, Any]:
 
 @problems.post("/{key}/variants/{seed}/answers")
 def grade(
-    session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str, seed: int, given: AnswersRequest,
+    session: WriteSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    seed: int,
+    given: AnswersRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Grade answers. A part counts once; an invalid answer counts nothing."""
     problem = service.find_problem(content, key)
 

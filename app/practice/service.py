@@ -55,9 +55,14 @@ def issue_variant(session: Session, learner_id: int, problem: Problem, now: date
             break
     drawn = variants.draw(problem, seed)
     row = VariantRow(
-        learner_id=learner_id, problem_id=problem.id, revision=problem.revision, seed=seed, drawn=drawn, issued_at=now,
+        learner_id=learner_id,
+        problem_id=problem.id,
+        revision=problem.revision,
+        seed=seed,
+        drawn=drawn,
+        issued_at=now,
         source=keep_source(session, problem, now),
-    )  # fmt: skip
+    )
     session.add(row)
     session.flush()
     return row
@@ -248,9 +253,14 @@ def _desk(session: Session, problem: Problem, row: VariantRow, made: variants.Va
             texts[part_id], grades[part_id] = attempt.answers[part_id], Grade(**result)
     states = tuple(PartState(part, texts.get(part.id, ""), grades.get(part.id)) for part in variant.parts)
     return Desk(
-        variant, states, row.hints_opened, row.score, row.settled_at, is_revised=revised,
+        variant,
+        states,
+        row.hints_opened,
+        row.score,
+        row.settled_at,
+        is_revised=revised,
         in_todays_words=in_todays_words and revised,
-    )  # fmt: skip
+    )
 
 
 def _variant_then(session: Session, problem: Problem, row: VariantRow) -> variants.Variant | None:

@@ -42,27 +42,55 @@ class Checkpoint:
 
 CHECKPOINTS = (
     Checkpoint(
-        0, "The ground", ("Memory of 7B and 70B, by hand", "Draw the ring", "Write down the ZeRO table",
-        "Compute-optimal parameters for one budget"), met=("DK1", "DK2"),
+        0,
+        "The ground",
+        (
+            "Memory of 7B and 70B, by hand",
+            "Draw the ring",
+            "Write down the ZeRO table",
+            "Compute-optimal parameters for one budget",
+        ),
+        met=("DK1", "DK2"),
     ),
     Checkpoint(
-        3, "One model, one group of ranks", ("Memory of 13B in 60 seconds", "Data, tensor and pipeline parallelism in "
-        "two minutes", "Optimal parameters for a given budget"), firm=("DK2", "DK5"), solved=("P01",),
+        3,
+        "One model, one group of ranks",
+        (
+            "Memory of 13B in 60 seconds",
+            "Data, tensor and pipeline parallelism in two minutes",
+            "Optimal parameters for a given budget",
+        ),
+        firm=("DK2", "DK5"),
+        solved=("P01",),
     ),
     Checkpoint(
-        7, "Sharding and a first interview", ("A configuration for 70B on 256 GPUs", "Why the ring's traffic does not "
-        "grow with its ranks", "Parameters when inference counts"), firm=("DK6", "DK7", "DK10"), unaided=("P03",),
+        7,
+        "Sharding and a first interview",
+        (
+            "A configuration for 70B on 256 GPUs",
+            "Why the ring's traffic does not grow with its ranks",
+            "Parameters when inference counts",
+        ),
+        firm=("DK6", "DK7", "DK10"),
+        unaided=("P03",),
         interviews=("M1",),
     ),
     Checkpoint(
-        14, "Against the clock", ("The degrees of a large run in 15 minutes", "A design of your own, said aloud"),
-        firm=("DK8", "DK9"), timed=("P08", "P18"),
+        14,
+        "Against the clock",
+        ("The degrees of a large run in 15 minutes", "A design of your own, said aloud"),
+        firm=("DK8", "DK9"),
+        timed=("P08", "P18"),
     ),
     Checkpoint(
-        21, "The whole interview", ("70B on 512 GPUs in 8 to 12 minutes", "A 3D mesh on a whiteboard"),
-        firm=("DK11", "DK12"), interviews=("M5",), timed_set=True,
+        21,
+        "The whole interview",
+        ("70B on 512 GPUs in 8 to 12 minutes", "A 3D mesh on a whiteboard"),
+        firm=("DK11", "DK12"),
+        interviews=("M5",),
+        timed_set=True,
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,11 @@ def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
     """The concepts each card, problem, rubric, interview and experiment names, by the item's id."""
     cards = {each.id: each.head.concepts for each in catalogue.cards.values()}
     rooms: tuple[Mapping[str, Any], ...] = (
-        catalogue.problems, catalogue.rubrics, catalogue.interviews, catalogue.experiments,
-    )  # fmt: skip
+        catalogue.problems,
+        catalogue.rubrics,
+        catalogue.interviews,
+        catalogue.experiments,
+    )
     return cards | {item.id: item.concepts for items in rooms for item in items.values()}
 
 

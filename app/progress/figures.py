@@ -83,9 +83,15 @@ def heat_map(counts: Sequence[int], last: date) -> HeatMap:
         months.pop(0)
     week, row = divmod((last - start).days, 7)
     return HeatMap(
-        {name: "".join(found) for name, found in paths.items()}, months, LEFT + CELL * (week + 1),
-        (CELL * week - 1, CELL * row - 1), _steps(bounds), _by_month(days, counts), sum(counts), len(busy),
-    )  # fmt: skip
+        {name: "".join(found) for name, found in paths.items()},
+        months,
+        LEFT + CELL * (week + 1),
+        (CELL * week - 1, CELL * row - 1),
+        _steps(bounds),
+        _by_month(days, counts),
+        sum(counts),
+        len(busy),
+    )
 
 
 def due_columns(counts: Sequence[int], first: date) -> list[Column]:
@@ -102,15 +108,24 @@ def retention_lanes(found: Sequence[Retention]) -> list[Lane]:
     """True retention from 50 to 100 %, with what FSRS expected as a tick."""
     return [
         Lane(
-            each.name, each.says, _from_half(each.share.value), _from_half(each.share.interval[0]),
-            _from_half(each.share.interval[1]), _percent(each.share.value),
+            each.name,
+            each.says,
+            _from_half(each.share.value),
+            _from_half(each.share.interval[0]),
+            _from_half(each.share.interval[1]),
+            _percent(each.share.value),
             None if each.expected is None else _from_half(each.expected),
-            (f"{each.share.count:,}", f"{each.share.right:,}", _percent(each.share.value), _interval(each.share),
-             "–" if each.expected is None else _percent(each.expected)),
+            (
+                f"{each.share.count:,}",
+                f"{each.share.right:,}",
+                _percent(each.share.value),
+                _interval(each.share),
+                "–" if each.expected is None else _percent(each.expected),
+            ),
         )
         for each in found
         if each.share.count
-    ]  # fmt: skip
+    ]
 
 
 HALF_TICKS = tuple(
@@ -156,12 +171,17 @@ def calibration_lanes(found: Mapping[int, Share]) -> list[Lane]:
     """How often the machine agreed, by what the learner pressed."""
     return [
         Lane(
-            f"{level} {LEVEL_NAMES[level]}", "", f"{100 * share.value:.1f}", f"{100 * share.interval[0]:.1f}",
-            f"{100 * share.interval[1]:.1f}", _percent(share.value), None,
+            f"{level} {LEVEL_NAMES[level]}",
+            "",
+            f"{100 * share.value:.1f}",
+            f"{100 * share.interval[0]:.1f}",
+            f"{100 * share.interval[1]:.1f}",
+            _percent(share.value),
+            None,
             (f"{share.count:,}", f"{share.right:,}", _percent(share.value), _interval(share)),
         )
         for level, share in sorted(found.items())
-    ]  # fmt: skip
+    ]
 
 
 def concept_lanes(recall: Mapping[str, float], answers: Sequence[Answer], catalogue: Catalogue) -> list[Lane]:
@@ -187,9 +207,15 @@ def concept_lanes(recall: Mapping[str, float], answers: Sequence[Answer], catalo
 def _time_lane(title: str, found: Sequence[float], count: int, scale: Scale) -> Lane:
     low, middle, high = found
     return Lane(
-        title, "", scale.percent(middle), scale.percent(low), scale.percent(high), f"{middle:.0f} s", None,
+        title,
+        "",
+        scale.percent(middle),
+        scale.percent(low),
+        scale.percent(high),
+        f"{middle:.0f} s",
+        None,
         (f"{count:,}", f"{middle:.0f} s", f"{low:.0f} to {high:.0f} s"),
-    )  # fmt: skip
+    )
 
 
 def _concept_lane(
@@ -198,10 +224,16 @@ def _concept_lane(
     mean = sum(chances) / len(chances)
     share = f"{sum(asked):,} of {len(asked):,}" if asked else "none yet"
     return Lane(
-        catalogue.concepts[concept].title, f"{len(chances)} of {cards} cards met", f"{100 * mean:.1f}",
-        f"{100 * min(chances):.1f}", f"{100 * max(chances):.1f}", _percent(mean), None,
-        (_percent(mean), f"{len(chances)} of {cards}", share), f"/reference/concepts#{concept}",
-    )  # fmt: skip
+        catalogue.concepts[concept].title,
+        f"{len(chances)} of {cards} cards met",
+        f"{100 * mean:.1f}",
+        f"{100 * min(chances):.1f}",
+        f"{100 * max(chances):.1f}",
+        _percent(mean),
+        None,
+        (_percent(mean), f"{len(chances)} of {cards}", share),
+        f"/reference/concepts#{concept}",
+    )
 
 
 def _cards_by_concept(catalogue: Catalogue) -> dict[str, int]:

@@ -57,9 +57,15 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     stands = list_stands(session, learner_id, catalogue, start, end, now)
     columns, width = _columns(found, today) if found else ([], 1)
     return Planning(
-        today, found, columns, width, _left_out(catalogue, found.left_out if found else ()), stands, end,
+        today,
+        found,
+        columns,
+        width,
+        _left_out(catalogue, found.left_out if found else ()),
+        stands,
+        end,
         plan.minutes_per_day if plan else MINUTES_PER_DAY,
-    )  # fmt: skip
+    )
 
 
 def list_stands(

@@ -35,19 +35,21 @@ def show(
 
 
 @router.get("/plan", response_class=HTMLResponse)
-def show_plan(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now
-) -> HTMLResponse:  # fmt: skip
+def show_plan(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
     context = {"plan": planning(session, learner, content, now), "limits": preparation, "preset_days": LENGTH_DAYS}
     return page(request, "progress/plan.html", context)
 
 
 @router.post("/plan")
 def set_plan(
-    database: Db, content: Content, learner: LearnerId, now: Now,
-    day: Annotated[str, Form(max_length=20)] = "", minutes_per_day: Annotated[int, Form()] = MINUTES_PER_DAY,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    day: Annotated[str, Form(max_length=20)] = "",
+    minutes_per_day: Annotated[int, Form()] = MINUTES_PER_DAY,
     preset: Annotated[bool, Form()] = False,
-) -> Response:  # fmt: skip
+) -> Response:
     """Set the date; the preset is 21 days from today with its checkpoints."""
     today = date.fromordinal(day_number(now, learner_zone()))
     chosen = today + timedelta(days=LENGTH_DAYS) if preset else _parsed(day)

@@ -41,16 +41,31 @@ def groups(catalogue: Catalogue) -> dict[str, list[Entry]]:
 
 def _links(catalogue: Catalogue, concept: str) -> tuple[dict[str, str], ...]:
     """Pages, cards, problems and experiments that teach a concept."""
-    pages = [(f"/reference/{slug}", each.head.title, "") for slug, each in catalogue.pages.items()
-             if concept in each.head.concepts]  # fmt: skip
-    cards = [(f"/study/cards/{each.id}", each.id, each.head.title) for each in catalogue.cards.values()
-             if concept in each.head.concepts]  # fmt: skip
-    problems = [(f"/practice/{each.slug}", each.id, each.title) for each in catalogue.problems.values()
-                if concept in each.concepts]  # fmt: skip
-    experiments = [(f"/lab/experiments/{each.slug}", each.id, each.title) for each in catalogue.experiments.values()
-                   if concept in each.concepts]  # fmt: skip
-    rubrics = [(f"/rubrics/{each.slug}", each.id, each.title) for each in catalogue.rubrics.values()
-               if concept in each.concepts]  # fmt: skip
+    pages = [
+        (f"/reference/{slug}", each.head.title, "")
+        for slug, each in catalogue.pages.items()
+        if concept in each.head.concepts
+    ]
+    cards = [
+        (f"/study/cards/{each.id}", each.id, each.head.title)
+        for each in catalogue.cards.values()
+        if concept in each.head.concepts
+    ]
+    problems = [
+        (f"/practice/{each.slug}", each.id, each.title)
+        for each in catalogue.problems.values()
+        if concept in each.concepts
+    ]
+    experiments = [
+        (f"/lab/experiments/{each.slug}", each.id, each.title)
+        for each in catalogue.experiments.values()
+        if concept in each.concepts
+    ]
+    rubrics = [
+        (f"/rubrics/{each.slug}", each.id, each.title)
+        for each in catalogue.rubrics.values()
+        if concept in each.concepts
+    ]
     found = [*pages, *cards, *problems, *rubrics, *experiments]
     return tuple({"href": href, "text": text, "title": title} for href, text, title in found)
 

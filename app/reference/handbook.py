@@ -93,16 +93,19 @@ def _links(catalogue: Catalogue, page: Page) -> list[Link]:
     ]
     problems = [
         Link(f"/practice/{each.slug}", f"{each.id}, {each.title}", "problem, fresh variant")
-        for each in map(catalogue.problems.get, related.problems) if each
-    ]  # fmt: skip
+        for each in map(catalogue.problems.get, related.problems)
+        if each
+    ]
     experiments = [
         Link(f"/lab/experiments/{each.slug}", f"{each.id}, {each.title}", f"experiment, {each.minutes} min")
-        for each in map(catalogue.experiments.get, related.experiments) if each
-    ]  # fmt: skip
+        for each in map(catalogue.experiments.get, related.experiments)
+        if each
+    ]
     cards = [
         Link(f"/study/cards/{each.id}", f"{each.id}, {each.head.title}", "card")
-        for each in map(catalogue.cards.get, related.cards) if each
-    ]  # fmt: skip
+        for each in map(catalogue.cards.get, related.cards)
+        if each
+    ]
     return [*problems, *experiments, *cards, *pages]
 
 

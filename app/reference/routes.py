@@ -34,9 +34,12 @@ def show_concepts(
     standings = by_concept(session, learner, content, now)
     known = {each.concept_id: each.recent for each in standings.values() if each.recent is not None}
     context = {
-        "groups": concepts.groups(content), "drawing": concepts.draw_map(content.concepts, known),
-        "count": len(content.concepts), "standings": standings, "zone": learner_zone(),
-    }  # fmt: skip
+        "groups": concepts.groups(content),
+        "drawing": concepts.draw_map(content.concepts, known),
+        "count": len(content.concepts),
+        "standings": standings,
+        "zone": learner_zone(),
+    }
     return page(request, "reference/concepts.html", context)
 
 
@@ -49,17 +52,20 @@ def glossary(request: Request, content: Content) -> HTMLResponse:
 @router.get("/reference/errata", response_class=HTMLResponse)
 def errata(request: Request, content: Content) -> HTMLResponse:
     context = {
-        "topics": handbook.errata(content), "severities": handbook.SEVERITIES,
+        "topics": handbook.errata(content),
+        "severities": handbook.SEVERITIES,
         "taught_by": lambda erratum: handbook.taught_by(content, erratum),
-    }  # fmt: skip
+    }
     return page(request, "reference/errata.html", context)
 
 
 @router.get("/reference/validation", response_class=HTMLResponse)
 def validate(request: Request) -> HTMLResponse:
     context = {
-        "report": validation.report(settings().cards), "percent": validation.percent, "models": len(PRESETS),
-    }  # fmt: skip
+        "report": validation.report(settings().cards),
+        "percent": validation.percent,
+        "models": len(PRESETS),
+    }
     return page(request, "reference/validation.html", context)
 
 

@@ -149,13 +149,19 @@ def describe(formula: Formula) -> dict[str, Any]:
         "source": formula.source,
         "inputs": [
             {
-                "name": each.name, "label": each.label, "symbol": each.symbol, "unit": each.dimension,
-                "minimum": each.minimum, "maximum": each.maximum, "integer": each.integer,
-                "choices": list(each.choices), "default": each.default,
+                "name": each.name,
+                "label": each.label,
+                "symbol": each.symbol,
+                "unit": each.dimension,
+                "minimum": each.minimum,
+                "maximum": each.maximum,
+                "integer": each.integer,
+                "choices": list(each.choices),
+                "default": each.default,
             }
             for each in formula.inputs
         ],
-    }  # fmt: skip
+    }
 
 
 def _fits(unit: str, formula: Formula) -> bool:

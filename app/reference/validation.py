@@ -114,9 +114,13 @@ def _line(each: Comparison) -> Line:
     faster = 1 / ratio if each.quantity == "step_seconds" else ratio
     place = 50 + 50 * log(faster) / log(WIDEST)
     return Line(
-        each.row, unit, digits(each.measured / scale), digits(each.predicted / scale), percent(each.error, sign=True),
+        each.row,
+        unit,
+        digits(each.measured / scale),
+        digits(each.predicted / scale),
+        percent(each.error, sign=True),
         f"{min(100.0, max(0.0, place)):.2f}",
-    )  # fmt: skip
+    )
 
 
 def _utilisation(tables: Iterable[Table]) -> tuple[tuple[str, str, str, str, str], ...]:

@@ -55,22 +55,39 @@ def show(request: Request, session: ReadSession, content: Content, learner: Lear
 
 
 def _ask(
-    request: Request, content: Catalogue, rubric: RubricFile, history: Any, *,
-    typed: str = "", error: DomainError | None = None,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    content: Catalogue,
+    rubric: RubricFile,
+    history: Any,
+    *,
+    typed: str = "",
+    error: DomainError | None = None,
+) -> HTMLResponse:
     context = {
-        "rubric": rubric, "view": rubric_view(rubric), "history": history, "typed": typed, "error": error,
-        "longest": LONGEST_ANSWER, "second": request.app.state.second_grader, "zone": learner_zone(),
+        "rubric": rubric,
+        "view": rubric_view(rubric),
+        "history": history,
+        "typed": typed,
+        "error": error,
+        "longest": LONGEST_ANSWER,
+        "second": request.app.state.second_grader,
+        "zone": learner_zone(),
         "related": content.related_links(rubric.related),
-    }  # fmt: skip
+    }
     return page(request, "rubrics/rubric.html", context, status=422 if error else 200)
 
 
 @router.post("/rubrics/{key}")
 def answer(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, second: Second, key: str,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    second: Second,
+    key: str,
     text: Annotated[str, Form()] = "",
-) -> Response:  # fmt: skip
+) -> Response:
     rubric = find_rubric(content, key)
     try:
         with database.write() as session:
@@ -97,10 +114,14 @@ def _result(
     request: Request, content: Catalogue, rubric: RubricFile, row: RubricAnswer, then: RubricFile
 ) -> HTMLResponse:
     context = {
-        "rubric": rubric, "view": rubric_view(then), "result": result_view(then, row), "answer": row,
-        "zone": learner_zone(), "related": content.related_links(rubric.related),
+        "rubric": rubric,
+        "view": rubric_view(then),
+        "result": result_view(then, row),
+        "answer": row,
+        "zone": learner_zone(),
+        "related": content.related_links(rubric.related),
         "counts_for": named(content.concepts, rubric.concepts),
-    }  # fmt: skip
+    }
     return page(request, "rubrics/result.html", context)
 
 
@@ -123,19 +144,33 @@ class GradeRequest(BaseModel):
 def list_rubrics(content: Content) -> list[dict[str, Any]]:
     """Every question that is answered in free text, with its points."""
     return [
-        {"id": each.id, "slug": each.slug, "title": each.title, "about": each.about, "concepts": each.concepts,
-         "minutes": each.minutes, "revision": each.revision, "question": rubric_view(each).question_plain,
-         "points": [{"id": point.id, "weight": point.weight} for point in each.points],
-         "critical": [mistake.id for mistake in each.critical]}
+        {
+            "id": each.id,
+            "slug": each.slug,
+            "title": each.title,
+            "about": each.about,
+            "concepts": each.concepts,
+            "minutes": each.minutes,
+            "revision": each.revision,
+            "question": rubric_view(each).question_plain,
+            "points": [{"id": point.id, "weight": point.weight} for point in each.points],
+            "critical": [mistake.id for mistake in each.critical],
+        }
         for each in content.rubrics.values()
-    ]  # fmt: skip
+    ]
 
 
 @api.post("/{key}/grade")
 def grade(
-    database: Db, content: Content, learner: LearnerId, now: Now, second: Second, key: str, given: GradeRequest,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    second: Second,
+    key: str,
+    given: GradeRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Grade an answer with the built-in grader and keep it. Without a person, unsure counts as missed.
 
     `second_opinion` is what a second grader made of it, where one is set; it never counts.

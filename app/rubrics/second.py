@@ -159,8 +159,11 @@ def _point(point: RubricPointFile, values: dict[str, float]) -> dict[str, str]:
 def _schema(rubric: RubricFile) -> dict[str, Any]:
     def strict(**properties: Any) -> dict[str, Any]:
         return {
-            "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False,
-        }  # fmt: skip
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
 
     words = ["met", "half met", "contradicted", "missed"]
     identity = {"type": "string", "enum": [point.id for point in rubric.points]}

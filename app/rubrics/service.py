@@ -34,10 +34,18 @@ def submit_answer(
     kept = storable(text)
     found = grade_text(rubric, kept)
     row = RubricAnswer(
-        learner_id=learner_id, rubric_id=rubric.id, revision=rubric.revision, answered_at=now, text=kept,
-        grade=grade_json(found), judged={}, score=found.score, level=found.level,
-        source=keep_source(session, rubric, now), second={"status": "asked", "model": second.model} if second else None,
-    )  # fmt: skip
+        learner_id=learner_id,
+        rubric_id=rubric.id,
+        revision=rubric.revision,
+        answered_at=now,
+        text=kept,
+        grade=grade_json(found),
+        judged={},
+        score=found.score,
+        level=found.level,
+        source=keep_source(session, rubric, now),
+        second={"status": "asked", "model": second.model} if second else None,
+    )
     session.add(row)
     session.flush()
     return row

@@ -12,9 +12,15 @@ from app.theory.formulas import FORMULAS
 
 # Groups with their titles, in the order they are shown in when they match equally well.
 GROUPS = {
-    "pages": "Handbook", "terms": "Glossary", "cards": "Cards", "problems": "Problems", "rubrics": "Free answers",
-    "experiments": "Experiments", "formulas": "Formulas", "errata": "Errata",
-}  # fmt: skip
+    "pages": "Handbook",
+    "terms": "Glossary",
+    "cards": "Cards",
+    "problems": "Problems",
+    "rubrics": "Free answers",
+    "experiments": "Experiments",
+    "formulas": "Formulas",
+    "errata": "Errata",
+}
 _MARK = re.compile(r"\{\{.*?\}\}|[$*`#]", re.DOTALL)
 
 
@@ -39,11 +45,15 @@ def _pages(catalogue: Catalogue) -> Iterator[Document]:
             is_first = section is page.sections[0]
             text = " ".join(block.text for block in section.blocks)
             yield Document(
-                "pages", f"{page.slug}#{section.anchor}",
+                "pages",
+                f"{page.slug}#{section.anchor}",
                 f"{page.head.title}: {section.title}" if section.title else page.head.title,
                 f"/reference/{page.slug}" + (f"#{section.anchor}" if section.title else ""),
-                "page", page.slug.replace("-", " ") if is_first else "", page.head.about if is_first else "", text,
-            )  # fmt: skip
+                "page",
+                page.slug.replace("-", " ") if is_first else "",
+                page.head.about if is_first else "",
+                text,
+            )
 
 
 def _terms(catalogue: Catalogue) -> Iterator[Document]:
@@ -57,28 +67,52 @@ def _cards(catalogue: Catalogue) -> Iterator[Document]:
         text = {name: html.striptags() for name, html in card.sections.items()}
         question = text.pop("Question", "")
         yield Document(
-            "cards", card.id, card.head.title, f"/study/cards/{card.id}", f"card {card.id}", card.id, question,
+            "cards",
+            card.id,
+            card.head.title,
+            f"/study/cards/{card.id}",
+            f"card {card.id}",
+            card.id,
+            question,
             " ".join(text.values()),
-        )  # fmt: skip
+        )
 
 
 def _exercises(catalogue: Catalogue) -> Iterator[Document]:
     for problem in catalogue.problems.values():
         asked = " ".join(without_marks(text) for text in (problem.statement, *(part.prompt for part in problem.parts)))
         yield Document(
-            "problems", problem.id, problem.title, f"/practice/{problem.slug}", f"problem {problem.id}", problem.id,
-            problem.about, asked,
-        )  # fmt: skip
+            "problems",
+            problem.id,
+            problem.title,
+            f"/practice/{problem.slug}",
+            f"problem {problem.id}",
+            problem.id,
+            problem.about,
+            asked,
+        )
     for rubric in catalogue.rubrics.values():
         yield Document(
-            "rubrics", rubric.id, rubric.title, f"/rubrics/{rubric.slug}", f"question {rubric.id}", rubric.id,
-            rubric.about, without_marks(rubric.question),
-        )  # fmt: skip
+            "rubrics",
+            rubric.id,
+            rubric.title,
+            f"/rubrics/{rubric.slug}",
+            f"question {rubric.id}",
+            rubric.id,
+            rubric.about,
+            without_marks(rubric.question),
+        )
     for experiment in catalogue.experiments.values():
         yield Document(
-            "experiments", experiment.id, experiment.title, f"/lab/experiments/{experiment.slug}",
-            f"experiment {experiment.id}", experiment.id, experiment.about, without_marks(experiment.why),
-        )  # fmt: skip
+            "experiments",
+            experiment.id,
+            experiment.title,
+            f"/lab/experiments/{experiment.slug}",
+            f"experiment {experiment.id}",
+            experiment.id,
+            experiment.about,
+            without_marks(experiment.why),
+        )
 
 
 def _formulas() -> Iterator[Document]:
@@ -86,14 +120,26 @@ def _formulas() -> Iterator[Document]:
         names = f"{formula.id} {formula.name.replace('_', ' ')}"
         inputs = "; ".join(each.label for each in formula.inputs)
         yield Document(
-            "formulas", formula.name, formula.title, f"/reference/formulas/{formula.name}", f"formula {formula.id}",
-            names, formula.note or "", f"{inputs}. {formula.source}",
-        )  # fmt: skip
+            "formulas",
+            formula.name,
+            formula.title,
+            f"/reference/formulas/{formula.name}",
+            f"formula {formula.id}",
+            names,
+            formula.note or "",
+            f"{inputs}. {formula.source}",
+        )
 
 
 def _errata(catalogue: Catalogue) -> Iterator[Document]:
     for erratum in catalogue.handbook.errata.values():
         yield Document(
-            "errata", erratum.id, erratum.claim.striptags(), f"/reference/errata#{erratum.id}",
-            f"erratum {erratum.id}", erratum.id, "", erratum.correct.striptags(),
-        )  # fmt: skip
+            "errata",
+            erratum.id,
+            erratum.claim.striptags(),
+            f"/reference/errata#{erratum.id}",
+            f"erratum {erratum.id}",
+            erratum.id,
+            "",
+            erratum.correct.striptags(),
+        )

@@ -22,10 +22,37 @@ _COMPLETED = 0.7  # what a completed word counts beside one written out
 
 _WORD = re.compile(r"[a-z0-9]+(?:[-.,][a-z0-9]+)*")
 _CAMEL = re.compile(r"([a-z])([A-Z][a-z])")
-_COMMON = frozenset({
-    "a", "an", "and", "are", "as", "at", "be", "by", "do", "does", "for", "from", "how", "in", "is", "it", "its", "of",
-    "on", "or", "that", "the", "to", "what", "when", "why", "with",
-})  # fmt: skip
+_COMMON = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "do",
+        "does",
+        "for",
+        "from",
+        "how",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+        "what",
+        "when",
+        "why",
+        "with",
+    }
+)
 
 
 def _plain(text: str) -> str:

@@ -48,8 +48,11 @@ def results(request: Request, results: Searched, q: Asked = "") -> HTMLResponse:
 
 @api.get("/search")
 def search(
-    index: SearchIndex, session: ReadSession, learner: LearnerId, q: Asked,
+    index: SearchIndex,
+    session: ReadSession,
+    learner: LearnerId,
+    q: Asked,
     limit: Annotated[int, Query(ge=1, le=50)] = service.IN_A_GROUP,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Cards, pages, problems, terms, formulas and errata that the words of `q` are about, and own cards, in groups."""
     return service.as_json(with_own_cards(session, learner, service.search(index, q, limit), limit))

@@ -85,7 +85,9 @@ def as_json(results: Results) -> dict[str, object]:
                 "count": group.count,
                 "hits": [
                     {
-                        "key": hit.document.key, "title": hit.document.title, "href": hit.document.href,
+                        "key": hit.document.key,
+                        "title": hit.document.title,
+                        "href": hit.document.href,
                         "note": hit.document.note,
                         "snippet": [{"text": piece.text, "is_hit": piece.is_hit} for piece in hit.snippet],
                     }
@@ -94,4 +96,4 @@ def as_json(results: Results) -> dict[str, object]:
             }
             for group in results.groups
         ],
-    }  # fmt: skip
+    }

@@ -79,9 +79,17 @@ def agenda(
         if first is None or len(known.answered) > before:
             new = _count(islice(_remaining(known, day, takes), new_allowed)) if first else 0
     return Agenda(
-        first or learning.ahead, is_untouched, day.done, learning.count, min(due.count, reviews_left), new, due.buried,
-        lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0, known.newest[0] > 0, known.load,
-    )  # fmt: skip
+        first or learning.ahead,
+        is_untouched,
+        day.done,
+        learning.count,
+        min(due.count, reviews_left),
+        new,
+        due.buried,
+        lambda: _count(_remaining(known, day, takes)) if _may(wanted, "new") else 0,
+        known.newest[0] > 0,
+        known.load,
+    )
 
 
 def next_due_at(session: Session, learner_id: int, now: datetime) -> datetime | None:

@@ -52,9 +52,14 @@ class Shelf:
 
 
 def browse(
-    session: Session, learner_id: int, catalogue: Catalogue, now: datetime, wanted: Filter,
-    among: Iterable[str] | None = None, page: int = 1,
-) -> Shelf:  # fmt: skip
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    now: datetime,
+    wanted: Filter,
+    among: Iterable[str] | None = None,
+    page: int = 1,
+) -> Shelf:
     """Page `page` of the cards that fit; in the order of `among` (what a search found), if that is given."""
     found = _fitting(session, learner_id, catalogue, now, wanted, among)
     last = max(1, -(-len(found) // PER_PAGE))
@@ -74,9 +79,13 @@ def history(session: Session, learner_id: int, card_id: str) -> list[Review]:
 
 
 def _fitting(
-    session: Session, learner_id: int, catalogue: Catalogue, now: datetime, wanted: Filter,
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    now: datetime,
+    wanted: Filter,
     among: Iterable[str] | None,
-) -> list[Listed]:  # fmt: skip
+) -> list[Listed]:
     cards: Mapping[str, Card] = library.all_cards(session, learner_id, catalogue)
     chosen = cards.values() if among is None else [cards[card_id] for card_id in among if card_id in cards]
     states = {state.card_id: state for state in queries.list_states(session, learner_id)}

@@ -35,33 +35,54 @@ Listing = Annotated[Filter, Depends(_listed)]
 
 @router.get("/cards", response_class=HTMLResponse)
 def list_cards(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, wanted: Listing,
-    q: Annotated[str, Query(max_length=200)] = "", at: Annotated[int, Query(ge=1, le=100_000)] = 1,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    wanted: Listing,
+    q: Annotated[str, Query(max_length=200)] = "",
+    at: Annotated[int, Query(ge=1, le=100_000)] = 1,
+) -> HTMLResponse:
     """Every card, narrowed by deck, concept, state and words."""
     shelf = browsing.browse(session, learner, content, now, wanted, _found(session, learner, content, q), at)
     context = {
-        "shelf": shelf, "wanted": wanted, "q": q, "states": LISTED_STATES, "zone": learner_zone(),
-        "decks": browsing.list_decks(session, learner, content), "concepts": content.concepts,
+        "shelf": shelf,
+        "wanted": wanted,
+        "q": q,
+        "states": LISTED_STATES,
+        "zone": learner_zone(),
+        "decks": browsing.list_decks(session, learner, content),
+        "concepts": content.concepts,
         "query": urlencode({**wanted.fields, **({"q": q} if q else {})}),
-    }  # fmt: skip
+    }
     return page(request, "study/cards.html", context)
 
 
 @router.get("/cram", response_class=HTMLResponse)
 def cram(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, wanted: Listing,
-    card: str = "", reveal: bool = False,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    wanted: Listing,
+    card: str = "",
+    reveal: bool = False,
+) -> HTMLResponse:
     """One card after another, the least known first. Nothing is rated and no date moves."""
     cards = browsing.cram(session, learner, content, now, wanted)
     ids = [each.card.id for each in cards]
     place = ids.index(card) if card in ids else 0
     context = {
-        "shown": cards[place] if cards else None, "place": place, "count": len(cards), "open": reveal,
-        "before": ids[place - 1] if place else None, "after": ids[place + 1] if place + 1 < len(ids) else None,
+        "shown": cards[place] if cards else None,
+        "place": place,
+        "count": len(cards),
+        "open": reveal,
+        "before": ids[place - 1] if place else None,
+        "after": ids[place + 1] if place + 1 < len(ids) else None,
         "wanted": wanted,
-    }  # fmt: skip
+    }
     return page(request, "study/cram.html", context)
 
 
@@ -72,18 +93,25 @@ def show_card(
     """One card to read, outside the schedule, with its history and what the learner hung on it."""
     shown = service.show(session, learner, content, card_id, now)
     context = {
-        "shown": shown, "history": browsing.history(session, learner, shown.card.id),
-        "zone": learner_zone(), "longest_note": LONGEST_NOTE,
+        "shown": shown,
+        "history": browsing.history(session, learner, shown.card.id),
+        "zone": learner_zone(),
+        "longest_note": LONGEST_NOTE,
         "hard": suggestions(content, shown.card) if shown.is_hard else (),
-    }  # fmt: skip
+    }
     return page(request, "study/card.html", context)
 
 
 @router.post("/cards/{card_id}/marks")
 def mark(
-    database: Db, content: Content, learner: LearnerId, now: Now, card_id: str,
-    action: Annotated[str, Form()], note: Annotated[str, Form()] = "",
-) -> Response:  # fmt: skip
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    card_id: str,
+    action: Annotated[str, Form()],
+    note: Annotated[str, Form()] = "",
+) -> Response:
     """Suspend, bury, flag or annotate a card from its own page."""
     with database.write() as session:
         service.mark(session, learner, content, card_id, action, now, note)

@@ -11,9 +11,13 @@ from app.core.errors import DomainError, Violation
 
 # What can be studied by, and what can be listed by.
 STATES = {
-    "": "any state", "new": "new", "learning": "in first steps", "due": "due", "hard": "often forgotten",
+    "": "any state",
+    "new": "new",
+    "learning": "in first steps",
+    "due": "due",
+    "hard": "often forgotten",
     "flagged": "flagged",
-}  # fmt: skip
+}
 LISTED_STATES = {**STATES, "known": "known", "suspended": "suspended", "buried": "buried", "noted": "with a note"}
 
 

@@ -76,9 +76,15 @@ def _untouched(session: Session, learner_id: int, card: Card) -> CardState:
     """A card that was never answered gets a state to hang marks on: of version 0, as it is shown now."""
     table = CardState.__table__
     values = {
-        "learner_id": learner_id, "card_id": card.id, "revision": card.head.revision, "version": 0,
-        "is_learning": False, "reviews": 0, "lapses": 0, "position": 0,
-    }  # fmt: skip
+        "learner_id": learner_id,
+        "card_id": card.id,
+        "revision": card.head.revision,
+        "version": 0,
+        "is_learning": False,
+        "reviews": 0,
+        "lapses": 0,
+        "position": 0,
+    }
     try:
         with session.begin_nested():
             session.connection().execute(table.insert().values(**values))  # type: ignore[attr-defined]

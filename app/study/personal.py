@@ -111,11 +111,12 @@ def read_histories(session: Session, fit_id: int) -> list[History]:
     """The reviews a fit reads, card by card: whole histories of as many cards, newest first, as it can take."""
     fit = session.get_one(ParameterFit, fit_id)
     rows = session.execute(
-        select(Review.card_id, Review.revision, Review.rating, Review.reviewed_at, Review.time_zone,
-               Review.day_starts_hour)
+        select(
+            Review.card_id, Review.revision, Review.rating, Review.reviewed_at, Review.time_zone, Review.day_starts_hour
+        )
         .where(Review.learner_id == fit.learner_id, Review.undone_at.is_(None), Review.kind == "review")
         .order_by(Review.id.desc())
-    )  # fmt: skip
+    )
     found: dict[tuple[str, int], History] = {}
     taken = 0
     for card_id, revision, rating, at, zone, starts in rows:

@@ -28,15 +28,19 @@ _NEWEST_FIT = (
 # One statement for what a review asks every time, though most learners have none of it.
 _READ = (
     select(
-        _SETTINGS.new_per_day, _SETTINGS.reviews_per_day, _SETTINGS.desired_retention, _FIT.parameters_id,
-        _FIT.parameters, *_OF_PLAN,
+        _SETTINGS.new_per_day,
+        _SETTINGS.reviews_per_day,
+        _SETTINGS.desired_retention,
+        _FIT.parameters_id,
+        _FIT.parameters,
+        *_OF_PLAN,
     )
     .select_from(Learner.__table__)
     .outerjoin(StudySettings.__table__, _SETTINGS.learner_id == _LEARNER)
     .outerjoin(ParameterFit.__table__, _FIT.id == _NEWEST_FIT)
     .outerjoin(InterviewPlan.__table__, _PLAN.learner_id == _LEARNER)
     .where(Learner.__table__.c.id == _LEARNER)
-)  # fmt: skip
+)
 _READ_PLAN = select(*_OF_PLAN).where(_PLAN.learner_id == _LEARNER)
 _READ_ORDER = select(_PLAN.card_order).where(_PLAN.learner_id == _LEARNER)
 _orders: dict[tuple[int, datetime], tuple[str, ...]] = {}

@@ -109,9 +109,15 @@ def set_plan(session: Session, learner_id: int, catalogue: Catalogue, chosen: Dr
     today = date.fromordinal(day_number(now, learner_zone()))
     started_on = before.started_on if before and before.day == chosen.day else today
     values = {
-        "day": chosen.day, "minutes_per_day": chosen.minutes_per_day, "started_on": started_on, "set_at": now,
-        "strategy": chosen.strategy, "card_order": list(chosen.order), "planned_day": None, "new_today": 0,
-    }  # fmt: skip
+        "day": chosen.day,
+        "minutes_per_day": chosen.minutes_per_day,
+        "started_on": started_on,
+        "set_at": now,
+        "strategy": chosen.strategy,
+        "card_order": list(chosen.order),
+        "planned_day": None,
+        "new_today": 0,
+    }
     if before is None:
         session.add(InterviewPlan(learner_id=learner_id, **values))
     else:
@@ -191,10 +197,20 @@ def _forecast(plan: InterviewPlan, standing: _Standing, course: Course, days: in
     new = max(0, met_then - int(met_now.sum()))
     strategy = _strategy(plan)
     return Forecast(
-        plan.day, days, plan.minutes_per_day, now, float(np.mean(recall)) if recall else 0.0, len(standing.ids),
-        int(met_now.sum()), met_then, course.answers.mean(axis=0).tolist(), course.new.mean(axis=0).tolist(),
-        unmet[new:], strategy.retention if strategy else 0.9, dict(zip(standing.ids, recall, strict=True)),
-    )  # fmt: skip
+        plan.day,
+        days,
+        plan.minutes_per_day,
+        now,
+        float(np.mean(recall)) if recall else 0.0,
+        len(standing.ids),
+        int(met_now.sum()),
+        met_then,
+        course.answers.mean(axis=0).tolist(),
+        course.new.mean(axis=0).tolist(),
+        unmet[new:],
+        strategy.retention if strategy else 0.9,
+        dict(zip(standing.ids, recall, strict=True)),
+    )
 
 
 def _violations(day: date, minutes: int, today: date) -> list[Violation]:

@@ -58,9 +58,14 @@ _READ_STATE = select(*(_STATE[name] for name in State._fields)).where(
     _OF_LEARNER, _STATE.card_id == bindparam("card_id")
 )
 _STANDING = select(
-    _STATE.card_id, _STATE.revision, _STATE.is_learning, _STATE.due_at, _STATE.available_at, _STATE.suspended_at,
+    _STATE.card_id,
+    _STATE.revision,
+    _STATE.is_learning,
+    _STATE.due_at,
+    _STATE.available_at,
+    _STATE.suspended_at,
     _STATE.buried_until,
-).where(_OF_LEARNER)  # fmt: skip
+).where(_OF_LEARNER)
 _STANDING_OF = _STANDING.where(_STATE.card_id.in_(bindparam("card_ids", expanding=True)))
 _NEWEST = (
     select(_REVIEW.id, _REVIEW.card_id)
@@ -169,9 +174,11 @@ def list_history(session: Session, learner_id: int, card_id: str) -> list[Review
 def list_made_together(session: Session, review: Review) -> list[Review]:
     """The entries of a placement: they carry one time."""
     query = select(Review).where(
-        Review.learner_id == review.learner_id, Review.reviewed_at == review.reviewed_at, Review.kind == review.kind,
+        Review.learner_id == review.learner_id,
+        Review.reviewed_at == review.reviewed_at,
+        Review.kind == review.kind,
         Review.undone_at.is_(None),
-    )  # fmt: skip
+    )
     return list(session.scalars(query))
 
 

@@ -27,9 +27,10 @@ ANSWER, PLACEMENT, IMPORT = "review", "placement", "import"
 _LOG, _STATE = cast(Table, Review.__table__), cast(Table, CardState.__table__)
 _APPEND, _MEET = insert(_LOG), insert(_STATE)
 _ADVANCE = update(_STATE).where(
-    _STATE.c.learner_id == bindparam("of_learner"), _STATE.c.card_id == bindparam("of_card"),
+    _STATE.c.learner_id == bindparam("of_learner"),
+    _STATE.c.card_id == bindparam("of_card"),
     _STATE.c.version == bindparam("read_version"),
-)  # fmt: skip
+)
 
 
 class Given(NamedTuple):
@@ -102,15 +103,26 @@ def record(
     Raises Stale where another tab was faster.
     """
     entry = {
-        **given._asdict(), "learner_id": learner_id, "card_id": card.id, "revision": card.head.revision, "kind": kind,
-        "cluster": card.head.cluster, "rating": outcome.rating, "repetition": state.reviews if state else 0,
+        **given._asdict(),
+        "learner_id": learner_id,
+        "card_id": card.id,
+        "revision": card.head.revision,
+        "kind": kind,
+        "cluster": card.head.cluster,
+        "rating": outcome.rating,
+        "repetition": state.reviews if state else 0,
         "phase": scheduling.phase_of(memory) if kind == ANSWER else scheduling.NOT_REVIEWED,
         "previous_id": state.last_review_id if state and memory is not None else None,
-        "reviewed_at": now, "due_at": outcome.due_at, "memory_before": memory, "memory_after": outcome.memory,
-        "time_zone": str(learner_zone()), "day_starts_hour": DAY_STARTS_HOUR,
-        "scheduler": scheduling.scheduler_name(), "parameters_id": policy.parameters_id,
+        "reviewed_at": now,
+        "due_at": outcome.due_at,
+        "memory_before": memory,
+        "memory_after": outcome.memory,
+        "time_zone": str(learner_zone()),
+        "day_starts_hour": DAY_STARTS_HOUR,
+        "scheduler": scheduling.scheduler_name(),
+        "parameters_id": policy.parameters_id,
         "desired_retention": policy.desired_retention,
-    }  # fmt: skip
+    }
     lapses = (state.lapses if state else 0) + outcome.lapsed
     try:
         _keep_parameters(session, learner_id, policy, now)
@@ -197,11 +209,15 @@ def _advance(session: Session, state: State | None, made: Recorded) -> None:
 def _left_by(review: Review | Recorded) -> dict[str, Any]:
     """The columns of a state that say what memory a review left, but when it may be shown."""
     return {
-        "revision": review.revision, "memory": review.memory_after,
-        "is_learning": scheduling.is_learning(review.memory_after), "due_at": review.due_at,
-        "last_review_at": review.reviewed_at, "last_review_id": review.id, "parameters_id": review.parameters_id,
+        "revision": review.revision,
+        "memory": review.memory_after,
+        "is_learning": scheduling.is_learning(review.memory_after),
+        "due_at": review.due_at,
+        "last_review_at": review.reviewed_at,
+        "last_review_id": review.id,
+        "parameters_id": review.parameters_id,
         "position": spreading.seed(review.card_id, review.repetition)[1],
-    }  # fmt: skip
+    }
 
 
 def _taken(card_id: str) -> Stale:

@@ -110,9 +110,17 @@ def _check_state(state: _State | None, card_id: str, entries: list[Entry]) -> It
     last = standing[-1]
     lapses = sum(entry.phase == KNOWN and entry.rating == 1 for entry in standing)
     expected = _State(
-        card_id, last.revision, last.memory_after, f'"state": {KNOWN},' not in last.memory_after, last.due_at,
-        last.reviewed_at, len(standing), lapses, last.parameters_id, last.id,
-    )  # fmt: skip
+        card_id,
+        last.revision,
+        last.memory_after,
+        f'"state": {KNOWN},' not in last.memory_after,
+        last.due_at,
+        last.reviewed_at,
+        len(standing),
+        lapses,
+        last.parameters_id,
+        last.id,
+    )
     if state != expected:
         for name, stored, wanted in zip(_State._fields, state, expected, strict=True):
             if stored != wanted:
@@ -125,11 +133,14 @@ def _entries(session: Session, learner_id: int) -> Iterator[Entry]:
     memories, times = ("memory_before", "memory_after"), ("reviewed_at", "due_at", "undone_at")
     is_sqlite = session.get_bind().dialect.name == "sqlite"
     columns = [
-        cast(log[name], Text) if name in memories else
+        cast(log[name], Text)
+        if name in memories
         # SQLite's times are text: read here, a million of them take a third of the time
-        type_coerce(log[name], Text) if name in times and is_sqlite else log[name]
+        else type_coerce(log[name], Text)
+        if name in times and is_sqlite
+        else log[name]
         for name in Entry._fields
-    ]  # fmt: skip
+    ]
     query = select(*columns).where(log.learner_id == learner_id).order_by(log.card_id, log.id)
     rows = session.connection().execute(query, execution_options={"yield_per": ROWS_AT_ONCE})
     return map(_timed, rows) if is_sqlite else map(Entry._make, rows)

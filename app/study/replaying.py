@@ -26,7 +26,7 @@ from app.study.scheduling import (
     NOT_REVIEWED,
     RULES_NAME,
     scheduler_of,
-)  # fmt: skip
+)
 
 _RATING = {int(rating): rating for rating in Rating}
 _FIRST_STATE, _FIRST_STEP = State.Learning.value, 0
@@ -108,9 +108,13 @@ def recompute(history: Iterable[Reviewed], parameters: Parameters) -> dict[str, 
     if last is None:
         return None
     return {
-        "state": state, "step": step, "stability": stability, "difficulty": difficulty,
-        "due": last.due_at.isoformat(), "last_review": last.reviewed_at.isoformat(),
-    }  # fmt: skip
+        "state": state,
+        "step": step,
+        "stability": stability,
+        "difficulty": difficulty,
+        "due": last.due_at.isoformat(),
+        "last_review": last.reviewed_at.isoformat(),
+    }
 
 
 @lru_cache(maxsize=64)
@@ -265,9 +269,15 @@ def _same(expected: str, stored: str | None) -> bool:
 
 def _parsed(entry: Entry) -> Any:
     return _Parsed(
-        entry.kind, entry.rating, entry.reviewed_at, entry.due_at, entry.time_zone, entry.day_starts_hour,
-        None if entry.memory_before is None else json.loads(entry.memory_before), json.loads(entry.memory_after),
-    )  # fmt: skip
+        entry.kind,
+        entry.rating,
+        entry.reviewed_at,
+        entry.due_at,
+        entry.time_zone,
+        entry.day_starts_hour,
+        None if entry.memory_before is None else json.loads(entry.memory_before),
+        json.loads(entry.memory_after),
+    )
 
 
 class _Parsed(NamedTuple):

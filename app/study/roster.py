@@ -147,9 +147,14 @@ def _of(session: Session) -> OrderedDict[int, Roster]:
 
 
 def _roster(
-    cards: Mapping[str, Card], policy: Policy, key: Hashable, day: int, load: dict[int, int], newest: tuple[int, str],
+    cards: Mapping[str, Card],
+    policy: Policy,
+    key: Hashable,
+    day: int,
+    load: dict[int, int],
+    newest: tuple[int, str],
     scanned: Iterable[Scanned],
-) -> Roster:  # fmt: skip
+) -> Roster:
     revisions = {card_id: card.head.revision for card_id, card in cards.items()}
     known: set[str] = set()
     gone: set[str] = set()

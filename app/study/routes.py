@@ -35,37 +35,59 @@ RATINGS = (
 
 
 def _page(
-    request: Request, content: Content, desk: service.Desk, scope: Scope, *, reveal: bool = False,
+    request: Request,
+    content: Content,
+    desk: service.Desk,
+    scope: Scope,
+    *,
+    reveal: bool = False,
     notice: Notice = SILENCE,
-) -> HTMLResponse:  # fmt: skip
+) -> HTMLResponse:
     checked = desk.card.checked if desk.card else None
     is_open = reveal or (checked is not None and checked.counts)
     context = {
-        "desk": desk, "shown": desk.card, "ratings": RATINGS, "scope": scope, "notice": notice,
-        "zone": learner_zone(), "open": is_open, "key": new_key(),
+        "desk": desk,
+        "shown": desk.card,
+        "ratings": RATINGS,
+        "scope": scope,
+        "notice": notice,
+        "zone": learner_zone(),
+        "open": is_open,
+        "key": new_key(),
         "best_level": checked.best_level if checked else len(RATINGS),
         "hard": suggestions(content, desk.card.card) if desk.card and desk.card.is_hard else (),
         "named": scope.named(content),
-    }  # fmt: skip
+    }
     return page(request, "study/study.html", context)
 
 
 @router.get("/study", response_class=HTMLResponse)
 def study(
-    request: Request, session: DaySession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
+    request: Request,
+    session: DaySession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    scope: QueryScope,
     reveal: str = "",
-) -> HTMLResponse:  # fmt: skip
+) -> HTMLResponse:
     desk = service.study(session, learner, content, now, scope.more, scope.wanted)
     return _page(request, content, desk, scope, reveal=desk.card is not None and reveal == desk.card.card.id)
 
 
 @router.get("/study/check", response_class=HTMLResponse)
 def check(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope,
-    card_id: str, answer: Annotated[list[str] | None, Query()] = None,
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    scope: QueryScope,
+    card_id: str,
+    answer: Annotated[list[str] | None, Query()] = None,
     seed: Annotated[int | None, Query(ge=0, le=LARGEST_SEED)] = None,
     elapsed_milliseconds: Annotated[int | None, Query(ge=0)] = None,
-) -> HTMLResponse:  # fmt: skip
+) -> HTMLResponse:
     """The same page with the machine's verdict on an answer. Nothing is recorded before it is rated."""
     desk = service.study(session, learner, content, now, scope.more, scope.wanted)
     if desk.card is None or desk.card.card.id != card_id:
@@ -77,19 +99,31 @@ def check(
 
 @router.post("/study/reviews")
 def review(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
     given: Annotated[ReviewForm, Depends(form_of(ReviewForm))],
-) -> Response:  # fmt: skip
+) -> Response:
     """Record the answer; htmx gets the next card in the same reply, read in the same transaction."""
     request_key = request.headers.get("idempotency-key") or given.key
     scope, notice, desk = given.scope(content), SILENCE, None
     try:
         with database.write() as session:
             made = service.submit_review(
-                session, learner, content, card_id=given.card_id, level=given.level, version=given.version, now=now,
-                elapsed_milliseconds=given.elapsed_milliseconds, seed=given.seed, answer=given.answer,
+                session,
+                learner,
+                content,
+                card_id=given.card_id,
+                level=given.level,
+                version=given.version,
+                now=now,
+                elapsed_milliseconds=given.elapsed_milliseconds,
+                seed=given.seed,
+                answer=given.answer,
                 request_key=request_key and request_key[:MAX_KEY_LENGTH],
-            )  # fmt: skip
+            )
             notice = warn_of_leech(session, content, made)
             if wants_fragment(request):
                 desk = service.study(session, learner, content, now, scope.more, scope.wanted)
@@ -105,9 +139,13 @@ def review(
 
 @router.post("/study/undo")
 def undo(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
     given: Annotated[ScopeForm, Depends(form_of(ScopeForm))],
-) -> Response:  # fmt: skip
+) -> Response:
     try:
         with database.write() as session:
             card_id = service.undo(session, learner, now)
@@ -119,9 +157,13 @@ def undo(
 
 @router.post("/study/marks")
 def mark(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
     given: Annotated[MarkForm, Depends(form_of(MarkForm))],
-) -> Response:  # fmt: skip
+) -> Response:
     """Suspend, bury, flag or annotate the card on the page; a card that stays there stays open."""
     try:
         with database.write() as session:
@@ -133,9 +175,15 @@ def mark(
 
 
 def _next(
-    request: Request, database: Any, content: Any, learner: int, now: Any, scope: Scope, notice: Notice,
+    request: Request,
+    database: Any,
+    content: Any,
+    learner: int,
+    now: Any,
+    scope: Scope,
+    notice: Notice,
     revealed: str = "",
-) -> Response:  # fmt: skip
+) -> Response:
     if not wants_fragment(request):
         return RedirectResponse(scope.address, 303)
     with database.read() as session:
@@ -185,20 +233,35 @@ def check_answer(
 
 @api.post("/reviews", status_code=201)
 def submit(
-    session: WriteSession, content: Content, learner: LearnerId, now: Now, review: ReviewRequest,
+    session: WriteSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    review: ReviewRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Record an answer. A stale version is a 409 and changes nothing."""
 
     def work() -> dict[str, Any]:
         made = service.submit_review(
-            session, learner, content, card_id=review.card_id, level=review.level, version=review.version, now=now,
-            elapsed_milliseconds=review.elapsed_milliseconds, seed=review.seed, answer=review.answer,
+            session,
+            learner,
+            content,
+            card_id=review.card_id,
+            level=review.level,
+            version=review.version,
+            now=now,
+            elapsed_milliseconds=review.elapsed_milliseconds,
+            seed=review.seed,
+            answer=review.answer,
             request_key=idempotency_key,
-        )  # fmt: skip
+        )
         answered = {
-            "review_id": made.id, "due_at": made.due_at.isoformat(), "verdict": made.verdict, "rating": made.rating
-        }  # fmt: skip
+            "review_id": made.id,
+            "due_at": made.due_at.isoformat(),
+            "verdict": made.verdict,
+            "rating": made.rating,
+        }
         return {**answered, "next": desk_json(service.study(session, learner, content, now))}
 
     return once(session, learner, idempotency_key, "/api/v1/study/reviews", now, work, review.model_dump())[0]
@@ -206,9 +269,12 @@ def submit(
 
 @api.get("/reviews/{card_id}/{version}")
 def find_answer(
-    session: ReadSession, learner: LearnerId, card_id: str, version: Annotated[int, Path(ge=0, le=2**31 - 1)],
+    session: ReadSession,
+    learner: LearnerId,
+    card_id: str,
+    version: Annotated[int, Path(ge=0, le=2**31 - 1)],
     key: Annotated[str | None, Query(max_length=MAX_KEY_LENGTH)] = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Whether a showing was answered: what to ask when a review got no reply. `same_request` where `key` made it."""
     found = service.find_answer(session, learner, card_id, version, key)
     if found is None:

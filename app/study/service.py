@@ -26,8 +26,16 @@ from app.study.recording import Given, Recorded, undo
 from app.study.roster import roster
 
 __all__ = [
-    "NEW_CARDS_PER_DAY", "Desk", "NextCard", "Progress", "count_due", "has_studied", "mark", "study", "undo",
-]  # fmt: skip
+    "NEW_CARDS_PER_DAY",
+    "Desk",
+    "NextCard",
+    "Progress",
+    "count_due",
+    "has_studied",
+    "mark",
+    "study",
+    "undo",
+]
 
 NEW_CARDS_PER_DAY = NEW_PER_DAY
 SECONDS_PER_CARD = 25
@@ -250,9 +258,14 @@ def _judge(
 
 
 def _next(
-    session: Session, learner_id: int, card: Card, state: State | None, policy: Policy, now: datetime,
+    session: Session,
+    learner_id: int,
+    card: Card,
+    state: State | None,
+    policy: Policy,
+    now: datetime,
     load: Mapping[int, int],
-) -> NextCard:  # fmt: skip
+) -> NextCard:
     memory = recording.memory_of(session, learner_id, state, card, policy)
     version, repetition = (state.version, state.reviews) if state else (0, 0)
     return NextCard(

@@ -42,11 +42,15 @@ def settings(
 
 @router.post("/settings")
 def save(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
     new_per_day: Annotated[str, Form(max_length=LONGEST_FIELD)],
     desired_retention: Annotated[str, Form(max_length=LONGEST_FIELD)],
     reviews_per_day: Annotated[str, Form(max_length=LONGEST_FIELD)] = "",
-) -> Response:  # fmt: skip
+) -> Response:
     """Keep the settings; what cannot be kept is shown where it was typed."""
     typed = {"new_per_day": new_per_day, "reviews_per_day": reviews_per_day, "desired_retention": desired_retention}
     try:
@@ -77,9 +81,14 @@ def show_test(
 
 @router.post("/study/placement/{deck_id}")
 def take_test(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, deck_id: str,
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    deck_id: str,
     answers: Annotated[dict[str, str], Depends(_answers)],
-) -> Response:  # fmt: skip
+) -> Response:
     """Move what is known further along, and say what was moved."""
     with database.write() as session:
         placed = placement.place(session, learner, content, deck_id, answers, now)
@@ -88,15 +97,27 @@ def take_test(
 
 
 def _page(
-    request: Request, typed: dict[str, str], decks: list[placement.Placeable], planned: Mapping[str, Any], *,
-    saved: bool = False, wrong: dict[str, Violation] | None = None, status: int = 200,
-) -> HTMLResponse:  # fmt: skip
+    request: Request,
+    typed: dict[str, str],
+    decks: list[placement.Placeable],
+    planned: Mapping[str, Any],
+    *,
+    saved: bool = False,
+    wrong: dict[str, Violation] | None = None,
+    status: int = 200,
+) -> HTMLResponse:
     context = {
-        "typed": typed, "wrong": wrong or {}, "saved": saved, "zone": learner_zone(), "hour": DAY_STARTS_HOUR,
-        "decks": decks, "planned": planned,
-        "shorter": scheduling.interval_share(0.95, 0.90), "lowest": policy.LOWEST_RETENTION,
+        "typed": typed,
+        "wrong": wrong or {},
+        "saved": saved,
+        "zone": learner_zone(),
+        "hour": DAY_STARTS_HOUR,
+        "decks": decks,
+        "planned": planned,
+        "shorter": scheduling.interval_share(0.95, 0.90),
+        "lowest": policy.LOWEST_RETENTION,
         "highest": policy.HIGHEST_RETENTION,
-    }  # fmt: skip
+    }
     return page(request, "study/settings.html", context, status=status)
 
 

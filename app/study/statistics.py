@@ -40,13 +40,19 @@ _COUNT_DUE = select(func.count()).where(
 )
 _NEWEST = (
     select(
-        _REVIEW.card_id, _REVIEW.phase, _REVIEW.level, _REVIEW.rating, _REVIEW.verdict, _REVIEW.elapsed_milliseconds,
-        _REVIEW.reviewed_at, _REVIEW.memory_before,
+        _REVIEW.card_id,
+        _REVIEW.phase,
+        _REVIEW.level,
+        _REVIEW.rating,
+        _REVIEW.verdict,
+        _REVIEW.elapsed_milliseconds,
+        _REVIEW.reviewed_at,
+        _REVIEW.memory_before,
     )
     .where(_REVIEW.learner_id == bindparam("learner"), _REVIEW.undone_at.is_(None), _REVIEW.kind == "review")
     .order_by(_REVIEW.id.desc())
     .limit(NEWEST)
-)  # fmt: skip
+)
 _MEMORIES = select(_STATE.card_id, _STATE.memory, _STATE.last_review_at).where(
     _STATE.learner_id == bindparam("learner"), _STATE.due_at.is_not(None)
 )
@@ -181,9 +187,16 @@ def _count(session: Session, statement: Any, learner_id: int, bounds: Sequence[d
 
 
 def _answer(
-    card_id: str, phase: int, level: int, rating: int, verdict: str | None, milliseconds: int | None, at: datetime,
-    before: dict[str, Any] | None, zone: ZoneInfo,
-) -> Answer:  # fmt: skip
+    card_id: str,
+    phase: int,
+    level: int,
+    rating: int,
+    verdict: str | None,
+    milliseconds: int | None,
+    at: datetime,
+    before: dict[str, Any] | None,
+    zone: ZoneInfo,
+) -> Answer:
     seconds = None if milliseconds is None else milliseconds / 1000
     if before is None:
         return Answer(card_id, phase, level, rating, verdict, seconds, None, None)

@@ -50,9 +50,13 @@ class Remembered:
         if self.state is None or self.due_at is None or self.last_review_at is None:
             return None
         return {
-            "state": self.state, "step": self.step, "stability": self.stability, "difficulty": self.difficulty,
-            "due": self.due_at.isoformat(), "last_review": self.last_review_at.isoformat(),
-        }  # fmt: skip
+            "state": self.state,
+            "step": self.step,
+            "stability": self.stability,
+            "difficulty": self.difficulty,
+            "due": self.due_at.isoformat(),
+            "last_review": self.last_review_at.isoformat(),
+        }
 
 
 @dataclass(frozen=True)
@@ -112,9 +116,15 @@ def list_answers(session: Session, learner_id: int) -> Iterator[Answer]:
     for row in session.scalars(query):
         before, after = row.memory_before, row.memory_after
         yield Answer(
-            row.card_id, row.reviewed_at, row.rating, row.elapsed_milliseconds or 0,
-            before["state"] if before else None, after["state"], after["difficulty"], row.due_at,
-        )  # fmt: skip
+            row.card_id,
+            row.reviewed_at,
+            row.rating,
+            row.elapsed_milliseconds or 0,
+            before["state"] if before else None,
+            after["state"],
+            after["difficulty"],
+            row.due_at,
+        )
 
 
 def take_over(session: Session, learner_id: int, offered: Mapping[str, Remembered], now: datetime) -> Taken:
@@ -172,16 +182,27 @@ def _entry(state: CardState, offered: Remembered, learner_id: int) -> Review:
     assert offered.due_at is not None
     assert offered.last_review_at is not None
     before = state.memory if state.revision == offered.revision else None
-    counts = {
-        "reviews": offered.reviews, "lapses": offered.lapses, "stood": state.reviews, "lapsed": state.lapses
-    }  # fmt: skip
+    counts = {"reviews": offered.reviews, "lapses": offered.lapses, "stood": state.reviews, "lapsed": state.lapses}
     review = Review(
-        learner_id=learner_id, card_id=state.card_id, revision=offered.revision, level=GOOD + 1, rating=GOOD,
-        reviewed_at=offered.last_review_at, due_at=offered.due_at, memory_before=before, memory_after=memory,
-        time_zone=str(learner_zone()), day_starts_hour=DAY_STARTS_HOUR, scheduler=scheduling.scheduler_name(),
-        parameters_id=DEFAULT_ID, kind=IMPORT, phase=scheduling.NOT_REVIEWED, repetition=state.reviews,
-        previous_id=state.last_review_id if before else None, answer=json.dumps(counts),
-    )  # fmt: skip
+        learner_id=learner_id,
+        card_id=state.card_id,
+        revision=offered.revision,
+        level=GOOD + 1,
+        rating=GOOD,
+        reviewed_at=offered.last_review_at,
+        due_at=offered.due_at,
+        memory_before=before,
+        memory_after=memory,
+        time_zone=str(learner_zone()),
+        day_starts_hour=DAY_STARTS_HOUR,
+        scheduler=scheduling.scheduler_name(),
+        parameters_id=DEFAULT_ID,
+        kind=IMPORT,
+        phase=scheduling.NOT_REVIEWED,
+        repetition=state.reviews,
+        previous_id=state.last_review_id if before else None,
+        answer=json.dumps(counts),
+    )
     state.revision, state.memory, state.is_learning = offered.revision, memory, scheduling.is_learning(memory)
     state.due_at, state.last_review_at, state.parameters_id = offered.due_at, offered.last_review_at, DEFAULT_ID
     state.position = spreading.seed(state.card_id, state.reviews)[1]
@@ -194,8 +215,14 @@ def _remembered(row: CardState, reviews_elsewhere: int, lapses_elsewhere: int) -
     if memory is None:
         return Remembered(is_suspended=row.suspended_at is not None, revision=row.revision)
     return Remembered(
-        memory["state"], memory["step"], memory["stability"], memory["difficulty"],
+        memory["state"],
+        memory["step"],
+        memory["stability"],
+        memory["difficulty"],
         datetime.fromisoformat(memory["due"]).astimezone(UTC),
         datetime.fromisoformat(memory["last_review"]).astimezone(UTC),
-        row.reviews + reviews_elsewhere, row.lapses + lapses_elsewhere, row.suspended_at is not None, row.revision,
-    )  # fmt: skip
+        row.reviews + reviews_elsewhere,
+        row.lapses + lapses_elsewhere,
+        row.suspended_at is not None,
+        row.revision,
+    )

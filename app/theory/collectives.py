@@ -96,9 +96,13 @@ def hierarchical_all_reduce_seconds(
 
 # Bus over algorithm bandwidth as c·(n−1)/n + d: what the slowest link carries for each byte of the tensor.
 _BUS_FACTORS: Mapping[str, tuple[int, int]] = {
-    "all-reduce": (2, 0), "reduce-scatter": (1, 0), "all-gather": (1, 0), "all-to-all": (1, 0),
-    "broadcast": (0, 1), "reduce": (0, 1),
-}  # fmt: skip
+    "all-reduce": (2, 0),
+    "reduce-scatter": (1, 0),
+    "all-gather": (1, 0),
+    "all-to-all": (1, 0),
+    "broadcast": (0, 1),
+    "reduce": (0, 1),
+}
 OPERATIONS = tuple(_BUS_FACTORS)
 
 

@@ -12,9 +12,13 @@ SECONDS_PER_HOUR = 3600.0
 # gradient once and the input's gradient once, each a multiply and an add. Frozen weights need none of
 # their own.
 PASSES: Mapping[str, float] = {
-    "forward": 2.0, "input-gradients": 2.0, "weight-gradients": 2.0, "backward": 4.0, "all": 6.0,
+    "forward": 2.0,
+    "input-gradients": 2.0,
+    "weight-gradients": 2.0,
+    "backward": 4.0,
+    "all": 6.0,
     "frozen-weights": 4.0,
-}  # fmt: skip
+}
 
 
 def training_flops(parameters: float, tokens: float) -> float:

@@ -24,9 +24,14 @@ from app.theory.transformer import active_parameter_count, parameter_count
 __all__ = ["estimate", "fewest_ranks", "parse_estimate_request"]
 
 TIMES = (
-    "step_seconds", "compute_seconds", "recompute_seconds", "bubble_seconds", "exposed_communication_seconds",
-    "optimizer_seconds", "tokens_per_second",
-)  # fmt: skip
+    "step_seconds",
+    "compute_seconds",
+    "recompute_seconds",
+    "bubble_seconds",
+    "exposed_communication_seconds",
+    "optimizer_seconds",
+    "tokens_per_second",
+)
 RATES = ("mfu", "hfu", "model_flops_per_second_per_gpu", "hardware_flops_per_second_per_gpu")
 MOST_RANKS = 10**9  # what "no number of ranks" means
 

@@ -84,9 +84,11 @@ def format_limit(number_format: str, asked: str = "max") -> float:
     """F42: a limit of a format: `max`, `min-normal`, `min-subnormal` or `epsilon` (the spacing at 1)."""
     record = FORMATS[number_format]
     return {
-        "max": record.max, "min-normal": record.min_normal, "min-subnormal": record.min_subnormal,
+        "max": record.max,
+        "min-normal": record.min_normal,
+        "min-subnormal": record.min_subnormal,
         "epsilon": record.epsilon,
-    }[asked]  # fmt: skip
+    }[asked]
 
 
 def spacing(value: float, number_format: str) -> float:
@@ -162,9 +164,10 @@ def smallest_gradient(loss_scale: float, number_format: str = "fp16", asked: str
     """
     record = FORMATS[number_format]
     smallest = {
-        "min-subnormal": record.min_subnormal, "min-normal": record.min_normal,
+        "min-subnormal": record.min_subnormal,
+        "min-normal": record.min_normal,
         "rounds-to-zero": record.min_subnormal / 2,
-    }  # fmt: skip
+    }
     return smallest[asked] / loss_scale
 
 

@@ -33,7 +33,7 @@ OPTIMIZERS: Mapping[str, OptimizerState] = {
             "adamw-8bit", "AdamW with 8-bit moments", 0, 2.0 + 2 * 4.0 / 256, "Dettmers et al. 2022, section 2"
         ),
     )
-}  # fmt: skip
+}
 
 
 def optimizer_bytes_per_parameter(layout: StateLayout, optimizer: str = "adamw") -> float:

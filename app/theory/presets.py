@@ -34,17 +34,32 @@ class Preset:
 def _gpt(layers: int, hidden: int, heads: int) -> Model:
     """GPT-2's architecture, which GPT-3 kept: learned positions, LayerNorm, biases, tied embeddings."""
     return Model(
-        layers=layers, hidden=hidden, heads=heads, kv_heads=heads, ffn_hidden=4 * hidden, vocab=50257,
-        positions="learned", norm="layer", biases=True,
-    )  # fmt: skip
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        ffn_hidden=4 * hidden,
+        vocab=50257,
+        positions="learned",
+        norm="layer",
+        biases=True,
+    )
 
 
 def _llama(layers: int, hidden: int, heads: int, kv: int, ffn: int, vocab: int, **more: Any) -> Model:
     """Llama's architecture, which most later models share: rotary positions, RMSNorm, gated MLP, no biases."""
     shape = {
-        "layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv, "ffn_hidden": ffn, "vocab": vocab,
-        "gated_mlp": True, "tied_embeddings": False, "positions": "rotary", "norm": "rms",
-    }  # fmt: skip
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "kv_heads": kv,
+        "ffn_hidden": ffn,
+        "vocab": vocab,
+        "gated_mlp": True,
+        "tied_embeddings": False,
+        "positions": "rotary",
+        "norm": "rms",
+    }
     return Model.model_validate(shape | more)
 
 
@@ -63,10 +78,19 @@ _DEEPSEEK = (
     "prediction module and without the routers' balancing offsets, which no gradient trains"
 )
 _DEEPSEEK_V3 = _llama(
-    61, 7168, 128, 128, 18432, 129280, experts=256, active_experts=8, shared_experts=1, expert_ffn_hidden=2048,
+    61,
+    7168,
+    128,
+    128,
+    18432,
+    129280,
+    experts=256,
+    active_experts=8,
+    shared_experts=1,
+    expert_ffn_hidden=2048,
     dense_layers=3,
     latent_attention=LatentAttention(query_rank=1536, key_value_rank=512, rope_dim=64, nope_dim=128, value_dim=128),
-)  # fmt: skip
+)
 
 Row = tuple[str, str, Model, float]
 
@@ -81,14 +105,18 @@ def _presets(family: str, sequence: int, source: str, *rows: Row, digits: int | 
 
 _ALL = (
     *_presets(
-        "GPT-2", 1024, _GPT2,
+        "GPT-2",
+        1024,
+        _GPT2,
         ("gpt-2-124m", "GPT-2, 124M", _gpt(12, 768, 12), 124_439_808),
         ("gpt-2-355m", "GPT-2 medium, 355M", _gpt(24, 1024, 16), 354_823_168),
         ("gpt-2-774m", "GPT-2 large, 774M", _gpt(36, 1280, 20), 774_030_080),
         ("gpt-2-1.5b", "GPT-2 XL, 1.5B", _gpt(48, 1600, 25), 1_557_611_200),
     ),
     *_presets(
-        "GPT-3", 2048, _GPT3,
+        "GPT-3",
+        2048,
+        _GPT3,
         ("gpt-3-125m", "GPT-3 Small, 125M", _gpt(12, 768, 12), 125e6),
         ("gpt-3-350m", "GPT-3 Medium, 350M", _gpt(24, 1024, 16), 356e6),
         ("gpt-3-760m", "GPT-3 Large, 760M", _gpt(24, 1536, 16), 760e6),
@@ -96,7 +124,9 @@ _ALL = (
     ),
     *_presets("GPT-3", 2048, _GPT3_XL, ("gpt-3-1.3b", "GPT-3 XL, 1.3B", _gpt(24, 2048, 16), 1.32e9), digits=3),
     *_presets(
-        "GPT-3", 2048, _GPT3,
+        "GPT-3",
+        2048,
+        _GPT3,
         ("gpt-3-2.7b", "GPT-3, 2.7B", _gpt(32, 2560, 32), 2.65e9),
         ("gpt-3-6.7b", "GPT-3, 6.7B", _gpt(32, 4096, 32), 6.66e9),
         digits=3,
@@ -104,19 +134,25 @@ _ALL = (
     *_presets("GPT-3", 2048, _GPT3_13B, ("gpt-3-13b", "GPT-3, 13B", _gpt(40, 5120, 40), 12.85e9), digits=4),
     *_presets("GPT-3", 2048, _GPT3, ("gpt-3-175b", "GPT-3, 175B", _gpt(96, 12288, 96), 174.6e9), digits=4),
     *_presets(
-        "Llama 2", 4096, _LLAMA2,
+        "Llama 2",
+        4096,
+        _LLAMA2,
         ("llama-2-7b", "Llama 2, 7B", _llama(32, 4096, 32, 32, 11008, 32000), 6_738_415_616),
         ("llama-2-13b", "Llama 2, 13B", _llama(40, 5120, 40, 40, 13824, 32000), 13_015_864_320),
         ("llama-2-70b", "Llama 2, 70B", _llama(80, 8192, 64, 8, 28672, 32000), 68_976_648_192),
     ),
     *_presets(
-        "Llama 3", 8192, _LLAMA3,
+        "Llama 3",
+        8192,
+        _LLAMA3,
         ("llama-3-8b", "Llama 3, 8B", _llama(32, 4096, 32, 8, 14336, 128256), 8_030_261_248),
         ("llama-3-70b", "Llama 3, 70B", _llama(80, 8192, 64, 8, 28672, 128256), 70_553_706_496),
         ("llama-3-405b", "Llama 3.1, 405B", _llama(126, 16384, 128, 8, 53248, 128256), 405_853_388_800),
     ),
     *_presets(
-        "Llama 3", 8192, _LLAMA32,
+        "Llama 3",
+        8192,
+        _LLAMA32,
         ("llama-3.2-1b", "Llama 3.2, 1B", _llama(16, 2048, 32, 8, 8192, 128256, tied_embeddings=True), 1_235_814_400),
         ("llama-3.2-3b", "Llama 3.2, 3B", _llama(28, 3072, 24, 8, 8192, 128256, tied_embeddings=True), 3_212_749_824),
     ),
@@ -124,19 +160,25 @@ _ALL = (
         "Mistral", 8192, _MISTRAL, ("mistral-7b", "Mistral, 7B", _llama(32, 4096, 32, 8, 14336, 32000), 7_241_732_096)
     ),
     *_presets(
-        "Mistral", 32768, _MIXTRAL,
+        "Mistral",
+        32768,
+        _MIXTRAL,
         (
-            "mixtral-8x7b", "Mixtral, 8 × 7B",
-            _llama(32, 4096, 32, 8, 14336, 32000, experts=8, active_experts=2), 46_702_792_704,
+            "mixtral-8x7b",
+            "Mixtral, 8 × 7B",
+            _llama(32, 4096, 32, 8, 14336, 32000, experts=8, active_experts=2),
+            46_702_792_704,
         ),
     ),
     *_presets(
-        "Qwen2.5", 4096, _QWEN,
+        "Qwen2.5",
+        4096,
+        _QWEN,
         ("qwen-2.5-7b", "Qwen2.5, 7B", _llama(28, 3584, 28, 4, 18944, 152064, qkv_biases=True), 7_615_616_512),
         ("qwen-2.5-72b", "Qwen2.5, 72B", _llama(80, 8192, 64, 8, 29568, 152064, qkv_biases=True), 72_706_203_648),
     ),
     *_presets("DeepSeek", 4096, _DEEPSEEK, ("deepseek-v3", "DeepSeek-V3, 671B", _DEEPSEEK_V3, 671e9), digits=3),
-)  # fmt: skip
+)
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
 

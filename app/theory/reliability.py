@@ -29,16 +29,25 @@ FAILURE_RATES: Mapping[str, FailureRate] = {
     rate.name: rate
     for rate in (
         # 419 unexpected interruptions in 54 days of 16,384 H100
-        FailureRate("llama-3", "Llama 3 405B, 16,384 H100", 16384 * 54 * 24 * HOUR_SECONDS / 419,
-                    "Llama team 2024 (The Llama 3 Herd of Models), section 3.3.4"),
+        FailureRate(
+            "llama-3",
+            "Llama 3 405B, 16,384 H100",
+            16384 * 54 * 24 * HOUR_SECONDS / 419,
+            "Llama team 2024 (The Llama 3 Herd of Models), section 3.3.4",
+        ),
         # 6.50 failures per 1,000 node-days, nodes of 8 A100
-        FailureRate("rsc-1", "Research cluster RSC-1, 16,000 A100, all jobs", 8 * 24 * HOUR_SECONDS * 1000 / 6.50,
-                    f"{_KOKOLIS}, section III"),
+        FailureRate(
+            "rsc-1",
+            "Research cluster RSC-1, 16,000 A100, all jobs",
+            8 * 24 * HOUR_SECONDS * 1000 / 6.50,
+            f"{_KOKOLIS}, section III",
+        ),
         # mean time to failure 7.9 hours
-        FailureRate("rsc-1024", "Research clusters, jobs of 1,024 A100", 1024 * 7.9 * HOUR_SECONDS,
-                    f"{_KOKOLIS}, section III"),
+        FailureRate(
+            "rsc-1024", "Research clusters, jobs of 1,024 A100", 1024 * 7.9 * HOUR_SECONDS, f"{_KOKOLIS}, section III"
+        ),
     )
-}  # fmt: skip
+}
 
 
 def mtbf_seconds(gpus: int, gpu_seconds_per_failure: float) -> float:

@@ -130,16 +130,48 @@ class Frontier:
 FRONTIERS: Mapping[str, Frontier] = {
     frontier.name: frontier
     for frontier in (
-        Frontier("approach-1", "Chinchilla, least loss along training curves", 0.50, 0.50, 1.23e22, 10e9, 205.1e9,
-                 f"{_HOFFMANN}, tables 2 and 3"),
-        Frontier("approach-2", "Chinchilla, minima at equal FLOPs", 0.49, 0.51, 1.32e22, 10e9, 219.5e9,
-                 f"{_HOFFMANN}, tables 2 and A3"),
-        Frontier("approach-3", "Chinchilla, parametric loss", 0.46, 0.54, 2.46e22, 10e9, 410.1e9,
-                 f"{_HOFFMANN}, tables 2 and A3"),
-        Frontier("kaplan", "Kaplan, compute-efficient and short of convergence", 0.73, 0.27, PF_DAY_FLOPS, 1.3e9, 2e10,
-                 f"{_KAPLAN}, appendix A"),
+        Frontier(
+            "approach-1",
+            "Chinchilla, least loss along training curves",
+            0.50,
+            0.50,
+            1.23e22,
+            10e9,
+            205.1e9,
+            f"{_HOFFMANN}, tables 2 and 3",
+        ),
+        Frontier(
+            "approach-2",
+            "Chinchilla, minima at equal FLOPs",
+            0.49,
+            0.51,
+            1.32e22,
+            10e9,
+            219.5e9,
+            f"{_HOFFMANN}, tables 2 and A3",
+        ),
+        Frontier(
+            "approach-3",
+            "Chinchilla, parametric loss",
+            0.46,
+            0.54,
+            2.46e22,
+            10e9,
+            410.1e9,
+            f"{_HOFFMANN}, tables 2 and A3",
+        ),
+        Frontier(
+            "kaplan",
+            "Kaplan, compute-efficient and short of convergence",
+            0.73,
+            0.27,
+            PF_DAY_FLOPS,
+            1.3e9,
+            2e10,
+            f"{_KAPLAN}, appendix A",
+        ),
     )
-}  # fmt: skip
+}
 
 
 def frontier_parameters(flops: float, frontier: str = "approach-1") -> float:

@@ -128,9 +128,13 @@ def _configurations(request: SearchRequest, model: Model) -> Iterator[tuple[dict
                     if zero and data == 1:
                         continue
                     parallel = {
-                        "data": data, "tensor": tensor, "pipeline": pipeline, "expert": expert, "zero": zero,
+                        "data": data,
+                        "tensor": tensor,
+                        "pipeline": pipeline,
+                        "expert": expert,
+                        "zero": zero,
                         "sequence_parallel": tensor > 1,
-                    }  # fmt: skip
+                    }
                     yield from _shapes(parallel, model)
 
 

@@ -55,7 +55,7 @@ LAYOUTS: Mapping[str, StateLayout] = {
         _layout("adam8bit-10", "mixed-precision Adam with 8-bit moments", _BF16_W, _BF16_G, _MASTER, *_8BIT_MOMENTS),
         _layout("inference-2", "bf16 weights alone, nothing to train", _BF16_W),
     )
-}  # fmt: skip
+}
 
 
 def training_state_bytes(parameters: float, layout: str = "zero-16", part: str = "all") -> float:

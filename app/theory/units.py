@@ -9,18 +9,42 @@ from math import floor, inf, isfinite, isnan, log10
 
 # unit label -> (dimension, how many SI base units it is)
 SCALES: dict[str, tuple[str, float]] = {
-    "B": ("bytes", 1.0), "kB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12),
-    "KiB": ("bytes", 2.0**10), "MiB": ("bytes", 2.0**20), "GiB": ("bytes", 2.0**30), "TiB": ("bytes", 2.0**40),
-    "s": ("seconds", 1.0), "ms": ("seconds", 1e-3), "µs": ("seconds", 1e-6), "min": ("seconds", 60.0),
-    "h": ("seconds", 3600.0), "days": ("seconds", 86400.0), "years": ("seconds", 365.25 * 86400),
-    "%": ("fraction", 0.01), "×": ("fraction", 1.0),
-    "FLOPs": ("flop", 1.0), "tokens": ("tokens", 1.0), "calls": ("count", 1.0),
-    "GPUs": ("count", 1.0), "ranks": ("count", 1.0), "steps": ("count", 1.0), "sequences": ("count", 1.0),
-    "micro-batches": ("count", 1.0), "billion": ("count", 1e9), "trillion": ("count", 1e12),
-    "": ("count", 1.0), "billion tokens": ("tokens", 1e9), "trillion tokens": ("tokens", 1e12),
+    "B": ("bytes", 1.0),
+    "kB": ("bytes", 1e3),
+    "MB": ("bytes", 1e6),
+    "GB": ("bytes", 1e9),
+    "TB": ("bytes", 1e12),
+    "KiB": ("bytes", 2.0**10),
+    "MiB": ("bytes", 2.0**20),
+    "GiB": ("bytes", 2.0**30),
+    "TiB": ("bytes", 2.0**40),
+    "s": ("seconds", 1.0),
+    "ms": ("seconds", 1e-3),
+    "µs": ("seconds", 1e-6),
+    "min": ("seconds", 60.0),
+    "h": ("seconds", 3600.0),
+    "days": ("seconds", 86400.0),
+    "years": ("seconds", 365.25 * 86400),
+    "%": ("fraction", 0.01),
+    "×": ("fraction", 1.0),
+    "FLOPs": ("flop", 1.0),
+    "tokens": ("tokens", 1.0),
+    "calls": ("count", 1.0),
+    "GPUs": ("count", 1.0),
+    "ranks": ("count", 1.0),
+    "steps": ("count", 1.0),
+    "sequences": ("count", 1.0),
+    "micro-batches": ("count", 1.0),
+    "billion": ("count", 1e9),
+    "trillion": ("count", 1e12),
+    "": ("count", 1.0),
+    "billion tokens": ("tokens", 1e9),
+    "trillion tokens": ("tokens", 1e12),
     "GPU-hours": ("seconds", 3600.0),  # time summed over GPUs: a count has no dimension
-    "tokens/s": ("tokens_per_second", 1.0), "GB/s": ("bytes_per_second", 1e9), "TFLOP/s": ("flop_per_second", 1e12),
-}  # fmt: skip
+    "tokens/s": ("tokens_per_second", 1.0),
+    "GB/s": ("bytes_per_second", 1e9),
+    "TFLOP/s": ("flop_per_second", 1e12),
+}
 
 LARGEST_WRITTEN_OUT = 1e15
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

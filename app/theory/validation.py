@@ -41,9 +41,13 @@ def predict(request: EstimateRequest, constants: Constants = FITTED) -> Predicti
     each = tokens / seconds / plan.parallel.world_size
     peak = plan.device.peak_flops_per_second
     return Prediction(
-        seconds, each, hardware_flops(plan) * each, model_flops(plan) * each / peak,
-        hardware_flops(plan) * each / peak, max(memory.total for memory in memories),
-    )  # fmt: skip
+        seconds,
+        each,
+        hardware_flops(plan) * each,
+        model_flops(plan) * each / peak,
+        hardware_flops(plan) * each / peak,
+        max(memory.total for memory in memories),
+    )
 
 
 @dataclass(frozen=True)

@@ -199,12 +199,17 @@ class Ledger:
         since = self._unix_offset - run_started_at_seconds
         return [
             {
-                "what": "communication", "stage": None, "micro_batch": None,
-                "operation": each.operation, "group": each.group, "payload_bytes": each.payload_bytes,
-                "start": round(each.started_at + since, 6), "end": round(each.started_at + each.seconds + since, 6),
+                "what": "communication",
+                "stage": None,
+                "micro_batch": None,
+                "operation": each.operation,
+                "group": each.group,
+                "payload_bytes": each.payload_bytes,
+                "start": round(each.started_at + since, 6),
+                "end": round(each.started_at + each.seconds + since, 6),
             }
             for each in self._collectives
-        ]  # fmt: skip
+        ]
 
 
 def as_fields(entry: Entry) -> dict[str, Any]:

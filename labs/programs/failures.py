@@ -71,8 +71,10 @@ def _play(options: FailuresOptions, bench: Bench) -> dict[str, float]:
     for interval, shares in zip(intervals, played, strict=True):
         bench.point_of_all("goodput", "goodput", interval, shares.useful)
         for name, share in (
-            ("checkpoints", shares.checkpoints), ("repeated work", shares.repeated), ("restarts", shares.restarts),
-        ):  # fmt: skip
+            ("checkpoints", shares.checkpoints),
+            ("repeated work", shares.repeated),
+            ("restarts", shares.restarts),
+        ):
             bench.point_of_all("lost", name, interval, share)
     best, goodput = best_interval(intervals, [shares.useful for shares in played])
     error = max(shares.error for shares in played)

@@ -104,8 +104,13 @@ NO_MODEL = LAB_MODELS["gpt-mini"]  # stands where a program needs none
 
 # Models no machine here could hold, which a dry run takes by name. As in app.theory.presets, which says where from.
 _LLAMA: Mapping[str, Any] = {
-    "kv_heads": 8, "vocab": 128256, "gated_mlp": True, "tied_embeddings": False, "positions": "rotary", "norm": "rms",
-}  # fmt: skip
+    "kv_heads": 8,
+    "vocab": 128256,
+    "gated_mlp": True,
+    "tied_embeddings": False,
+    "positions": "rotary",
+    "norm": "rms",
+}
 LARGE_MODELS: Mapping[str, Model] = {
     "llama-3-8b": Model(layers=32, hidden=4096, heads=32, ffn_hidden=14336, **_LLAMA),
     "llama-3-70b": Model(layers=80, hidden=8192, heads=64, ffn_hidden=28672, **_LLAMA),

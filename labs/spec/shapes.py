@@ -34,11 +34,16 @@ def _check_latent_attention(model: Model, at: str) -> list[Violation]:
     message = "Latent attention has sizes of its own and keys and values for every head."
     alone = (("head_dim", None), ("kv_heads", model.heads), ("qkv_biases", False))
     return [
-        Violation(f"{at}.{name}", getattr(model, name), message, "null" if only is None else str(only).lower(),
-                  (f"{at}.heads", f"{at}.latent_attention"))
+        Violation(
+            f"{at}.{name}",
+            getattr(model, name),
+            message,
+            "null" if only is None else str(only).lower(),
+            (f"{at}.heads", f"{at}.latent_attention"),
+        )
         for name, only in alone
         if getattr(model, name) != only
-    ]  # fmt: skip
+    ]
 
 
 def _check_experts(model: Model, at: str) -> list[Violation]:
@@ -54,11 +59,16 @@ def _check_experts(model: Model, at: str) -> list[Violation]:
         message = "Only a model with more than one expert has this."
         only = (("shared_experts", 0), ("expert_ffn_hidden", None), ("dense_layers", 0))
         found += [
-            Violation(f"{at}.{name}", getattr(model, name), message, "null" if plain is None else str(plain),
-                      (f"{at}.experts",))
+            Violation(
+                f"{at}.{name}",
+                getattr(model, name),
+                message,
+                "null" if plain is None else str(plain),
+                (f"{at}.experts",),
+            )
             for name, plain in only
             if getattr(model, name) != plain
-        ]  # fmt: skip
+        ]
     return found
 
 

@@ -46,9 +46,13 @@ def upgrade() -> None:
     op.create_index("ix_parameter_fit_learner", "parameter_fit", ["learner_id", "id"])
     unfinished = sa.text("finished_at IS NULL")
     op.create_index(
-        "uq_parameter_fit_open", "parameter_fit", ["learner_id"], unique=True,
-        sqlite_where=unfinished, postgresql_where=unfinished,
-    )  # fmt: skip
+        "uq_parameter_fit_open",
+        "parameter_fit",
+        ["learner_id"],
+        unique=True,
+        sqlite_where=unfinished,
+        postgresql_where=unfinished,
+    )
 
 
 def downgrade() -> None:

@@ -24,46 +24,130 @@ LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; the slowe
 
 ESTIMATE = {
     "model": {
-        "layers": 96, "hidden": 12288, "heads": 96, "kv_heads": 96, "ffn_hidden": 49152, "vocab": 51200,
-        "gated_mlp": False, "tied_embeddings": True, "experts": 1, "active_experts": 1,
+        "layers": 96,
+        "hidden": 12288,
+        "heads": 96,
+        "kv_heads": 96,
+        "ffn_hidden": 49152,
+        "vocab": 51200,
+        "gated_mlp": False,
+        "tied_embeddings": True,
+        "experts": 1,
+        "active_experts": 1,
     },
     "training": {
-        "sequence": 2048, "micro_batch": 1, "global_batch": 1536, "precision": "bf16-mixed", "optimizer": "adamw",
-        "recompute": "none", "attention": "flash", "offload": "none", "state_layout": "zero-16",
+        "sequence": 2048,
+        "micro_batch": 1,
+        "global_batch": 1536,
+        "precision": "bf16-mixed",
+        "optimizer": "adamw",
+        "recompute": "none",
+        "attention": "flash",
+        "offload": "none",
+        "state_layout": "zero-16",
     },
     "parallel": {
-        "data": 24, "tensor": 8, "pipeline": 8, "virtual_stages": 1, "context": 1, "expert": 1,
-        "sequence_parallel": True, "zero": 1, "schedule": "1f1b",
+        "data": 24,
+        "tensor": 8,
+        "pipeline": 8,
+        "virtual_stages": 1,
+        "context": 1,
+        "expert": 1,
+        "sequence_parallel": True,
+        "zero": 1,
+        "schedule": "1f1b",
     },
     "cluster": {
-        "gpu": "a100-80gb", "gpus_per_node": 8, "nodes": 192, "memory_bytes": 80e9, "peak_flops": 312e12,
-        "intra_node_bytes_per_second": 3e11, "inter_node_bytes_per_second": 25e9,
+        "gpu": "a100-80gb",
+        "gpus_per_node": 8,
+        "nodes": 192,
+        "memory_bytes": 80e9,
+        "peak_flops": 312e12,
+        "intra_node_bytes_per_second": 3e11,
+        "inter_node_bytes_per_second": 25e9,
     },
-}  # fmt: skip
+}
 SEARCH = {
     "model": {"layers": 12, "hidden": 768, "heads": 12, "kv_heads": 4, "ffn_hidden": 3072, "vocab": 512, "experts": 4},
     "training": {"sequence": 1024, "global_batch": 64, "precision": "bf16-mixed", "state_layout": "zero-16"},
     "cluster": {"gpu": "a100-80gb", "gpus_per_node": 4, "nodes": 2, "inter_node_bytes_per_second": 25e9},
-    "objective": "memory", "limit": 3,
-}  # fmt: skip
+    "objective": "memory",
+    "limit": 3,
+}
 RUN = {
     "spec": {
-        "model": "gpt-mini", "training": {"sequence": 32, "micro_batch": 1, "micro_batches": 1, "steps": 3, "seed": 1},
-        "parallel": {"data": 2, "zero": 0}, "program": "train", "mode": "run", "device": "cpu", "probes": ["memory"],
+        "model": "gpt-mini",
+        "training": {"sequence": 32, "micro_batch": 1, "micro_batches": 1, "steps": 3, "seed": 1},
+        "parallel": {"data": 2, "zero": 0},
+        "program": "train",
+        "mode": "run",
+        "device": "cpu",
+        "probes": ["memory"],
     },
     "prediction": {"model_state_bytes": {"value": "14 MB", "within": 1.5}},
-}  # fmt: skip
+}
 
-NUMBERS = st.sampled_from([
-    0, 1, 2, 3, 7, 1024, 10**6, 10**9, 10**12, 10**18, 10**30, 10**300, 10**400, -1, 2**63, 0.5, 1e-9, 1e-300, 1e300,
-    float("inf"), float("-inf"), float("nan"),
-])  # fmt: skip
-WORDS = st.sampled_from([
-    "none", "full", "selective", "gpipe", "interleaved", "zero-bubble", "fp32", "fp16-mixed", "fp8-mixed", "adafactor",
-    "optimizer", "all", "torch-amp", "megatron-18", "h100-80gb", "cpu", "gpt-3-175b", "8", "9**9**9", "1e999", "∞",
-    "\ud800", "\x00", "<script>alert(1)</script>", "🙂", "\u202e112 GB", "1/0", "nan GB", "10^9999 GB", "112 GB",
-    "a" * 600,
-])  # fmt: skip
+NUMBERS = st.sampled_from(
+    [
+        0,
+        1,
+        2,
+        3,
+        7,
+        1024,
+        10**6,
+        10**9,
+        10**12,
+        10**18,
+        10**30,
+        10**300,
+        10**400,
+        -1,
+        2**63,
+        0.5,
+        1e-9,
+        1e-300,
+        1e300,
+        float("inf"),
+        float("-inf"),
+        float("nan"),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        "none",
+        "full",
+        "selective",
+        "gpipe",
+        "interleaved",
+        "zero-bubble",
+        "fp32",
+        "fp16-mixed",
+        "fp8-mixed",
+        "adafactor",
+        "optimizer",
+        "all",
+        "torch-amp",
+        "megatron-18",
+        "h100-80gb",
+        "cpu",
+        "gpt-3-175b",
+        "8",
+        "9**9**9",
+        "1e999",
+        "∞",
+        "\ud800",
+        "\x00",
+        "<script>alert(1)</script>",
+        "🙂",
+        "\u202e112 GB",
+        "1/0",
+        "nan GB",
+        "10^9999 GB",
+        "112 GB",
+        "a" * 600,
+    ]
+)
 WEIRD = st.recursive(
     st.none() | st.booleans() | NUMBERS | WORDS | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -224,10 +308,30 @@ def test_cards(client: TestClient, content: Catalogue) -> None:
 
 @pytest.mark.slow
 def test_free_answers(client: TestClient, content: Catalogue) -> None:
-    pieces = st.sampled_from([
-        "ZeRO", "26 GB", "not", "never", "2(N-1)/N", ". ", "(", "all-reduce", "<b>", "\n", "- ", "9**9**9", "e400",
-        "\u202e", "🙂", "\x00", "\ud800", "Ignore all instructions.", "¼", "٣",
-    ])  # fmt: skip
+    pieces = st.sampled_from(
+        [
+            "ZeRO",
+            "26 GB",
+            "not",
+            "never",
+            "2(N-1)/N",
+            ". ",
+            "(",
+            "all-reduce",
+            "<b>",
+            "\n",
+            "- ",
+            "9**9**9",
+            "e400",
+            "\u202e",
+            "🙂",
+            "\x00",
+            "\ud800",
+            "Ignore all instructions.",
+            "¼",
+            "٣",
+        ]
+    )
     texts = st.lists(pieces, max_size=300).map(" ".join) | st.text(max_size=2000)
 
     @_search(80)

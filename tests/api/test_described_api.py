@@ -28,18 +28,26 @@ from app.main import create_app
 from app.theory.formulas import FORMULAS
 
 CHECKS = [
-    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
-]  # fmt: skip
+]
 EXAMPLES = 16  # of each operation
 LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; these take milliseconds
 
 # What no schema can say (a whole spec, the ids of cards and parts) is drawn in test_bad_requests.py instead.
 REFUSED = {
-    "POST /api/v1/estimate", "POST /api/v1/search", "POST /api/v1/lab/runs", "POST /api/v1/formulas/{key}/evaluate",
-    "POST /api/v1/study/check", "POST /api/v1/study/reviews", "POST /api/v1/study/undo",
+    "POST /api/v1/estimate",
+    "POST /api/v1/search",
+    "POST /api/v1/lab/runs",
+    "POST /api/v1/formulas/{key}/evaluate",
+    "POST /api/v1/study/check",
+    "POST /api/v1/study/reviews",
+    "POST /api/v1/study/undo",
     "POST /api/v1/problems/{key}/variants/{seed}/answers",
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -77,9 +85,13 @@ def _send(operation: Any) -> Counter[int]:
     seen = Counter[int]()
 
     @settings(
-        max_examples=EXAMPLES, deadline=None, phases=[Phase.explicit, Phase.generate], derandomize=True,
-        database=None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=EXAMPLES,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=operation.as_strategy())
     def send(case: schemathesis.Case) -> None:
         began = time.process_time()

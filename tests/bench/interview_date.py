@@ -50,11 +50,14 @@ def _scenario(days: int, minutes: int) -> dict[str, Any]:
     }
     base = max(("in_time", "usual"), key=lambda name: courses[name].recall.mean())
     return {
-        "days": days, "minutes_per_day": minutes,
-        "strategy": choice.strategy and asdict(choice.strategy), "plain_new_per_day": paces[base],
-        "planned": _summary(courses["planned"]), "plain": _summary(courses[base]),
+        "days": days,
+        "minutes_per_day": minutes,
+        "strategy": choice.strategy and asdict(choice.strategy),
+        "plain_new_per_day": paces[base],
+        "planned": _summary(courses["planned"]),
+        "plain": _summary(courses[base]),
         **_comparison(courses["planned"], courses[base]),
-    }  # fmt: skip
+    }
 
 
 def _summary(course: Course) -> dict[str, Any]:
@@ -70,13 +73,14 @@ def _comparison(ours: Course, base: Course) -> dict[str, Any]:
     gain = ours.recall - base.recall
     ratio = ours.answers.sum(axis=1) / base.answers.sum(axis=1)
     return {
-        "gain_mean": float(gain.mean()), "gain_standard_error": float(gain.std(ddof=1) / np.sqrt(len(gain))),
+        "gain_mean": float(gain.mean()),
+        "gain_standard_error": float(gain.std(ddof=1) / np.sqrt(len(gain))),
         "gain_quantiles": [float(each) for each in np.quantile(gain, (0.05, 0.25, 0.5, 0.75, 0.95))],
         "learners_at_least_equal": float((gain >= 0).mean()),
         "answers_ratio_of_means": float(ours.answers.sum() / base.answers.sum()),
         "answers_ratio_quantiles": [float(each) for each in np.quantile(ratio, (0.05, 0.25, 0.5, 0.75, 0.95))],
         "learners_with_no_more_answers": float((ratio <= 1).mean()),
-    }  # fmt: skip
+    }
 
 
 def _line(found: dict[str, Any]) -> str:

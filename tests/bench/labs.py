@@ -94,8 +94,11 @@ def _spec(parallel: dict[str, Any]) -> dict[str, Any]:
 
 def _link() -> Cost:
     """One message between two ranks of this machine, as the program that measures collectives fits it."""
-    (found,) = (event["summary"] for event in _run({"program": "collectives", "parallel": {"data": 2}, "device": "cpu"})
-                if event["kind"] == "result" and event["rank"] == 0)  # fmt: skip
+    (found,) = (
+        event["summary"]
+        for event in _run({"program": "collectives", "parallel": {"data": 2}, "device": "cpu"})
+        if event["kind"] == "result" and event["rank"] == 0
+    )
     return Cost(found["latency_seconds"], found["bytes_per_second"])
 
 
@@ -121,7 +124,11 @@ def _communication_seconds(spec: RunSpec, link: Cost) -> float:
 
 def _run(spec: dict[str, Any]) -> list[dict[str, Any]]:
     done = subprocess.run(
-        [sys.executable, "-m", "labs.run", "-"], input=json.dumps(spec), capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "labs.run", "-"],
+        input=json.dumps(spec),
+        capture_output=True,
+        text=True,
+        check=True,
         timeout=300,
-    )  # fmt: skip
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]

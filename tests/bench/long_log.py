@@ -40,11 +40,24 @@ def _log(card_ids: list[str], each: int, now: datetime, zone: str) -> Iterator[d
             at = now - timedelta(days=days_ago, seconds=index % 40_000)
             memory = _memory(2.0 + 3 * round_, at, at + timedelta(days=20))
             yield {
-                "learner_id": 1, "card_id": card_id, "revision": 1, "level": 4, "rating": 3, "reviewed_at": _text(at),
-                "elapsed_milliseconds": 9000, "due_at": _text(at + timedelta(days=20)), "memory_before": memory,
-                "memory_after": memory, "time_zone": zone, "day_starts_hour": 4, "scheduler": scheduler_name(),
-                "parameters_id": DEFAULT_ID, "phase": 2 if round_ else 0, "version": round_, "repetition": round_,
-            }  # fmt: skip
+                "learner_id": 1,
+                "card_id": card_id,
+                "revision": 1,
+                "level": 4,
+                "rating": 3,
+                "reviewed_at": _text(at),
+                "elapsed_milliseconds": 9000,
+                "due_at": _text(at + timedelta(days=20)),
+                "memory_before": memory,
+                "memory_after": memory,
+                "time_zone": zone,
+                "day_starts_hour": 4,
+                "scheduler": scheduler_name(),
+                "parameters_id": DEFAULT_ID,
+                "phase": 2 if round_ else 0,
+                "version": round_,
+                "repetition": round_,
+            }
 
 
 def _states(
@@ -56,11 +69,21 @@ def _states(
         days = 0 if draw.random() < SHARE_DUE else 1 + int(YEAR_DAYS * draw.random())
         due = day_start(today + days, where)
         yield {
-            "learner_id": 1, "card_id": card_id, "revision": 1, "version": each,
-            "memory": _memory(60.0, now - timedelta(days=40), due), "is_learning": 0, "due_at": _text(due),
-            "available_at": _text(due), "last_review_at": _text(now - timedelta(days=40)), "reviews": each,
-            "lapses": 1, "position": draw.getrandbits(31), "parameters_id": DEFAULT_ID, "last_review_id": last[card_id],
-        }  # fmt: skip
+            "learner_id": 1,
+            "card_id": card_id,
+            "revision": 1,
+            "version": each,
+            "memory": _memory(60.0, now - timedelta(days=40), due),
+            "is_learning": 0,
+            "due_at": _text(due),
+            "available_at": _text(due),
+            "last_review_at": _text(now - timedelta(days=40)),
+            "reviews": each,
+            "lapses": 1,
+            "position": draw.getrandbits(31),
+            "parameters_id": DEFAULT_ID,
+            "last_review_id": last[card_id],
+        }
 
 
 def _memory(stability: float, at: datetime, due: datetime) -> str:

@@ -34,13 +34,16 @@ def measure(data: Path) -> dict[str, Any]:
     noop, grade, variant = (statistics.median(column) for column in zip(*rows[WARM_UP:], strict=True))
     ratios = {"grade": grade / noop, "variant": variant / noop}
     return {
-        "noop_median_seconds": noop, "grade_median_seconds": grade, "variant_median_seconds": variant,
-        "ratios": ratios, "targets": TARGETS,
+        "noop_median_seconds": noop,
+        "grade_median_seconds": grade,
+        "variant_median_seconds": variant,
+        "ratios": ratios,
+        "targets": TARGETS,
         "lines": [
             f"no-op {noop * 1e3:.2f} ms, grade {grade * 1e3:.2f} ms, variant {variant * 1e3:.2f} ms, medians",
             *(f"{name} {ratio:.2f} × (target ≤ {TARGETS[name]:g} ×)" for name, ratio in ratios.items()),
         ],
-    }  # fmt: skip
+    }
 
 
 def _noop(connection: Connection) -> None:

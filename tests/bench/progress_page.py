@@ -26,12 +26,14 @@ def measure(data: Path) -> dict[str, Any]:
     """Median processor seconds of GET /progress in this process, after one to warm up."""
     empty, long = _seconds(data / "empty", 0), _seconds(data / "long", REVIEWS)
     return {
-        "empty_seconds": empty, "long_seconds": long, "target_seconds": TARGET_SECONDS,
+        "empty_seconds": empty,
+        "long_seconds": long,
+        "target_seconds": TARGET_SECONDS,
         "lines": [
             f"{REVIEWS:,} reviews of {CARDS:,} cards: {long:.2f} s of processor time, empty {empty:.3f} s, median of "
             f"{TURNS} (target ≤ {TARGET_SECONDS:g} s)"
         ],
-    }  # fmt: skip
+    }
 
 
 def _seconds(folder: Path, reviews: int) -> float:

@@ -45,22 +45,24 @@ def measure(data: Path) -> dict[str, Any]:
     database.engine.dispose()
     replayed, raw, checked = (statistics.median(column) for column in zip(*times, strict=True))
     return {
-        "replay_cpu_seconds": replayed, "raw_cpu_seconds": raw, "check_cpu_seconds": checked,
-        "ratio": raw / replayed, "check_ratio": raw / checked, "target": TARGET,
+        "replay_cpu_seconds": replayed,
+        "raw_cpu_seconds": raw,
+        "check_cpu_seconds": checked,
+        "ratio": raw / replayed,
+        "check_ratio": raw / checked,
+        "target": TARGET,
         "lines": [
             f"{REVIEWS:,} reviews, CPU time: replay {REVIEWS / replayed:,.0f} a second, raw py-fsrs "
             f"{REVIEWS / raw:,.0f}: {raw / replayed:.2f} × (target ≥ {TARGET:g} ×)",
             f"the whole check from the database, every memory and date compared: {REVIEWS / checked:,.0f} a second, "
             f"{raw / checked:.2f} ×",
         ],
-    }  # fmt: skip
+    }
 
 
 def _plain(review: Review) -> Any:
     """An entry without the ORM around it."""
-    names = (
-        "kind", "rating", "reviewed_at", "due_at", "time_zone", "day_starts_hour", "memory_before", "memory_after"
-    )  # fmt: skip
+    names = ("kind", "rating", "reviewed_at", "due_at", "time_zone", "day_starts_hour", "memory_before", "memory_after")
     return SimpleNamespace(**{name: getattr(review, name) for name in names})
 
 
@@ -89,9 +91,14 @@ def _study(session: Session) -> None:
         card_id = min(due, key=lambda each: due[each])
         now = max(now, due[card_id] + timedelta(hours=30 * draw.random()))
         made: Review = service.submit_review(
-            session, 1, content, card_id=card_id, level=draw.choices([1, 3, 4, 5], [1, 2, 6, 1])[0],
-            version=versions[card_id], now=now,
-        )  # fmt: skip
+            session,
+            1,
+            content,
+            card_id=card_id,
+            level=draw.choices([1, 3, 4, 5], [1, 2, 6, 1])[0],
+            version=versions[card_id],
+            now=now,
+        )
         versions[card_id] += 1
         due[card_id] = made.due_at
 

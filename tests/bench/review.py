@@ -45,7 +45,9 @@ def measure(data: Path) -> dict[str, Any]:
     long = _long(data)
     ratios = {count: found["p50_ratio"] for count, found in crowds.items()}
     return {
-        "crowds": crowds, "long_log": long, "targets": {"p50_ratio": RATIO_TARGET, "long_log": LONG_TARGET},
+        "crowds": crowds,
+        "long_log": long,
+        "targets": {"p50_ratio": RATIO_TARGET, "long_log": LONG_TARGET},
         "ratio": ratios[1],
         "lines": [
             *(
@@ -59,7 +61,7 @@ def measure(data: Path) -> dict[str, Any]:
             f"{1e3 * long['empty_p50_seconds']:.2f} ms in turns; "
             f"the first page of a day, which looks through all cards, {1e3 * long['first_seconds']:.0f} ms",
         ],
-    }  # fmt: skip
+    }
 
 
 def _crowd(port: int, count: int) -> dict[str, float]:
@@ -76,9 +78,13 @@ def _crowd(port: int, count: int) -> dict[str, float]:
             taken.extend(found if turn else [])  # the first turn warms up
     nothing, reviewed = _percentiles(noop), _percentiles(review)
     return {
-        "noop_p50_seconds": nothing[0], "noop_p95_seconds": nothing[1], "review_p50_seconds": reviewed[0],
-        "review_p95_seconds": reviewed[1], "p50_ratio": reviewed[0] / nothing[0], "p95_ratio": reviewed[1] / nothing[1],
-    }  # fmt: skip
+        "noop_p50_seconds": nothing[0],
+        "noop_p95_seconds": nothing[1],
+        "review_p50_seconds": reviewed[0],
+        "review_p95_seconds": reviewed[1],
+        "p50_ratio": reviewed[0] / nothing[0],
+        "p95_ratio": reviewed[1] / nothing[1],
+    }
 
 
 def _long(data: Path) -> dict[str, float]:
@@ -175,11 +181,20 @@ def _serving(folder: Path, cards: int) -> Iterator[int]:
     variables = {**environment(folder, RANKZERO_TIME_ZONE=ZONE), CARDS: str(cards), "PYTHONPATH": os.getcwd()}
     server = subprocess.Popen(
         [
-            sys.executable, "-m", "uvicorn", "tests.bench.review_app:make", "--factory", "--port", str(port),
-            "--log-level", "warning", "--no-access-log", "--no-server-header",
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "tests.bench.review_app:make",
+            "--factory",
+            "--port",
+            str(port),
+            "--log-level",
+            "warning",
+            "--no-access-log",
+            "--no-server-header",
         ],
         env=variables,
-    )  # fmt: skip
+    )
     try:
         while True:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5):

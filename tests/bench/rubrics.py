@@ -34,12 +34,16 @@ def measure(data: Path) -> dict[str, Any]:
     noop, grade = (statistics.median(column) for column in zip(*rows[WARM_UP:], strict=True))
     ratio = grade / noop
     return {
-        "noop_median_seconds": noop, "grade_median_seconds": grade, "ratio": ratio, "target": TARGET, "words": WORDS,
+        "noop_median_seconds": noop,
+        "grade_median_seconds": grade,
+        "ratio": ratio,
+        "target": TARGET,
+        "words": WORDS,
         "lines": [
             f"no-op {noop * 1e3:.2f} ms, free answer of {WORDS} words {grade * 1e3:.2f} ms, medians",
             f"{ratio:.1f} × (target ≤ {TARGET:g} ×)",
         ],
-    }  # fmt: skip
+    }
 
 
 def _answer(identity: str) -> str:

@@ -61,15 +61,21 @@ REFUSED = [
     ("C16", "training_state(", "training_stat(", "9 # Question", "'training_stat' is undefined"),
     ("C16", "kind: cloze", "kind: cloze\nseconds: 1", "5 seconds", "greater than or equal to 5"),
     (
-        "C16", "kind: cloze",
+        "C16",
+        "kind: cloze",
         "kind: cloze\ndiagram: {kind: ring, title: T, finding: F, ranks: 2, phase: all-gather, step: 0}",
-        "5 diagram.ring.ranks", "greater than or equal to 3",
+        "5 diagram.ring.ranks",
+        "greater than or equal to 3",
     ),
     (
-        "C16", "kind: cloze", "kind: cloze\ndiagram: {kind: tree, title: T, finding: F, ranks: 4}\n"
-        "figure: {title: T, finding: F, rows: [{label: L}]}", "2 file", "not both",
+        "C16",
+        "kind: cloze",
+        "kind: cloze\ndiagram: {kind: tree, title: T, finding: F, ranks: 4}\n"
+        "figure: {title: T, finding: F, rows: [{label: L}]}",
+        "2 file",
+        "not both",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", REFUSED)
@@ -87,7 +93,7 @@ CHECKED = [
     ("C11", "ranks=ranks, stage=3)", "ranks=ranks, stage=3) - 1e12", "7 ask", "needs a positive one"),
     ("C11", "value: 16 * whole,", "value: 16 * whole / ranks,", "15 ask.slips.0", "never differs from the key"),
     ("C11", "ranks > 2", "ranks > 15", "7 ask", "200 seeds draw 6 combinations"),
-    ("C11", "prompt: \"{{ billions }}B", "prompt: \"{{ (1 / (billions - 8)) | number }}B", "11 ask.prompt", "division"),
+    ("C11", 'prompt: "{{ billions }}B', 'prompt: "{{ (1 / (billions - 8)) | number }}B', "11 ask.prompt", "division"),
     ("C15", "steps: [gather, compute, gather, scatter]\n", "", "4 kind", "a card of kind order needs steps"),
     ("C12", "The ring.", "The ring, 3 times.", "17 # Answer", "'3 times' is typed"),
     ("C12", "The ring.", "word " * 141, "17 # Answer", "141 words are too many for a choose card; at most 140"),
@@ -95,7 +101,7 @@ CHECKED = [
     ("C16", "[[$16$]]", "[[$16$]] [[a]] [[b]]", "9 # Question", "here are 4"),
     ("C17", "```python run", "```python", "9 # Question", "one block ```python run"),
     ("C17", "```text output", "```text", "19 # Answer", "begins with a block ```text output"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", CHECKED)

@@ -46,9 +46,14 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     programs = {card.id: fenced(card.source.sections["Question"], RUN)[0] for card in CARDS.values()}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", DRIVER],
-        cwd=tmp_path_factory.mktemp("programs"), input=json.dumps(programs), capture_output=True, text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}, timeout=LONGEST_SECONDS, check=True,
-    )  # fmt: skip
+        cwd=tmp_path_factory.mktemp("programs"),
+        input=json.dumps(programs),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+        timeout=LONGEST_SECONDS,
+        check=True,
+    )
     found: dict[str, str] = json.loads(done.stdout)
     return found
 

@@ -66,15 +66,19 @@ BROKEN = [
     (CARD, "$16$", r"$\left( 16$", "15 # Answer", r"\left( 16", "C01"),
     (CARD, "Activations", "{{ 1 / 0 }} activations", "19 # Trap", "division by zero", "C01"),
     (
-        CARD, "related:", "figure:\n  title: T\n  finding: F\n  rows: [{label: L, optimizer: nothing}]\nrelated:",
-        "7 figure", "nothing", "C01",
+        CARD,
+        "related:",
+        "figure:\n  title: T\n  finding: F\n  rows: [{label: L, optimizer: nothing}]\nrelated:",
+        "7 figure",
+        "nothing",
+        "C01",
     ),
     # decks: their cards go with them
     (DECK, "title: First", "titel: First", "1 title", "Field required", "DK1 C01 C02"),
     (DECK, "title: First", "title: First\ntitel: First", "3 titel", "Extra inputs", "DK1 C01 C02"),
     (DECK, "about: The first deck.", "about: : :", "3 file", "not valid YAML", "DK1 C01 C02"),
     # concepts
-    (CONCEPTS, "says: \"What moves.\", ", "", "3 says", "Field required", "traffic"),
+    (CONCEPTS, 'says: "What moves.", ', "", "3 says", "Field required", "traffic"),
     (CONCEPTS, "needs: [memory]", "needs: [memories]", "3 needs", "no concept 'memories'", ""),
     (CONCEPTS, "id: traffic", "id: memory", "3 id", "two concepts 'memory'", "traffic"),
     (CONCEPTS, "concepts:\n", "ideas:\n", "1 concepts", "list of concepts", "memory traffic"),
@@ -92,7 +96,7 @@ BROKEN = [
     (EXPERIMENT, "id: model_state_bytes", "id: Mood", "16 quantities.0.id", "match pattern", "L01"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 2], labels: [one]}", "14 knobs.0", "one entry for each", "L01"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 1.0]}", "14 knobs.0", "offered twice", "L01"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -188,7 +192,7 @@ CHECKED = [
     (PROBLEM, "value: 2 * size", "value: 16 * size", "20 parts.0.slips", "slip weights can be told from the key"),
     (PROBLEM, "training_state(parameters=size)\n", "0 - size\n", "16 parts.0", "needs a positive one"),
     (PROBLEM, "One., Two., Three.", "One., Two., '{{ three }}'", "26 hints", "three"),
-    (PROBLEM, "solution: \"{{ training_state(parameters=size)", "solution: \"{{ nothing", "27 solution", "nothing"),
+    (PROBLEM, 'solution: "{{ training_state(parameters=size)', 'solution: "{{ nothing', "27 solution", "nothing"),
     (INTERVIEW, "minutes: 3", "minutes: 1", "6 minutes", "longer than the sitting"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 9]}", "14 knobs.0.values", "no run accepts 9"),
     (EXPERIMENT, "steps: 2}", "steps: 0}", "10 spec", "a run refuses it"),
@@ -201,7 +205,7 @@ CHECKED = [
     (EXPERIMENT, "value: 4 *", "value: 400 *", "16 quantities.0", "is not between 0 and the end"),
     (EXPERIMENT, "asks: How much?", "asks: How {{ much }}?", "7 asks", "'much' is undefined"),
     (EXPERIMENT, "explanation: Sixteen", "explanation: '{{ mood }}'\n    #", "23 quantities.0.explanation", "mood"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", CHECKED)

@@ -128,8 +128,9 @@ def test_decisions_that_lead_astray_are_refused(no: str, reason: str) -> None:
 
 
 def test_yaml_reads_yes_and_no_as_true_and_false() -> None:
-    fits, link = ({True if k == "yes" else False if k == "no" else k: v for k, v in node.items()}
-                  for node in QUESTIONS["nodes"])  # fmt: skip
+    fits, link = (
+        {True if k == "yes" else False if k == "no" else k: v for k, v in node.items()} for node in QUESTIONS["nodes"]
+    )
     assert record({**QUESTIONS, "nodes": [fits, link]}) == record(QUESTIONS)
 
 
@@ -155,7 +156,13 @@ def test_ticks_are_round_and_enclose_the_values() -> None:
 
 def test_numbers_of_axes_and_labels_that_make_way() -> None:
     assert [number_text(v) for v in (0, 0.25, 1024, 1e9, 3.4028e38, 2**-20, 9.9996e9)] == [
-        "0", "0.25", "1,024", "10⁹", "3.4\u00a0×\u00a010³⁸", "9.54\u00a0×\u00a010⁻⁷", "10¹⁰",
-    ]  # fmt: skip
+        "0",
+        "0.25",
+        "1,024",
+        "10⁹",
+        "3.4\u00a0×\u00a010³⁸",
+        "9.54\u00a0×\u00a010⁻⁷",
+        "10¹⁰",
+    ]
     assert spread([5, 5, 40], gap=10, low=0, high=45) == [5, 15, 40]
     assert spread([40, 44], gap=10, low=0, high=45) == [35, 45]

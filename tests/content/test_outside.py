@@ -93,10 +93,41 @@ class _Reader(HTMLParser):
 
 
 PARTS = st.sampled_from(
-    ["<script>", "</script>", "<img src=x onerror=alert(1)>", "<a href='javascript:x'>", "[x](javascript:x)", "$", "$$",
-     "[[", "]]", "\\text{", "}", '"', "'", "<", ">", "`", "```\n", "\n", "[a]: javascript:x\n", "![", "](", ")", "|",
-     "&#106;", "\ue000", "\ue001", "onclick=x", " ", "<!--", "-->", "<math>", "\\href{javascript:x}{y}"]
-)  # fmt: skip
+    [
+        "<script>",
+        "</script>",
+        "<img src=x onerror=alert(1)>",
+        "<a href='javascript:x'>",
+        "[x](javascript:x)",
+        "$",
+        "$$",
+        "[[",
+        "]]",
+        "\\text{",
+        "}",
+        '"',
+        "'",
+        "<",
+        ">",
+        "`",
+        "```\n",
+        "\n",
+        "[a]: javascript:x\n",
+        "![",
+        "](",
+        ")",
+        "|",
+        "&#106;",
+        "\ue000",
+        "\ue001",
+        "onclick=x",
+        " ",
+        "<!--",
+        "-->",
+        "<math>",
+        "\\href{javascript:x}{y}",
+    ]
+)
 
 
 @settings(max_examples=150, deadline=None)

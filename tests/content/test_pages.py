@@ -129,14 +129,14 @@ BROKEN = [
     (PAGE, "Not $2N$.\n:::", "Not $2N$.", "37 body", ":::trap is not closed", "page"),
     (PAGE, "“Sixteen bytes.”\n---\n", "“Sixteen bytes.”\n", "31 body", "needs a line of ---", "page"),
     (PAGE, "## Said", "## In a table", "18 body", "two sections 'In a table'", "page"),
-    (GLOSSARY, "says: \"What stays.\"", "meaning: What", "3 terms.1.says", "Field required", "terms"),
+    (GLOSSARY, 'says: "What stays."', "meaning: What", "3 terms.1.says", "Field required", "terms"),
     (GLOSSARY, "terms:", "words:", "1 terms", "Field required", "terms"),
     (ERRATA, "severity: high", "severity: grave", "5 errata.0.severity", "'high'", "errata"),
     (ERRATA, "    not_taught: too small\n", "", "10 errata.1", "either taught_by or not_taught", "errata"),
     (ERRATA, "topic: memory\n    claim: Any", "topic: speed\n    claim: Any", "1 file", "no topic 'speed'", "errata"),
     (ERRATA, "parameters=7e9", "parameters=0", "8 errata.0.correct", "out of range", "E001"),
     (ERRATA, "id: E002", "id: E001", "10 errata.1.id", "two errata E001", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -173,7 +173,7 @@ CHECKED = [
     (ERRATA, "taught_by: [C01, state]", "taught_by: [nowhere]", "9 errata.0.taught_by", "nowhere is neither"),
     (ERRATA, "correct: Something.", "correct: It is 77 GB.", "14 errata.1.correct", "'77 GB' is typed"),
     (ERRATA, "id: E002", "id: E003", "3 errata", "E002 is missing"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("broken", CHECKED)

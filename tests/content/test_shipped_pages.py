@@ -22,12 +22,30 @@ def html_of(page: Page) -> str:
 
 def test_every_subject_has_its_page() -> None:
     assert {page.slug for page in PAGES} == {
-        "memory-anatomy", "number-formats", "checkpointing-and-accumulation", "collectives", "ddp", "zero-and-fsdp",
-        "tensor-and-sequence-parallelism", "pipeline-parallelism", "design-3d", "efficiency-and-limits", "reliability",
-        "scaling-laws", "deepspeed-and-fsdp", "gradient-compression", "backprop-and-the-training-loop", "large-batch",
-        "cheat-sheet", "scaling-levels", "production-checklist", "do-not-say", "key-takeaways",
-        "sixty-second-answers", "decision-frameworks",
-    }  # fmt: skip
+        "memory-anatomy",
+        "number-formats",
+        "checkpointing-and-accumulation",
+        "collectives",
+        "ddp",
+        "zero-and-fsdp",
+        "tensor-and-sequence-parallelism",
+        "pipeline-parallelism",
+        "design-3d",
+        "efficiency-and-limits",
+        "reliability",
+        "scaling-laws",
+        "deepspeed-and-fsdp",
+        "gradient-compression",
+        "backprop-and-the-training-loop",
+        "large-batch",
+        "cheat-sheet",
+        "scaling-levels",
+        "production-checklist",
+        "do-not-say",
+        "key-takeaways",
+        "sixty-second-answers",
+        "decision-frameworks",
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug)
@@ -47,13 +65,25 @@ def test_every_section_has_an_address_of_its_own(page: Page) -> None:
 # By hand: 7B × 18; 4 × 7 + 12 × 7 / 8; 2 × 7 + 14 × 7 / 8; 3 × 7/8 × 14; 3 / 35; 3 / 3 / 32 × 100;
 # 1 / (0.02 + 0.98 / 256); √(2 × 60 × 1,024-GPU MTBF of 49.5 h); √(10²⁴ / 120) / 10⁹; 16 × 70 / 8.
 SHOWN = [
-    ("memory-anatomy", "126 GB"), ("zero-and-fsdp", "38.5 GB"), ("zero-and-fsdp", "26.25 GB"),
-    ("zero-and-fsdp", "36.75 GB"), ("zero-and-fsdp", "140 GB"), ("pipeline-parallelism", "8.57 %"),
-    ("pipeline-parallelism", "9.38 %"), ("efficiency-and-limits", "41.97 ×"), ("production-checklist", "77 min"),
-    ("scaling-laws", "91.3 billion"), ("collectives", "2.205 s"), ("number-formats", "65,504"),
-    ("tensor-and-sequence-parallelism", "62.6 ms"), ("design-3d", "24.06 GB"), ("reliability", "49.5 h"),
-    ("gradient-compression", "26.5 GB"), ("deepspeed-and-fsdp", "1.12 s"), ("large-batch", "3.2"),
-]  # fmt: skip
+    ("memory-anatomy", "126 GB"),
+    ("zero-and-fsdp", "38.5 GB"),
+    ("zero-and-fsdp", "26.25 GB"),
+    ("zero-and-fsdp", "36.75 GB"),
+    ("zero-and-fsdp", "140 GB"),
+    ("pipeline-parallelism", "8.57 %"),
+    ("pipeline-parallelism", "9.38 %"),
+    ("efficiency-and-limits", "41.97 ×"),
+    ("production-checklist", "77 min"),
+    ("scaling-laws", "91.3 billion"),
+    ("collectives", "2.205 s"),
+    ("number-formats", "65,504"),
+    ("tensor-and-sequence-parallelism", "62.6 ms"),
+    ("design-3d", "24.06 GB"),
+    ("reliability", "49.5 h"),
+    ("gradient-compression", "26.5 GB"),
+    ("deepspeed-and-fsdp", "1.12 s"),
+    ("large-batch", "3.2"),
+]
 
 
 @pytest.mark.parametrize(("slug", "text"), SHOWN)
@@ -86,9 +116,17 @@ def test_all_errata_are_there_and_computed(content: Catalogue) -> None:
 # By hand: 16 × 70 / 8; 2 × 7/8 × 14; 175 × (4 + 12 / 64); 256 / (1 + 0.02 × 255); 1e21 / 6e9 / 1e9; 50,677 / 1,000.
 @pytest.mark.parametrize(
     ("key", "text"),
-    [("E001", "140 GB"), ("E026", "24.5 GB"), ("E003", "732.8 GB"), ("E066", "41.97 ×"), ("E085", "50.7 h"),
-     ("E072", "167 billion tokens"), ("E039", "376 ms"), ("E055", "8.57 %")],
-)  # fmt: skip
+    [
+        ("E001", "140 GB"),
+        ("E026", "24.5 GB"),
+        ("E003", "732.8 GB"),
+        ("E066", "41.97 ×"),
+        ("E085", "50.7 h"),
+        ("E072", "167 billion tokens"),
+        ("E039", "376 ms"),
+        ("E055", "8.57 %"),
+    ],
+)
 def test_errata_state_the_corrected_number(content: Catalogue, key: str, text: str) -> None:
     assert text in content.handbook.errata[key].correct.striptags()
 

@@ -33,11 +33,12 @@ else:
 Read = Callable[..., Findings]
 BASIC = {
     "1": {
-        "name": "Basic", "type": 0,
+        "name": "Basic",
+        "type": 0,
         "flds": [{"name": "Front", "ord": 0}, {"name": "Back", "ord": 1}],
         "tmpls": [{"ord": 0, "qfmt": "{{Front}}", "afmt": "{{FrontSide}}<hr id=answer>{{Back}}"}],
     }
-}  # fmt: skip
+}
 DECKS = {"1": {"name": "Default"}}
 
 

@@ -36,10 +36,41 @@ from tests.exchange.conftest import Take, basic
 
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia"]).map(ZoneInfo)
 PIECES = st.sampled_from(
-    ["$x_1$", "**b**", "`c`", "[[blank]]", "\n", "\n\n", "- ", "## ", "|", "{{c1::x}}", "}}", "::", "&amp;", "<b>",
-     "\\", "```", "---", "'", '"', ":", "#", "=1+1", "\t", "\r\n", "\x1f", "\0", "\ue000", "\u2028", "é", "漢", "🧠",
-     "e\u0301"]
-)  # fmt: skip
+    [
+        "$x_1$",
+        "**b**",
+        "`c`",
+        "[[blank]]",
+        "\n",
+        "\n\n",
+        "- ",
+        "## ",
+        "|",
+        "{{c1::x}}",
+        "}}",
+        "::",
+        "&amp;",
+        "<b>",
+        "\\",
+        "```",
+        "---",
+        "'",
+        '"',
+        ":",
+        "#",
+        "=1+1",
+        "\t",
+        "\r\n",
+        "\x1f",
+        "\0",
+        "\ue000",
+        "\u2028",
+        "é",
+        "漢",
+        "🧠",
+        "e\u0301",
+    ]
+)
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=12).map("".join)
 LINES = st.text(max_size=30)
 TAGS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), max_size=8)
@@ -135,13 +166,27 @@ DAYS = st.integers(-400, 4000)
 
 @many
 @given(
-    st.sampled_from([1, 2, 3]), st.floats(0.01, 30_000), st.floats(1, 10), DAYS, st.integers(0, 400 * 86_400),
-    st.integers(1, 500), st.integers(0, 60), st.booleans(), ZONES,
-)  # fmt: skip
+    st.sampled_from([1, 2, 3]),
+    st.floats(0.01, 30_000),
+    st.floats(1, 10),
+    DAYS,
+    st.integers(0, 400 * 86_400),
+    st.integers(1, 500),
+    st.integers(0, 60),
+    st.booleans(),
+    ZONES,
+)
 def test_a_schedule_is_read_back_as_it_was(
-    state: int, stability: float, difficulty: float, due_in_days: int, ago_seconds: int, reviews: int, lapses: int,
-    suspended: bool, zone: ZoneInfo,
-) -> None:  # fmt: skip
+    state: int,
+    stability: float,
+    difficulty: float,
+    due_in_days: int,
+    ago_seconds: int,
+    reviews: int,
+    lapses: int,
+    suspended: bool,
+    zone: ZoneInfo,
+) -> None:
     from app.exchange.anki.notes import Calendar
 
     last = NOW - timedelta(seconds=ago_seconds)
@@ -174,9 +219,7 @@ def test_a_whole_install_goes_to_another_and_back(
         for later in (timedelta(), timedelta(days=4)):
             with sqlite.write() as session:
                 version = study.show(session, 1, content, card_id, at + later).version
-                study.submit_review(
-                    session, 1, content, card_id=card_id, level=level, version=version, now=at + later
-                )  # fmt: skip
+                study.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=at + later)
     shutil.copy(sqlite_template, tmp_path / "other.sqlite3")
     other = open_database(f"sqlite:///{tmp_path / 'other.sqlite3'}")
     _export(sqlite, content, tmp_path / "one.apkg")
@@ -213,10 +256,13 @@ def _rows(path: Path) -> object:
         connection.execute(order.format(columns, table)).fetchall()
         for columns, table in (
             ("guid, id, mid, mod, tags, flds", "notes"),
-            ("nid, ord, did, type, queue, ivl, factor, reps, lapses, left, data, "
-             "CASE type WHEN 0 THEN 0 ELSE due END", "cards"),
+            (
+                "nid, ord, did, type, queue, ivl, factor, reps, lapses, left, data, "
+                "CASE type WHEN 0 THEN 0 ELSE due END",
+                "cards",
+            ),
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_importing_twice_doubles_nothing_on_both_databases(
@@ -225,9 +271,7 @@ def test_importing_twice_doubles_nothing_on_both_databases(
     path = tmp_path / "cards.csv"
     path.write_text("question;answer;tags\nOne?;Eins.;a b\nTwo?;Zwei.;\n")
     assert take(database, path).report["cards"]["added"] == 2
-    assert take(database, path).report["cards"] == {
-        "added": 0, "updated": 0, "unchanged": 2, "kept": 0, "catalogue": 0
-    }  # fmt: skip
+    assert take(database, path).report["cards"] == {"added": 0, "updated": 0, "unchanged": 2, "kept": 0, "catalogue": 0}
     path.write_text("question;answer;tags\nOne?;Uno.;a b\nTwo?;Zwei.;\n")
     assert take(database, path).report["cards"]["updated"] == 1
     with database.read() as session:

@@ -33,10 +33,12 @@ def full(sqlite: Database, content: Catalogue) -> Database:
         "g-basic": basic("State of $16N$ [x](http://a.b)?", "**14 GB**", tags=("memory", "x::y")),
         "g-cloze": Draft("cloze", "ZeRO::One", sections={"Question": blanks, "Answer": ""}),
         "g-choose": Draft(
-            "choose", "ZeRO::One", sections={"Question": "Which?", "Answer": "So."},
+            "choose",
+            "ZeRO::One",
+            sections={"Question": "Which?", "Answer": "So."},
             options=(DraftOption("$2+2=4$", True), DraftOption("five", False, "no")),
         ),
-    }  # fmt: skip
+    }
     with sqlite.write() as session:
         for guid, draft in drafts.items():
             decks.add(session, 1, draft, NOW, guid)
@@ -47,9 +49,15 @@ def full(sqlite: Database, content: Catalogue) -> Database:
             with sqlite.write() as session:
                 version = study.show(session, 1, content, card_id, at).version
                 study.submit_review(
-                    session, 1, content, card_id=card_id, level=level, version=version, now=at,
+                    session,
+                    1,
+                    content,
+                    card_id=card_id,
+                    level=level,
+                    version=version,
+                    now=at,
                     elapsed_milliseconds=4000,
-                )  # fmt: skip
+                )
             at += timedelta(days=13)
     return sqlite
 

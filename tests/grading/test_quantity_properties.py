@@ -14,11 +14,46 @@ from app.grading.units import DIMENSIONS
 from app.theory.units import SCALES, bytes_text, count_text, scaled
 
 VALUES = st.floats(min_value=1e-3, max_value=9e5, allow_nan=False)
-PIECES = st.sampled_from([
-    *"0123456789.,+-−*/×()[] ~≈^%_'", "10^", "10¹¹", "e9", "GB", "GiB", "Gb", "Gbps", "TFLOP/s", "days", "h", "ms",
-    "µs", "7B", "billion", "tokens", "GPU-hours", "percent", " or ", " and ", " to ", " per ", "@0", "٣", "１",
-    "٫", "🙂", "\u202e", "\u200b", "\x00", "\ud800", "9**9**9", "1e400", "inf", "nan", "<script>",
-])  # fmt: skip
+PIECES = st.sampled_from(
+    [
+        *"0123456789.,+-−*/×()[] ~≈^%_'",
+        "10^",
+        "10¹¹",
+        "e9",
+        "GB",
+        "GiB",
+        "Gb",
+        "Gbps",
+        "TFLOP/s",
+        "days",
+        "h",
+        "ms",
+        "µs",
+        "7B",
+        "billion",
+        "tokens",
+        "GPU-hours",
+        "percent",
+        " or ",
+        " and ",
+        " to ",
+        " per ",
+        "@0",
+        "٣",
+        "１",
+        "٫",
+        "🙂",
+        "\u202e",
+        "\u200b",
+        "\x00",
+        "\ud800",
+        "9**9**9",
+        "1e400",
+        "inf",
+        "nan",
+        "<script>",
+    ]
+)
 TEXTS = st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=250)
 
 

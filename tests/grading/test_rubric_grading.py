@@ -62,9 +62,14 @@ def test_spoken_and_rounded_decimals(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("nine point one times ten to the ten", 9.1e10), ("91B parameters", 91e9), ("91 billion", 91e9),
-     ("one twenty", 120.0), ("ten twenty four", 1024.0)],
-)  # fmt: skip
+    [
+        ("nine point one times ten to the ten", 9.1e10),
+        ("91B parameters", 91e9),
+        ("91 billion", 91e9),
+        ("one twenty", 120.0),
+        ("ten twenty four", 1024.0),
+    ],
+)
 def test_large_and_spoken_counts(text: str, value: float) -> None:
     expected = text != "ten twenty four"  # two numbers: nobody can tell
     assert says(f"[{value} ]".replace(" ]", "]"), text) is expected
@@ -127,13 +132,18 @@ RUBRIC = Rubric(
     (
         Point("state", 2, (parse("[208e9 GB] & optimizer", number),), (parse("[208e9 GB]", number),)),
         Point("choice", 1, (parse("stage2 & choose", number),), against=(parse("stage3 is best", number),)),
-        Point("causes", 1, parts=tuple(Part((parse(each, number),)) for each in ("oom", "network", "shape")), needs=2,
-              half_at=1),
+        Point(
+            "causes",
+            1,
+            parts=tuple(Part((parse(each, number),)) for each in ("oom", "network", "shape")),
+            needs=2,
+            half_at=1,
+        ),
     ),
     (Critical("weights-only", (parse("26 gb & fit", number),)),),
     (Part((parse("gradient & optimizer", number),)),),
     1,
-)  # fmt: skip
+)
 
 
 def verdicts(text: str) -> dict[str, tuple[str, float]]:
@@ -144,8 +154,10 @@ def test_points_parts_and_halves() -> None:
     found = verdicts("The state with its optimizer is 208 GB. I choose ZeRO-2. It was the network, or an OOM.")
     assert found == {"state": ("met", 1.0), "choice": ("met", 1.0), "causes": ("met", 1.0)}
     assert verdicts("It is 208 GB. I think of the network.") == {
-        "state": ("met", 0.5), "choice": ("missed", 0.0), "causes": ("met", 0.5),
-    }  # fmt: skip
+        "state": ("met", 0.5),
+        "choice": ("missed", 0.0),
+        "causes": ("met", 0.5),
+    }
 
 
 def test_the_score_weighs_points_and_evidence_is_quoted() -> None:
@@ -203,9 +215,17 @@ def test_a_person_decides_what_is_unsure_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("score", "level"),
-    [(1.0, "strong hire"), (0.8, "strong hire"), (0.79, "hire"), (0.6, "hire"), (0.59, "lean no hire"),
-     (0.35, "lean no hire"), (0.34, "no hire"), (0.0, "no hire")],
-)  # fmt: skip
+    [
+        (1.0, "strong hire"),
+        (0.8, "strong hire"),
+        (0.79, "hire"),
+        (0.6, "hire"),
+        (0.59, "lean no hire"),
+        (0.35, "lean no hire"),
+        (0.34, "no hire"),
+        (0.0, "no hire"),
+    ],
+)
 def test_levels_start_where_they_are_said_to(score: float, level: str) -> None:
     assert level_of(score) == level
 

@@ -16,26 +16,54 @@ from app.interview import pages, scoring, service
 from tests.conftest import NOW
 
 STATE = {
-    "id": "state", "kind": "number", "title": "State", "prompt": "How much?", "minutes": 1, "points": 10,
-    "explanation": "Sixteen bytes each.", "key": "training_state(parameters=7e9)", "unit": "GB",
-}  # fmt: skip
+    "id": "state",
+    "kind": "number",
+    "title": "State",
+    "prompt": "How much?",
+    "minutes": 1,
+    "points": 10,
+    "explanation": "Sixteen bytes each.",
+    "key": "training_state(parameters=7e9)",
+    "unit": "GB",
+}
 TRAP = {
-    "id": "trap", "kind": "choice", "title": "Trap", "prompt": "Twice {{ said.state | GB }}?", "minutes": 1,
-    "points": 5, "explanation": "No.", "builds_on": ["state"],
+    "id": "trap",
+    "kind": "choice",
+    "title": "Trap",
+    "prompt": "Twice {{ said.state | GB }}?",
+    "minutes": 1,
+    "points": 5,
+    "explanation": "No.",
+    "builds_on": ["state"],
     "options": [
         {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No."},
         {"id": "no", "text": "It is {{ training_state(parameters=7e9) | GB }}.", "correct": True, "message": "Yes."},
     ],
-}  # fmt: skip
+}
 GPUS = {
-    "id": "gpus", "kind": "number", "title": "GPUs", "prompt": "For your {{ said.state | GB }}?", "minutes": 1,
-    "points": 5, "explanation": "{{ (80e9 / said.state) | number }}", "key": "80e9 / said.state", "unit": "",
+    "id": "gpus",
+    "kind": "number",
+    "title": "GPUs",
+    "prompt": "For your {{ said.state | GB }}?",
+    "minutes": 1,
+    "points": 5,
+    "explanation": "{{ (80e9 / said.state) | number }}",
+    "key": "80e9 / said.state",
+    "unit": "",
     "builds_on": ["state"],
-}  # fmt: skip
+}
 WORDS = {
-    "id": "words", "kind": "text", "title": "Words", "prompt": "Why?", "minutes": 1, "points": 5, "builds_on": ["trap"],
-    "explanation": "Because.", "exemplar": "Because.", "rubric": [{"id": "why", "point": "Of it."}],
-}  # fmt: skip
+    "id": "words",
+    "kind": "text",
+    "title": "Words",
+    "prompt": "Why?",
+    "minutes": 1,
+    "points": 5,
+    "builds_on": ["trap"],
+    "explanation": "Because.",
+    "exemplar": "Because.",
+    "rubric": [{"id": "why", "point": "Of it."}],
+}
 
 
 def _interview(*questions: dict[str, Any]) -> Interview:

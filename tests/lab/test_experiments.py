@@ -30,8 +30,15 @@ EXPERIMENTS = ("L03", "L04", "L05", "L06", "L07", "L10", "L11", "L12", "L13", "L
 def experiment(**changed: Any) -> Experiment:
     """One over pipeline schedules in which not everything goes together."""
     fields: dict[str, Any] = {
-        "id": "L99", "slug": "made-up", "title": "Made up", "about": "For tests.", "concepts": ["pipeline-bubble"],
-        "minutes": 1, "asks": "What of {{ run }}?", "why": "Because.", "measures": ["Seconds"],
+        "id": "L99",
+        "slug": "made-up",
+        "title": "Made up",
+        "about": "For tests.",
+        "concepts": ["pipeline-bubble"],
+        "minutes": 1,
+        "asks": "What of {{ run }}?",
+        "why": "Because.",
+        "measures": ["Seconds"],
         "spec": {"program": "schedule", "parallel": {"pipeline": 2}, "options": {"micro_batches": [6]}},
         "knobs": [
             {"field": "parallel.pipeline", "label": "Ranks", "values": [2, 4]},
@@ -40,14 +47,19 @@ def experiment(**changed: Any) -> Experiment:
         ],
         "quantities": [
             {
-                "id": "bubble_fraction", "title": "Idle", "says": "of the step", "unit": "%", "most": "1",
-                "anchor": {"says": "half", "value": "0.5"}, "cure": "C55",
+                "id": "bubble_fraction",
+                "title": "Idle",
+                "says": "of the step",
+                "unit": "%",
+                "most": "1",
+                "anchor": {"says": "half", "value": "0.5"},
+                "cure": "C55",
                 "explanation": "{{ measured.bubble_fraction | pct }} of {{ elsewhere(field='options.micro_batches', "
                 "value=[8]).bubble_fraction | pct }}",
             }
         ],
         "interview_line": "So.",
-    }  # fmt: skip
+    }
     return Experiment.model_validate(fields | changed)
 
 
@@ -62,8 +74,10 @@ def test_a_knob_sets_an_option_of_a_program_whatever_its_kind() -> None:
     spec = parse_run_spec(spec_with(experiment(), settings))
     assert spec.options is not None
     assert settings_of_run(experiment(), spec.model_dump(mode="json")) == {
-        "parallel.pipeline": "4", "options.micro_batches": "8", "options.message_seconds": "0.01",
-    }  # fmt: skip
+        "parallel.pipeline": "4",
+        "options.micro_batches": "8",
+        "options.message_seconds": "0.01",
+    }
 
 
 def test_a_run_that_has_a_whole_number_as_a_fraction_finds_its_knob_again() -> None:
@@ -75,8 +89,9 @@ def test_what_is_not_offered_is_refused_by_name() -> None:
     with pytest.raises(DomainError) as refused:
         read_settings(experiment(), {"parallel.pipeline": "3", "options.micro_batches": "8,8"})
     assert [(each.field, each.accepted) for each in refused.value.violations] == [
-        ("parallel.pipeline", "2, 4"), ("options.micro_batches", "6, 8"),
-    ]  # fmt: skip
+        ("parallel.pipeline", "2, 4"),
+        ("options.micro_batches", "6, 8"),
+    ]
 
 
 def test_what_does_not_go_together_is_refused_with_the_reason() -> None:
@@ -136,13 +151,20 @@ def test_ranges_end_at_round_numbers(value: float, end: float) -> None:
 @pytest.mark.parametrize(
     ("predicted", "measured", "dimension", "right"),
     [
-        (100.0, 149.0, "bytes", True), (100.0, 151.0, "bytes", False), (0.0, 0.0, "bytes", True),
-        (1.0, 0.0, "bytes", False), (6.0, 6.0, "count", True), (8.0, 6.0, "count", False),
-        (0.27, 0.3, "fraction", True), (0.9, 0.99, "fraction", False), (0.99, 0.9, "fraction", False),
-        (1.0, 1.0, "fraction", True), (0.2, 0.31, "fraction", False),
+        (100.0, 149.0, "bytes", True),
+        (100.0, 151.0, "bytes", False),
+        (0.0, 0.0, "bytes", True),
+        (1.0, 0.0, "bytes", False),
+        (6.0, 6.0, "count", True),
+        (8.0, 6.0, "count", False),
+        (0.27, 0.3, "fraction", True),
+        (0.9, 0.99, "fraction", False),
+        (0.99, 0.9, "fraction", False),
+        (1.0, 1.0, "fraction", True),
+        (0.2, 0.31, "fraction", False),
         (0.8, 1.05, "fraction", True),
     ],
-)  # fmt: skip
+)
 def test_a_prediction_is_right_by_what_it_is_of(predicted: float, measured: float, dimension: str, right: bool) -> None:
     assert is_right(predicted, measured, dimension) is right
 

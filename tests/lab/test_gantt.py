@@ -12,14 +12,29 @@ from labs.spec import SUPPORT, parse_run_spec
 
 def span(rank: int, what: str, start: float, end: float, step: int = 3, **rest: Any) -> dict[str, Any]:
     micro_batch = None if what in ("idle", "optimizer") else 0
-    return {"kind": "span", "rank": rank, "step": step, "what": what, "stage": rank, "micro_batch": micro_batch,
-            "start": start, "end": end, "t": end, **rest}  # fmt: skip
+    return {
+        "kind": "span",
+        "rank": rank,
+        "step": step,
+        "what": what,
+        "stage": rank,
+        "micro_batch": micro_batch,
+        "start": start,
+        "end": end,
+        "t": end,
+        **rest,
+    }
 
 
 TWO_RANKS = [
-    span(0, "F", 1.0, 1.01), span(0, "idle", 1.01, 1.04), span(0, "B", 1.04, 1.06),
-    span(1, "idle", 1.0, 1.01), span(1, "F", 1.01, 1.02), span(1, "B", 1.02, 1.04), span(1, "optimizer", 1.04, 1.06),
-]  # fmt: skip
+    span(0, "F", 1.0, 1.01),
+    span(0, "idle", 1.01, 1.04),
+    span(0, "B", 1.04, 1.06),
+    span(1, "idle", 1.0, 1.01),
+    span(1, "F", 1.01, 1.02),
+    span(1, "B", 1.02, 1.04),
+    span(1, "optimizer", 1.04, 1.06),
+]
 
 
 def test_the_picture_says_how_busy_the_ranks_were() -> None:

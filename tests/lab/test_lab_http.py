@@ -66,9 +66,14 @@ def test_the_free_form_keeps_what_was_typed(client: TestClient) -> None:
 
 def test_an_experiment_locks_its_prediction(client: TestClient) -> None:
     form = {
-        "key": "k", "parallel.zero": "3", "parallel.data": "4", "training.micro_batches": "1",
-        "value.model_state_bytes": "13 MB", "within.model_state_bytes": "1.5", "value.payload_bytes_per_step": "",
-    }  # fmt: skip
+        "key": "k",
+        "parallel.zero": "3",
+        "parallel.data": "4",
+        "training.micro_batches": "1",
+        "value.model_state_bytes": "13 MB",
+        "within.model_state_bytes": "1.5",
+        "value.payload_bytes_per_step": "",
+    }
     reply = client.post("/lab/experiments/L10/runs", data=form)
     assert reply.headers["location"] == "/lab/runs/1"
     run = client.get("/api/v1/lab/runs/1").json()

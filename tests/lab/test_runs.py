@@ -42,12 +42,19 @@ def _run(database: Database, run_id: int) -> Run:
 
 def _result(rank: int, **changes: Any) -> dict[str, Any]:
     summary = {
-        "steps": 10, "first_loss": 5.5, "final_loss": 3.0, "tokens_per_second": 1000.0, "backend": "gloo",
-        "device": "cpu", "device_name": "CPU", "state_layout": "fp32",
+        "steps": 10,
+        "first_loss": 5.5,
+        "final_loss": 3.0,
+        "tokens_per_second": 1000.0,
+        "backend": "gloo",
+        "device": "cpu",
+        "device_name": "CPU",
+        "state_layout": "fp32",
         "model_state_bytes": {"parameters": 1, "gradients": 1, "optimizer": 2 + rank, "total": 4 + rank},
         "peak_bytes": {"parameters": 1, "gradients": 1, "optimizer": 2, "activations": 5, "temporary": 1, "total": 10},
-        "payload_bytes_per_step": 100, "wire_bytes_per_step": 50,
-    } | changes  # fmt: skip
+        "payload_bytes_per_step": 100,
+        "wire_bytes_per_step": 50,
+    } | changes
     return {"t": 1.0, "kind": "result", "rank": rank, "summary": summary}
 
 

@@ -97,9 +97,11 @@ def test_a_run_is_shown_the_planners_activations(zero, training):
 
 def test_nothing_is_said_of_activations_that_were_not_held_against_runs():
     for training, parallel in (
-        ({}, {"pipeline": 2}), ({}, {"context": 2}), ({"attention": "full"}, {}),
+        ({}, {"pipeline": 2}),
+        ({}, {"context": 2}),
+        ({"attention": "full"}, {}),
         ({"recompute": "full", "recompute_every": 2}, {}),
-    ):  # fmt: skip
+    ):
         spec = {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": parallel}
         assert activation_bytes(parse_run_spec(spec)) is None
 

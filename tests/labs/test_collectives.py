@@ -172,15 +172,18 @@ def test_from_the_size_it_names_a_ring_is_faster_than_a_tree(ranks: int) -> None
     [
         ({"sizes_bytes": [1000, 1002]}, 2, {"options.sizes_bytes.1"}),
         ({"sizes_bytes": [1000, 1002], "dtype": "bf16"}, 2, set()),
-        ({"sizes_bytes": [1000, 1000], "algorithms": ["ring", "ring"]}, 2,
-         {"options.sizes_bytes.1", "options.algorithms.1"}),
+        (
+            {"sizes_bytes": [1000, 1000], "algorithms": ["ring", "ring"]},
+            2,
+            {"options.sizes_bytes.1", "options.algorithms.1"},
+        ),
         ({"sizes_bytes": [1000]}, 2, {"options.sizes_bytes"}),
         ({"sizes_bytes": [1000, 2**26], "algorithms": ["ring"], "repeats": 1}, 8, {"options.sizes_bytes"}),
         ({"sizes_bytes": [1000, 2**24], "repeats": 100}, 4, {"options.sizes_bytes"}),
         ({}, 1, {"parallel.data"}),
         ({"algorithms": ["star"]}, 2, {"options.algorithms.0"}),
     ],
-)  # fmt: skip
+)
 def test_what_a_run_cannot_do_is_refused(options: dict[str, Any], ranks: int, fields: set[str]) -> None:
     data = {"program": "collectives", "options": options, "parallel": {"data": ranks}}
     if not fields:

@@ -165,10 +165,14 @@ def test_a_ranks_tokens_stand_where_it_says() -> None:
 MIXTURES: dict[str, dict[str, Any]] = {
     "plain": {"experts": 4, "active_experts": 2},
     "other": {
-        "experts": 6, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 1,
+        "experts": 6,
+        "active_experts": 3,
+        "shared_experts": 1,
+        "expert_ffn_hidden": 16,
+        "dense_layers": 1,
         "gated_mlp": True,
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("shape", MIXTURES.values(), ids=MIXTURES)

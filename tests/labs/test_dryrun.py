@@ -26,9 +26,15 @@ from tests.labs.large import MOST_RESIDENT_BYTES, MOST_SECONDS, dry_run, given, 
 from tests.labs.ranks import call
 
 LLAMA_70B = {
-    "layers": 80, "hidden": 8192, "heads": 64, "kv_heads": 8, "ffn_hidden": 28672, "vocab": 128256, "gated_mlp": True,
+    "layers": 80,
+    "hidden": 8192,
+    "heads": 64,
+    "kv_heads": 8,
+    "ffn_hidden": 28672,
+    "vocab": 128256,
+    "gated_mlp": True,
     "tied_embeddings": False,
-}  # fmt: skip
+}
 
 
 def spec(parallel: dict, **training: object) -> dict:

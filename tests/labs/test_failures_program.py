@@ -32,11 +32,14 @@ def test_a_job_by_hand() -> None:
     assert shares.restarts == pytest.approx(18 / 108)
 
 
-@pytest.mark.parametrize(("mtbf", "interval", "checkpoint", "restart"), [
-    (11_135.0, 1156.0, 60.0, 600.0),
-    (1000.0, 100.0, 5.0, 0.0),
-    (1000.0, 2000.0, 300.0, 500.0),  # where the first-order formula says nothing
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mtbf", "interval", "checkpoint", "restart"),
+    [
+        (11_135.0, 1156.0, 60.0, 600.0),
+        (1000.0, 100.0, 5.0, 0.0),
+        (1000.0, 2000.0, 300.0, 500.0),  # where the first-order formula says nothing
+    ],
+)
 def test_the_game_comes_out_as_daly_says(mtbf: float, interval: float, checkpoint: float, restart: float) -> None:
     shares = play(gaps_of(mtbf), interval, checkpoint, restart)
     assert shares.useful + shares.checkpoints + shares.repeated + shares.restarts == pytest.approx(1)
@@ -57,9 +60,11 @@ def test_theory_of_all_losses_holds_in_the_game() -> None:
     for interval in options.intervals_seconds:
         shares = play(gaps, interval, options.checkpoint_seconds, options.restart_seconds)
         found = {
-            ("goodput", "goodput"): shares.useful, ("lost", "checkpoints"): shares.checkpoints,
-            ("lost", "repeated work"): shares.repeated, ("lost", "restarts"): shares.restarts,
-        }  # fmt: skip
+            ("goodput", "goodput"): shares.useful,
+            ("lost", "checkpoints"): shares.checkpoints,
+            ("lost", "repeated work"): shares.repeated,
+            ("lost", "restarts"): shares.restarts,
+        }
         for (figure, name), share in found.items():
             assert share == pytest.approx(expected[figure, name, interval], abs=0.005)
 
@@ -81,8 +86,9 @@ def test_the_best_interval_is_found_between_those_played() -> None:
 
 
 def test_what_a_checkpoint_cost_is_counted_from_its_first_step_to_its_last() -> None:
-    timeline = Timeline([1.0, 1.2, 1.0, 5.0, 2.0, 1.0], checkpoint_step=4, done_step=5, blocked_seconds=4.0,
-                        written_after_seconds=7.0)  # fmt: skip
+    timeline = Timeline(
+        [1.0, 1.2, 1.0, 5.0, 2.0, 1.0], checkpoint_step=4, done_step=5, blocked_seconds=4.0, written_after_seconds=7.0
+    )
     assert timeline.lost_seconds == pytest.approx(5.0)
 
 

@@ -66,8 +66,11 @@ def test_a_loss_scale_finds_its_place_as_theory_says(gradient: float, interval: 
 def test_known_figures() -> None:
     """C14, F42: fp16 ends at 65,504; a bf16 weight of 1 does not notice 0.001. F43: 2 × 32,768 is too much for fp16."""
     assert expected_of_program(FormatsOptions(), 1).quantities == {
-        "fp16_largest": 65504, "bf16_epsilon": 2**-7, "updates_swallowed": 1000, "first_scale": 16384,
-    }  # fmt: skip
+        "fp16_largest": 65504,
+        "bf16_epsilon": 2**-7,
+        "updates_swallowed": 1000,
+        "first_scale": 16384,
+    }
     assert expected_of_program(FormatsOptions(update=0.004), 1).quantities["updates_swallowed"] < 1000
 
 

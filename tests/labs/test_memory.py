@@ -56,8 +56,13 @@ def test_the_course_of_a_step(run):
         for rank in range(2):
             moments = {e["at"]: e["bytes"] for e in done.of_kind("memory", rank)}
             assert set(moments) == {
-                "forward_start", "backward_start", "backward_end", "step_end", "activation_peak", "peak",
-            }  # fmt: skip
+                "forward_start",
+                "backward_start",
+                "backward_end",
+                "step_end",
+                "activation_peak",
+                "peak",
+            }
             for found in moments.values():
                 assert found["total"] == sum(found[kind] for kind in KINDS)
                 assert found["total"] <= moments["peak"]["total"]

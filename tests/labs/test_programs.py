@@ -14,13 +14,17 @@ SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     "gemm": {"sides": [16, 64], "tokens": 16, "hidden": 64, "slices": [1, 4], "repeats": 1},
     "collectives": {"sizes_bytes": [4, 1000], "repeats": 1},
     "scaling": {
-        "widths": [8, 16, 24], "layers": 1, "token_budgets": [1_000, 4_000, 8_000], "sequence": 16, "batch": 4,
+        "widths": [8, 16, 24],
+        "layers": 1,
+        "token_budgets": [1_000, 4_000, 8_000],
+        "sequence": 16,
+        "batch": 4,
     },
     "autograd": {"batch": 16, "pieces": 4, "width": 8, "steps": 5},
     "formats": {"updates": 20, "steps": 3},
     "schedule": {"micro_batches": [2, 4], "forward_seconds": 0.005, "repeats": 1},
     "failures": {"failures": 1000, "parameters": 10_000, "steps": 4},
-}  # fmt: skip
+}
 
 
 def test_a_program_has_options_of_its_own_and_no_model() -> None:

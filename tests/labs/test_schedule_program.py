@@ -25,8 +25,11 @@ def asked(ranks: int, **options: Any) -> dict[str, Any]:
     ("ranks", "options", "fields"),
     [
         (1, {}, {"parallel.pipeline"}),
-        (3, {"compared_with": ["interleaved"]}, {"options.micro_batches.0", "options.micro_batches.1",
-                                                 "options.micro_batches.2"}),
+        (
+            3,
+            {"compared_with": ["interleaved"]},
+            {"options.micro_batches.0", "options.micro_batches.1", "options.micro_batches.2"},
+        ),
         (4, {"schedule": "dualpipev", "compared_with": [], "micro_batches": [7]}, {"options.micro_batches.0"}),
         (4, {"slow_down": [1, 2]}, {"options.slow_down"}),
         (4, {"forward_seconds": 0}, {"options.forward_seconds"}),
@@ -34,7 +37,7 @@ def asked(ranks: int, **options: Any) -> dict[str, Any]:
         (4, {"micro_batches": [64, 64, 64], "repeats": 5}, {"options.micro_batches"}),
         (4, {"schedule": "pipedream"}, {"options.schedule"}),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_scheduled_is_refused_by_field(ranks: int, options: dict[str, Any], fields: set[str]) -> None:
     with pytest.raises(SpecError) as refused:
         parse_run_spec(asked(ranks, **options))
@@ -88,8 +91,11 @@ def test_both_gradients_in_one_go_are_one_backward() -> None:
     done = [span("F", 1, 0, 0, 1), span("W", 1, 0, 1, 2), span("B", 1, 0, 2, 3), span("B", 1, 1, 3, 4)]
     done += [span("W", 1, 1, 4, 5)]
     assert whole_backwards(done) == (
-        span("F", 1, 0, 0, 1), span("B", 1, 0, 1, 3), span("B", 1, 1, 3, 4), span("W", 1, 1, 4, 5),
-    )  # fmt: skip
+        span("F", 1, 0, 0, 1),
+        span("B", 1, 0, 1, 3),
+        span("B", 1, 1, 3, 4),
+        span("W", 1, 1, 4, 5),
+    )
 
 
 def test_a_step_knows_what_idled_and_what_was_held() -> None:

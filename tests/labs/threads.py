@@ -49,8 +49,12 @@ class _Room:
 
     def functions(self) -> dict[str, Any]:
         names = (
-            "all_reduce", "all_gather_single", "reduce_scatter_single", "all_to_all_single", "batch_isend_irecv",
-        )  # fmt: skip
+            "all_reduce",
+            "all_gather_single",
+            "reduce_scatter_single",
+            "all_to_all_single",
+            "batch_isend_irecv",
+        )
         plain = {"get_global_rank": lambda group, rank: rank, "P2POp": lambda *call: call}
         return {name: getattr(self, name) for name in names} | plain
 

@@ -123,9 +123,16 @@ def test_the_request_that_is_shown_gives_the_estimate_that_is_shown(page: TestCl
 
 
 LARGE = {
-    "model": "llama-3-70b", "ranks": "128", "tensor": "4", "pipeline": "4", "zero": "1", "global_batch": "128",
-    "sequence": "4096", "recompute": "none", "sequence_parallel": "on",
-}  # fmt: skip
+    "model": "llama-3-70b",
+    "ranks": "128",
+    "tensor": "4",
+    "pipeline": "4",
+    "zero": "1",
+    "global_batch": "128",
+    "sequence": "4096",
+    "recompute": "none",
+    "sequence_parallel": "on",
+}
 
 
 def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> None:
@@ -135,9 +142,13 @@ def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> No
     request = json.loads(made.request_text)
     assert request["parallel"]["data"] == 8, "what tensor and pipeline leave of 128 GPUs"
     assert request["training"] == {
-        "state_layout": "zero-16", "sequence": 4096, "global_batch": 128, "micro_batch": 1, "precision": "bf16-mixed",
+        "state_layout": "zero-16",
+        "sequence": 4096,
+        "global_batch": 128,
+        "micro_batch": 1,
+        "precision": "bf16-mixed",
         "recompute": "none",
-    }  # fmt: skip
+    }
     assert [stage.zero for stage in made.stages] == [0, 1, 2, 3]
     assert made.stage.total == made.estimate["memory"]["per_rank_bytes"]["total"]
     assert len(made.pipeline) == 4
@@ -197,11 +208,14 @@ SOME = st.integers(1, 300).map(str)
         optional={
             **dict.fromkeys(("ranks", "tensor", "pipeline", "context", "expert", "virtual_stages"), SOME),
             **dict.fromkeys(("micro_batch", "global_batch", "sequence"), SOME),
-            "schedule": st.sampled_from(get_args(Schedule)), "precision": st.sampled_from(get_args(Precision)),
-            "gpu": st.sampled_from([*GPUS]), "zero": st.sampled_from("0123"), "sequence_parallel": st.just("on"),
+            "schedule": st.sampled_from(get_args(Schedule)),
+            "precision": st.sampled_from(get_args(Precision)),
+            "gpu": st.sampled_from([*GPUS]),
+            "zero": st.sampled_from("0123"),
+            "sequence_parallel": st.just("on"),
         },
     )
-)  # fmt: skip
+)
 def test_any_form_makes_a_plan_that_the_engine_takes(form: dict[str, str]) -> None:
     made = plan(form)
     assert made.estimate["memory"]["per_rank_bytes"]["total"] > 0
@@ -305,15 +319,29 @@ def test_the_estimate_call_names_every_bad_field(page: TestClient) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "", "{", "[]", "[1]", "7", "null", '"llama-3-8b"', "{}", '{"model": 5}', '{"model": null}', '{"model": []}',
-        '{"model": {"parameters": NaN}}', '{"model": {"parameters": Infinity}}', '{"model": {"parameters": 1e400}}',
-        '{"model": {"parameters": -Infinity}, "cluster": {"memory_bytes": NaN}}', '{"model": "\\ud800"}',
+        "",
+        "{",
+        "[]",
+        "[1]",
+        "7",
+        "null",
+        '"llama-3-8b"',
+        "{}",
+        '{"model": 5}',
+        '{"model": null}',
+        '{"model": []}',
+        '{"model": {"parameters": NaN}}',
+        '{"model": {"parameters": Infinity}}',
+        '{"model": {"parameters": 1e400}}',
+        '{"model": {"parameters": -Infinity}, "cluster": {"memory_bytes": NaN}}',
+        '{"model": "\\ud800"}',
         '{"model": "llama-3-8b", "training": {"\\ud800": "\\ud800"}}',
-        '{"model": "llama-3-8b", "parallel": {"data": %s}}' % ("9" * 400), "[" * 100_000,
+        '{"model": "llama-3-8b", "parallel": {"data": %s}}' % ("9" * 400),
+        "[" * 100_000,
         '{"model": {"layers": 2, "hidden": 64, "heads": 4, "vocab": 9, "experts": 1000000000}}',
     ],
     ids=lambda body: body[:40],
-)  # fmt: skip
+)
 def test_no_body_is_answered_with_anything_but_problem_details(page: TestClient, body: str) -> None:
     reply = estimated(page, body)
     assert reply.status_code in (400, 422)
@@ -356,9 +384,11 @@ def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
 
 def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> None:
     request = {
-        "model": "llama-3-8b", "training": {"sequence": 4096, "global_batch": 64},
-        "cluster": {"gpu": "h100-80gb", "gpus_per_node": 8, "nodes": 1}, "limit": 3,
-    }  # fmt: skip
+        "model": "llama-3-8b",
+        "training": {"sequence": 4096, "global_batch": 64},
+        "cluster": {"gpu": "h100-80gb", "gpus_per_node": 8, "nodes": 1},
+        "limit": 3,
+    }
     found = page.post("/api/v1/search", json=request).json()
     assert set(found) == {"considered", "seconds", "best", "rejected"}
     assert len(found["best"]) == 3

@@ -93,10 +93,39 @@ def test_formulas_within_formulas_are_bounded() -> None:
     assert time.perf_counter() - started < 10
 
 
-PIECES = st.sampled_from([
-    "ans", "bubble(", "stages=8", ", ", "micro_batches=4", ")", "(", "1e9", " GB", " in ", "GiB", "@0", "*", "/", "+",
-    "training_state(parameters=", "7B", "s", "-", " ", "=", ";", "'", "é", "🙂", "\u202e", "0", "1e300", "layout=fp32",
-])  # fmt: skip
+PIECES = st.sampled_from(
+    [
+        "ans",
+        "bubble(",
+        "stages=8",
+        ", ",
+        "micro_batches=4",
+        ")",
+        "(",
+        "1e9",
+        " GB",
+        " in ",
+        "GiB",
+        "@0",
+        "*",
+        "/",
+        "+",
+        "training_state(parameters=",
+        "7B",
+        "s",
+        "-",
+        " ",
+        "=",
+        ";",
+        "'",
+        "é",
+        "🙂",
+        "\u202e",
+        "0",
+        "1e300",
+        "layout=fp32",
+    ]
+)
 
 
 @settings(max_examples=300, deadline=1000)

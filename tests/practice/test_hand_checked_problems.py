@@ -73,8 +73,15 @@ BY_HAND: Mapping[str, tuple[Mapping[str, Any], Answers]] = {
         {"a": 40.8333, "b": 240, "c": 80},
     ),
     "P13": (
-        {"model": 70, "sequence": 4096, "micro_batch": 1, "tensor": 8, "stage_layers": 20, "passes": "training",
-         "device": "a100-80gb"},
+        {
+            "model": 70,
+            "sequence": 4096,
+            "micro_batch": 1,
+            "tensor": 8,
+            "stage_layers": 20,
+            "passes": "training",
+            "device": "a100-80gb",
+        },
         # 2 × 33.554432; 4 × 20; 80 × 2 × 7/8 × 67.108864 MB = 9.39524 GB; over 300 GB/s
         {"a": 67.108864, "b": 80, "c": 9.39524, "d": 31.3175},
     ),
@@ -148,36 +155,79 @@ BY_HAND: Mapping[str, tuple[Mapping[str, Any], Answers]] = {
         {"a": 208, "b": 71.5, "c": 48.75, "d": 26, "e": 14.26063, "f": 47.81507, "g": ["stage-2"], "h": 3},
     ),
     "SP2": (
-        {"model": "llama-2-70b", "device": "a100-80gb", "nodes": 16, "tensor": 4, "stages": 4, "batch": 512,
-         "trillions": 0.5, "room": 40},
+        {
+            "model": "llama-2-70b",
+            "device": "a100-80gb",
+            "nodes": 16,
+            "tensor": 4,
+            "stages": 4,
+            "batch": 512,
+            "trillions": 0.5,
+            "room": 40,
+        },
         # 1120/40; 140/16; 8.75 + 8.75 + 52.5/8; 512/8; 3/67; 4 × 20 × 2 × 3/4 × 67.108864 MB = 8.05306 GB over 300;
         # 2.1e23/(128 × 312e12 × 0.45 = 1.79712e16) = 1.168536e7 s
-        {"a": 28, "b": 8.75, "c": 24.0625, "d": 64, "e": 4.47761, "f": 26.8435, "g": 135.247,
-         "h": ["tensor-in-the-node", "data-outermost", "micro-batches-shrink"]},
+        {
+            "a": 28,
+            "b": 8.75,
+            "c": 24.0625,
+            "d": 64,
+            "e": 4.47761,
+            "f": 26.8435,
+            "g": 135.247,
+            "h": ["tensor-in-the-node", "data-outermost", "micro-batches-shrink"],
+        },
     ),
     "SP3": (
         {"mantissa": 1, "exponent": 24, "cut": 4, "served": 2, "device": "h100-80gb", "percent": 40, "days": 30},
         # √(1e24/120); × 20; a quarter of 91.2871 in steps of 0.1 is 22.8: 1e24/(6 × 22.8e9); 7309.94/22.8/20;
         # 3,651 billion served: 2 × (91.2871 − 22.8)e9 × 3.651e12; 1e24/(989e12 × 0.4 × 2.592e6 = 1.0253952e21), up
-        {"a": 91.2871, "b": 1825.742, "c": 7309.94, "d": 16.03057, "e": 5.00093e23, "f": 976,
-         "g": ["serving", "data", "latency", "law-differs"]},
+        {
+            "a": 91.2871,
+            "b": 1825.742,
+            "c": 7309.94,
+            "d": 16.03057,
+            "e": 5.00093e23,
+            "f": 976,
+            "g": ["serving", "data", "latency", "law-differs"],
+        },
     ),
     "SP4": (
         {"billions": 7, "nodes": 8, "port": 100, "tokens": 16384, "percent": 50, "steps": 8},
         # 2 × 7; 2 × 63/64 × 14; over 12.5; 2 × 7/8 × 14/12.5; 6.88128e14/1.56e14; 2.205/6.61608;
         # backward of 2.94 s hides 2.205 s; 28 + 84/64
-        {"a": 14, "b": 27.5625, "c": 2.205, "d": 1.96, "e": 4.41108, "f": 33.3279, "g": 4.41108, "h": 29.3125,
-         "i": ["accumulate", "port-per-gpu", "longer-micro-batches"]},
+        {
+            "a": 14,
+            "b": 27.5625,
+            "c": 2.205,
+            "d": 1.96,
+            "e": 4.41108,
+            "f": 33.3279,
+            "g": 4.41108,
+            "h": 29.3125,
+            "i": ["accumulate", "port-per-gpu", "longer-micro-batches"],
+        },
     ),
     "SP5": (
         {"model": "gpt-30b", "gpus": 512, "days": 90, "percent": 40, "layout": "t4p2", "hours": 50677, "write": 60},
         # As P20 in a and b; 1.575007e24/1.8e11; 8750.04/30/20; 3.75 × (4 + 12/64); 1.8e11 × 4,194,304 = 7.549747e17
         # over 2.025472e17; 50677/512; √(120 × 356,322.7) = 6,539.01 s;
         # 60/6539.01 + (3269.5 + 600)/356,322.7 = 0.0091757 + 0.0108595; 14 × 30
-        {"a": 1.575007e24, "b": 114.5647, "c": 8.75004, "d": 14.5834, "e": 15.70313, "f": 3.72740, "g": 98.97852,
-         "h": 108.9835, "i": 2.00352, "j": 420, "k": ["restart"]},
+        {
+            "a": 1.575007e24,
+            "b": 114.5647,
+            "c": 8.75004,
+            "d": 14.5834,
+            "e": 15.70313,
+            "f": 3.72740,
+            "g": 98.97852,
+            "h": 108.9835,
+            "i": 2.00352,
+            "j": 420,
+            "k": ["restart"],
+        },
     ),
-}  # fmt: skip
+}
 
 
 def variant_of(content: Catalogue, problem: str, parameters: Mapping[str, Any]) -> Variant:

@@ -23,8 +23,15 @@ P09 = {"compute": 4.5, "communication": 4.0, "tail": 0}
 P10 = {"gpus": 512, "tensor": 4, "stages": 2, "micro_batch": 1, "sequence": 4096, "tokens": 4194304}
 P11 = {"optimizer": "Adam", "micro_batches": 8, "norm": 0.5, "clip": 1.0}
 P12 = {"operation": "all-gather", "gigabytes": 14, "ranks": 8, "link": 300, "percent": 80}
-P13 = {"model": 70, "sequence": 4096, "micro_batch": 1, "tensor": 8, "stage_layers": 20, "passes": "training",
-       "device": "a100-80gb"}  # fmt: skip
+P13 = {
+    "model": 70,
+    "sequence": 4096,
+    "micro_batch": 1,
+    "tensor": 8,
+    "stage_layers": 20,
+    "passes": "training",
+    "device": "a100-80gb",
+}
 P14 = {"hidden": 4096, "tensor": 8, "device": "a100-80gb", "percent": 50, "longer": 2}
 
 

@@ -17,30 +17,40 @@ from app.practice.parts import ChoiceAsked, ConfigurationAsked, NumberAsked, Ord
 from app.practice.variants import make_variant
 
 CHOICE: dict[str, Any] = {
-    "id": "c", "kind": "choice", "prompt": "Which?",
+    "id": "c",
+    "kind": "choice",
+    "prompt": "Which?",
     "options": [
         {"id": "few", "text": "Few", "correct": "n < 5", "message": "Below five.", "cure": "C62"},
         {"id": "many", "text": "Many", "correct": "n >= 5", "message": "Five or more."},
     ],
-}  # fmt: skip
+}
 SET: dict[str, Any] = {
-    "id": "s", "kind": "set", "prompt": "Which of them?",
+    "id": "s",
+    "kind": "set",
+    "prompt": "Which of them?",
     "options": [
         {"id": "one", "text": "One", "correct": True, "message": "One is."},
         {"id": "two", "text": "Two", "correct": True, "message": "Two is."},
         {"id": "three", "text": "Three", "message": "Three is not.", "cure": "C61"},
     ],
-}  # fmt: skip
+}
 ORDER: dict[str, Any] = {
-    "id": "o", "kind": "order", "prompt": "Order them", "message": "By size.", "unit": "GB",
+    "id": "o",
+    "kind": "order",
+    "prompt": "Order them",
+    "message": "By size.",
+    "unit": "GB",
     "items": [
         {"id": "b", "text": "B", "value": "n * 2e9"},
         {"id": "a", "text": "A", "value": "n * 1e9"},
         {"id": "d", "text": "D", "value": "n * 3e9"},
     ],
-}  # fmt: skip
+}
 PLAN: dict[str, Any] = {
-    "id": "g", "kind": "configuration", "prompt": "Choose",
+    "id": "g",
+    "kind": "configuration",
+    "prompt": "Choose",
     "plan": {
         "model": "llama-2-70b",
         "training": {"sequence": 4096, "micro_batch": 1, "global_batch": 512},
@@ -48,7 +58,7 @@ PLAN: dict[str, Any] = {
         "cluster": {"gpu": "a100-80gb", "nodes": "${n * 4}"},
     },
     "fields": {"tensor": [1, 2, 4, 8], "pipeline": [1, 2, 4, 8], "data": [2, 4, 8, 16, 32, 64, 128], "zero": [0, 1]},
-}  # fmt: skip
+}
 
 
 def problem(*parts: dict[str, Any], **more: Any) -> Problem:
@@ -128,8 +138,11 @@ def test_an_order_is_judged_pair_by_pair(text: str, status: str, credit: float) 
 
 
 def test_equal_things_may_stand_either_way_and_largest_may_come_first() -> None:
-    equal = [{"id": "a", "text": "A", "value": "1"}, {"id": "b", "text": "B", "value": "1"},
-             {"id": "c", "text": "C", "value": "n"}]  # fmt: skip
+    equal = [
+        {"id": "a", "text": "A", "value": "1"},
+        {"id": "b", "text": "B", "value": "1"},
+        {"id": "c", "text": "C", "value": "n"},
+    ]
     asked = part({**ORDER, "items": equal, "direction": "descending"})
     assert isinstance(asked, OrderAsked)
     assert asked.grade("c, a, b").status == asked.grade("c, b, a").status == "correct"
@@ -188,9 +201,13 @@ def test_a_plan_with_an_unknown_field_or_nothing_that_fits_is_found_by_the_check
 
 CHAIN = (
     number("a", "n * 10.0", slips=[{"id": "twice", "value": "n * 20", "title": "twice", "message": "Twice."}]),
-    number("b", "answer.a + 2", carries=["a"],
-           slips=[{"id": "minus", "value": "answer.a - 2", "title": "minus", "message": "Minus."}]),
-)  # fmt: skip
+    number(
+        "b",
+        "answer.a + 2",
+        carries=["a"],
+        slips=[{"id": "minus", "value": "answer.a - 2", "title": "minus", "message": "Minus."}],
+    ),
+)
 
 
 def graded(**answers: str) -> dict[str, Any]:
@@ -274,14 +291,27 @@ def test_a_part_of_no_known_kind_and_a_wrong_field_are_named() -> None:
 def test_a_form_is_read_by_part() -> None:
     made = problem(CHOICE, SET, ORDER, PLAN, number("a", "n"))
     fields = [
-        ("answer.c", "few"), ("answer.s", "one"), ("answer.s", "two"), ("answer.o.b", "2"), ("answer.o.a", "1"),
-        ("answer.o.d", "3"), ("answer.g.tensor", "8"), ("answer.g.pipeline", "2"), ("answer.g.data", "8"),
-        ("answer.g.zero", "1"), ("answer.a", "4"), ("csrf", "x"),
-    ]  # fmt: skip
+        ("answer.c", "few"),
+        ("answer.s", "one"),
+        ("answer.s", "two"),
+        ("answer.o.b", "2"),
+        ("answer.o.a", "1"),
+        ("answer.o.d", "3"),
+        ("answer.g.tensor", "8"),
+        ("answer.g.pipeline", "2"),
+        ("answer.g.data", "8"),
+        ("answer.g.zero", "1"),
+        ("answer.a", "4"),
+        ("csrf", "x"),
+    ]
     answers = read_form(made, fields)
     assert answers == {
-        "c": "few", "s": "one, two", "o": "a, b, d", "g": "tensor 8, pipeline 2, data 8, zero 1", "a": "4",
-    }  # fmt: skip
+        "c": "few",
+        "s": "one, two",
+        "o": "a, b, d",
+        "g": "tensor 8, pipeline 2, data 8, zero 1",
+        "a": "4",
+    }
     parts = {each.id: each for each in make_variant(made, 1).parts}
     assert parts["o"].filled("a, b, d") == {"a": "1", "b": "2", "d": "3"}
     assert parts["g"].filled("tensor 8, data x")["tensor"] == "8"

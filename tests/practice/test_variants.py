@@ -47,8 +47,11 @@ def test_a_seed_means_the_same_in_another_process(content: Catalogue) -> None:
     )
     other = subprocess.run(
         [sys.executable, "-c", program],
-        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+    )
     here = make_variant(content.problems["P03"], 99)
     assert other.stdout == f"{here.statement} {here.solution}\n"
 

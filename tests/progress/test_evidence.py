@@ -38,9 +38,7 @@ EXPERIMENT = "L10"
 
 def review(session: Session, content: Catalogue, card: str, *levels: int, start: int = 0) -> None:
     for at, level in enumerate(levels, start):
-        study.submit_review(
-            session, 1, content, card_id=card, level=level, version=at - start, now=NOW + at * DAY
-        )  # fmt: skip
+        study.submit_review(session, 1, content, card_id=card, level=level, version=at - start, now=NOW + at * DAY)
 
 
 def solve(session: Session, content: Catalogue, problem: str, right: bool = True) -> int:
@@ -93,8 +91,11 @@ def test_every_room_counts_for_the_concepts_of_its_items(database: Database, con
     for item, kind in (("M9", "interview"), (EXPERIMENT, "run")):
         named = content.interviews[item] if item == "M9" else content.experiments[item]
         assert all(found[concept].kinds[kind] for concept in named.concepts)  # type: ignore[index]
-    touched = {concept for each in ("C62", "P03", "R01", "M9", EXPERIMENT)
-               for concept in evidence.concepts_of_items(content)[each]}  # fmt: skip
+    touched = {
+        concept
+        for each in ("C62", "P03", "R01", "M9", EXPERIMENT)
+        for concept in evidence.concepts_of_items(content)[each]
+    }
     assert set(found) == touched
 
 
@@ -231,8 +232,12 @@ def test_the_log_holds_everything_a_learner_did(database: Database, content: Cat
     count = export.write_log(database, str(out), NOW + DAY)
     head, *records = [json.loads(line) for line in out.read_text().splitlines()]
     assert head == {
-        "record": "log", "at": (NOW + DAY).isoformat(), "format": export.FORMAT, "learner_id": 1, "records": count,
-    }  # fmt: skip
+        "record": "log",
+        "at": (NOW + DAY).isoformat(),
+        "format": export.FORMAT,
+        "learner_id": 1,
+        "records": count,
+    }
     by_kind = {each["record"]: each for each in records}
     assert set(by_kind) == {"review", "variant", "attempt", "free answer", "sitting", "run"}
     assert len(records) == count == 6

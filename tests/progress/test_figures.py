@@ -111,9 +111,13 @@ def test_days_are_counted_where_the_study_day_ends(database: Database, content: 
 def _variant(problem: str, minutes: int, hints: int = 0, score: float = 1.0, start: int = 0) -> dict[str, object]:
     issued = datetime(2026, 11, 21, 10, tzinfo=UTC) + timedelta(minutes=start)
     return {
-        "record": "variant", "problem_id": problem, "score": score, "hints_opened": hints,
-        "issued_at": issued.isoformat(), "settled_at": (issued + timedelta(minutes=minutes)).isoformat(),
-    }  # fmt: skip
+        "record": "variant",
+        "problem_id": problem,
+        "score": score,
+        "hints_opened": hints,
+        "issued_at": issued.isoformat(),
+        "settled_at": (issued + timedelta(minutes=minutes)).isoformat(),
+    }
 
 
 def _met(content: Catalogue, done: Done) -> dict[int, list[bool]]:

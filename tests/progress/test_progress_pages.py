@@ -28,10 +28,15 @@ from tests.support.seeding import seed_reviews
 
 DAY = (NOW + timedelta(days=14)).date().isoformat()
 QUESTIONS = (
-    "Do you study often enough?", "What comes back in the next two weeks?",
-    "Do you remember as much as the scheduler expects?", "How firm is what you know?", "Which concepts slip?",
-    "Do you rate yourself too kindly?", "Where does the time go?", "Is the memory model yours?",
-)  # fmt: skip
+    "Do you study often enough?",
+    "What comes back in the next two weeks?",
+    "Do you remember as much as the scheduler expects?",
+    "How firm is what you know?",
+    "Which concepts slip?",
+    "Do you rate yourself too kindly?",
+    "Where does the time go?",
+    "Is the memory model yours?",
+)
 
 
 def test_an_empty_page_says_what_will_be_here_and_offers_the_first_step(client: TestClient) -> None:
@@ -133,22 +138,45 @@ def _fill_every_table(database: Database, content: Catalogue) -> None:
         run = Run(learner_id=1, spec={}, theory={}, status="finished", created_at=NOW)
         session.add_all([variant, sitting, run])
         session.flush()
-        session.add_all([
-            Attempt(learner_id=1, variant_id=variant.id, answered_at=NOW, answers={}, results={}, counted=True),
-            SittingAnswer(sitting_id=sitting.id, part_id="q1", answer="x", saved_at=NOW),
-            Chunk(run_id=run.id, sequence=1, events=[], created_at=NOW),
-            RubricAnswer(learner_id=1, rubric_id="R01", revision=1, answered_at=NOW, text="x", grade={}, judged={},
-                         score=0.5, level="hire"),
-            IdempotentReply(learner_id=1, key="k", request="r", reply={}, created_at=NOW),
-            ParameterSet(learner_id=1, id="x", parameters=[], created_at=NOW),
-            StudySettings(learner_id=1, new_per_day=5, desired_retention=0.9, updated_at=NOW),
-            ParameterFit(learner_id=1, asked_at=NOW, reviews=1),
-            OwnCard(learner_id=1, card_id="O1", guid="g", kind="basic", deck="Mine", title="t", tags=[], sections={},
-                    options=[], source="page", created_at=NOW, updated_at=NOW),
-            OwnShelf(learner_id=1, state="s"),
-            CardReport(learner_id=1, card_id="C61", revision=1, text="wrong", created_at=NOW),
-            ImportReport(learner_id=1, file_name="in.apkg", report={}, created_at=NOW),
-        ])  # fmt: skip
+        session.add_all(
+            [
+                Attempt(learner_id=1, variant_id=variant.id, answered_at=NOW, answers={}, results={}, counted=True),
+                SittingAnswer(sitting_id=sitting.id, part_id="q1", answer="x", saved_at=NOW),
+                Chunk(run_id=run.id, sequence=1, events=[], created_at=NOW),
+                RubricAnswer(
+                    learner_id=1,
+                    rubric_id="R01",
+                    revision=1,
+                    answered_at=NOW,
+                    text="x",
+                    grade={},
+                    judged={},
+                    score=0.5,
+                    level="hire",
+                ),
+                IdempotentReply(learner_id=1, key="k", request="r", reply={}, created_at=NOW),
+                ParameterSet(learner_id=1, id="x", parameters=[], created_at=NOW),
+                StudySettings(learner_id=1, new_per_day=5, desired_retention=0.9, updated_at=NOW),
+                ParameterFit(learner_id=1, asked_at=NOW, reviews=1),
+                OwnCard(
+                    learner_id=1,
+                    card_id="O1",
+                    guid="g",
+                    kind="basic",
+                    deck="Mine",
+                    title="t",
+                    tags=[],
+                    sections={},
+                    options=[],
+                    source="page",
+                    created_at=NOW,
+                    updated_at=NOW,
+                ),
+                OwnShelf(learner_id=1, state="s"),
+                CardReport(learner_id=1, card_id="C61", revision=1, text="wrong", created_at=NOW),
+                ImportReport(learner_id=1, file_name="in.apkg", report={}, created_at=NOW),
+            ]
+        )
 
 
 def _rows(database: Database) -> dict[str, int]:

@@ -51,11 +51,20 @@ def errors(found: Derivation) -> dict[str, str]:
         ("F10", RING | {"bytes_per_second": "200 Gb/s"}, 0.98),
         ("F10", RING | {"latency_seconds": "5 ms"}, 1.05),
         ("F12", {"size_bytes": "14 GB", "ranks": "8"}, 12.25e9),
-        ("F32", {"parameters": "70B", "tokens": "2T tokens", "gpus": "1,024", "peak_flops_per_second": "312 TFLOP/s",
-                 "mfu": "40 %"}, 6_573_454.0),
+        (
+            "F32",
+            {
+                "parameters": "70B",
+                "tokens": "2T tokens",
+                "gpus": "1,024",
+                "peak_flops_per_second": "312 TFLOP/s",
+                "mfu": "40 %",
+            },
+            6_573_454.0,
+        ),
         ("F53", {"gradient_bytes": "14 GB", "bucket_bytes": "25 MiB"}, 535),
     ],
-)  # fmt: skip
+)
 def test_inputs_are_read_with_the_units_people_write(key: str, typed: dict[str, str], value: float) -> None:
     found = opened(key, **typed)
     assert errors(found) == {}

@@ -125,9 +125,14 @@ def test_its_verdicts_stand_beside_the_built_in_ones_which_alone_count(
 @pytest.mark.parametrize(
     "quote",
     [
-        "", "  ", "26", "the whole state is 208 GB", "<script>alert(1)</script>", "16 bytes per parameter … 26 GB",
+        "",
+        "  ",
+        "26",
+        "the whole state is 208 GB",
+        "<script>alert(1)</script>",
+        "16 bytes per parameter … 26 GB",
     ],
-)  # fmt: skip
+)
 def test_a_verdict_that_quotes_nothing_from_the_answer_does_not_count(
     page: TestClient, server: GradingServer, quote: str
 ) -> None:
@@ -253,8 +258,11 @@ def test_a_slow_server_costs_no_more_than_its_time(
     server.answer = answer
     began = time.monotonic()
     assert opinion(page) == {
-        "status": "failed", "model": "judge-1", "reason": "time-out", "message": "It did not answer within 0.5 s.",
-    }  # fmt: skip
+        "status": "failed",
+        "model": "judge-1",
+        "reason": "time-out",
+        "message": "It did not answer within 0.5 s.",
+    }
     assert 0.4 < time.monotonic() - began < 2
 
 

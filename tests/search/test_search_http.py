@@ -58,8 +58,15 @@ def test_a_hit_says_where_it_leads_and_what_was_found(page: TestClient) -> None:
 def test_every_kind_of_thing_is_found_and_opens(page: TestClient, content: Catalogue) -> None:
     index = build_index(content)
     assert {each.group for each in index.documents} == {
-        "pages", "terms", "cards", "problems", "rubrics", "experiments", "formulas", "errata",
-    }  # fmt: skip
+        "pages",
+        "terms",
+        "cards",
+        "problems",
+        "rubrics",
+        "experiments",
+        "formulas",
+        "errata",
+    }
     addresses = {each.href.partition("#")[0] for each in index.documents}
     for address in addresses:
         assert page.get(address, follow_redirects=True).status_code == 200, address

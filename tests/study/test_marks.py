@@ -153,11 +153,13 @@ def test_a_higher_retention_brings_cards_back_sooner(database: Database, content
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"new_per_day": -1}, "new_per_day"), ({"reviews_per_day": 10_000}, "reviews_per_day"),
-        ({"desired_retention": 0.69}, "desired_retention"), ({"desired_retention": 0.98}, "desired_retention"),
+        ({"new_per_day": -1}, "new_per_day"),
+        ({"reviews_per_day": 10_000}, "reviews_per_day"),
+        ({"desired_retention": 0.69}, "desired_retention"),
+        ({"desired_retention": 0.98}, "desired_retention"),
         ({"desired_retention": float("nan")}, "desired_retention"),
     ],
-)  # fmt: skip
+)
 def test_settings_out_of_range_are_refused_by_name(sqlite: Database, values: dict[str, Any], field: str) -> None:
     good: dict[str, Any] = {"new_per_day": 5, "reviews_per_day": None, "desired_retention": 0.9}
     with sqlite.write() as session, pytest.raises(DomainError) as caught:
@@ -243,9 +245,13 @@ def test_the_list_says_where_each_card_stands(database: Database, content: Catal
         mark(database, content, card_id, action, due, note="mine")
     with database.read() as session:
         for state, expected in (
-            ("due", ["C27"]), ("learning", ["C62"]), ("suspended", ["C61"]), ("buried", ["C63"]), ("noted", ["C64"]),
+            ("due", ["C27"]),
+            ("learning", ["C62"]),
+            ("suspended", ["C61"]),
+            ("buried", ["C63"]),
+            ("noted", ["C64"]),
             ("known", []),
-        ):  # fmt: skip
+        ):
             shelf = browsing.browse(session, 1, content, due, Filter(state=state))
             assert [each.card.id for each in shelf.cards] == expected, state
         every = browsing.browse(session, 1, content, due, Filter(), page=99)

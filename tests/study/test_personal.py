@@ -24,10 +24,21 @@ OTHER = (*DEFAULT[:2], 4.0, *DEFAULT[3:])
 def _review(day: int, phase: int = 2, card: str = "C01") -> dict[str, object]:
     at = NOW - timedelta(days=day)
     return {
-        "learner_id": 1, "card_id": card, "revision": 1, "level": 4, "rating": 3, "reviewed_at": at, "due_at": at,
-        "memory_before": None, "memory_after": {}, "time_zone": "UTC", "day_starts_hour": 4, "scheduler": "x",
-        "parameters_id": DEFAULT_ID, "phase": phase,
-    }  # fmt: skip
+        "learner_id": 1,
+        "card_id": card,
+        "revision": 1,
+        "level": 4,
+        "rating": 3,
+        "reviewed_at": at,
+        "due_at": at,
+        "memory_before": None,
+        "memory_after": {},
+        "time_zone": "UTC",
+        "day_starts_hour": 4,
+        "scheduler": "x",
+        "parameters_id": DEFAULT_ID,
+        "phase": phase,
+    }
 
 
 def _fill(database: Database, known: int) -> None:

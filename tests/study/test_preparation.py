@@ -39,9 +39,7 @@ def _answer_all(database: Database, content: Catalogue, now: datetime, level: in
             if desk.card is None:
                 return asked
             card = desk.card
-            service.submit_review(
-                session, 1, content, card_id=card.card.id, level=level, version=card.version, now=now
-            )  # fmt: skip
+            service.submit_review(session, 1, content, card_id=card.card.id, level=level, version=card.version, now=now)
             asked.append(card.card.id)
         assert len(asked) < 500
 

@@ -76,9 +76,12 @@ def snapshot(database: Database) -> dict[str, Any]:
 
 
 STEP = st.tuples(
-    st.sampled_from(["C61", "C62", "C27"]), st.integers(1, 5), st.floats(-400, 4000), st.sampled_from(ZONES),
+    st.sampled_from(["C61", "C62", "C27"]),
+    st.integers(1, 5),
+    st.floats(-400, 4000),
+    st.sampled_from(ZONES),
     st.sampled_from(["answer", "answer", "answer", "answer", "undo", "parameters", "retention"]),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -158,7 +161,7 @@ def test_weeks_of_study_replay_on_both_databases(database: Database, content: Ca
         ("DELETE FROM card_state WHERE card_id = (SELECT min(card_id) FROM card_state)", "state"),
         ("DELETE FROM review WHERE id = (SELECT max(id) FROM review WHERE previous_id IS NOT NULL)", "memory"),
     ],
-)  # fmt: skip
+)
 def test_whatever_is_changed_in_the_log_or_the_states_is_found(
     sqlite: Database, content: Catalogue, change: str, field: str
 ) -> None:
@@ -188,17 +191,31 @@ def test_an_old_log_is_checked_by_the_rules_it_was_written_by(sqlite: Database, 
         for rating in (Rating.Good, Rating.Good, Rating.Easy):
             card, _ = scheduler.review_card(card, rating, now)
             after = {
-                "state": card.state.value, "step": card.step, "stability": card.stability,
-                "difficulty": card.difficulty, "due": card.due.isoformat(), "last_review": now.isoformat(),
-            }  # fmt: skip
+                "state": card.state.value,
+                "step": card.step,
+                "stability": card.stability,
+                "difficulty": card.difficulty,
+                "due": card.due.isoformat(),
+                "last_review": now.isoformat(),
+            }
             session.add(
                 Review(
-                    learner_id=1, card_id="C27", revision=1, level=4, rating=int(rating), reviewed_at=now,
-                    due_at=card.due, memory_before=memory, memory_after=after, time_zone="UTC", day_starts_hour=4,
-                    scheduler="py-fsrs 6.3.2", parameters_id="fsrs-6-default",
+                    learner_id=1,
+                    card_id="C27",
+                    revision=1,
+                    level=4,
+                    rating=int(rating),
+                    reviewed_at=now,
+                    due_at=card.due,
+                    memory_before=memory,
+                    memory_after=after,
+                    time_zone="UTC",
+                    day_starts_hour=4,
+                    scheduler="py-fsrs 6.3.2",
+                    parameters_id="fsrs-6-default",
                     phase=0 if memory is None else memory["state"],
                 )
-            )  # fmt: skip
+            )
             memory, now = after, card.due + timedelta(hours=5)
         replay.rebuild(session, 1)
     assert check(sqlite).mismatches == 0

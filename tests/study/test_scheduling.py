@@ -86,9 +86,10 @@ def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    days=st.integers(1, 40000), fraction=st.floats(0, 1, exclude_max=True),
+    days=st.integers(1, 40000),
+    fraction=st.floats(0, 1, exclude_max=True),
     load=st.dictionaries(st.integers(1, 400), st.integers(0, 90), max_size=20),
-)  # fmt: skip
+)
 def test_the_chosen_day_is_in_the_range_of_fsrs_and_next_to_the_pick(
     days: int, fraction: float, load: dict[int, int]
 ) -> None:
@@ -121,16 +122,23 @@ def test_a_busy_day_is_avoided() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    stability=st.floats(0.01, 3000), difficulty=st.floats(1, 10), elapsed=st.integers(0, 2000),
-    state=st.sampled_from([1, 2, 3]), load=st.dictionaries(st.integers(1, 4000), st.integers(0, 50), max_size=40),
-)  # fmt: skip
+    stability=st.floats(0.01, 3000),
+    difficulty=st.floats(1, 10),
+    elapsed=st.integers(0, 2000),
+    state=st.sampled_from([1, 2, 3]),
+    load=st.dictionaries(st.integers(1, 4000), st.integers(0, 50), max_size=40),
+)
 def test_a_better_answer_never_comes_back_sooner(  # type: ignore[no-untyped-def]
     stability, difficulty, elapsed, state, load
 ) -> None:
     memory = {
-        "state": state, "step": None if state == 2 else 0, "stability": stability, "difficulty": difficulty,
-        "due": NOW.isoformat(), "last_review": (NOW - timedelta(days=elapsed)).isoformat(),
-    }  # fmt: skip
+        "state": state,
+        "step": None if state == 2 else 0,
+        "stability": stability,
+        "difficulty": difficulty,
+        "due": NOW.isoformat(),
+        "last_review": (NOW - timedelta(days=elapsed)).isoformat(),
+    }
     found = {level: review(memory, level, repetition=3, load=load) for level in scheduling.LEVELS}
     shown = scheduling.intervals(memory, "C61", 3, NOW, RULES, load)
     assert shown == {level: outcome.interval for level, outcome in found.items()}, "the page says what happens"
@@ -176,10 +184,14 @@ def test_the_eighth_lapse_and_every_fourth_after_it_are_said() -> None:
 @pytest.mark.parametrize(
     ("interval", "text"),
     [
-        (timedelta(seconds=20), "1 min"), (timedelta(minutes=10), "10 min"), (timedelta(hours=5), "5 h"),
-        (timedelta(days=6), "6 d"), (timedelta(days=91), "3.0 months"), (timedelta(days=500), "1.4 years"),
+        (timedelta(seconds=20), "1 min"),
+        (timedelta(minutes=10), "10 min"),
+        (timedelta(hours=5), "5 h"),
+        (timedelta(days=6), "6 d"),
+        (timedelta(days=91), "3.0 months"),
+        (timedelta(days=500), "1.4 years"),
     ],
-)  # fmt: skip
+)
 def test_intervals_are_said_shortly(interval: timedelta, text: str) -> None:
     assert scheduling.interval_text(interval) == text
 

@@ -118,10 +118,13 @@ def test_a_cards_own_page_has_its_history_and_its_marks(client: TestClient) -> N
 @pytest.mark.parametrize(
     ("query", "has", "has_not"),
     [
-        ("", ["C01", "Page 1 of"], []), ("deck=DK7", ["C62"], ["C27,"]), ("q=bubble", ["C55"], ["C27,"]),
-        ("state=suspended", ["No card is like that"], []), ("state=new&concept=backprop", ["C01"], ["C62,"]),
+        ("", ["C01", "Page 1 of"], []),
+        ("deck=DK7", ["C62"], ["C27,"]),
+        ("q=bubble", ["C55"], ["C27,"]),
+        ("state=suspended", ["No card is like that"], []),
+        ("state=new&concept=backprop", ["C01"], ["C62,"]),
     ],
-)  # fmt: skip
+)
 def test_the_list_is_narrowed(client: TestClient, query: str, has: list[str], has_not: list[str]) -> None:
     page = client.get(f"/study/cards?{query}").text
     listing = page[page.index('id="found"') :]
@@ -164,10 +167,17 @@ def test_the_settings_say_what_an_interview_plan_sets_instead(client: TestClient
     with database.write() as session:
         session.add(
             InterviewPlan(
-                learner_id=1, day=day, minutes_per_day=20, started_on=NOW.date(), set_at=NOW, card_order=[],
-                strategy={"retention": 0.8}, planned_day=NOW.date().toordinal(), new_today=31,
+                learner_id=1,
+                day=day,
+                minutes_per_day=20,
+                started_on=NOW.date(),
+                set_at=NOW,
+                card_order=[],
+                strategy={"retention": 0.8},
+                planned_day=NOW.date().toordinal(),
+                new_today=31,
             )
-        )  # fmt: skip
+        )
     page = client.get("/settings").text
     assert "Your interview plan goes first" in page
     assert "Today your plan takes 31 instead." in page

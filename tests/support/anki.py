@@ -45,10 +45,12 @@ class Anki:
     def take(self, path: Path, *, scheduling: bool = True) -> Any:
         """Import a package; Anki's own log of what became of each note."""
         options = ImportAnkiPackageOptions(
-            with_scheduling=scheduling, with_deck_configs=False, merge_notetypes=False,
+            with_scheduling=scheduling,
+            with_deck_configs=False,
+            merge_notetypes=False,
             update_notes=Update.IMPORT_ANKI_PACKAGE_UPDATE_CONDITION_IF_NEWER,
             update_notetypes=Update.IMPORT_ANKI_PACKAGE_UPDATE_CONDITION_IF_NEWER,
-        )  # fmt: skip
+        )
         return self.collection.import_anki_package(
             ImportAnkiPackageRequest(package_path=str(path), options=options)
         ).log
@@ -79,10 +81,19 @@ class Anki:
             row = self.collection.db.first("SELECT data FROM cards WHERE id = ?", card_id)
             key = note.guid if card.ord == 0 else f"{note.guid}~{card.ord}"
             found[key] = Seen(
-                note.guid, tuple(note.fields), tuple(note.tags), self.collection.decks.name(card.did), card.type,
-                card.queue, card.due - today, card.due, card.ivl, card.reps, card.lapses,
+                note.guid,
+                tuple(note.fields),
+                tuple(note.tags),
+                self.collection.decks.name(card.did),
+                card.type,
+                card.queue,
+                card.due - today,
+                card.due,
+                card.ivl,
+                card.reps,
+                card.lapses,
                 json.loads(row[0] or "{}"),
-            )  # fmt: skip
+            )
         return found
 
 

@@ -153,8 +153,14 @@ Braces stay as they are.
 )
 
 KINDS = {
-    "C11": NUMERIC, "C12": CHOOSE, "C13": SEVERAL, "C14": MATCH, "C15": ORDER, "C16": CLOZE, "C17": CODE,
-}  # fmt: skip
+    "C11": NUMERIC,
+    "C12": CHOOSE,
+    "C13": SEVERAL,
+    "C14": MATCH,
+    "C15": ORDER,
+    "C16": CLOZE,
+    "C17": CODE,
+}
 
 
 def write_kinds(folder: Path) -> Path:

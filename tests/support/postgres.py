@@ -80,13 +80,21 @@ def _running(
     data = str(folder / "data")
     subprocess.run(
         [initdb, "-D", data, "-A", "trust", "-U", "tutor", "--no-sync", "-E", "UTF8"],
-        check=True, capture_output=True, env=environment, cwd=folder, **as_user,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        env=environment,
+        cwd=folder,
+        **as_user,
+    )
     options = [part for each in FAST for part in ("-c", each)]
     server = subprocess.Popen(
         [postgres, "-D", data, "-k", str(folder), "-h", "", *options],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, cwd=folder, **as_user,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        cwd=folder,
+        **as_user,
+    )
     try:
         _wait(folder, server)
         yield

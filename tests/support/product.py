@@ -73,9 +73,12 @@ def launch(data: Path, port: int, before: Sequence[str] = (), host: str = "127.0
     """Start without waiting; `before` is put in front of the command."""
     process = subprocess.Popen(
         [*before, sys.executable, "-m", "app.cli", "start", "--port", str(port)],
-        env=environment(data, **extra), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=environment(data, **extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     return Product(f"http://{host}:{port}", data, process)
 
 

@@ -51,15 +51,30 @@ def _rating(memory: Scheduler, card: Card, at: datetime, rng: np.random.Generato
 def _kept(card: Card) -> dict[str, Any]:
     assert card.last_review is not None
     return {
-        "state": card.state.value, "step": card.step, "stability": card.stability, "difficulty": card.difficulty,
-        "due": card.due.isoformat(), "last_review": card.last_review.isoformat(),
-    }  # fmt: skip
+        "state": card.state.value,
+        "step": card.step,
+        "stability": card.stability,
+        "difficulty": card.difficulty,
+        "due": card.due.isoformat(),
+        "last_review": card.last_review.isoformat(),
+    }
 
 
 def _row(card_id: str, rating: Rating, at: datetime, phase: int, before: Any, after: dict[str, Any]) -> dict[str, Any]:
     return {
-        "learner_id": 1, "card_id": card_id, "revision": 1, "level": rating.value + 1, "rating": rating.value,
-        "reviewed_at": at, "due_at": datetime.fromisoformat(after["due"]), "memory_before": before,
-        "memory_after": after, "time_zone": "UTC", "day_starts_hour": 4, "scheduler": "simulated",
-        "parameters_id": "fsrs-6-default", "phase": phase, "elapsed_milliseconds": 9000 + 1000 * (5 - rating.value),
-    }  # fmt: skip
+        "learner_id": 1,
+        "card_id": card_id,
+        "revision": 1,
+        "level": rating.value + 1,
+        "rating": rating.value,
+        "reviewed_at": at,
+        "due_at": datetime.fromisoformat(after["due"]),
+        "memory_before": before,
+        "memory_after": after,
+        "time_zone": "UTC",
+        "day_starts_hour": 4,
+        "scheduler": "simulated",
+        "parameters_id": "fsrs-6-default",
+        "phase": phase,
+        "elapsed_milliseconds": 9000 + 1000 * (5 - rating.value),
+    }

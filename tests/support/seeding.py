@@ -36,8 +36,17 @@ def _state(rows: list[dict[str, Any]], card_id: str) -> dict[str, Any]:
     mine = [row for row in rows if row["card_id"] == card_id]
     last = mine[-1]
     return {
-        "learner_id": 1, "card_id": card_id, "revision": 1, "version": len(mine), "memory": last["memory_after"],
-        "is_learning": last["memory_after"]["state"] != 2, "due_at": last["due_at"], "available_at": last["due_at"],
-        "last_review_at": last["reviewed_at"], "reviews": len(mine), "lapses": 0, "position": 0,
+        "learner_id": 1,
+        "card_id": card_id,
+        "revision": 1,
+        "version": len(mine),
+        "memory": last["memory_after"],
+        "is_learning": last["memory_after"]["state"] != 2,
+        "due_at": last["due_at"],
+        "available_at": last["due_at"],
+        "last_review_at": last["reviewed_at"],
+        "reviews": len(mine),
+        "lapses": 0,
+        "position": 0,
         "parameters_id": DEFAULT_ID,
-    }  # fmt: skip
+    }

@@ -34,9 +34,12 @@ def labelled(answer: Answer, rubric: RubricFile) -> Answer:
     earned = sum(weights[point] for point in answer.get("met", ()))
     earned += sum(weights[point] for point in answer.get("half", ())) / 2
     return {
-        **answer, "points": verdicts, "partly": answer.get("half", []), "critical": answer.get("critical", []),
+        **answer,
+        "points": verdicts,
+        "partly": answer.get("half", []),
+        "critical": answer.get("critical", []),
         "score": earned / sum(weights.values()),
-    }  # fmt: skip
+    }
 
 
 def graded(only: str = "") -> list[tuple[Answer, RubricGrade]]:

@@ -188,10 +188,13 @@ def test_hsdp_reduces_each_expert_once() -> None:
 
 def test_sequence_parallelism_routes_a_ranks_own_tokens() -> None:
     plain, split = (
-        rows("mixtral-8x7b", training={"sequence": 4096},
-             parallel={"data": 8, "expert": 8, "tensor": 4, "sequence_parallel": on})
+        rows(
+            "mixtral-8x7b",
+            training={"sequence": 4096},
+            parallel={"data": 8, "expert": 8, "tensor": 4, "sequence_parallel": on},
+        )
         for on in (False, True)
-    )  # fmt: skip
+    )
     assert total(plain, operation="all_to_all") == pytest.approx(4 * total(split, operation="all_to_all"))
 
 

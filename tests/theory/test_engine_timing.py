@@ -23,9 +23,11 @@ A100 = device_of(GPUS["a100-80gb"], "bf16-mixed")
 H100 = device_of(GPUS["h100-80gb"], "bf16-mixed")
 GPT3: dict[str, Any] = {"layers": 96, "hidden": 12288, "heads": 96, "vocab": 51200, "biases": True}
 PLAN: dict[str, Any] = {
-    "model": GPT3, "training": {"sequence": 2048, "global_batch": 64},
-    "parallel": {"tensor": 8, "pipeline": 8, "sequence_parallel": True}, "cluster": {"gpu": "a100-80gb"},
-}  # fmt: skip
+    "model": GPT3,
+    "training": {"sequence": 2048, "global_batch": 64},
+    "parallel": {"tensor": 8, "pipeline": 8, "sequence_parallel": True},
+    "cluster": {"gpu": "a100-80gb"},
+}
 
 
 def asked(**changes: Any) -> dict[str, Any]:
@@ -101,9 +103,12 @@ def test_a_layer_of_22b_takes_what_its_paper_measured() -> None:
     """Korthikanti et al. 2022, table 4: 7.7 ms forward on eight A100s, all-reduces included; 2 of them here."""
     shape = {"layers": 48, "hidden": 6144, "heads": 64, "vocab": 51200, "biases": True}
     request = {
-        "model": shape, "training": {"sequence": 2048, "micro_batch": 4, "attention": "full"},
-        "parallel": {"tensor": 8}, "cluster": {"gpu": "a100-80gb"}, "profile": "megatron",
-    }  # fmt: skip
+        "model": shape,
+        "training": {"sequence": 2048, "micro_batch": 4, "attention": "full"},
+        "parallel": {"tensor": 8},
+        "cluster": {"gpu": "a100-80gb"},
+        "profile": "megatron",
+    }
     plan = plan_of(parse_estimate_request(request))
     (row,) = [row for row in estimate(parse_estimate_request(request))["communication"] if "forward" in row["name"]]
     forward = layer_seconds(plan.layer(False), A100).forward + 2 * row["seconds"] / row["count_per_step"]
@@ -113,10 +118,14 @@ def test_a_layer_of_22b_takes_what_its_paper_measured() -> None:
 @pytest.mark.parametrize(
     ("schedule", "chunks", "counts"),
     [
-        ("gpipe", 1, (1, 4, 8, 32)), ("1f1b", 1, (1, 4, 8, 32)), ("interleaved", 3, (8, 32)),
-        ("zero-bubble", 1, (1, 2, 8, 32)), ("zbv", 2, (1, 8, 32)), ("dualpipev", 2, (16, 32)),
+        ("gpipe", 1, (1, 4, 8, 32)),
+        ("1f1b", 1, (1, 4, 8, 32)),
+        ("interleaved", 3, (8, 32)),
+        ("zero-bubble", 1, (1, 2, 8, 32)),
+        ("zbv", 2, (1, 8, 32)),
+        ("dualpipev", 2, (16, 32)),
     ],
-)  # fmt: skip
+)
 def test_steps_of_equal_stages_are_those_of_the_simulation(schedule: str, chunks: int, counts: tuple[int, ...]) -> None:
     """Passes of one unit on eight stages; within 4 %, and to the last unit where there is a closed form."""
     each = ChunkSeconds(*(1.0 / chunks for _ in range(3)))
@@ -173,11 +182,11 @@ def test_what_a_slower_link_costs_shows() -> None:
 def test_offload_waits_for_the_host() -> None:
     """An eighth of 8B parameters: 12 bytes read and written at 25 GB/s of host memory."""
     here, away = (
-        asked(
-            model="llama-3-8b", training={"sequence": 2048, "offload": offload}, parallel={"data": 8, "zero": 2}
-        )["time"]
+        asked(model="llama-3-8b", training={"sequence": 2048, "offload": offload}, parallel={"data": 8, "zero": 2})[
+            "time"
+        ]
         for offload in ("none", "optimizer")
-    )  # fmt: skip
+    )
     assert away["optimizer_seconds"] == pytest.approx(8030261248 / 8 * 24 / 25e9)
     assert away["step_seconds"] > here["step_seconds"]
 

@@ -16,19 +16,41 @@ from labs.spec import LAB_MODELS, SpecError
 # GPT-3's shape on 1,536 A100s, the plan our documentation shows.
 DOCUMENTED: dict[str, Any] = {
     "model": {
-        "layers": 96, "hidden": 12288, "heads": 96, "kv_heads": 96, "ffn_hidden": 49152, "vocab": 51200,
-        "gated_mlp": False, "tied_embeddings": True, "experts": 1, "active_experts": 1,
+        "layers": 96,
+        "hidden": 12288,
+        "heads": 96,
+        "kv_heads": 96,
+        "ffn_hidden": 49152,
+        "vocab": 51200,
+        "gated_mlp": False,
+        "tied_embeddings": True,
+        "experts": 1,
+        "active_experts": 1,
     },
     "training": {
-        "sequence": 2048, "micro_batch": 1, "global_batch": 1536, "precision": "bf16-mixed", "optimizer": "adamw",
-        "recompute": "none", "attention": "flash", "offload": "none", "state_layout": "zero-16",
+        "sequence": 2048,
+        "micro_batch": 1,
+        "global_batch": 1536,
+        "precision": "bf16-mixed",
+        "optimizer": "adamw",
+        "recompute": "none",
+        "attention": "flash",
+        "offload": "none",
+        "state_layout": "zero-16",
     },
     "parallel": {
-        "data": 24, "tensor": 8, "pipeline": 8, "virtual_stages": 1, "context": 1, "expert": 1,
-        "sequence_parallel": True, "zero": 1, "schedule": "1f1b",
+        "data": 24,
+        "tensor": 8,
+        "pipeline": 8,
+        "virtual_stages": 1,
+        "context": 1,
+        "expert": 1,
+        "sequence_parallel": True,
+        "zero": 1,
+        "schedule": "1f1b",
     },
     "cluster": {"gpu": "a100-80gb", "gpus_per_node": 8, "nodes": 192},
-}  # fmt: skip
+}
 
 SHAPE: dict[str, Any] = {
     "parameters": {"total", "per_rank", "active"},
@@ -164,10 +186,22 @@ def test_every_violated_constraint_is_named_at_once() -> None:
         "profile": "mine",
     }
     assert set(refused(bad)) >= {
-        "model.heads", "model.kv_heads", "training.sequence", "training.micro_batch", "training.precision",
-        "training.colour", "parallel.tensor", "parallel.pipeline", "parallel.shard", "parallel.expert",
-        "parallel.zero", "cluster.gpu", "cluster.nodes", "parallel.data", "profile",
-    }  # fmt: skip
+        "model.heads",
+        "model.kv_heads",
+        "training.sequence",
+        "training.micro_batch",
+        "training.precision",
+        "training.colour",
+        "parallel.tensor",
+        "parallel.pipeline",
+        "parallel.shard",
+        "parallel.expert",
+        "parallel.zero",
+        "cluster.gpu",
+        "cluster.nodes",
+        "parallel.data",
+        "profile",
+    }
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,14 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
             "state_layout": draw(st.sampled_from(["zero-16", "megatron-18", "torch-amp", "bf16"])),
         },
         "parallel": {
-            "data": data, "tensor": draw(DEGREES), "pipeline": pipeline, "context": draw(st.sampled_from([1, 2])),
-            "virtual_stages": virtual, "schedule": "interleaved" if virtual > 1 else draw(
-                st.sampled_from(["gpipe", "1f1b", "zero-bubble"])
-            ),
-            "sequence_parallel": draw(st.booleans()), "zero": draw(st.integers(0, 3)),
+            "data": data,
+            "tensor": draw(DEGREES),
+            "pipeline": pipeline,
+            "context": draw(st.sampled_from([1, 2])),
+            "virtual_stages": virtual,
+            "schedule": "interleaved" if virtual > 1 else draw(st.sampled_from(["gpipe", "1f1b", "zero-bubble"])),
+            "sequence_parallel": draw(st.booleans()),
+            "zero": draw(st.integers(0, 3)),
             "expert": draw(st.sampled_from([1, 1, data])),
             "shard": draw(st.sampled_from([None, None, max(1, data // 2)])),
         },
@@ -77,7 +80,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
         "profile": draw(
             st.sampled_from(["zero-paper", "megatron", "fsdp2", "composer", "deepspeed", "rankzero-labs", None])
         ),
-    }  # fmt: skip
+    }
 
 
 def answered(plan: dict[str, Any]) -> dict[str, Any]:

@@ -75,10 +75,14 @@ def test_nvlink_is_that_of_one_direction(name: str, both_directions: float) -> N
 @pytest.mark.parametrize(
     ("name", "gigabits"),
     [
-        ("infiniband-hdr", 200), ("infiniband-ndr", 400), ("infiniband-xdr", 800),
-        ("ethernet-25g", 25), ("ethernet-100g", 100), ("ethernet-400g", 400),
+        ("infiniband-hdr", 200),
+        ("infiniband-ndr", 400),
+        ("infiniband-xdr", 800),
+        ("ethernet-25g", 25),
+        ("ethernet-100g", 100),
+        ("ethernet-400g", 400),
     ],
-)  # fmt: skip
+)
 def test_a_network_link_is_an_eighth_of_its_bits(name: str, gigabits: float) -> None:
     assert LINKS[name].bytes_per_second == gigabits / 8 * 1e9
 

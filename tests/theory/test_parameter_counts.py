@@ -43,10 +43,16 @@ RELEASED = {
 }
 # Brown et al. 2020, table D.1 in millions, and DeepSeek-AI 2024 in billions: as printed, with the digits that count.
 PRINTED = {
-    "gpt-3-125m": ("125", 1e6), "gpt-3-350m": ("356", 1e6), "gpt-3-760m": ("760", 1e6), "gpt-3-1.3b": ("132", 1e7),
-    "gpt-3-2.7b": ("265", 1e7), "gpt-3-6.7b": ("666", 1e7), "gpt-3-13b": ("1285", 1e7), "gpt-3-175b": ("1746", 1e8),
+    "gpt-3-125m": ("125", 1e6),
+    "gpt-3-350m": ("356", 1e6),
+    "gpt-3-760m": ("760", 1e6),
+    "gpt-3-1.3b": ("132", 1e7),
+    "gpt-3-2.7b": ("265", 1e7),
+    "gpt-3-6.7b": ("666", 1e7),
+    "gpt-3-13b": ("1285", 1e7),
+    "gpt-3-175b": ("1746", 1e8),
     "deepseek-v3": ("671", 1e9),
-}  # fmt: skip
+}
 SMALL: dict[str, Any] = {"layers": 3, "hidden": 64, "heads": 4, "kv_heads": 2, "ffn_hidden": 96, "vocab": 100}
 DEEPSEEK = PRESETS["deepseek-v3"].model
 
@@ -145,11 +151,17 @@ def random_model(source: random.Random) -> Model:
     """Any shape that `check_model` lets pass."""
     heads, experts, layers = source.choice([1, 2, 4, 6]), source.choice([1, 1, 2, 5]), source.randint(1, 4)
     shape: dict[str, Any] = {
-        "layers": layers, "heads": heads, "hidden": heads * source.randint(1, 9), "vocab": source.randint(1, 99),
+        "layers": layers,
+        "heads": heads,
+        "hidden": heads * source.randint(1, 9),
+        "vocab": source.randint(1, 99),
         "kv_heads": source.choice([k for k in (1, 2, 3, 4, 6) if heads % k == 0]),
-        "ffn_hidden": source.randint(1, 70), "experts": experts, "active_experts": source.randint(1, experts),
-        "positions": source.choice(["learned", "rotary"]), "norm": source.choice(["layer", "rms"]),
-    }  # fmt: skip
+        "ffn_hidden": source.randint(1, 70),
+        "experts": experts,
+        "active_experts": source.randint(1, experts),
+        "positions": source.choice(["learned", "rotary"]),
+        "norm": source.choice(["layer", "rms"]),
+    }
     shape |= {flag: source.random() < 0.5 for flag in ("gated_mlp", "tied_embeddings", "biases", "qkv_biases")}
     if experts > 1:
         shape |= {"shared_experts": source.randint(0, 2), "dense_layers": source.randint(0, layers)}

@@ -56,10 +56,20 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         }
     )
     assert set(found) >= {
-        "model.heads", "model.kv_heads", "training.steps", "training.sequence", "training.learning_rate",
-        "training.colour", "parallel.data", "parallel.zero", "parallel.tensor", "program", "device", "link.nodes",
+        "model.heads",
+        "model.kv_heads",
+        "training.steps",
+        "training.sequence",
+        "training.learning_rate",
+        "training.colour",
+        "parallel.data",
+        "parallel.zero",
+        "parallel.tensor",
+        "program",
+        "device",
+        "link.nodes",
         "mood",
-    }  # fmt: skip
+    }
     assert all(violation.message and violation.accepted for violation in found.values())
 
 
@@ -104,13 +114,20 @@ MIXTURE: dict[str, Any] = {**SMALL, "experts": 4, "active_experts": 2}
 @pytest.mark.parametrize(
     ("model", "parallel", "sequence", "found"),
     [
-        ({}, {"tensor": 3}, 32, {"parallel.tensor": "1, 2, 4", "model.ffn_hidden": "252, 255, 258, 261",
-                                 "model.vocab": "252, 255, 258, 261"}),
+        (
+            {},
+            {"tensor": 3},
+            32,
+            {
+                "parallel.tensor": "1, 2, 4",
+                "model.ffn_hidden": "252, 255, 258, 261",
+                "model.vocab": "252, 255, 258, 261",
+            },
+        ),
         ({"vocab": 257}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.vocab": "254, 256, 258, 260"}),
         ({"kv_heads": 1}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.kv_heads": "2, 4"}),
         ({"heads": 1, "kv_heads": 1}, {"tensor": 2}, 32, {"parallel.tensor": "1", "model.heads": "2, 4"}),
-        ({}, {"sequence_parallel": True}, 32,
-         {"parallel.sequence_parallel": "False, or parallel.tensor of 2 or more"}),
+        ({}, {"sequence_parallel": True}, 32, {"parallel.sequence_parallel": "False, or parallel.tensor of 2 or more"}),
         ({}, {"tensor": 4, "sequence_parallel": True}, 30, {"training.sequence": "24, 28, 32, 36"}),
         ({}, {"context": 2}, 30, {"training.sequence": "24, 28, 32, 36"}),
         ({}, {"context": 2, "tensor": 4, "sequence_parallel": True}, 36, {"training.sequence": "24, 32, 40, 48"}),
@@ -118,13 +135,17 @@ MIXTURE: dict[str, Any] = {**SMALL, "experts": 4, "active_experts": 2}
         (MIXTURE, {"expert": 2, "data": 3}, 32, {"parallel.expert": "1"}),
         (MIXTURE, {"expert": 3, "data": 3}, 32, {"parallel.expert": "1"}),
         (MIXTURE, {"tensor": 2}, 32, {"parallel.tensor": "1"}),
-        ({"layers": 4}, {"pipeline": 2, "tensor": 2, "virtual_stages": 2, "schedule": "zbv"}, 32,
-         {"parallel.schedule": "gpipe, 1f1b, interleaved, looped-bfs"}),
+        (
+            {"layers": 4},
+            {"pipeline": 2, "tensor": 2, "virtual_stages": 2, "schedule": "zbv"},
+            32,
+            {"parallel.schedule": "gpipe, 1f1b, interleaved, looped-bfs"},
+        ),
         (MIXTURE, {"pipeline": 2, "data": 2, "expert": 2}, 32, {"parallel.pipeline": "1"}),
         ({**MIXTURE, "experts": 65}, {}, 32, {"model.experts": "1 to 64"}),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_layers_that_cannot_be_cut_are_refused_with_what_could(
     model: dict[str, Any], parallel: dict[str, Any], sequence: int, found: dict[str, str]
 ) -> None:
@@ -179,10 +200,20 @@ def test_a_head_size_that_is_the_usual_one_changes_nothing() -> None:
 def test_a_model_written_down_before_is_read_as_it_was() -> None:
     """Runs in the database carry no fields of mixtures and latent attention: their defaults are a plain GPT."""
     old = {
-        "layers": 2, "hidden": 64, "heads": 4, "kv_heads": 4, "ffn_hidden": 256, "vocab": 256, "gated_mlp": False,
-        "tied_embeddings": True, "experts": 1, "active_experts": 1, "positions": "learned", "norm": "layer",
+        "layers": 2,
+        "hidden": 64,
+        "heads": 4,
+        "kv_heads": 4,
+        "ffn_hidden": 256,
+        "vocab": 256,
+        "gated_mlp": False,
+        "tied_embeddings": True,
+        "experts": 1,
+        "active_experts": 1,
+        "positions": "learned",
+        "norm": "layer",
         "biases": False,
-    }  # fmt: skip
+    }
     assert parse_run_spec({"model": old}).model == Model(**SMALL)
     assert Model(**SMALL).model_dump().items() >= old.items()
 

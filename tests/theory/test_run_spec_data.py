@@ -123,10 +123,14 @@ DEALT_OUT = {"zero_implementation": "ZeroRedundancyOptimizer"}
         ({"data": 2, "expert": 2, "zero": 1}, {}, "parallel.zero", "0, 3"),
         ({"data": 2, "tensor": 2, "zero": 1}, DEALT_OUT, "training.zero_implementation", "flat-buffer"),
         ({"data": 2, "expert": 2, "zero": 3}, BF16_AMP, "training.state_layout", "zero-16"),
-        ({"data": 2, "tensor": 2}, {**ZERO_16, "state_layout": "megatron-18"}, "training.state_layout",
-         "torch-amp, zero-16"),
+        (
+            {"data": 2, "tensor": 2},
+            {**ZERO_16, "state_layout": "megatron-18"},
+            "training.state_layout",
+            "torch-amp, zero-16",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_cut_model_cannot_have_beside_it_is_refused(
     parallel: dict[str, Any], training: dict[str, Any], field: str, accepted: str
 ) -> None:

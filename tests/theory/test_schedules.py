@@ -23,7 +23,10 @@ def written(passes: Order) -> list[str]:
 ORDERS = [
     ("gpipe", 2, 3, 1, ["0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1F1 1F2 1B0 1B1 1B2"]),
     (
-        "1f1b", 3, 4, 1,
+        "1f1b",
+        3,
+        4,
+        1,
         [
             "0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3",
             "1F0 1F1 1B0 1F2 1B1 1F3 1B2 1B3",
@@ -31,14 +34,20 @@ ORDERS = [
         ],
     ),
     (
-        "interleaved", 2, 4, 2,
+        "interleaved",
+        2,
+        4,
+        2,
         [
             "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3",
             "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3",
         ],
     ),
     (
-        "zero-bubble", 3, 4, 1,
+        "zero-bubble",
+        3,
+        4,
+        1,
         [
             "0F0 0F1 0F2 0B0 0W0 0F3 0B1 0W1 0B2 0W2 0B3 0W3",
             "1F0 1F1 1B0 1F2 1B1 1W0 1F3 1B2 1W1 1B3 1W2 1W3",
@@ -46,7 +55,10 @@ ORDERS = [
         ],
     ),
     (
-        "zbv", 2, 3, 2,
+        "zbv",
+        2,
+        3,
+        2,
         [
             "0F0 0F1 0F2 3F0 3B0 3W0 3F1 3B1 3W1 0B0 0W0 3F2 3B2 3W2 0B1 0W1 0B2 0W2",
             "1F0 2F0 1F1 2F1 2B0 2W0 1F2 1B0 1W0 2F2 2B1 2W1 1B1 2B2 1B2 1W1 2W2 1W2",
@@ -55,13 +67,16 @@ ORDERS = [
     ("zbv", 2, 1, 2, ["0F0 3F0 3B0 3W0 0B0 0W0", "1F0 2F0 2B0 2W0 1B0 1W0"]),
     ("looped-bfs", 2, 2, 2, ["0F0 0F1 2F0 2F1 2B1 2B0 0B1 0B0", "1F0 1F1 3F0 3F1 3B1 3B0 1B1 1B0"]),
     (
-        "dualpipev", 2, 4, 2,
+        "dualpipev",
+        2,
+        4,
+        2,
         [
             "0F0 0F1 0F2 3F0 3B0 3W0 3F1 0F3 3B1 3F2 0B0 3B2 3F3 0B1 3B3 0B2 0W2 0B3 0W3",
             "1F0 2F0 1F1 2F1 1F2 2B0 2F2 1B0 1F3 2B1 2F3 1B1 2B2 1B2 2B3 1B3 2W3 1W3",
         ],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("schedule", "stages", "micro_batches", "chunks", "expected"), ORDERS)

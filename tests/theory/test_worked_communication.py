@@ -9,9 +9,17 @@ from tests.theory.worked import A100, GB, H100, MB, MS, Example, Inputs, value_o
 
 # ZeRO, section 7, for one micro-step; with accumulation by counting collectives: how often S passes, and GB for 7B.
 TRAFFIC = [
-    ("ddp", 1, 2), ("ddp", 8, 2), ("ddp-every-micro-step", 8, 16), ("zero-1", 1, 2), ("zero-1", 8, 2),
-    ("zero-2", 1, 2), ("zero-2", 8, 9), ("zero-3", 1, 3), ("zero-3", 8, 24), ("zero-3-keep-gathered", 8, 16),
-]  # fmt: skip
+    ("ddp", 1, 2),
+    ("ddp", 8, 2),
+    ("ddp-every-micro-step", 8, 16),
+    ("zero-1", 1, 2),
+    ("zero-1", 8, 2),
+    ("zero-2", 1, 2),
+    ("zero-2", 8, 9),
+    ("zero-3", 1, 3),
+    ("zero-3", 8, 24),
+    ("zero-3-keep-gathered", 8, 16),
+]
 
 RING: Inputs = {"size_bytes": 14e9, "ranks": 8, "bytes_per_second": 300e9}  # 7B in bf16 over NVLink 3
 NDR: Inputs = {"bytes_per_second": 50e9, "latency_seconds": 5e-6}
@@ -66,8 +74,12 @@ EXAMPLES: list[Example] = [
     *(
         ("bus_bandwidth", {"size_bytes": 1e9, "seconds": 8e-3, "ranks": 8, "operation": operation}, GB, shown)
         for operation, shown in (
-            ("all-reduce", "218.75"), ("reduce-scatter", "109.375"), ("all-gather", "109.375"),
-            ("all-to-all", "109.375"), ("broadcast", "125"), ("reduce", "125"),
+            ("all-reduce", "218.75"),
+            ("reduce-scatter", "109.375"),
+            ("all-gather", "109.375"),
+            ("all-to-all", "109.375"),
+            ("broadcast", "125"),
+            ("reduce", "125"),
         )
     ),
     *(
@@ -100,15 +112,23 @@ EXAMPLES: list[Example] = [
     # 4.5 s of compute, 3.0 s of it backward: 2.205 s hide, of 4.0 s one is left
     ("exposed_communication", {"communication_seconds": 4.0, "overlappable_seconds": 3.0}, 1, "1.0"),
     ("exposed_communication", {"communication_seconds": 2.205, "overlappable_seconds": 3.0}, 1, "0"),
-    ("exposed_communication",
-     {"communication_seconds": 2.205, "overlappable_seconds": 3.0, "tail_seconds": 0.1}, 1, "0.1"),
+    (
+        "exposed_communication",
+        {"communication_seconds": 2.205, "overlappable_seconds": 3.0, "tail_seconds": 0.1},
+        1,
+        "0.1",
+    ),
     ("step_time", {"compute_seconds": 4.5, "communication_seconds": 4.0, "overlappable_seconds": 3.0}, 1, "5.5"),
     ("step_time", {"compute_seconds": 4.5, "communication_seconds": 4.0, "overlappable_seconds": 0}, 1, "8.5"),
     # 2.24 of 6.74 s, and of 4.5 s; 2.205 of 8 × 4.5 s
     ("communication_share", {"communication_seconds": 2.24, "compute_seconds": 4.5}, 0.01, "33.2"),
     ("communication_share", {"communication_seconds": 2.24, "compute_seconds": 4.5, "of": "compute"}, 0.01, "49.8"),
-    ("communication_share",
-     {"communication_seconds": 2.205, "compute_seconds": 4.5, "accumulation": 8, "of": "compute"}, 0.01, "6.1"),
+    (
+        "communication_share",
+        {"communication_seconds": 2.205, "compute_seconds": 4.5, "accumulation": 8, "of": "compute"},
+        0.01,
+        "6.1",
+    ),
     # 32 bits to 16, to 1, and 16 to 1
     *(
         ("quantised_ratio", {"from_bits": before, "to_bits": after}, 1, shown)
@@ -136,31 +156,51 @@ EXAMPLES: list[Example] = [
     *(
         (
             "fsdp_break_even_tokens",
-            {"ranks": ranks, "achieved_flops_per_second": achieved, "bytes_per_second": bandwidth}, 1, shown,
+            {"ranks": ranks, "achieved_flops_per_second": achieved, "bytes_per_second": bandwidth},
+            1,
+            shown,
         )
         for ranks, achieved, bandwidth, shown in (
-            (10**6, 0.5 * A100, 300e9, "520"), (10**6, 0.5 * A100, 25e9, "6240"), (10**6, 0.45 * H100, 450e9, "989"),
-            (10**6, 0.45 * H100, 50e9, "8901"), (2, 0.5 * A100, 300e9, "260"),
+            (10**6, 0.5 * A100, 300e9, "520"),
+            (10**6, 0.5 * A100, 25e9, "6240"),
+            (10**6, 0.45 * H100, 450e9, "989"),
+            (10**6, 0.45 * H100, 50e9, "8901"),
+            (2, 0.5 * A100, 300e9, "260"),
         )
     ),
     # two of FSDP's three transfers
-    ("ddp_break_even_tokens",
-     {"ranks": 10**6, "achieved_flops_per_second": A100_HALF, "bytes_per_second": 25e9}, 1, "4160"),
+    (
+        "ddp_break_even_tokens",
+        {"ranks": 10**6, "achieved_flops_per_second": A100_HALF, "bytes_per_second": 25e9},
+        1,
+        "4160",
+    ),
     # 2/9 × 7 × 156e12 / (8192 × 300e9); h = 4096 doubles it; forward alone 1/3 in place of 2/9
     *(
-        ("tensor_parallel_share",
-         {"hidden": hidden, "tensor": 8, "achieved_flops_per_second": achieved, "bytes_per_second": bandwidth,
-          "passes": passes}, 0.01, shown)
+        (
+            "tensor_parallel_share",
+            {
+                "hidden": hidden,
+                "tensor": 8,
+                "achieved_flops_per_second": achieved,
+                "bytes_per_second": bandwidth,
+                "passes": passes,
+            },
+            0.01,
+            shown,
+        )
         for hidden, achieved, bandwidth, passes, shown in (
-            (8192, A100_HALF, 300e9, "training", "9.9"), (8192, H100_45, 450e9, "training", "18.8"),
-            (8192, A100_HALF, 25e9, "training", "118"), (4096, A100_HALF, 300e9, "training", "19.7"),
+            (8192, A100_HALF, 300e9, "training", "9.9"),
+            (8192, H100_45, 450e9, "training", "18.8"),
+            (8192, A100_HALF, 25e9, "training", "118"),
+            (4096, A100_HALF, 300e9, "training", "19.7"),
             (8192, A100_HALF, 300e9, "forward", "14.8"),
             (8192, A100_HALF, 300e9, "training-full-recompute", "11.1"),  # 6 all-reduces against 4 forwards: 1/4
         )
     ),
     # offloading 7B: 14 GB down and 14 GB up over PCIe 4
     ("transfer", {"size_bytes": 28e9, "bytes_per_second": 25e9}, 1, "1.12"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")
@@ -203,14 +243,20 @@ def test_the_tensor_parallel_share_is_the_time_of_its_bytes_over_the_time_of_its
         ("tensor_parallel_bytes", {**BLOCK, "tensor": 3}, "tensor"),
         ("sequence_parallel_bytes", {**TENSOR_8, "sequence": 4100}, "tensor"),
         ("pipeline_bytes", {**BLOCK, "stages": 1, "micro_batches": 4, "chunks": 2}, "chunks"),
-        ("step_time", {"compute_seconds": 1, "communication_seconds": 1, "overlappable_seconds": 2},
-         "overlappable_seconds"),
-        ("exposed_communication", {"communication_seconds": 1, "overlappable_seconds": 2, "tail_seconds": 1.5},
-         "tail_seconds"),
+        (
+            "step_time",
+            {"compute_seconds": 1, "communication_seconds": 1, "overlappable_seconds": 2},
+            "overlappable_seconds",
+        ),
+        (
+            "exposed_communication",
+            {"communication_seconds": 1, "overlappable_seconds": 2, "tail_seconds": 1.5},
+            "tail_seconds",
+        ),
         ("power_sgd_ratio", {"rows": 64, "columns": 4096, "rank": 65}, "rank"),
         ("broadcast_seconds", {"size_bytes": 1, "ranks": 1, "bytes_per_second": 1}, "ranks"),
     ],
-)  # fmt: skip
+)
 def test_inputs_that_do_not_fit_together_are_refused(name: str, inputs: Inputs, field: str) -> None:
     with pytest.raises(SpecError) as raised:
         value_of(name, inputs)

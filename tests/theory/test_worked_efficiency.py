@@ -16,20 +16,34 @@ SHAPE_7B: Inputs = {"layers": 32, "hidden": 4096}
 
 # Serial share in %, ranks, speed-up (Amdahl 1967)
 AMDAHL = [
-    (2, 8, "7.02"), (2, 64, "28.32"), (2, 256, "41.97"), (2, 1024, "47.72"),
-    (5, 8, "5.93"), (5, 64, "15.42"), (5, 256, "18.62"), (5, 1024, "19.64"),
-    (10, 8, "4.71"), (10, 64, "8.77"), (10, 256, "9.66"), (10, 1024, "9.91"),
-]  # fmt: skip
+    (2, 8, "7.02"),
+    (2, 64, "28.32"),
+    (2, 256, "41.97"),
+    (2, 1024, "47.72"),
+    (5, 8, "5.93"),
+    (5, 64, "15.42"),
+    (5, 256, "18.62"),
+    (5, 1024, "19.64"),
+    (10, 8, "4.71"),
+    (10, 64, "8.77"),
+    (10, 256, "9.66"),
+    (10, 1024, "9.91"),
+]
 
 # Parameters in billions, GPUs, tokens per second of all, peak, MFU in %
 UTILISED = [
-    (7, 1, 3500, A100, "47.1"), (7, 8, 28000, A100, "47.1"), (7, 1, 9000, H100, "38.2"), (70, 1024, 8e5, H100, "33.2"),
-]  # fmt: skip
+    (7, 1, 3500, A100, "47.1"),
+    (7, 8, 28000, A100, "47.1"),
+    (7, 1, 9000, H100, "38.2"),
+    (70, 1024, 8e5, H100, "33.2"),
+]
 
 EXAMPLES: list[Example] = [
     *(("amdahl_speedup", {"serial": serial / 100, "ranks": ranks}, 1, shown) for serial, ranks, shown in AMDAHL),
-    *(("amdahl_efficiency", {"serial": 0.02, "ranks": ranks}, PERCENT, shown)
-      for ranks, shown in ((8, "87.7"), (64, "44.2"), (256, "16.4"), (1024, "4.7"))),
+    *(
+        ("amdahl_efficiency", {"serial": 0.02, "ranks": ranks}, PERCENT, shown)
+        for ranks, shown in ((8, "87.7"), (64, "44.2"), (256, "16.4"), (1024, "4.7"))
+    ),
     # 199.7 of 256 need a serial share of about a thousandth
     ("amdahl_serial_share", {"speedup": 199.7, "ranks": 256}, PERCENT, "0.111"),
     ("gustafson_speedup", {"serial": 0.02, "ranks": 256}, 1, "250.9"),
@@ -43,9 +57,15 @@ EXAMPLES: list[Example] = [
     ("training_flops", {"parameters": 7e9, "tokens": 16384}, 1e14, "6.88"),
     # 12 × 32 × 4096 × 2048
     ("attention_flops", {"tokens": 1, "sequence": 2048, **SHAPE_7B}, 1e9, "3.22"),
-    *(("attention_factor", {"parameters": 7e9, "sequence": s, "mask": mask, **SHAPE_7B}, 1, shown)
-      for s, mask, shown in ((2048, "full", "1.077"), (8192, "full", "1.307"), (8192, "causal", "1.153"),
-                             (32768, "full", "2.227"))),
+    *(
+        ("attention_factor", {"parameters": 7e9, "sequence": s, "mask": mask, **SHAPE_7B}, 1, shown)
+        for s, mask, shown in (
+            (2048, "full", "1.077"),
+            (8192, "full", "1.307"),
+            (8192, "causal", "1.153"),
+            (32768, "full", "2.227"),
+        )
+    ),
     ("training_time", {**LLAMA_2, "gpus": 1024, "peak_flops_per_second": A100, "mfu": 0.40}, DAYS, "76.1"),
     ("training_time", {**LLAMA_3, "gpus": 16384, "peak_flops_per_second": H100, "mfu": 0.41}, DAYS, "66.0"),
     ("affordable_flops", {"gpus": 512, "seconds": 90 * DAYS, "peak_flops_per_second": H100, "mfu": 0.4}, 1e24, "1.575"),
@@ -53,20 +73,41 @@ EXAMPLES: list[Example] = [
     ("gpu_time", {**LLAMA_2, "peak_flops_per_second": A100, "mfu": 0.40}, 3.6e9, "1.870"),
     # 1,024 × 24 × 10 hours at 2 a piece
     ("training_cost", {"gpus": 1024, "seconds": 10 * DAYS, "price_per_gpu_hour": 2}, 1e3, "491.52"),
-    *(("mfu", {"tokens_per_second": rate, "parameters": billions * 1e9, "gpus": gpus, "peak_flops_per_second": peak},
-       PERCENT, shown) for billions, gpus, rate, peak, shown in UTILISED),
-    *(("throughput", {"parameters": billions * 1e9, "gpus": 1, "peak_flops_per_second": peak, "mfu": 0.4}, 1, shown)
-      for billions, peak, shown in ((70, H100, "942"), (70, A100, "297"), (7, H100, "9419"))),
+    *(
+        (
+            "mfu",
+            {"tokens_per_second": rate, "parameters": billions * 1e9, "gpus": gpus, "peak_flops_per_second": peak},
+            PERCENT,
+            shown,
+        )
+        for billions, gpus, rate, peak, shown in UTILISED
+    ),
+    *(
+        ("throughput", {"parameters": billions * 1e9, "gpus": 1, "peak_flops_per_second": peak, "mfu": 0.4}, 1, shown)
+        for billions, peak, shown in ((70, H100, "942"), (70, A100, "297"), (7, H100, "9419"))
+    ),
     ("hfu", {"mfu": 0.45}, PERCENT, "60.0"),
     ("hfu", {"mfu": 0.45, "recompute": "none"}, PERCENT, "45.0"),
     # 4 × 32 × 4096 × 2048 and, with the forward of 7B, 1.4e10 more
-    ("recompute_flops", {"parameters": 7e9, "tokens": 1, "sequence": 2048, "recompute": "selective", **SHAPE_7B},
-     1e9, "1.07"),
+    (
+        "recompute_flops",
+        {"parameters": 7e9, "tokens": 1, "sequence": 2048, "recompute": "selective", **SHAPE_7B},
+        1e9,
+        "1.07",
+    ),
     ("recompute_flops", {"parameters": 7e9, "tokens": 1, "sequence": 2048, **SHAPE_7B}, 1e10, "1.51"),
-    *(("pass_flops", {"parameters": 7e9, "tokens": 16384, "part": part}, 1e14, shown)
-      for part, shown in (("forward", "2.29"), ("input-gradients", "2.29"), ("weight-gradients", "2.29"),
-                          ("backward", "4.59"), ("all", "6.88"), ("frozen-weights", "4.59"))),
-]  # fmt: skip
+    *(
+        ("pass_flops", {"parameters": 7e9, "tokens": 16384, "part": part}, 1e14, shown)
+        for part, shown in (
+            ("forward", "2.29"),
+            ("input-gradients", "2.29"),
+            ("weight-gradients", "2.29"),
+            ("backward", "4.59"),
+            ("all", "6.88"),
+            ("frozen-weights", "4.59"),
+        )
+    ),
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")

@@ -9,9 +9,16 @@ from tests.theory.worked import GB, Example, Inputs, value_of, worked
 
 # ZeRO (Rajbhandari et al. 2020), section 3.1: 2 + 2 + 12 bytes; the others by adding up what is kept.
 STATES = [
-    ("zero-16", "112"), ("megatron-18", "126"), ("mixed-20", "140"), ("fp32", "112"), ("torch-amp", "112"),
-    ("bf16", "56"), ("adam8bit-10", "70"), ("sgd-12", "84"), ("inference-2", "14"),
-]  # fmt: skip
+    ("zero-16", "112"),
+    ("megatron-18", "126"),
+    ("mixed-20", "140"),
+    ("fp32", "112"),
+    ("torch-amp", "112"),
+    ("bf16", "56"),
+    ("adam8bit-10", "70"),
+    ("sgd-12", "84"),
+    ("inference-2", "14"),
+]
 
 # Parameters in billions, ranks, then GB per rank at stages 0 to 3. The last line is figure 1 of the ZeRO paper.
 ZERO = [
@@ -26,10 +33,12 @@ ZERO = [
 PARALLEL = [
     (70, 4, 4, 8, 1, "24.06"),  # 4 × 4.375 + 12 × 4.375 / 8
     (70, 4, 4, 8, 0, "70"),  # 16 × 4.375
-    (70, 8, 4, 8, 1, "12.03"), (70, 8, 2, 8, 1, "24.06"), (70, 4, 8, 4, 1, "15.31"),
+    (70, 8, 4, 8, 1, "12.03"),
+    (70, 8, 2, 8, 1, "24.06"),
+    (70, 4, 8, 4, 1, "15.31"),
     (70, 4, 1, 32, 3, "8.75"),  # 16 × 17.5 / 32
     (30, 4, 2, 64, 1, "15.70"),
-]  # fmt: skip
+]
 
 LAYER_7B: Inputs = {"micro_batch": 1, "hidden": 4096, "heads": 32}
 LAYER_70B: Inputs = {"micro_batch": 1, "hidden": 8192, "heads": 64}
@@ -97,8 +106,12 @@ EXAMPLES: list[Example] = [
     ("fsdp_peak_backward", FSDP_7B, GB, "2.625"),
     ("fsdp_peak_backward", {**FSDP_7B, "live_units": 2, "gradient_bytes_each": 4}, GB, "3.50"),
     *(
-        ("parallel_state",
-         {"parameters": billions * 1e9, "tensor": t, "stages": p, "ranks": k, "stage": stage}, GB, shown)
+        (
+            "parallel_state",
+            {"parameters": billions * 1e9, "tensor": t, "stages": p, "ranks": k, "stage": stage},
+            GB,
+            shown,
+        )
         for billions, t, p, k, stage, shown in PARALLEL
     ),
     # a frozen 7B in bf16 and 40M trained at 16 bytes: 14 + 0.64; quantised to 4 bits: 3.5 + 0.64
@@ -117,7 +130,7 @@ EXAMPLES: list[Example] = [
     # 70B: 280 GB of weights up and 140 GB of gradients down, over eight links
     ("streamed_offload_bytes", {"parameters": 70e9, "ranks": 1}, GB, "420"),
     ("streamed_offload_time", {"parameters": 70e9, "ranks": 8, **PCIE_4}, 1, "2.1"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")

@@ -14,15 +14,27 @@ from tests.theory.worked import PERCENT, Example, Inputs, worked
 
 # Stages, micro-batches, idle share and overhead in %: fill and drain take p − 1 of m + p − 1 slots (GPipe, 2.3).
 BUBBLES = [
-    (4, 1, "75", "300"), (4, 4, "42.9", "75"), (4, 8, "27.3", "37.5"), (4, 16, "15.8", "18.75"),
-    (4, 32, "8.57", "9.38"), (4, 64, "4.48", "4.69"), (5, 4, "50", "100"), (5, 16, "20", "25"),
-    (8, 8, "46.7", "87.5"), (8, 32, "17.9", "21.9"), (8, 64, "9.86", "10.9"), (16, 64, "19.0", "23.4"),
-]  # fmt: skip
+    (4, 1, "75", "300"),
+    (4, 4, "42.9", "75"),
+    (4, 8, "27.3", "37.5"),
+    (4, 16, "15.8", "18.75"),
+    (4, 32, "8.57", "9.38"),
+    (4, 64, "4.48", "4.69"),
+    (5, 4, "50", "100"),
+    (5, 16, "20", "25"),
+    (8, 8, "46.7", "87.5"),
+    (8, 32, "17.9", "21.9"),
+    (8, 64, "9.86", "10.9"),
+    (16, 64, "19.0", "23.4"),
+]
 
 # Stages, micro-batches, chunks per stage, overhead and idle share in %: fill and drain shrink v-fold.
 INTERLEAVED = [
-    (4, 16, 2, "9.38", "8.57"), (4, 16, 4, "4.69", "4.48"), (8, 32, 2, "10.9", "9.86"), (8, 32, 4, "5.47", "5.19"),
-]  # fmt: skip
+    (4, 16, 2, "9.38", "8.57"),
+    (4, 16, 4, "4.69", "4.48"),
+    (8, 32, 2, "10.9", "9.86"),
+    (8, 32, 4, "5.47", "5.19"),
+]
 
 MESH: Inputs = {"tensor": 8, "pipeline": 4, "data": 8}  # 256 GPUs
 NOISE: Inputs = {"small_batch": 32, "big_batch": 64, "small_norm": 3, "big_norm": 2.5}
@@ -48,12 +60,27 @@ EXAMPLES: list[Example] = [
     ("zero_bubble", {"stages": 8, "micro_batches": 32, "variant": "zb-h2"}, PERCENT, "0"),
     ("zero_bubble", {"stages": 8, "micro_batches": 32, "variant": "zb-v"}, PERCENT, "0"),
     # (8 − 1) × (2 + 2 − 2 × 1) of 32 × 5
-    ("zero_bubble", {"stages": 8, "micro_batches": 32, "variant": "zb-h2", "forward_seconds": 2,
-                     "input_gradient_seconds": 2, "asked": "overhead"}, PERCENT, "8.75"),
-    *(("zero_bubble_in_flight", {"stages": 8, "variant": name}, 1, shown)
-      for name, shown in (("zb-h1", "8"), ("zb-h2", "15"), ("zb-v", "8"))),
-    *(("in_flight", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "stage": i}, 1, str(4 - i))
-      for i in range(4)),
+    (
+        "zero_bubble",
+        {
+            "stages": 8,
+            "micro_batches": 32,
+            "variant": "zb-h2",
+            "forward_seconds": 2,
+            "input_gradient_seconds": 2,
+            "asked": "overhead",
+        },
+        PERCENT,
+        "8.75",
+    ),
+    *(
+        ("zero_bubble_in_flight", {"stages": 8, "variant": name}, 1, shown)
+        for name, shown in (("zb-h1", "8"), ("zb-h2", "15"), ("zb-v", "8"))
+    ),
+    *(
+        ("in_flight", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "stage": i}, 1, str(4 - i))
+        for i in range(4)
+    ),
     ("in_flight", {"schedule": "gpipe", "stages": 4, "micro_batches": 32, "stage": 3}, 1, "32"),
     ("in_flight", {"schedule": "1f1b", "stages": 8, "micro_batches": 32, "stage": 3}, 1, "5"),
     ("in_flight", {"schedule": "1f1b", "stages": 8, "micro_batches": 2}, 1, "2"),
@@ -63,11 +90,15 @@ EXAMPLES: list[Example] = [
     ("in_flight_layers", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80}, 1, "80"),
     ("in_flight_layers", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80, "stage": 3}, 1, "20"),
     ("mesh_gpus", MESH, 1, "256"),
-    *(("mesh_groups", {**MESH, "axis": axis}, 1, shown)
-      for axis, shown in (("tensor", "32"), ("pipeline", "64"), ("data", "32"))),
+    *(
+        ("mesh_groups", {**MESH, "axis": axis}, 1, shown)
+        for axis, shown in (("tensor", "32"), ("pipeline", "64"), ("data", "32"))
+    ),
     # 100 = 1 × 64 + 4 × 8 + 4
-    *(("mesh_coordinate", {**MESH, "axis": axis, "rank": 100}, 1, shown)
-      for axis, shown in (("tensor", "4"), ("context", "0"), ("data", "4"), ("pipeline", "1"))),
+    *(
+        ("mesh_coordinate", {**MESH, "axis": axis, "rank": 100}, 1, shown)
+        for axis, shown in (("tensor", "4"), ("context", "0"), ("data", "4"), ("pipeline", "1"))
+    ),
     ("global_batch", {"micro_batch": 1, "ranks": 8, "accumulation": 32}, 1, "256"),
     ("global_batch_tokens", {"micro_batch": 1, "ranks": 8, "accumulation": 32, "sequence": 4096}, 1, "1048576"),
     # 4,194,304 tokens in sequences of 4,096
@@ -78,8 +109,12 @@ EXAMPLES: list[Example] = [
     ("efficient_batch", {"ranks": 8, "stages": 4}, 1, "128"),
     # Goyal et al. 2017: 0.1 at 256 becomes 3.2 at 8,192
     ("scaled_learning_rate", {"learning_rate": 0.1, "batch": 256, "new_batch": 8192}, 1, "3.2"),
-    ("scaled_learning_rate", {"learning_rate": 3e-4, "batch": 512, "new_batch": 4096, "rule": "square-root"},
-     1e-4, "8.49"),
+    (
+        "scaled_learning_rate",
+        {"learning_rate": 3e-4, "batch": 512, "new_batch": 4096, "rule": "square-root"},
+        1e-4,
+        "8.49",
+    ),
     # from 0.1 to 3.2 in 5 epochs: three fifths of the way
     ("warm_up", {"learning_rate": 3.2, "step": 3, "warm_up_steps": 5, "start_learning_rate": 0.1}, 1, "1.96"),
     # |G|² = (64 × 6.25 − 32 × 9)/32 = 3.5, tr(Σ) = (9 − 6.25)/(1/64) = 176
@@ -91,7 +126,7 @@ EXAMPLES: list[Example] = [
     # 0.001 × 10/(0.5 + 0.0005 × 10)
     ("lars_trust_ratio", {"weight_norm": 10, "gradient_norm": 0.5, "weight_decay": 5e-4}, 1, "0.0198"),
     ("lamb_trust_ratio", {"weight_norm": 10, "update_norm": 4}, 1, "2.5"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")

@@ -18,16 +18,29 @@ from tests.theory.worked import PERCENT, Example, worked
 
 # Format: max, smallest normal, smallest subnormal, spacing at 1; each with its power of ten.
 LIMITS = [
-    ("fp32", "max", 1e38, "3.403"), ("fp32", "min-normal", 1e-38, "1.175"), ("fp32", "min-subnormal", 1e-45, "1.401"),
-    ("fp32", "epsilon", 1e-7, "1.192"), ("bf16", "max", 1e38, "3.390"), ("bf16", "min-normal", 1e-38, "1.175"),
-    ("bf16", "min-subnormal", 1e-41, "9.184"), ("bf16", "epsilon", 1e-3, "7.8125"), ("fp16", "max", 1, "65504"),
-    ("fp16", "min-normal", 1e-5, "6.104"), ("fp16", "min-subnormal", 1e-8, "5.960"), ("fp16", "epsilon", 1e-4, "9.766"),
-    ("tf32", "epsilon", 1e-4, "9.766"), ("tf32", "min-normal", 1e-38, "1.175"),
-    ("fp8-e4m3", "max", 1, "448"), ("fp8-e4m3", "min-normal", 1, "0.015625"),
-    ("fp8-e4m3", "min-subnormal", 1, "0.001953125"), ("fp8-e5m2", "max", 1, "57344"),
-    ("fp8-e5m2", "min-normal", 1e-5, "6.104"), ("fp8-e5m2", "min-subnormal", 1e-5, "1.526"),
-    ("fp4-e2m1", "max", 1, "6"), ("fp4-e2m1", "min-subnormal", 1, "0.5"),
-]  # fmt: skip
+    ("fp32", "max", 1e38, "3.403"),
+    ("fp32", "min-normal", 1e-38, "1.175"),
+    ("fp32", "min-subnormal", 1e-45, "1.401"),
+    ("fp32", "epsilon", 1e-7, "1.192"),
+    ("bf16", "max", 1e38, "3.390"),
+    ("bf16", "min-normal", 1e-38, "1.175"),
+    ("bf16", "min-subnormal", 1e-41, "9.184"),
+    ("bf16", "epsilon", 1e-3, "7.8125"),
+    ("fp16", "max", 1, "65504"),
+    ("fp16", "min-normal", 1e-5, "6.104"),
+    ("fp16", "min-subnormal", 1e-8, "5.960"),
+    ("fp16", "epsilon", 1e-4, "9.766"),
+    ("tf32", "epsilon", 1e-4, "9.766"),
+    ("tf32", "min-normal", 1e-38, "1.175"),
+    ("fp8-e4m3", "max", 1, "448"),
+    ("fp8-e4m3", "min-normal", 1, "0.015625"),
+    ("fp8-e4m3", "min-subnormal", 1, "0.001953125"),
+    ("fp8-e5m2", "max", 1, "57344"),
+    ("fp8-e5m2", "min-normal", 1e-5, "6.104"),
+    ("fp8-e5m2", "min-subnormal", 1e-5, "1.526"),
+    ("fp4-e2m1", "max", 1, "6"),
+    ("fp4-e2m1", "min-subnormal", 1, "0.5"),
+]
 
 EXAMPLES: list[Example] = [
     *(("format_limit", {"number_format": name, "asked": asked}, unit, shown) for name, asked, unit, shown in LIMITS),
@@ -63,7 +76,7 @@ EXAMPLES: list[Example] = [
     ("swallow_threshold", {"weight": 0.02}, 1e-5, "6.1"),
     # 1.6 × 128 = 204.8
     ("round_up_probability", {"value": 0.1}, PERCENT, "80.0"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")
@@ -173,5 +186,11 @@ def test_stochastic_rounding_is_right_on_average() -> None:
 
 def test_bits_of_a_format() -> None:
     assert {name: record.bits for name, record in FORMATS.items()} == {
-        "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8-e5m2": 8, "fp8-e4m3": 8, "fp4-e2m1": 4,
-    }  # fmt: skip
+        "fp32": 32,
+        "tf32": 19,
+        "bf16": 16,
+        "fp16": 16,
+        "fp8-e5m2": 8,
+        "fp8-e4m3": 8,
+        "fp4-e2m1": 4,
+    }

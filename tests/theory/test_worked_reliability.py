@@ -26,42 +26,75 @@ YOUNG = [
 WRITES = (10, 60, 300)
 
 EXAMPLES: list[Example] = [
-    *(("mtbf", {"gpus": gpus, "gpu_seconds_per_failure": LLAMA_3}, HOUR, shown)
-      for gpus, shown in ((16384, "3.09"), (4096, "12.4"), (1024, "49.5"), (512, "99.0"))),
+    *(
+        ("mtbf", {"gpus": gpus, "gpu_seconds_per_failure": LLAMA_3}, HOUR, shown)
+        for gpus, shown in ((16384, "3.09"), (4096, "12.4"), (1024, "49.5"), (512, "99.0"))
+    ),
     # 7.9 hours at 1,024 (Kokolis et al. 2024), and that cluster's own projection for 16,384, 1.8 hours
-    *(("mtbf", {"gpus": gpus, "gpu_seconds_per_failure": JOBS_OF_1024}, HOUR, shown)
-      for gpus, shown in ((1024, "7.9"), (512, "15.8"), (16384, "0.49"))),
+    *(
+        ("mtbf", {"gpus": gpus, "gpu_seconds_per_failure": JOBS_OF_1024}, HOUR, shown)
+        for gpus, shown in ((1024, "7.9"), (512, "15.8"), (16384, "0.49"))
+    ),
     ("mtbf", {"gpus": 16384, "gpu_seconds_per_failure": RSC_1}, HOUR, "1.8"),
     # 54 days at 3.093 hours
     ("failure_count", {"seconds": 1296 * HOUR, "mtbf_seconds": 3.093 * HOUR}, 1, "419"),
     # e^-1, and e^(-24/99)
     ("survival", {"seconds": 99 * HOUR, "mtbf_seconds": 99 * HOUR}, PERCENT, "36.8"),
     ("survival", {"seconds": 24 * HOUR, "mtbf_seconds": 99 * HOUR}, PERCENT, "78.5"),
-    *(("checkpoint_interval", {"checkpoint_seconds": write, "mtbf_seconds": hours * HOUR}, MINUTE, shown)
-      for hours, intervals, _ in YOUNG for write, shown in zip(WRITES, intervals, strict=True)),
+    *(
+        ("checkpoint_interval", {"checkpoint_seconds": write, "mtbf_seconds": hours * HOUR}, MINUTE, shown)
+        for hours, intervals, _ in YOUNG
+        for write, shown in zip(WRITES, intervals, strict=True)
+    ),
     # 77.1 and one minute less; and 19.3 × (1 + 0.0518/3 + 0.0027/9) − 1
     ("checkpoint_interval", {"checkpoint_seconds": 60, "mtbf_seconds": 49.5 * HOUR}, MINUTE, "77.1"),
     ("checkpoint_interval", {"checkpoint_seconds": 60, "mtbf_seconds": 49.5 * HOUR, "rule": "daly"}, MINUTE, "76.1"),
-    ("checkpoint_interval", {"checkpoint_seconds": 60, "mtbf_seconds": 3.093 * HOUR, "rule": "daly-higher-order"},
-     MINUTE, "18.6"),
-    *(("checkpoint_overhead", {"checkpoint_seconds": write, "mtbf_seconds": hours * HOUR}, PERCENT, shown)
-      for hours, _, losses in YOUNG for write, shown in zip(WRITES, losses, strict=True)),
+    (
+        "checkpoint_interval",
+        {"checkpoint_seconds": 60, "mtbf_seconds": 3.093 * HOUR, "rule": "daly-higher-order"},
+        MINUTE,
+        "18.6",
+    ),
+    *(
+        ("checkpoint_overhead", {"checkpoint_seconds": write, "mtbf_seconds": hours * HOUR}, PERCENT, shown)
+        for hours, _, losses in YOUNG
+        for write, shown in zip(WRITES, losses, strict=True)
+    ),
     # √(120/M) + 600/M
-    *(("lost_time_at_best", {"checkpoint_seconds": 60, "mtbf_seconds": hours * HOUR, "restart_seconds": 600}, PERCENT,
-       shown) for hours, shown in ((99, "2.0"), (3.1, "15.7"), (49.5, "2.93"))),
+    *(
+        (
+            "lost_time_at_best",
+            {"checkpoint_seconds": 60, "mtbf_seconds": hours * HOUR, "restart_seconds": 600},
+            PERCENT,
+            shown,
+        )
+        for hours, shown in ((99, "2.0"), (3.1, "15.7"), (49.5, "2.93"))
+    ),
     # 60/4,626 + (2,313 + 600)/178,200
-    ("lost_time", {"interval_seconds": 4626, "checkpoint_seconds": 60, "mtbf_seconds": 49.5 * HOUR,
-                   "restart_seconds": 600}, PERCENT, "2.93"),
+    (
+        "lost_time",
+        {"interval_seconds": 4626, "checkpoint_seconds": 60, "mtbf_seconds": 49.5 * HOUR, "restart_seconds": 600},
+        PERCENT,
+        "2.93",
+    ),
     # by hand: 600/(1000 e^0.1 (e^0.7 − 1)) = 0.6/(1.10517 × 1.01375)
-    ("goodput", {"interval_seconds": 600, "checkpoint_seconds": 100, "mtbf_seconds": 1000, "restart_seconds": 100},
-     PERCENT, "53.55"),
-    *(("checkpoint_size", {"parameters": billions * 1e9}, GB, shown)
-      for billions, shown in ((30, "420"), (70, "980"), (405, "5670"))),
+    (
+        "goodput",
+        {"interval_seconds": 600, "checkpoint_seconds": 100, "mtbf_seconds": 1000, "restart_seconds": 100},
+        PERCENT,
+        "53.55",
+    ),
+    *(
+        ("checkpoint_size", {"parameters": billions * 1e9}, GB, shown)
+        for billions, shown in ((30, "420"), (70, "980"), (405, "5670"))
+    ),
     ("checkpoint_size", {"parameters": 70e9, "content": "optimizer"}, GB, "840"),
     ("checkpoint_size", {"parameters": 70e9, "content": "weights"}, GB, "140"),
-    *(("checkpoint_time", {"parameters": billions * 1e9, "bytes_per_second": rate}, 1, shown)
-      for billions, rate, shown in ((70, 10e9, "98"), (70, 128e9, "7.7"), (405, 2 * TB, "2.8"))),
-]  # fmt: skip
+    *(
+        ("checkpoint_time", {"parameters": billions * 1e9, "bytes_per_second": rate}, 1, shown)
+        for billions, rate, shown in ((70, 10e9, "98"), (70, 128e9, "7.7"), (405, 2 * TB, "2.8"))
+    ),
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")

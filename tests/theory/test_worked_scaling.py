@@ -14,33 +14,52 @@ BILLION, TRILLION = 1e9, 1e12
 
 # Compute, then parameters in billions and tokens in trillions at 20 tokens per parameter: √(C/120).
 OPTIMAL = [
-    (1e20, "0.913", "0.0183"), (1e21, "2.887", "0.0577"), (1e22, "9.13", "0.183"), (1e23, "28.9", "0.577"),
-    (3.15e23, "51.2", "1.02"), (5.76e23, "69.3", "1.39"), (1e24, "91.3", "1.83"), (1.575e24, "114.6", "2.29"),
+    (1e20, "0.913", "0.0183"),
+    (1e21, "2.887", "0.0577"),
+    (1e22, "9.13", "0.183"),
+    (1e23, "28.9", "0.577"),
+    (3.15e23, "51.2", "1.02"),
+    (5.76e23, "69.3", "1.39"),
+    (1e24, "91.3", "1.83"),
+    (1.575e24, "114.6", "2.29"),
     (1e25, "289", "5.77"),
-]  # fmt: skip
+]
 
 # Parameters and tokens, and the refitted law's loss
 LOSSES = [
-    (70e9, 1.4e12, "1.974"), (280e9, 300e9, "2.000"), (175e9, 300e9, "2.009"), (51.2e9, 1.025e12, "1.992"),
+    (70e9, 1.4e12, "1.974"),
+    (280e9, 300e9, "2.000"),
+    (175e9, 300e9, "2.009"),
+    (51.2e9, 1.025e12, "1.992"),
     (70e9, 15e12, "1.930"),
-]  # fmt: skip
+]
 CHINCHILLA = laws.parametric_loss(70e9, 1.4e12)
 
 # At Chinchilla's loss: parameters and tokens, and FLOPs of training alone, with 2T and with 10T tokens served, in 1e23.
 SERVED = [
-    (30, "4.98", "8.97", "10.17", "14.97"), (40, "2.89", "6.94", "8.54", "14.94"),
-    (50, "2.08", "6.23", "8.23", "16.23"), (70, "1.40", "5.88", "8.68", "19.88"),
+    (30, "4.98", "8.97", "10.17", "14.97"),
+    (40, "2.89", "6.94", "8.54", "14.94"),
+    (50, "2.08", "6.23", "8.23", "16.23"),
+    (70, "1.40", "5.88", "8.68", "19.88"),
     (100, "1.01", "6.07", "10.07", "26.07"),
-]  # fmt: skip
+]
 
 # Hoffmann et al. 2022, tables 3 and A3: approach, FLOPs, parameters in billions. A3 prints 1.26e24 where 175B and its
 # 12.0T tokens make 1.26e25.
 FRONTIER = [
-    ("approach-1", 1.92e19, 0.4), ("approach-1", 5.76e23, 67), ("approach-1", 3.85e24, 175),
-    ("approach-1", 1.27e26, 1e3), ("approach-2", 1.84e19, 0.4), ("approach-2", 6.88e23, 67),
-    ("approach-2", 4.54e24, 175), ("approach-2", 1.59e26, 1e3), ("approach-3", 2.21e19, 0.4),
-    ("approach-3", 1.71e24, 67), ("approach-3", 1.26e25, 175), ("approach-3", 5.65e26, 1e3),
-]  # fmt: skip
+    ("approach-1", 1.92e19, 0.4),
+    ("approach-1", 5.76e23, 67),
+    ("approach-1", 3.85e24, 175),
+    ("approach-1", 1.27e26, 1e3),
+    ("approach-2", 1.84e19, 0.4),
+    ("approach-2", 6.88e23, 67),
+    ("approach-2", 4.54e24, 175),
+    ("approach-2", 1.59e26, 1e3),
+    ("approach-3", 2.21e19, 0.4),
+    ("approach-3", 1.71e24, 67),
+    ("approach-3", 1.26e25, 175),
+    ("approach-3", 5.65e26, 1e3),
+]
 
 GPT_3: Inputs = {"flops": 3646 * 8.64e19}
 
@@ -67,13 +86,23 @@ EXAMPLES: list[Example] = [
     ("kaplan_loss_tokens", {"tokens": 300e9}, 1, "1.638"),
     # (3.1e8/3646)^0.05 = 85,025^0.05
     ("kaplan_loss_compute", GPT_3, 1, "1.764"),
-    *(("kaplan_loss_ratio", {"factor": factor, "by": by}, PERCENT, shown)
-      for factor, by, shown in ((10, "parameters", "83.9"), (10, "tokens", "80.4"), (10, "compute", "89.1"),
-                                (2, "parameters", "94.9"), (2, "tokens", "93.6"), (2, "compute", "96.6"))),
+    *(
+        ("kaplan_loss_ratio", {"factor": factor, "by": by}, PERCENT, shown)
+        for factor, by, shown in (
+            (10, "parameters", "83.9"),
+            (10, "tokens", "80.4"),
+            (10, "compute", "89.1"),
+            (2, "parameters", "94.9"),
+            (2, "tokens", "93.6"),
+            (2, "compute", "96.6"),
+        )
+    ),
     ("kaplan_parameters", GPT_3, BILLION, "518"),
     ("kaplan_tokens", GPT_3, BILLION, "183"),
-    *(("tokens_for_loss", {"parameters": billions * 1e9, "loss": CHINCHILLA}, TRILLION, shown)
-      for billions, shown, *_ in SERVED),
+    *(
+        ("tokens_for_loss", {"parameters": billions * 1e9, "loss": CHINCHILLA}, TRILLION, shown)
+        for billions, shown, *_ in SERVED
+    ),
     # 6 × 30e9 × 8.75e12 + 2 × 30e9 × 2e12
     ("lifetime_flops", {"parameters": 30e9, "tokens": 8.75e12, "inference_tokens": 2e12}, 1e24, "1.695"),
     # where αA/N^α is βB/D^β: the compute-optimal model of that loss
@@ -81,7 +110,7 @@ EXAMPLES: list[Example] = [
     # near the table's cheapest, 50B and 40B
     ("serving_optimum_parameters", {"loss": CHINCHILLA, "inference_tokens": 2e12}, BILLION, "50.6"),
     ("serving_optimum_tokens", {"loss": CHINCHILLA, "inference_tokens": 2e12}, TRILLION, "2.05"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example[0]}-{example[3]}")

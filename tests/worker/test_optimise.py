@@ -32,9 +32,7 @@ SLOW_MEMORY = (*DEFAULT[:8], 0.6, *DEFAULT[9:])  # holds grow far less from answ
 
 
 def _ask(database: Database, true: tuple[float, ...], cards: int) -> int:
-    rows = list(
-        simulate_reviews([f"C{each}" for each in range(cards)], 120, true, NOW, np.random.default_rng(4))
-    )  # fmt: skip
+    rows = list(simulate_reviews([f"C{each}" for each in range(cards)], 120, true, NOW, np.random.default_rng(4)))
     with database.write() as session:
         session.execute(insert(Review), sorted(rows, key=lambda row: row["reviewed_at"]))
         personal.ask(session, 1, NOW)

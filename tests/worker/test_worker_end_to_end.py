@@ -44,9 +44,10 @@ class Lab:
         self.database = database
         self.queue = Queue(redis_url)
         self.environment = environment(
-            folder, RANKZERO_REDIS_URL=redis_url,
+            folder,
+            RANKZERO_REDIS_URL=redis_url,
             RANKZERO_DATABASE_URL=database.engine.url.render_as_string(hide_password=False),
-        )  # fmt: skip
+        )
         self.workers: list[subprocess.Popen[bytes]] = []
         self.log = folder / "worker.log"
 

@@ -36,13 +36,18 @@ def draw_bits(record: Bits) -> Picture:
         ("Format", "Exponent bits", "Mantissa bits", "Largest", "Smallest normal", "Smallest", "Spacing at 1"),
         (
             (
-                name, str(each.exponent_bits), str(each.mantissa_bits), number_text(each.max, 5),
-                number_text(each.min_normal), number_text(each.min_subnormal), number_text(each.epsilon),
+                name,
+                str(each.exponent_bits),
+                str(each.mantissa_bits),
+                number_text(each.max, 5),
+                number_text(each.min_normal),
+                number_text(each.min_subnormal),
+                number_text(each.epsilon),
             )
             for name, each in zip(record.formats, formats, strict=True)
         ),
         _PARTS,
-    )  # fmt: skip
+    )
 
 
 def _sentence(record: Bits, formats: list[NumberFormat]) -> str:

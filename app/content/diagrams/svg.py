@@ -47,8 +47,13 @@ class Canvas:
         corner = Markup(' rx="{}"').format(number(radius)) if radius else ""
         self._add(
             '<rect class="{}" x="{}" y="{}" width="{}" height="{}"{}/>',
-            kind, number(x), number(y), number(width), number(height), corner,
-        )  # fmt: skip
+            kind,
+            number(x),
+            number(y),
+            number(width),
+            number(height),
+            corner,
+        )
 
     def circle(self, x: float, y: float, radius: float, kind: str) -> None:
         self._add('<circle class="{}" cx="{}" cy="{}" r="{}"/>', kind, number(x), number(y), number(radius))

@@ -82,9 +82,10 @@ def read_collection(path: Path, zone: ZoneInfo, in_time: Callable[[], bool]) -> 
         raise refused(f"Its collection is damaged ({error}).", "…", "a file as Anki exports it") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise refused(
-            f"Its collection is not as Anki writes it ({type(error).__name__}: {str(error)[:100]}).", "…",
+            f"Its collection is not as Anki writes it ({type(error).__name__}: {str(error)[:100]}).",
+            "…",
             "a file as Anki exports it",
-        ) from None  # fmt: skip
+        ) from None
 
 
 @contextmanager
@@ -99,9 +100,7 @@ def _opened(path: Path, in_time: Callable[[], bool]) -> Iterator[sqlite3.Connect
             connection.execute(f"PRAGMA {pragma}")
         connection.create_collation("unicase", lambda left, right: (left > right) - (left < right))
         connection.set_progress_handler(lambda: not in_time(), STEPS_BETWEEN_CHECKS)
-        connection.set_authorizer(
-            lambda action, *_: sqlite3.SQLITE_OK if action in _READ else sqlite3.SQLITE_DENY
-        )  # fmt: skip
+        connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _READ else sqlite3.SQLITE_DENY)
         yield connection
     finally:
         connection.close()
@@ -142,9 +141,16 @@ def _note(id_: Any, guid: Any, type_: Any, modified: Any, tags: Any, fields: Any
 def _card(row: tuple[Any, ...], decks: Mapping[int, str], answered: Mapping[int, datetime]) -> SourceCard:
     id_, note, template, deck, type_, queue, due, interval, factor, reps, lapses, left, data = row
     schedule = CardRow(
-        _whole(type_), _whole(queue), _whole(due), _whole(interval), _whole(factor), _whole(reps), _whole(lapses),
-        _whole(left), str(data or "{}"),
-    )  # fmt: skip
+        _whole(type_),
+        _whole(queue),
+        _whole(due),
+        _whole(interval),
+        _whole(factor),
+        _whole(reps),
+        _whole(lapses),
+        _whole(left),
+        str(data or "{}"),
+    )
     return SourceCard(_whole(note), _whole(template), decks.get(_whole(deck), ""), schedule, answered.get(_whole(id_)))
 
 
@@ -173,9 +179,11 @@ def _older(connection: sqlite3.Connection) -> tuple[dict[int, NoteType], dict[in
     for id_, model in json.loads(models).items():
         fields = sorted(model["flds"], key=lambda each: int(each["ord"]))
         types[int(id_)] = NoteType(
-            str(model["name"]), model["type"] == 1, tuple(str(each["name"]) for each in fields),
+            str(model["name"]),
+            model["type"] == 1,
+            tuple(str(each["name"]) for each in fields),
             {int(each["ord"]): (str(each["qfmt"]), str(each["afmt"])) for each in model["tmpls"]},
-        )  # fmt: skip
+        )
     names = {int(id_): str(deck["name"]) for id_, deck in json.loads(decks).items()}
     found = json.loads(conf or "{}")
     return types, names, found if isinstance(found, dict) else {}

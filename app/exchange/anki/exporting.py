@@ -63,9 +63,10 @@ def catalogue_note(card: Card, modified_at: datetime, remembered: Remembered | N
     front = _Cloze.rewritten(question) if is_cloze else _plain(question)
     asked, told = _asked(card)
     shown = [
-        front + asked, told + _plain(card.sections["Answer"]) + _figure(card),
+        front + asked,
+        told + _plain(card.sections["Answer"]) + _figure(card),
         *(_plain(card.sections.get(name, Markup())) for name in ("Shorthand", "Precise", "Trap")),
-    ]  # fmt: skip
+    ]
     fields = (*(str(each).strip() for each in shown), str(escape(card.head.source)), card.id, "")
     deck = f"{ROOT}::{anki_deck(card.deck.title.replace('::', ': '))}"
     tags = ("rankzero", *card.head.concepts)

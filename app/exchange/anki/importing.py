@@ -104,9 +104,7 @@ class _Note:
         texts = {name: self._text(self.fields[name]) for name in ("Answer", "Shorthand", "Precise", "Trap")}
         texts["Question"] = self._text(cloze(question, 1) if is_cloze else question)
         source = clean_line(self._text(self.fields["Source"])).replace("\\", "")
-        draft = Draft(
-            "cloze" if is_cloze else "basic", self._deck(card), "", self._tags(), texts, source=source[:200]
-        )  # fmt: skip
+        draft = Draft("cloze" if is_cloze else "basic", self._deck(card), "", self._tags(), texts, source=source[:200])
         return Incoming(self.note.guid, draft)
 
     def _foreign(self, card: SourceCard) -> Incoming | None:
@@ -118,9 +116,13 @@ class _Note:
             self.found.leave_out(self.note.fields[0][:200], "its front has no text without pictures and sounds")
             return None
         draft = Draft(
-            "cloze" if sides.has_blank else "basic", self._deck(card), "", self._tags(),
-            {"Question": question, "Answer": answer}, source=f"Anki, {clean_line(self.type.name)}"[:200],
-        )  # fmt: skip
+            "cloze" if sides.has_blank else "basic",
+            self._deck(card),
+            "",
+            self._tags(),
+            {"Question": question, "Answer": answer},
+            source=f"Anki, {clean_line(self.type.name)}"[:200],
+        )
         if sides.has_blank and not _has_blank(draft):
             draft = _without_blanks(draft)
             self.found.notices["clozes reach over several paragraphs and became questions with an answer"] += 1

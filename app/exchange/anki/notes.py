@@ -55,9 +55,15 @@ def to_row(remembered: Remembered | None, position: int, first_day: int, zone: Z
     if known.state is None or known.due_at is None or known.last_review_at is None:
         return CardRow(due=position, queue=suspended or 0)
     data = json.dumps(
-        {"s": known.stability, "d": known.difficulty, "dr": 0.9, "decay": _DECAY,
-         "lrt": int(known.last_review_at.timestamp())}, separators=(",", ":"),
-    )  # fmt: skip
+        {
+            "s": known.stability,
+            "d": known.difficulty,
+            "dr": 0.9,
+            "decay": _DECAY,
+            "lrt": int(known.last_review_at.timestamp()),
+        },
+        separators=(",", ":"),
+    )
     row = CardRow(reps=known.reviews, lapses=known.lapses, data=data)
     due_day = day_number(known.due_at, zone)
     if known.state == KNOWN:
@@ -95,15 +101,17 @@ def from_row(row: CardRow, calendar: Calendar, last_answer: datetime | None, now
         stability, difficulty = data.get("s"), data.get("d")
         if stability is None or difficulty is None:
             stability, difficulty = from_ease(row.factor / 1000, interval)
-        return Remembered(2, None, stability, difficulty, max(due_at, min(last, now)), min(last, now), max(1, reps),
-                          lapses, suspended)  # fmt: skip
+        return Remembered(
+            2, None, stability, difficulty, max(due_at, min(last, now)), min(last, now), max(1, reps), lapses, suspended
+        )
     last_step = _last_review(data, last_answer)
     if row.type in (1, 3) and "s" in data and "d" in data and last_step:
         due = _moment(row.due) if row.due > 10**9 else calendar.due_at(row.due)
         step = max(0, LEARNING_STEPS - row.left % 1000) if row.type == 1 else 0
         last = min(last_step, now)
-        return Remembered(row.type, min(step, 1), data["s"], data["d"], max(due or last, last), last, max(1, reps),
-                          lapses, suspended)  # fmt: skip
+        return Remembered(
+            row.type, min(step, 1), data["s"], data["d"], max(due or last, last), last, max(1, reps), lapses, suspended
+        )
     return Remembered(is_suspended=True) if suspended else None
 
 

@@ -88,20 +88,49 @@ def note_types(modified: int) -> str:
 
 def _note_type(id_: int, front: str, back: str, kind: int, modified: int) -> dict[str, Any]:
     template = {
-        "name": "Card 1", "ord": 0, "qfmt": front, "afmt": back, "bqfmt": "", "bafmt": "", "did": None, "bfont": "",
+        "name": "Card 1",
+        "ord": 0,
+        "qfmt": front,
+        "afmt": back,
+        "bqfmt": "",
+        "bafmt": "",
+        "did": None,
+        "bfont": "",
         "bsize": 0,
-    }  # fmt: skip
+    }
     fields: list[dict[str, Any]] = [
-        {"name": name, "ord": index, "sticky": False, "rtl": False, "font": "Arial", "size": 20, "media": [],
-         "description": "How RankZero knows this card again; leave it as it is." if name == "Data" else "",
-         "excludeFromSearch": name == "Data", "collapsed": name in ("Id", "Data")}
+        {
+            "name": name,
+            "ord": index,
+            "sticky": False,
+            "rtl": False,
+            "font": "Arial",
+            "size": 20,
+            "media": [],
+            "description": "How RankZero knows this card again; leave it as it is." if name == "Data" else "",
+            "excludeFromSearch": name == "Data",
+            "collapsed": name in ("Id", "Data"),
+        }
         for index, name in enumerate(FIELDS)
-    ]  # fmt: skip
+    ]
     return {
-        "id": id_, "name": NAMES[id_], "type": kind, "mod": modified, "usn": -1, "sortf": 0, "did": None,
-        "tmpls": [template], "flds": fields, "css": _STYLE, "latexPre": "", "latexPost": "", "latexsvg": False,
-        "req": [[0, "any", [0]]], "tags": [], "vers": [],
-    }  # fmt: skip
+        "id": id_,
+        "name": NAMES[id_],
+        "type": kind,
+        "mod": modified,
+        "usn": -1,
+        "sortf": 0,
+        "did": None,
+        "tmpls": [template],
+        "flds": fields,
+        "css": _STYLE,
+        "latexPre": "",
+        "latexPost": "",
+        "latexsvg": False,
+        "req": [[0, "any", [0]]],
+        "tags": [],
+        "vers": [],
+    }
 
 
 def decks(ids: dict[str, int], modified: int) -> str:
@@ -113,33 +142,73 @@ def decks(ids: dict[str, int], modified: int) -> str:
 
 def _deck(id_: int, name: str, modified: int) -> dict[str, Any]:
     return {
-        "id": id_, "mod": modified, "name": name, "usn": -1, "lrnToday": [0, 0], "revToday": [0, 0],
-        "newToday": [0, 0], "timeToday": [0, 0], "collapsed": True, "browserCollapsed": True, "desc": "", "dyn": 0,
-        "conf": 1, "extendNew": 0, "extendRev": 0,
-    }  # fmt: skip
+        "id": id_,
+        "mod": modified,
+        "name": name,
+        "usn": -1,
+        "lrnToday": [0, 0],
+        "revToday": [0, 0],
+        "newToday": [0, 0],
+        "timeToday": [0, 0],
+        "collapsed": True,
+        "browserCollapsed": True,
+        "desc": "",
+        "dyn": 0,
+        "conf": 1,
+        "extendNew": 0,
+        "extendRev": 0,
+    }
 
 
 DECK_OPTIONS = json.dumps(
     {
         "1": {
-            "id": 1, "mod": 0, "name": "Default", "usn": 0, "maxTaken": 60, "autoplay": True, "timer": 0,
-            "replayq": True, "dyn": False,
-            "new": {"bury": False, "delays": [1.0, 10.0], "initialFactor": 2500, "ints": [1, 4, 0], "order": 1,
-                    "perDay": 20},
+            "id": 1,
+            "mod": 0,
+            "name": "Default",
+            "usn": 0,
+            "maxTaken": 60,
+            "autoplay": True,
+            "timer": 0,
+            "replayq": True,
+            "dyn": False,
+            "new": {
+                "bury": False,
+                "delays": [1.0, 10.0],
+                "initialFactor": 2500,
+                "ints": [1, 4, 0],
+                "order": 1,
+                "perDay": 20,
+            },
             "rev": {"bury": False, "ease4": 1.3, "ivlFct": 1.0, "maxIvl": 36500, "perDay": 200, "hardFactor": 1.2},
             "lapse": {"delays": [10.0], "leechAction": 1, "leechFails": 8, "minInt": 1, "mult": 0.0},
         }
     }
-)  # fmt: skip
+)
 
 
 def configuration(minutes_west: int) -> str:
     """The collection's settings: the second scheduler, whose due dates are days of the learner's zone from 04:00."""
     return json.dumps(
-        {"curDeck": 1, "activeDecks": [1], "schedVer": 2, "creationOffset": minutes_west, "rollover": 4, "nextPos": 1,
-         "sortType": "noteFld", "sortBackwards": False, "newSpread": 0, "collapseTime": 1200, "timeLim": 0,
-         "estTimes": True, "dueCounts": True, "curModel": None, "addToCur": True, "dayLearnFirst": False}
-    )  # fmt: skip
+        {
+            "curDeck": 1,
+            "activeDecks": [1],
+            "schedVer": 2,
+            "creationOffset": minutes_west,
+            "rollover": 4,
+            "nextPos": 1,
+            "sortType": "noteFld",
+            "sortBackwards": False,
+            "newSpread": 0,
+            "collapseTime": 1200,
+            "timeLim": 0,
+            "estTimes": True,
+            "dueCounts": True,
+            "curModel": None,
+            "addToCur": True,
+            "dayLearnFirst": False,
+        }
+    )
 
 
 def checksum(first_field: str) -> int:

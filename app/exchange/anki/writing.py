@@ -68,9 +68,16 @@ def _write_settings(
     seconds = int(now.timestamp())
     connection.execute(
         "INSERT INTO col VALUES (1, ?, ?, ?, 11, 0, 0, 0, ?, ?, ?, ?, '{}')",
-        (int(created.timestamp()), seconds * 1000, seconds * 1000, schema.configuration(west),
-         schema.note_types(seconds), schema.decks(decks, seconds), schema.DECK_OPTIONS),
-    )  # fmt: skip
+        (
+            int(created.timestamp()),
+            seconds * 1000,
+            seconds * 1000,
+            schema.configuration(west),
+            schema.note_types(seconds),
+            schema.decks(decks, seconds),
+            schema.DECK_OPTIONS,
+        ),
+    )
 
 
 def _write_note(
@@ -80,10 +87,17 @@ def _write_note(
     tags = f" {' '.join(note.tags)} " if note.tags else ""
     connection.execute(
         "INSERT INTO notes VALUES (?, ?, ?, ?, -1, ?, ?, ?, ?, 0, '')",
-        (id_, note.guid, schema.CLOZE if note.is_cloze else schema.BASIC, modified, tags,
-         SEPARATOR.join(field.replace(SEPARATOR, " ") for field in note.fields), note.fields[0],
-         schema.checksum(note.fields[0])),
-    )  # fmt: skip
+        (
+            id_,
+            note.guid,
+            schema.CLOZE if note.is_cloze else schema.BASIC,
+            modified,
+            tags,
+            SEPARATOR.join(field.replace(SEPARATOR, " ") for field in note.fields),
+            note.fields[0],
+            schema.checksum(note.fields[0]),
+        ),
+    )
     row = to_row(note.remembered, position, first_day, zone)
     connection.execute(
         "INSERT INTO cards VALUES (?, ?, ?, 0, ?, -1, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?)",
@@ -101,10 +115,17 @@ def _write_answers(
         kind = 0 if answer.state_before in (None, 1) else 2 if answer.state_before == 3 else 1
         connection.execute(
             "INSERT INTO revlog VALUES (?, ?, -1, ?, ?, ?, ?, ?, ?)",
-            (taken, ids[guid], answer.rating, interval, intervals.get(guid, 0),
-             round((answer.difficulty - 1) / 9 * 1000 + 100),
-             min(answer.elapsed_milliseconds, LONGEST_ANSWER_MILLISECONDS), kind),
-        )  # fmt: skip
+            (
+                taken,
+                ids[guid],
+                answer.rating,
+                interval,
+                intervals.get(guid, 0),
+                round((answer.difficulty - 1) / 9 * 1000 + 100),
+                min(answer.elapsed_milliseconds, LONGEST_ANSWER_MILLISECONDS),
+                kind,
+            ),
+        )
         intervals[guid] = interval
 
 

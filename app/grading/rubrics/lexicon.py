@@ -44,11 +44,17 @@ _ALIASES = (
     (r"\b(?:activations?|gradients?|grad|act)[- ]check[- ]?point(?:ing|s|ed)?\b", "recompute"),
     (r"\b(?:activations?[- ])?(?:re-?comput\w+|rematerial\w+|remat)\b", "recompute"),
     (r"\bcheck[- ]?point(?:s|ing|ed)?\b|\bckpts?\b", "checkpoint"),
-    (r"\b(?:in|inside|within|intra)[- ](?:a |the |1 |each |single |same |every )?(?:single )?"
-     r"(?:node|server|box|machine|nvlink domain)s?\b|\bsame node\b|\bin-node\b", "innode"),
-    (r"\b(?:across|cross|inter|between|over)[- ](?:the |different |several |multiple |many |\d+ )?"
-     r"(?:node|server|machine|box)(?:e?s)?\b|"
-     r"\bleaves? (?:the|a|one) (?:node|server|machine|box)\b", "crossnode"),
+    (
+        r"\b(?:in|inside|within|intra)[- ](?:a |the |1 |each |single |same |every )?(?:single )?"
+        r"(?:node|server|box|machine|nvlink domain)s?\b|\bsame node\b|\bin-node\b",
+        "innode",
+    ),
+    (
+        r"\b(?:across|cross|inter|between|over)[- ](?:the |different |several |multiple |many |\d+ )?"
+        r"(?:node|server|machine|box)(?:e?s)?\b|"
+        r"\bleaves? (?:the|a|one) (?:node|server|machine|box)\b",
+        "crossnode",
+    ),
     (r"(?<![a-z])(tp|pp|dp|cp|ep)[ _-]?=?[ ]?(\d+)", r" \1 = \2 "),
     (r"\bar\b(?! model)", "allreduce"),
     (r"\bag\b", "allgather"),
@@ -90,7 +96,7 @@ _ALIASES = (
     (r"\b(?:mid-?|base)lines?\b", "baseline"),
     (r"\bgigs?\b", "gb"),
     (r"\bk\s*=\s*", "k = "),
-)  # fmt: skip
+)
 ALIASES = tuple((re.compile(pattern), read_as) for pattern, read_as in _ALIASES)
 
 NEGATORS = frozenset({"not", "never", "no", "without", "neither", "nor", "hardly", "instead", "avoid", "nobody"})
@@ -105,10 +111,32 @@ REFUTERS = frozenset(
 )
 
 # What is called this is not recommended: one word, or two that stand close together.
-DISMISSALS = frozenset({"irrelevant", "superfluous", "unnecessary", "pointless", "useless", "needless", "overrated",
-                        "unimportant", "obsolete", "academic"})  # fmt: skip
-DISMISSING_PAIRS = frozenset({("no", "need"), ("no", "point"), ("not", "need"), ("no", "reason"), ("not", "necessary"),
-                              ("no", "use"), ("not", "bother"), ("not", "worth")})  # fmt: skip
+DISMISSALS = frozenset(
+    {
+        "irrelevant",
+        "superfluous",
+        "unnecessary",
+        "pointless",
+        "useless",
+        "needless",
+        "overrated",
+        "unimportant",
+        "obsolete",
+        "academic",
+    }
+)
+DISMISSING_PAIRS = frozenset(
+    {
+        ("no", "need"),
+        ("no", "point"),
+        ("not", "need"),
+        ("no", "reason"),
+        ("not", "necessary"),
+        ("no", "use"),
+        ("not", "bother"),
+        ("not", "worth"),
+    }
+)
 
 _SHORTEST = 5
 

@@ -161,9 +161,15 @@ def _sentence(written: str) -> Sentence | None:
         where.setdefault(token.stem, []).append(index)
     words = [word for word, _ in raw]
     return Sentence(
-        shown, tokens, _numbers(text, raw, denied), formula_form(digits), not REFUTERS.isdisjoint(words),
-        _dismissals(words), _is_list(words), {key: tuple(at) for key, at in where.items()},
-    )  # fmt: skip
+        shown,
+        tokens,
+        _numbers(text, raw, denied),
+        formula_form(digits),
+        not REFUTERS.isdisjoint(words),
+        _dismissals(words),
+        _is_list(words),
+        {key: tuple(at) for key, at in where.items()},
+    )
 
 
 _RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
@@ -263,9 +269,28 @@ def _candidates(text: str, start: int, end: int) -> tuple[str, ...]:
 
 
 # The text is in lower case by now. In running text a small letter behind a number is no bit and no millisecond.
-_CASES = {"gb": "GB", "tb": "TB", "mb": "MB", "kb": "kB", "gib": "GiB", "tib": "TiB", "mib": "MiB", "g": "GB",
-          "b": "B", "t": "T", "m": "M", "p": "P", "tflops": "TFLOPs", "gb/s": "GB/s", "tb/s": "TB/s",
-          "gbps": "Gbps", "gbit/s": "Gbps", "gbit": "Gbit", "mbit": "Mbit", "tbit": "Tbit"}  # fmt: skip
+_CASES = {
+    "gb": "GB",
+    "tb": "TB",
+    "mb": "MB",
+    "kb": "kB",
+    "gib": "GiB",
+    "tib": "TiB",
+    "mib": "MiB",
+    "g": "GB",
+    "b": "B",
+    "t": "T",
+    "m": "M",
+    "p": "P",
+    "tflops": "TFLOPs",
+    "gb/s": "GB/s",
+    "tb/s": "TB/s",
+    "gbps": "Gbps",
+    "gbit/s": "Gbps",
+    "gbit": "Gbit",
+    "mbit": "Mbit",
+    "tbit": "Tbit",
+}
 _ATTACHED = re.compile(r"^(\d[\d.,]*(?:e[+-]?\d+)?)\s*([a-zA-Zµ%/]+)(.*)$")
 
 

@@ -39,9 +39,12 @@ class Traffic:
 def step_traffic(plan: Plan, stage: Stage) -> tuple[Traffic, ...]:
     """Everything a rank of `stage` takes part in during one step."""
     return (
-        *_tensor(plan, stage), *_context(plan, stage), *_expert(plan, stage), *_pipeline(plan, stage),
+        *_tensor(plan, stage),
+        *_context(plan, stage),
+        *_expert(plan, stage),
+        *_pipeline(plan, stage),
         *_data(plan, stage),
-    )  # fmt: skip
+    )
 
 
 def _row(
@@ -97,9 +100,16 @@ def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     each = send_seconds(plan.network, plan.ranks("context"), size)
     count = stage.layers * plan.micro_batches * (ranks - 1) * (3 + (plan.training.recompute == "full"))
     yield Traffic(
-        "Keys and values around the ring", "send", "context", plan.ranks("context"), count, count * size, count * size,
-        each, "attention",
-    )  # fmt: skip
+        "Keys and values around the ring",
+        "send",
+        "context",
+        plan.ranks("context"),
+        count,
+        count * size,
+        count * size,
+        each,
+        "attention",
+    )
 
 
 def _expert(plan: Plan, stage: Stage) -> Iterator[Traffic]:
@@ -122,9 +132,16 @@ def _pipeline(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     ranks = plan.ranks("pipeline")
     seconds = send_seconds(plan.network, ranks, size)
     yield Traffic(
-        "Activations and their gradients", "send", "pipeline", ranks, count, count * size, count * size, seconds,
+        "Activations and their gradients",
+        "send",
         "pipeline",
-    )  # fmt: skip
+        ranks,
+        count,
+        count * size,
+        count * size,
+        seconds,
+        "pipeline",
+    )
 
 
 def _data(plan: Plan, stage: Stage) -> Iterator[Traffic]:

@@ -87,10 +87,18 @@ class Plan:
     def _layers(self) -> tuple[LayerRequest, LayerRequest]:
         def request(routed: bool) -> LayerRequest:
             return LayerRequest(
-                self.model, routed, self.tokens, self.training.sequence, self.parallel.tensor, self.parallel.expert,
-                self.parallel.sequence_parallel, self.training.attention, self.training.recompute, self.compute_bytes,
+                self.model,
+                routed,
+                self.tokens,
+                self.training.sequence,
+                self.parallel.tensor,
+                self.parallel.expert,
+                self.parallel.sequence_parallel,
+                self.training.attention,
+                self.training.recompute,
+                self.compute_bytes,
                 self.profile_name,
-            )  # fmt: skip
+            )
 
         return request(False), request(True)
 

@@ -21,9 +21,15 @@ def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
     gpu = GPUS[cluster.gpu] if cluster.gpu else None
     device = device_of(gpu, request.training.precision, cluster.peak_flops, constants) if gpu else None
     return Plan(
-        request.model, request.training, request.parallel, micro_batches_of(request), request.compression,
-        profile_of(request), device, _network(cluster, constants),
-    )  # fmt: skip
+        request.model,
+        request.training,
+        request.parallel,
+        micro_batches_of(request),
+        request.compression,
+        profile_of(request),
+        device,
+        _network(cluster, constants),
+    )
 
 
 def micro_batches_of(request: EstimateRequest) -> int:

@@ -72,10 +72,11 @@ def _attention_linears(model: Model) -> tuple[Linear, ...]:
     if latent is None:
         wide, narrow = heads * head_size(model), model.kv_heads * head_size(model)
         return (
-            Linear("query", h, wide, "out"), Linear("key", h, narrow, "out", heads=model.kv_heads),
+            Linear("query", h, wide, "out"),
+            Linear("key", h, narrow, "out", heads=model.kv_heads),
             Linear("value", h, narrow, "out", heads=model.kv_heads),
             Linear("attention output", wide, h, "in"),
-        )  # fmt: skip
+        )
     queries = heads * (latent.nope_dim + latent.rope_dim)
     down: tuple[Linear, ...] = (Linear("query", h, queries, "out"),)
     if latent.query_rank is not None:

@@ -24,15 +24,20 @@ def activation_bytes(spec: RunSpec) -> float | None:
         {
             "model": spec.model.model_dump(),
             "training": {
-                "sequence": training.sequence, "micro_batch": training.micro_batch, "precision": training.precision,
-                "state_layout": training.state_layout, "recompute": training.recompute,
+                "sequence": training.sequence,
+                "micro_batch": training.micro_batch,
+                "precision": training.precision,
+                "state_layout": training.state_layout,
+                "recompute": training.recompute,
                 "global_batch": spec.global_batch,
             },
             "parallel": {
-                "data": parallel.data, "zero": parallel.zero, "tensor": parallel.tensor,
+                "data": parallel.data,
+                "zero": parallel.zero,
+                "tensor": parallel.tensor,
                 "sequence_parallel": parallel.sequence_parallel,
             },
             "profile": "rankzero-labs",
         }
-    )  # fmt: skip
+    )
     return max(memory.activations for memory in stage_memories(plan_of(request)))

@@ -62,6 +62,11 @@ def _replicated_gradients(spec: RunSpec, held: Sequence[Tensor], place: Place) -
     values = own_gradient_values(spec, place, held, replicated)
     if values:
         yield transfer(
-            "All-reduce, gradients of norms and positions", "all_reduce", "backward", "tensor", spec.parallel.tensor, 1,
+            "All-reduce, gradients of norms and positions",
+            "all_reduce",
+            "backward",
+            "tensor",
+            spec.parallel.tensor,
+            1,
             LAYOUTS[spec.training.state_layout].gradients * values,
-        )  # fmt: skip
+        )

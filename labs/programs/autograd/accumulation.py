@@ -41,8 +41,10 @@ def compare_with_one_batch(options: AutogradOptions, bench: Bench) -> float:
     """By the number of pieces: how far the accumulated gradient is from one batch's, and how long it is where the
     division was forgotten. Returns the latter for `pieces`."""
     for name, dtype, with_batch_norm in (
-        ("fp64", torch.float64, False), ("fp32", torch.float32, False), ("fp32 with batch norm", torch.float32, True),
-    ):  # fmt: skip
+        ("fp64", torch.float64, False),
+        ("fp32", torch.float32, False),
+        ("fp32 with batch norm", torch.float32, True),
+    ):
         network = new_network(options.width, bench.seed, bench.device, dtype, with_batch_norm)
         task = new_task(options.batch, options.width, bench.seed, bench.device, dtype)
         whole = accumulate(network, task, 1, 1)

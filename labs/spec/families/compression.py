@@ -13,16 +13,45 @@ _BUCKETS = {"bucket_bytes": 50_000}
 _NINE_IN_TEN = "Nine in ten values of a gradient are not sent in this step."
 
 ROWS: tuple[Row, ...] = (
-    Row("fp16-gradients", "fp16 gradients", "compression", _TWO_AND_FOUR, compression={"kind": "fp16"}, tolerance=1e-5,
-        why="Gradients are rounded to 11 bits, and added in them."),
-    Row("bf16-gradients", "bf16 gradients", "compression", _TWO_AND_FOUR, _BUCKETS, compression={"kind": "bf16"},
-        tolerance=1e-4, why="Gradients are rounded to 8 bits, and added in them."),
-    Row("bf16-gradients-plain", "bf16 gradients, no error feedback", "compression", ({"data": 2},),
-        compression={"kind": "bf16", "error_feedback": False}, tolerance=1e-4,
-        why="Gradients are rounded to 8 bits, and added in them."),
+    Row(
+        "fp16-gradients",
+        "fp16 gradients",
+        "compression",
+        _TWO_AND_FOUR,
+        compression={"kind": "fp16"},
+        tolerance=1e-5,
+        why="Gradients are rounded to 11 bits, and added in them.",
+    ),
+    Row(
+        "bf16-gradients",
+        "bf16 gradients",
+        "compression",
+        _TWO_AND_FOUR,
+        _BUCKETS,
+        compression={"kind": "bf16"},
+        tolerance=1e-4,
+        why="Gradients are rounded to 8 bits, and added in them.",
+    ),
+    Row(
+        "bf16-gradients-plain",
+        "bf16 gradients, no error feedback",
+        "compression",
+        ({"data": 2},),
+        compression={"kind": "bf16", "error_feedback": False},
+        tolerance=1e-4,
+        why="Gradients are rounded to 8 bits, and added in them.",
+    ),
     *(
-        Row(f"{kind}{suffix}", f"{title}{words}", "compression", layouts, _BUCKETS,
-            compression={"kind": kind, "error_feedback": feedback, **settings}, tolerance=tolerance, why=why)
+        Row(
+            f"{kind}{suffix}",
+            f"{title}{words}",
+            "compression",
+            layouts,
+            _BUCKETS,
+            compression={"kind": kind, "error_feedback": feedback, **settings},
+            tolerance=tolerance,
+            why=why,
+        )
         for kind, title, settings, tolerance, why in (
             ("top-k", "Top-k", {"density": 0.1}, 0.03, _NINE_IN_TEN),
             ("random-k", "Random-k", {"density": 0.1}, 0.06, _NINE_IN_TEN + " Chance chooses, not size."),
@@ -34,7 +63,7 @@ ROWS: tuple[Row, ...] = (
             (False, "-plain", ", no error feedback", ({"data": 2},)),
         )
     ),
-)  # fmt: skip
+)
 
 
 def check_compression(spec: RunSpec) -> Iterator[Violation]:

@@ -53,14 +53,26 @@ ROWS: tuple[Row, ...] = (
     *_rows("fp16-amp", "fp16 by autocast, loss scaled", "ddp", FP16_AMP, 1e-4, FP16_DIGITS),
     *_rows("fp16-amp", "fp16 by FSDP2's policy, loss scaled", "fsdp", FP16_AMP, 1e-4, FP16_DIGITS),
     *_rows("zero-16", "bf16 with a master copy", "ddp zero-1 zero-2 fsdp", ZERO_16, 5e-4, BF16_DIGITS),
-    *_rows("zero-16-fp16", "fp16 with a master copy, loss scaled", "ddp zero-2 fsdp", FP16_ZERO_16, 1e-4,
-           FP16_DIGITS),
-    *_rows("zero-16-host", "bf16, master copy and moments on the host", "zero-2 fsdp",
-           {**ZERO_16, "offload": "optimizer"}, 5e-4, BF16_DIGITS),
-    *_rows("zero-16-file", "bf16, master copy and moments in a file", "zero-1", {**ZERO_16, "offload": "file"}, 5e-4,
-           BF16_DIGITS),
-    *_rows("megatron-18", "bf16 with a master copy, gradients in fp32", "zero-1 zero-2", MEGATRON_18, 5e-4,
-           BF16_DIGITS),
+    *_rows("zero-16-fp16", "fp16 with a master copy, loss scaled", "ddp zero-2 fsdp", FP16_ZERO_16, 1e-4, FP16_DIGITS),
+    *_rows(
+        "zero-16-host",
+        "bf16, master copy and moments on the host",
+        "zero-2 fsdp",
+        {**ZERO_16, "offload": "optimizer"},
+        5e-4,
+        BF16_DIGITS,
+    ),
+    *_rows(
+        "zero-16-file",
+        "bf16, master copy and moments in a file",
+        "zero-1",
+        {**ZERO_16, "offload": "file"},
+        5e-4,
+        BF16_DIGITS,
+    ),
+    *_rows(
+        "megatron-18", "bf16 with a master copy, gradients in fp32", "zero-1 zero-2", MEGATRON_18, 5e-4, BF16_DIGITS
+    ),
     *_rows("bf16-pure", "bf16 throughout", "ddp zero-1 fsdp", BF16, 1e-3, NO_MASTER),
     *_rows("sgd", "SGD with momentum", "ddp zero-2 fsdp", {"optimizer": "sgd", "learning_rate": 0.1}),
     *_rows("lars", "LARS", "ddp", {"optimizer": "lars", "learning_rate": 1.0}),
@@ -69,9 +81,10 @@ ROWS: tuple[Row, ...] = (
     *_rows("recompute-full", "Full recomputation", "ddp zero-2 fsdp", {"recompute": "full"}),
     *_rows("recompute-selective", "Selective recomputation", "ddp fsdp", {"recompute": "selective"}),
     *_rows("recompute-every", "Every second block recomputed", "ddp fsdp", {"recompute": "full", "recompute_every": 2}),
-    *_rows("recompute-bf16", "Full recomputation in bf16", "fsdp", {**BF16_AMP, "recompute": "full"}, 5e-4,
-           BF16_DIGITS),
-)  # fmt: skip
+    *_rows(
+        "recompute-bf16", "Full recomputation in bf16", "fsdp", {**BF16_AMP, "recompute": "full"}, 5e-4, BF16_DIGITS
+    ),
+)
 
 
 def check_numerics(spec: RunSpec) -> Iterator[Violation]:

@@ -40,11 +40,12 @@ ROWS: tuple[Row, ...] = (
     _both("pipeline-fsdp", "Pipeline and FSDP2", {"pipeline": 2, "data": 2, "zero": 3}, reshard=False),
     _both("pipeline-4-ddp", "Pipeline of four and DDP", {"pipeline": 4, "data": 2}),
     _both(
-        "interleaved-fsdp", "Interleaved pipeline and FSDP2",
+        "interleaved-fsdp",
+        "Interleaved pipeline and FSDP2",
         {"pipeline": 2, "data": 2, "zero": 3, "virtual_stages": 2, "schedule": "interleaved"},
         reshard=False,
     ),
-)  # fmt: skip
+)
 
 
 def check_pipeline(spec: RunSpec) -> Iterator[Violation]:

@@ -18,9 +18,13 @@ OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embedd
 _LLAMA: Mapping[str, Any] = {**OTHER_SHAPE, "positions": "rotary", "norm": "rms"}
 EXPERTS: Mapping[str, Any] = {"experts": 4, "active_experts": 2}
 _OTHER_EXPERTS: Mapping[str, Any] = {
-    "experts": 8, "active_experts": 3, "shared_experts": 1, "expert_ffn_hidden": 16, "dense_layers": 1,
+    "experts": 8,
+    "active_experts": 3,
+    "shared_experts": 1,
+    "expert_ffn_hidden": 16,
+    "dense_layers": 1,
     "gated_mlp": True,
-}  # fmt: skip
+}
 _SP: Mapping[str, Any] = {"sequence_parallel": True}
 _MOST_EXPERTS = 64
 
@@ -140,8 +144,9 @@ def check_tensor(spec: RunSpec) -> Iterator[Violation]:
     yield from _check_split_backward(spec)
     if spec.parallel.tensor == 1 and spec.parallel.sequence_parallel:
         message = "It cuts what tensor parallelism leaves whole, over the same ranks."
-        yield Violation("parallel.sequence_parallel", True, message, "False, or parallel.tensor of 2 or more",
-                        ("parallel.tensor",))  # fmt: skip
+        yield Violation(
+            "parallel.sequence_parallel", True, message, "False, or parallel.tensor of 2 or more", ("parallel.tensor",)
+        )
 
 
 def _check_ring(spec: RunSpec) -> Iterator[Violation]:

@@ -19,9 +19,20 @@ from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
 
 __all__ = [
-    "PROGRAMS", "AnyOptions", "AutogradOptions", "CollectivesOptions", "FailuresOptions", "Figure",
-    "FormatsOptions", "GemmOptions", "Options", "Quantity", "ScalingOptions", "ScheduleOptions", "check_program",
-]  # fmt: skip
+    "PROGRAMS",
+    "AnyOptions",
+    "AutogradOptions",
+    "CollectivesOptions",
+    "FailuresOptions",
+    "Figure",
+    "FormatsOptions",
+    "GemmOptions",
+    "Options",
+    "Quantity",
+    "ScalingOptions",
+    "ScheduleOptions",
+    "check_program",
+]
 
 AnyOptions = Annotated[
     AutogradOptions
@@ -32,10 +43,11 @@ AnyOptions = Annotated[
     | ScalingOptions
     | ScheduleOptions,
     Field(discriminator="program"),
-]  # fmt: skip
+]
 
 PROGRAMS: Mapping[str, type[Options]] = {
-    kind.model_fields["program"].default: kind for kind in (
+    kind.model_fields["program"].default: kind
+    for kind in (
         AutogradOptions,
         CollectivesOptions,
         FailuresOptions,
@@ -44,7 +56,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
         ScalingOptions,
         ScheduleOptions,
     )
-}  # fmt: skip
+}
 
 # What a spec may say of any program; the rest is about training.
 _COMMON = frozenset({"program", "mode", "device", "model", "options", "training.seed"})

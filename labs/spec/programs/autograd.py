@@ -26,13 +26,16 @@ class AutogradOptions(Options):
         "formulas": Figure("Backward held against its formulas", "layer", "largest relative difference"),
         "kept": Figure("Gradient after several backward passes", "backward passes", "times the first"),
         "accumulated": Figure(
-            "Accumulated gradient held against that of one batch", "pieces", "largest relative difference",
-            x_log=True, y_log=True,
+            "Accumulated gradient held against that of one batch",
+            "pieces",
+            "largest relative difference",
+            x_log=True,
+            y_log=True,
         ),
         "undivided": Figure("Length of the accumulated gradient", "pieces", "times that of one batch", x_log=True),
         "training": Figure("Training with and without the division", "step", "loss", y_log=True),
         "unequal": Figure("What a token counts for", "tokens in its piece", "times its part of one batch", x_log=True),
-    }  # fmt: skip
+    }
     quantities: ClassVar[Any] = {
         "undivided_ratio": Quantity("How much too long a gradient is that is not divided by the pieces", "count"),
         "kept_ratio": Quantity("The last backward pass's .grad over the first's", "count"),
@@ -47,8 +50,11 @@ class AutogradOptions(Options):
     width: Annotated[int, Field(ge=4, le=512)] = 32
     passes: Annotated[int, Field(ge=2, le=20)] = 4
     token_counts: Annotated[tuple[Annotated[int, Field(ge=1, le=1024)], ...], Field(min_length=2, max_length=16)] = (
-        4, 8, 20, 32,
-    )  # fmt: skip
+        4,
+        8,
+        20,
+        32,
+    )
     steps: Annotated[int, Field(ge=1, le=300)] = 60
     sgd_rate: Rate = 0.5
     adam_rate: Rate = 0.005

@@ -11,9 +11,18 @@ from labs.spec.programs.parts import Figure, Options, Quantity, repeated
 from labs.spec.violations import Violation
 
 Algorithm = Literal[
-    "ring", "tree", "naive", "server", "ring reduce-scatter", "ring all-gather",
-    "library all-reduce", "library all-gather", "library reduce-scatter", "library broadcast", "library all-to-all",
-]  # fmt: skip
+    "ring",
+    "tree",
+    "naive",
+    "server",
+    "ring reduce-scatter",
+    "ring all-gather",
+    "library all-reduce",
+    "library all-gather",
+    "library reduce-scatter",
+    "library broadcast",
+    "library all-to-all",
+]
 Size = Annotated[int, Field(ge=4, le=2**26)]
 _VALUE_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2}
 MAX_MEMORY_BYTES = 2e9  # of all ranks, which hold a few tensors of the largest size each
@@ -48,11 +57,19 @@ class CollectivesOptions(Options):
 
     program: Literal["collectives"] = "collectives"
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1, max_length=11)] = (
-        "ring", "tree", "naive", "server", "library all-reduce",
-    )  # fmt: skip
+        "ring",
+        "tree",
+        "naive",
+        "server",
+        "library all-reduce",
+    )
     sizes_bytes: Annotated[tuple[Size, ...], Field(min_length=2, max_length=12)] = (
-        1_024, 8_192, 65_536, 524_288, 4_194_304,
-    )  # fmt: skip
+        1_024,
+        8_192,
+        65_536,
+        524_288,
+        4_194_304,
+    )
     repeats: Annotated[int, Field(ge=1, le=100)] = 5
     dtype: Literal["fp32", "bf16", "fp16"] = "fp32"
 

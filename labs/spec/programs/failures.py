@@ -44,8 +44,15 @@ class FailuresOptions(Options):
     checkpoint_seconds: Annotated[float, Field(gt=0, le=1e5)] = 60.0
     restart_seconds: Annotated[float, Field(ge=0, le=1e6)] = 600.0
     intervals_seconds: Annotated[tuple[Interval, ...], Field(min_length=3, max_length=16)] = (
-        150, 300, 600, 900, 1_200, 1_800, 3_600, 7_200,
-    )  # fmt: skip
+        150,
+        300,
+        600,
+        900,
+        1_200,
+        1_800,
+        3_600,
+        7_200,
+    )
     failures: Annotated[int, Field(ge=100, le=1_000_000)] = 100_000  # that each rank sees
     parameters: Annotated[int, Field(ge=1_000, le=30_000_000)] = 10_000_000
     steps: Annotated[int, Field(ge=4, le=200)] = 20

@@ -47,8 +47,10 @@ class ScheduleOptions(Options):
     schedule: Schedule = "1f1b"
     compared_with: Annotated[tuple[Schedule, ...], Field(max_length=6)] = ("gpipe", "interleaved", "zero-bubble")
     micro_batches: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1, max_length=6)] = (
-        32, 16, 8,
-    )  # fmt: skip
+        32,
+        16,
+        8,
+    )
     virtual_stages: Annotated[int, Field(ge=2, le=4)] = 2
     forward_seconds: Seconds = 0.03
     input_gradient_seconds: Seconds = 0.03
