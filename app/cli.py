@@ -184,8 +184,8 @@ def export_log(
 @app.command()
 def estimate(file: FileArgument) -> None:
     """An EstimateRequest to an Estimate, as JSON."""
-    from app.theory.estimate import estimate as answer  # noqa: PLC0415
-    from app.theory.estimate import parse_estimate_request  # noqa: PLC0415
+    from app.theory.planner import estimate as answer  # noqa: PLC0415
+    from app.theory.planner import parse_estimate_request  # noqa: PLC0415
 
     _print_json(lambda: answer(parse_estimate_request(_read_json(file))))
 

@@ -20,8 +20,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from app.theory.formulas import FORMULAS
+from app.theory.formulas.registry import Evaluation, Formula, evaluate
 from app.theory.hardware import GPUS
-from app.theory.registry import Evaluation, Formula, evaluate
 from app.theory.units import SCALES, count_text, digits, scaled
 from labs.spec import SpecError
 

@@ -17,9 +17,8 @@ from pydantic import Field, StringConstraints, model_validator
 from app.content.files import ContentError, Source, read_yaml, validated
 from app.content.schemas import Slug, Strict, Text
 from app.core.errors import ContentProblem
-from app.theory.engine.constants import FITTED, Constants
-from app.theory.requests import EstimateRequest, parse_estimate_request
-from app.theory.validation import Comparison, compare
+from app.theory.planner import Comparison, EstimateRequest, compare, parse_estimate_request
+from app.theory.planner.engine.constants import FITTED, Constants
 from labs.spec import SpecError, Violation
 
 FOLDER, FITS = "validation", "fits/left-out.yaml"

@@ -11,7 +11,7 @@ from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
 from app.content.diagrams.svg import Canvas, number_text, wrap_svg
 from app.lab.quantities import SECONDS
-from app.theory.programs import Point
+from app.theory.lab_runs import Point
 from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0

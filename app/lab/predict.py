@@ -10,10 +10,7 @@ from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.grading.units import EXAMPLES
 from app.lab.quantities import quantities_of
-from app.theory.programs import expected_of_program
-from app.theory.runs import fullest, rank_theory
-from app.theory.runs.kept import activation_bytes
-from app.theory.runs.place import world
+from app.theory.lab_runs import activation_bytes, expected_of_program, fullest, rank_theory, world
 from labs.spec import RunSpec
 
 CONFIDENCES = (1.1, 1.5, 3.0)

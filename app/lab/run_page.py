@@ -27,7 +27,7 @@ from app.lab.models import ENDED, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.view import Comparison, RunView, compare, fold
-from app.theory.programs import Point
+from app.theory.lab_runs import Point
 from labs.command import plain_command
 from labs.spec import Quantity, RunSpec
 

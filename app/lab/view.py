@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.charts import Scale, byte_scale
 from app.lab.quantities import is_right, value_text
-from app.theory.programs import Point
+from app.theory.lab_runs import Point
 from labs.spec import Quantity
 
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")

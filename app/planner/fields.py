@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from app.core.errors import SpecError, Violation
 from app.grading.quantities import Unreadable, read_quantity
-from app.theory.estimate import parse_estimate_request
 from app.theory.hardware import GPUS
+from app.theory.planner import parse_estimate_request
 from app.theory.presets import PRESETS
 from app.theory.units import count_text
 from labs.spec import Precision, Recompute, Schedule, StateLayout

@@ -12,10 +12,9 @@ from urllib.parse import urlencode
 from app.core.errors import SpecError, Violation
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
-from app.theory.engine.memory import COMPONENTS
-from app.theory.estimate import estimate, fewest_ranks, parse_estimate_request
+from app.theory.planner import Candidate, estimate, fewest_ranks, parse_estimate_request, parse_search_request, search
+from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.presets import PRESETS
-from app.theory.search import Candidate, parse_search_request, search
 from app.theory.units import count_text, digits, scaled
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")

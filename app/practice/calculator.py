@@ -13,7 +13,7 @@ from math import floor, log10
 from app.grading.quantities import Quantity, Unreadable, evaluate_quantity
 from app.grading.units import DIMENSIONS, NAMES, NONE, UNITS, Dimension
 from app.theory.formulas import FORMULAS
-from app.theory.registry import Formula, Input, Value, evaluate
+from app.theory.formulas.registry import Formula, Input, Value, evaluate
 from app.theory.units import digits
 from labs.spec import SpecError
 

@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from app.content.live import ExpressionError, Expressions
 from app.content.problem_schemas import ConfigurationPart
 from app.grading.numbers import Grade
-from app.theory.estimate import estimate, parse_estimate_request
-from app.theory.requests import PlanTraining
+from app.theory.planner import PlanTraining, estimate, parse_estimate_request
 from app.theory.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
 

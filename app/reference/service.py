@@ -13,7 +13,7 @@ from app.content.markdown import mathml
 from app.core.errors import NotFound
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.formulas import FORMULAS, SECTIONS
-from app.theory.registry import Evaluation, Formula, Input, evaluate
+from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
 from app.theory.units import SCALES, count_text, digits, scaled
 from labs.spec import SpecError, Violation
 

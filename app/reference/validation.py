@@ -10,9 +10,9 @@ from math import log
 from pathlib import Path
 
 from app.content.published import Table, left_out_constants, published_tables
-from app.theory.engine.constants import FITTED, MEANINGS
+from app.theory.planner import Comparison, Summary, predict, summarise
+from app.theory.planner.engine.constants import FITTED, MEANINGS
 from app.theory.units import digits
-from app.theory.validation import Comparison, Summary, predict, summarise
 
 WIDEST = 1.5  # the axis goes from its inverse to this
 GIB = 2.0**30

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from app.theory.estimate import estimate, parse_estimate_request
+from app.theory.planner import estimate, parse_estimate_request
 
 PLANS = 2000
 ROUNDS = 5

@@ -3,7 +3,7 @@
 The first is the whole time from the first step to the last, watched steps and reporting included, with the default
 probes against none. The second is the typical unwatched step of the same model and global batch, and what theory
 expects of it here: every strategy computes for as long as DDP does, a pipeline idles besides, and each sends what
-`app.theory.runs` says over a link whose latency and bandwidth two ranks of this machine have measured just before.
+`app.theory.lab_runs` says over a link whose latency and bandwidth two ranks of this machine have measured just before.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from app.theory.lab_runs import rank_theory, world
 from app.theory.pipeline import bubble
-from app.theory.runs import rank_theory
-from app.theory.runs.place import world
 from labs.collectives.cost import Cost
 from labs.spec import RunSpec, parse_run_spec
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.lab.service import MOST_WAITING_PER_LEARNER
-from app.theory.runs import run_theory
+from app.theory.lab_runs import run_theory
 from labs.spec import RunSpec, parse_run_spec
 
 SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 10, "sequence": 32}, "parallel": {"data": 2}}

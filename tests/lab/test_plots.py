@@ -1,7 +1,7 @@
 """Figures of programs: what is drawn of them, and what is said."""
 
 from app.lab.plots import draw_figure
-from app.theory.programs import Point
+from app.theory.lab_runs import Point
 from labs.spec import Figure
 
 TIME = Figure("Time of an all-reduce", "size", "time", "B", "s", x_log=True, y_log=True)

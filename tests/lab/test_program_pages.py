@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from app.core.db import Database
 from app.lab import service
-from app.theory.programs import expected_of_program
+from app.theory.lab_runs import expected_of_program
 from labs.spec import PROGRAMS, RunSpec, parse_run_spec
 from tests.conftest import NOW
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from app.theory.engine.memory import stage_memories
-from app.theory.engine.resolve import plan_of
-from app.theory.requests import parse_estimate_request
-from app.theory.runs import rank_theory
-from app.theory.runs.place import world
+from app.theory.lab_runs import rank_theory, world
+from app.theory.planner import parse_estimate_request
+from app.theory.planner.engine.memory import stage_memories
+from app.theory.planner.engine.resolve import plan_of
 from labs.spec import LARGE_MODELS, RunSpec, parse_run_spec
 from tests.labs.ranks import call
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.theory.estimate import estimate
-from app.theory.requests import parse_estimate_request
-from app.theory.runs.kept import activation_bytes
+from app.theory.lab_runs import activation_bytes
+from app.theory.planner import estimate, parse_estimate_request
 from labs.spec import LAB_MODELS, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from app.theory.programs import expected_of_program
+from app.theory.lab_runs import expected_of_program
 from labs.programs.autograd.accumulation import accumulate
 from labs.programs.autograd.microscope import bytes_freed, tied_contributions
 from labs.programs.autograd.network import Task, difference, length, losses, new_network, new_task

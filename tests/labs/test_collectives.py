@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from app.theory.collectives import ring_all_reduce_bytes
-from app.theory.programs import expected_of_program
+from app.theory.lab_runs import expected_of_program
 from labs.collectives.cost import Cost, fit_cost
 from labs.collectives.ring import ring_all_gather, ring_reduce_scatter
 from labs.collectives.wire import Wire

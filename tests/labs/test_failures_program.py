@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from app.theory.programs import expected_of_program
+from app.theory.lab_runs import expected_of_program
 from app.theory.reliability import checkpoint_interval_seconds, goodput
 from labs.programs.checkpoints import Timeline
 from labs.programs.failures import best_interval, play

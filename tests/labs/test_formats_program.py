@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+from app.theory.lab_runs import expected_of_program
 from app.theory.number_formats import FORMATS as DEFINED
-from app.theory.programs import expected_of_program
 from labs.programs.formats.arithmetic import (
     FORMATS,
     Format,

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.theory.runs import RunTheory, rank_theory
-from app.theory.runs.place import world
+from app.theory.lab_runs import RunTheory, rank_theory, world
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 

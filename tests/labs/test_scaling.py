@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from app.theory.programs import expected_of_program
+from app.theory.lab_runs import expected_of_program
 from labs.data import load_source_code
 from labs.model import build_model, count_parameters
 from labs.probes.throughput import model_flops_per_token

@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from app.theory.pipeline import bubble, in_flight_micro_batches, interleaved_bubble, zero_bubble
-from app.theory.programs import Point, expected_of_program
-from app.theory.programs.schedule import played
-from app.theory.schedules import Order, order, split_backwards
+from app.theory.lab_runs import Point, expected_of_program
+from app.theory.lab_runs.programs.schedule import played
+from app.theory.pipeline import (
+    Order,
+    bubble,
+    in_flight_micro_batches,
+    interleaved_bubble,
+    order,
+    split_backwards,
+    zero_bubble,
+)
 from labs.probes.timeline import Span
 from labs.programs.schedule.step import Step, whole_backwards
 from labs.spec import ScheduleOptions, SpecError, parse_run_spec

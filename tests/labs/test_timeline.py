@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from app.theory.schedules import order
+from app.theory.pipeline import order
 from tests.labs.ranks import spec_of
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from app.core.errors import NotFound
 from app.core.settings import Settings
 from app.main import create_app
 from app.reference.service import Derivation, Section, all_formulas, derive, evaluate_inputs, find_formula, sections
-from app.theory.registry import Formula, Input, evaluate
+from app.theory.formulas.registry import Formula, Input, evaluate
 from labs.spec import SpecError
 from tests.theory.points import evaluations
 

@@ -15,7 +15,7 @@ from statistics import mean
 
 from app.content.published import FITS, FOLDER, Table, published_tables
 from app.core.settings import ROOT
-from app.theory.engine.constants import FITTED, Constants
+from app.theory.planner.engine.constants import FITTED, Constants
 
 CONTENT = ROOT / "cards"
 STEPS = (0.08, 0.04, 0.02, 0.01, 0.005, 0.0025)

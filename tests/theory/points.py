@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from app.theory.registry import Evaluation, Formula, Input, evaluate
+from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
 from labs.spec import SpecError, Violation
 
 

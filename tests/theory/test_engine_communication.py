@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from app.theory.collectives import data_parallel_step_bytes
-from app.theory.engine.constants import FITTED
-from app.theory.estimate import estimate
+from app.theory.planner import estimate, parse_estimate_request
+from app.theory.planner.engine.constants import FITTED
 from app.theory.presets import PRESETS
-from app.theory.requests import parse_estimate_request
 from app.theory.traffic import moe_all_to_all_bytes, tensor_parallel_bytes
 from app.theory.transformer import expert_parameter_count, parameter_count
 from labs.spec import SpecError

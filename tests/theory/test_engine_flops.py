@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.theory.engine.flops import hardware_flops, model_flops, stage_flops
-from app.theory.engine.resolve import plan_of
-from app.theory.engine.shapes import forward_flops, layer_flops
+from app.theory.planner import parse_estimate_request
+from app.theory.planner.engine.flops import hardware_flops, model_flops, stage_flops
+from app.theory.planner.engine.resolve import plan_of
+from app.theory.planner.engine.shapes import forward_flops, layer_flops
 from app.theory.presets import PRESETS
-from app.theory.requests import parse_estimate_request
 from app.theory.transformer import active_parameter_count
 
 GPT3 = PRESETS["gpt-3-175b"].model

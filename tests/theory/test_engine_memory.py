@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.theory.engine.in_flight import in_flight
-from app.theory.engine.kept import kept_bytes
-from app.theory.engine.layer import LayerRequest
-from app.theory.engine.placement import chunk_sizes, layer_held, stage_held, stages
-from app.theory.engine.resolve import plan_of
-from app.theory.estimate import estimate
+from app.theory.pipeline import in_flight, order, peak_in_flight
+from app.theory.planner import estimate, parse_estimate_request
+from app.theory.planner.engine.kept import kept_bytes
+from app.theory.planner.engine.layer import LayerRequest
+from app.theory.planner.engine.placement import chunk_sizes, layer_held, stage_held, stages
+from app.theory.planner.engine.resolve import plan_of
 from app.theory.presets import PRESETS
-from app.theory.requests import parse_estimate_request
-from app.theory.schedules import order, peak_in_flight
 from app.theory.transformer import head_size, parameter_count
 
 GPT: dict[str, Any] = {"layers": 4, "hidden": 1024, "heads": 16, "vocab": 32000, "biases": True}

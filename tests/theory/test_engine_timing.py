@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.theory.engine.constants import FITTED
-from app.theory.engine.layer import layer_seconds
-from app.theory.engine.resolve import plan_of
-from app.theory.engine.roofline import attention_seconds, device_of, matmul_seconds, sustained_share
-from app.theory.engine.timing import StageSeconds, fill_seconds, idle_seconds
-from app.theory.estimate import estimate
 from app.theory.hardware import GPUS
-from app.theory.requests import parse_estimate_request
-from app.theory.schedules import order
-from app.theory.simulator import ChunkSeconds, simulate_pipeline
+from app.theory.pipeline import ChunkSeconds, order, simulate_pipeline
+from app.theory.planner import estimate, parse_estimate_request
+from app.theory.planner.engine.constants import FITTED
+from app.theory.planner.engine.layer import layer_seconds
+from app.theory.planner.engine.resolve import plan_of
+from app.theory.planner.engine.roofline import attention_seconds, device_of, matmul_seconds, sustained_share
+from app.theory.planner.engine.timing import StageSeconds, fill_seconds, idle_seconds
 from labs.spec import SpecError
 
 A100 = device_of(GPUS["a100-80gb"], "bf16-mixed")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.theory.estimate import estimate, fewest_ranks, parse_estimate_request
+from app.theory.planner import estimate, fewest_ranks, parse_estimate_request
 from app.theory.presets import PRESETS
 from app.theory.state import zero_state_bytes
 from labs.spec import LAB_MODELS, SpecError

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from app.theory.estimate import estimate, parse_estimate_request
+from app.theory.planner import estimate, parse_estimate_request
 from labs.spec import SpecError
 
 settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=150, database=None)

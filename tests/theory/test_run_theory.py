@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.theory.runs import RunTheory, rank_theory, run_theory
-from app.theory.runs.place import world
+from app.theory.lab_runs import RunTheory, rank_theory, run_theory, world
 from labs.spec import RunSpec, parse_run_spec
 
 # gpt-mini: two layers of width 128, 256 words, 128 positions. First dimension and values of every tensor.

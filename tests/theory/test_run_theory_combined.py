@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.theory.runs import RunTheory, rank_theory, run_theory
-from app.theory.runs.place import world
+from app.theory.lab_runs import RunTheory, rank_theory, run_theory, world
 from labs.spec import RunSpec, parse_run_spec
 
 # Four layers of width 128, two sequences of 64 tokens, four micro-batches: B × T × H values, and what crosses the head.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.theory.schedules import MAX_PASSES, SCHEDULES, Order, Pass, chunk_of, order, peak_in_flight
+from app.theory.pipeline import MAX_PASSES, SCHEDULES, Order, Pass, chunk_of, order, peak_in_flight
 from labs.spec import SpecError
 
 SPLIT = {"zero-bubble", "zbv"}  # every backward is two passes

@@ -7,7 +7,7 @@ from math import ceil, inf, log2, nan
 
 import pytest
 
-from app.theory.simulator import (
+from app.theory.collectives import (
     CollectiveRun,
     Message,
     simulate_all_gather,

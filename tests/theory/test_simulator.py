@@ -10,15 +10,8 @@ from typing import Any
 
 import pytest
 
-from app.theory.schedules import SCHEDULES, Order, Pass, order
-from app.theory.simulator import (
-    ChunkSeconds,
-    PipelineRun,
-    Span,
-    Task,
-    simulate,
-    simulate_pipeline,
-)
+from app.theory.pipeline import SCHEDULES, ChunkSeconds, Order, Pass, PipelineRun, order, simulate_pipeline
+from app.theory.simulator import Span, Task, simulate
 from labs.spec import SpecError
 
 EQUAL = ChunkSeconds(1.0, 1.0, 1.0)  # so that t_b = 2 t_f, and T_F = T_B = T_W where the backward is split

@@ -11,12 +11,10 @@ import yaml
 from app.content.files import ContentError
 from app.content.published import FITS, FOLDER, Table, left_out_constants, published_tables
 from app.core.settings import ROOT
-from app.theory.engine import constants
-from app.theory.engine.constants import FITTED, MEANINGS, Constants
-from app.theory.estimate import estimate
-from app.theory.requests import parse_estimate_request
+from app.theory.planner import Summary, estimate, parse_estimate_request, predict, summarise
+from app.theory.planner.engine import constants
+from app.theory.planner.engine.constants import FITTED, MEANINGS, Constants
 from app.theory.state import zero_state_bytes
-from app.theory.validation import Summary, predict, summarise
 from tests.support.fit_constants import loss
 
 CONTENT = ROOT / "cards"

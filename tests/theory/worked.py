@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from app.theory.formulas import FORMULAS
-from app.theory.registry import evaluate
+from app.theory.formulas.registry import evaluate
 
 MS, DAYS, PERCENT = 1e-3, 86400.0, 0.01
 MB, GB = 1e6, 1e9

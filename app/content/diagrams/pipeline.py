@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import NARROW, Canvas, Picture, nice_ticks, number_text
-from app.theory.schedules import Order, Pass, chunk_of, order
-from app.theory.simulator import ChunkSeconds, PipelineRun, Span, simulate_pipeline
+from app.theory.pipeline import ChunkSeconds, Order, Pass, PipelineRun, chunk_of, order, simulate_pipeline
+from app.theory.simulator import Span
 from app.theory.units import digits
 
 _LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDEST = 50.0, 46.0, 24.0, 24.0, 30.0, 600.0

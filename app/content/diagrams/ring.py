@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.content.diagrams.schema import Ring
 from app.content.diagrams.svg import NARROW, Canvas, Picture, Point
-from app.theory.simulator import Message, simulate_ring_all_reduce
+from app.theory.collectives import Message, simulate_ring_all_reduce
 
 _NODE, _PITCH, _STRIP = 58.0, 92.0, 22.0
 Held = list[list[frozenset[int]]]  # by rank and chunk: whose values the chunk is the sum of

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from app.theory.schedules import order
+from app.theory.pipeline import order
 from labs.spec import SpecError, Strict
 
 MAX_GPUS = 128  # of a mesh: more could not be told apart

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from app.content.diagrams.schema import DoubleTree
 from app.content.diagrams.svg import NARROW, Canvas, Picture
-from app.theory.simulator import simulate_tree_all_reduce
-from app.theory.simulator.trees import Tree, two_trees
+from app.theory.collectives import Tree, simulate_tree_all_reduce, two_trees
 from app.theory.units import digits
 
 _LEVEL, _RADIUS, _HEAD, _BETWEEN = 36.0, 10.0, 30.0, 20.0

@@ -21,7 +21,7 @@ from app.theory.formulas import (
     reliability,
     scaling,
 )
-from app.theory.registry import Formula, Registry
+from app.theory.formulas.registry import Formula, Registry
 
 SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Model state": memory.ENTRIES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import activations
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     FLASH,
     HEADS,
@@ -21,7 +22,6 @@ from app.theory.formulas.shared import (
     by_case,
     plain,
 )
-from app.theory.registry import Formula, Input
 
 _CHEN = "Chen et al. 2016, section 4"
 _ONE_OR_MORE = replace(TENSOR, default=1)

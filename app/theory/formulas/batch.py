@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.theory import batch, mesh
 from app.theory.formulas.latex import over
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import MICRO_BATCH, SEQUENCE, SHARDS, Inputs, by_case, plain
-from app.theory.registry import Formula, Input
 from app.theory.units import latex_number
 
 _MEGATRON = "Narayanan et al. 2021 (Megatron-LM), section 3"

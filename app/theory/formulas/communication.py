@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import collectives
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import BANDWIDTH, LATENCY, RANKS, SECONDS, SIZE, Inputs, by_case, plain
-from app.theory.registry import Formula, Input
 
 _RING = "Patarasuk and Yuan 2009, section 3"
 _FULL = "S is the full tensor, not the shard."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import compression
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import PARAMETERS, RANKS, plain
-from app.theory.registry import Formula, Input
 
 _DENSITY = Input("density", "Share kept", r"\rho", "fraction", minimum=1e-6, maximum=1)
 _VALUE = Input("value_bytes", "Bytes per value", "w", minimum=1, maximum=8, default=2.0)

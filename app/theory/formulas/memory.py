@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import offload, state
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACHIEVED,
     BYTES_EACH,
@@ -20,7 +21,6 @@ from app.theory.formulas.shared import (
     Inputs,
     plain,
 )
-from app.theory.registry import Formula, Input
 from app.theory.state import LAYOUTS
 from app.theory.units import digits, latex_number
 

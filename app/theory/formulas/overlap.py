@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import traffic
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACCUMULATION,
     ACHIEVED,
@@ -18,7 +19,6 @@ from app.theory.formulas.shared import (
     by_case,
     plain,
 )
-from app.theory.registry import Formula, Input
 
 _COMMUNICATION = replace(SECONDS, name="communication_seconds", label="Communication", symbol="T_c", minimum=0)
 _COMPUTE = replace(SECONDS, name="compute_seconds", label="Compute", symbol="T")

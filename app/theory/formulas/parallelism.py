@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import collectives, traffic
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACCUMULATION,
     BANDWIDTH,
@@ -27,7 +28,6 @@ from app.theory.formulas.shared import (
     by_case,
     plain,
 )
-from app.theory.registry import Formula, Input
 
 _MEGATRON = "Shoeybi et al. 2019 (Megatron-LM), section 3"
 _LAYERS = replace(LAYERS, default=1)

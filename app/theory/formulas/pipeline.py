@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import pipeline
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import LAYERS, MICRO_BATCHES, STAGES, Inputs, by_case, plain
-from app.theory.registry import Formula, Input
 
 ASKED = Input("asked", "Asked for", "", choices=pipeline.ASKED, default="fraction")
 CHUNKS = Input("virtual_stages", "Model chunks per stage", "v", minimum=1, maximum=1e4, integer=True, default=1)
 STAGE = Input("stage", "Stage, from 0", "i", minimum=0, maximum=1e5, integer=True, default=0)
-SCHEDULE = Input("schedule", "Schedule", "", choices=pipeline.SCHEDULES, default="1f1b")
+SCHEDULE = Input("schedule", "Schedule", "", choices=pipeline.CLOSED_FORM_SCHEDULES, default="1f1b")
 VARIANT = Input("variant", "Schedule", "", choices=tuple(pipeline.ZERO_BUBBLES), default="zb-h1")
 _GPIPE = "Huang et al. 2019 (GPipe), section 2.3"
 _NARAYANAN = "Narayanan et al. 2021 (Megatron-LM), section 2.2"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.theory import reliability
 from app.theory.formulas.latex import over
+from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import PARAMETERS, Inputs, by_case, plain
-from app.theory.registry import Formula, Input
 from app.theory.units import digits, latex_number
 
 _EXPONENTIAL = "exponentially distributed failures"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.theory import scaling_laws as laws
 from app.theory.formulas.latex import over, power
+from app.theory.formulas.registry import Formula, Input, Latex
 from app.theory.formulas.shared import KAPLAN, PARAMETERS, TOKENS, Inputs, plain
-from app.theory.registry import Formula, Input, Latex
 from app.theory.units import latex_number
 
 _HOFFMANN = "Hoffmann et al. 2022 (Chinchilla)"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.theory import traffic
-from app.theory.registry import Input, Latex
+from app.theory.formulas.registry import Input, Latex
 from app.theory.state import LAYOUTS
 from app.theory.units import latex_number
 

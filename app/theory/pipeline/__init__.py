@@ -1,0 +1,59 @@
+"""Pipeline schedules: the bubble in closed form, the order of every rank's passes, and the same played out in time.
+
+`closed_form` has bubbles and micro-batches in flight as the papers write them (F22 to F25), `orders` and `catalogue`
+which pass every rank runs after which, `simulation` plays an order out pass by pass, and `schedule_facts` says which
+closed form a schedule follows.
+"""
+
+from app.theory.pipeline.catalogue import MAX_PASSES, SCHEDULES, chunk_of, order
+from app.theory.pipeline.closed_form import (
+    ASKED,
+    CLOSED_FORM_SCHEDULES,
+    ZERO_BUBBLES,
+    ZeroBubble,
+    bubble,
+    in_flight_layers,
+    in_flight_micro_batches,
+    interleaved_activation_factor,
+    interleaved_bubble,
+    micro_batches_for_bubble,
+    pipeline_seconds,
+    zero_bubble,
+    zero_bubble_in_flight,
+)
+from app.theory.pipeline.passes import Kind, Order, Pass, peak_in_flight, split_backwards
+from app.theory.pipeline.schedule_facts import FACTS, ScheduleFacts, effective
+from app.theory.pipeline.simulation import ChunkSeconds, PipelineRun, simulate_pipeline
+from app.theory.pipeline.stage_in_flight import in_flight
+
+__all__ = [
+    "ASKED",
+    "CLOSED_FORM_SCHEDULES",
+    "FACTS",
+    "MAX_PASSES",
+    "SCHEDULES",
+    "ZERO_BUBBLES",
+    "ChunkSeconds",
+    "Kind",
+    "Order",
+    "Pass",
+    "PipelineRun",
+    "ScheduleFacts",
+    "ZeroBubble",
+    "bubble",
+    "chunk_of",
+    "effective",
+    "in_flight",
+    "in_flight_layers",
+    "in_flight_micro_batches",
+    "interleaved_activation_factor",
+    "interleaved_bubble",
+    "micro_batches_for_bubble",
+    "order",
+    "peak_in_flight",
+    "pipeline_seconds",
+    "simulate_pipeline",
+    "split_backwards",
+    "zero_bubble",
+    "zero_bubble_in_flight",
+]

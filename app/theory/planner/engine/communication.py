@@ -1,0 +1,224 @@
+"""Which collectives a step has on the busiest rank: how often, how many bytes, over which links.
+
+Payload is the tensor handed to the collective (the full one for an all-gather or reduce-scatter), wire is what one rank
+sends. Counts are per optimizer step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.theory.collectives import half_ring_bytes, ring_all_reduce_bytes
+from app.theory.planner.engine.compressing import compressed
+from app.theory.planner.engine.network import (
+    Group,
+    all_reduce_seconds,
+    all_to_all_seconds,
+    half_ring_seconds,
+    send_seconds,
+)
+from app.theory.planner.engine.placement import Stage, ends_held, layer_held
+from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.shapes import attention_shape
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """All collectives of one kind in a step. `each_seconds` is one of them; `when` says what they can hide behind."""
+
+    name: str
+    operation: str
+    group: str
+    ranks: Group
+    count: float
+    payload_bytes: float
+    wire_bytes: float
+    each_seconds: float
+    when: str
+
+    @property
+    def seconds(self) -> float:
+        return self.count * self.each_seconds
+
+
+def step_traffic(plan: Plan, stage: Stage) -> tuple[Traffic, ...]:
+    """Everything a rank of `stage` takes part in during one step."""
+    return (
+        *_tensor(plan, stage),
+        *_context(plan, stage),
+        *_expert(plan, stage),
+        *_pipeline(plan, stage),
+        *_data(plan, stage),
+    )
+
+
+def _row(
+    plan: Plan, name: str, operation: str, group: str, count: float, size_bytes: float, when: str
+) -> Iterator[Traffic]:
+    """One row, unless the group is a single rank or there is nothing to send."""
+    ranks = plan.ranks(group)
+    if ranks.size == 1 or count <= 0 or size_bytes <= 0:
+        return
+    if operation == "all_reduce":
+        wire, seconds = (
+            ring_all_reduce_bytes(size_bytes, ranks.size),
+            all_reduce_seconds(plan.network, ranks, size_bytes),
+        )
+    elif operation == "all_to_all":
+        wire = half_ring_bytes(size_bytes, ranks.size)
+        seconds = all_to_all_seconds(plan.network, ranks, size_bytes)
+    else:
+        wire, seconds = half_ring_bytes(size_bytes, ranks.size), half_ring_seconds(plan.network, ranks, size_bytes)
+    yield Traffic(name, operation, group, ranks, count, count * size_bytes, count * wire, seconds, when)
+
+
+def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
+    """Behind attention and behind the MLP, forward and again backward; full recomputation repeats the forward ones.
+
+    Source: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.2 for sequence parallelism.
+    """
+    size = plan.tokens * plan.model.hidden * plan.compute_bytes
+    layers = stage.layers * plan.micro_batches
+    forward = layers * (4 if plan.training.recompute == "full" else 2)
+    ends = plan.micro_batches * (stage.first + stage.last)  # the table's output, the head's input gradient
+    for name, count, when in (
+        ("Tensor parallel, forward", forward + plan.micro_batches * stage.first, "blocking"),
+        ("Tensor parallel, backward", layers * 2 + ends - plan.micro_batches * stage.first, "tensor backward"),
+    ):
+        if plan.parallel.sequence_parallel:
+            yield from _row(plan, name, "all_gather", "tensor", count, size, when)
+            yield from _row(plan, name, "reduce_scatter", "tensor", count, size, when)
+        else:
+            yield from _row(plan, name, "all_reduce", "tensor", count, size, when)
+
+
+def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
+    """Keys and values go round the ring forward; backward takes them round again with their gradients.
+
+    Source: Liu et al. 2023 (ring attention), section 3.
+    """
+    ranks = plan.parallel.context
+    if ranks == 1:
+        return
+    shape = attention_shape(plan.model, plan.parallel.tensor)
+    size = plan.tokens * (shape.key + shape.value) * plan.compute_bytes
+    each = send_seconds(plan.network, plan.ranks("context"), size)
+    count = stage.layers * plan.micro_batches * (ranks - 1) * (3 + (plan.training.recompute == "full"))
+    yield Traffic(
+        "Keys and values around the ring",
+        "send",
+        "context",
+        plan.ranks("context"),
+        count,
+        count * size,
+        count * size,
+        each,
+        "attention",
+    )
+
+
+def _expert(plan: Plan, stage: Stage) -> Iterator[Traffic]:
+    """Dispatch and combine, forward and backward (F14), of balanced experts."""
+    spread = plan.parallel.tensor if plan.parallel.sequence_parallel else 1
+    size = plan.tokens / spread * plan.model.active_experts * plan.model.hidden * plan.compute_bytes
+    passes = 4 + 2 * (plan.training.recompute == "full")
+    count = stage.routed_layers * plan.micro_batches * passes
+    yield from _row(plan, "Tokens to experts and back", "all_to_all", "expert", count, size, "blocking")
+
+
+def _pipeline(plan: Plan, stage: Stage) -> Iterator[Traffic]:
+    """Activations to the next stage and their gradients back (F21). Each tensor rank sends its part."""
+    parallel = plan.parallel
+    if parallel.pipeline == 1:
+        return
+    size = plan.tokens * plan.model.hidden * plan.compute_bytes / parallel.tensor
+    ends = (stage.first or stage.last) and not plan.schedule.v_shaped
+    count = plan.micro_batches * (2 * parallel.virtual_stages - ends)
+    ranks = plan.ranks("pipeline")
+    seconds = send_seconds(plan.network, ranks, size)
+    yield Traffic(
+        "Activations and their gradients",
+        "send",
+        "pipeline",
+        ranks,
+        count,
+        count * size,
+        count * size,
+        seconds,
+        "pipeline",
+    )
+
+
+def _data(plan: Plan, stage: Stage) -> Iterator[Traffic]:
+    """Gradients, and weights where ZeRO shards them (F17): dense parameters, then experts."""
+    parallel = plan.parallel
+    dense = expert = 0.0
+    for layer, count in plan.layers_of(stage):
+        held = layer_held(plan.model, layer.routed, parallel.tensor, parallel.expert)
+        dense, expert = dense + count * held.dense, expert + count * held.expert
+    root = ends_held(plan.model, stage, plan.training.sequence, parallel.tensor, parallel.pipeline)
+    if parallel.zero == 3:
+        yield from _sharded_weights(plan, "", dense, stage.layers)
+        yield from _sharded_root(plan, root)
+        yield from _sharded_weights(plan, " of experts", expert, stage.routed_layers)
+    else:
+        yield from _gradients(plan, "", dense + root)
+        yield from _gradients(plan, " of experts", expert)
+    yield from _replicas(plan, "", dense + root)
+    yield from _replicas(plan, " of experts", expert)
+    if plan.model.tied_embeddings and parallel.pipeline > 1 and stage.first != stage.last:
+        table = plan.model.vocab * plan.model.hidden / parallel.tensor
+        yield from _row(
+            plan, "Gradients of the tied table", "all_reduce", "ends", 1, table * plan.reduce_bytes, "blocking once"
+        )
+
+
+def _group(of: str, what: str) -> str:
+    """Experts have groups of their own: fewer ranks repeat them."""
+    return f"expert {what}" if of else what
+
+
+def _gradients(plan: Plan, of: str, parameters: float) -> Iterator[Traffic]:
+    """One all-reduce a step, or a reduce-scatter and an all-gather of updated weights; ZeRO-2 reduces every
+    micro-batch."""
+    gradients, weights = parameters * plan.reduce_bytes, parameters * plan.layout.parameters
+    if plan.parallel.zero == 0:
+        group = _group(of, "data")
+        sent = compressed(plan.compression, plan.model.hidden, parameters, plan.reduce_bytes)
+        size = sent.bytes_of(plan.ranks(group).size)
+        yield from _row(plan, f"Gradients{of}", sent.operation, group, 1, size, "last backward")
+        return
+    group = _group(of, "shard")
+    count = plan.micro_batches if plan.parallel.zero == 2 else 1
+    yield from _row(plan, f"Gradients{of}", "reduce_scatter", group, count, gradients, "last backward")
+    yield from _row(plan, f"Updated weights{of}", "all_gather", group, 1, weights, "blocking once")
+
+
+def _sharded_weights(plan: Plan, of: str, layers: float, units: int) -> Iterator[Traffic]:
+    """Every layer gathered forward and again backward, every gradient scattered, in every micro-batch."""
+    for name, operation, bytes_each, when in (
+        ("Weights{}, forward", "all_gather", plan.compute_bytes, "unit forward"),
+        ("Weights{}, backward", "all_gather", plan.compute_bytes, "unit backward"),
+        ("Gradients{}", "reduce_scatter", plan.reduce_bytes, "unit backward"),
+    ):
+        count, size = plan.micro_batches * units, layers * bytes_each / max(1, units)
+        yield from _row(plan, name.format(of), operation, _group(of, "shard"), count, size, when)
+
+
+def _sharded_root(plan: Plan, root: float) -> Iterator[Traffic]:
+    """Embeddings, final norm and head: gathered once a micro-batch where they are kept until backward, else twice."""
+    m = plan.micro_batches
+    gathers = m if plan.profile.keeps_root else 2 * m
+    yield from _row(plan, "Root unit's weights", "all_gather", "shard", gathers, root * plan.compute_bytes, "root")
+    yield from _row(plan, "Root unit's gradients", "reduce_scatter", "shard", m, root * plan.reduce_bytes, "root")
+
+
+def _replicas(plan: Plan, of: str, parameters: float) -> Iterator[Traffic]:
+    """HSDP: shards of gradients are all-reduced between the groups that repeat them."""
+    if plan.parallel.zero == 0:
+        return
+    shards = plan.expert_shards if of else plan.shards
+    size = parameters * plan.reduce_bytes / shards
+    name = f"Gradient shards{of} between replicas"
+    yield from _row(plan, name, "all_reduce", _group(of, "replicate"), 1, size, "last backward")

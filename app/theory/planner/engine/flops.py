@@ -1,0 +1,47 @@
+"""FLOPs of a token in training: what the model asks for (MFU), and what the hardware does (HFU).
+
+Attention is counted over the whole sequence, causal or not, as in the published rows these are compared with
+(Chowdhery et al. 2022, appendix B; Korthikanti et al. 2022, appendix A).
+"""
+
+from __future__ import annotations
+
+from app.theory.planner.engine.placement import Stage
+from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.shapes import ForwardFlops, forward_flops, head_flops, layer_flops
+
+BACKWARD = 2.0  # a gradient for the input and one for the weight: two products for each of forward
+
+
+def stage_flops(plan: Plan, stage: Stage) -> ForwardFlops:
+    """FLOPs of one token's forward pass through the layers of `stage`, and the head where it has it."""
+    kinds = [
+        (count, layer_flops(plan.model, each.routed, plan.training.sequence)) for each, count in plan.layers_of(stage)
+    ]
+    return ForwardFlops(
+        sum(count * each.matrices for count, each in kinds),
+        sum(count * each.attention for count, each in kinds),
+        head_flops(plan.model) if stage.last else 0.0,
+    )
+
+
+def model_flops(plan: Plan) -> float:
+    """FLOPs per token of forward and backward through the whole model: three times forward."""
+    return (1.0 + BACKWARD) * forward_flops(plan.model, plan.training.sequence).total
+
+
+def hardware_flops(plan: Plan) -> float:
+    """`model_flops` and what recomputation repeats: all layers, or what the profile's selective recomputation is.
+
+    `recomputed_attention_booked` forwards of attention are booked for selective recomputation of attention: one is
+    done, but Korthikanti et al. (section 5) book three, and their HFU is compared with.
+    """
+    forward = forward_flops(plan.model, plan.training.sequence)
+    training, profile = plan.training, plan.profile
+    if training.recompute == "full":
+        return model_flops(plan) + forward.matrices + forward.attention
+    if training.recompute == "selective" and profile.selective == "every-other-matmul":
+        return model_flops(plan) + forward.matrices / 2 + (forward.attention if training.attention == "full" else 0.0)
+    if training.recompute == "selective" and training.attention == "full":
+        return model_flops(plan) + profile.recomputed_attention_booked * forward.attention
+    return model_flops(plan)

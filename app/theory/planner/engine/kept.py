@@ -1,0 +1,107 @@
+"""What a layer keeps from forward until backward, tensor by tensor.
+
+The sum is s·b·h(34 + 5as/h) for the papers' layer, and its divided forms under tensor and sequence parallelism
+(Korthikanti et al. 2022, equations 1 to 6). Gated MLPs, rotary positions, other norms and no dropout follow from the
+same list.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from app.theory.planner.engine.elementwise import FP32, eager_norm, repeats_keys
+from app.theory.planner.engine.layer import LayerRequest
+from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
+
+EAGER_NORM_BYTES = 4.0  # more per value: its input in fp32 in place of 16 bits, and the normalised value besides
+LOG_SUM_BYTES = FP32  # a fused attention kernel's softmax statistics, fp32
+
+
+@lru_cache(maxsize=8192)
+def kept_bytes(request: LayerRequest) -> float:
+    """Bytes one layer and micro-batch keep on one rank under the request's recomputation."""
+    if request.recompute == "full":
+        return request.tokens * _stream(request)
+    if request.recompute == "selective":
+        if request.record.selective == "attention":
+            return _everything(request, scores=False)
+        return request.tokens * _half_of_the_matrices(request)
+    return _everything(request, scores=True)
+
+
+def live_bytes(request: LayerRequest) -> float:
+    """What a layer holds besides while its backward runs: what it recomputes."""
+    if request.recompute == "none":
+        return 0.0
+    return max(0.0, _everything(request, scores=True) - kept_bytes(request))
+
+
+def _stream(request: LayerRequest) -> float:
+    """The residual stream, one value of `hidden` per token; sequence parallelism spreads it."""
+    return request.model.hidden * request.bytes_each / (request.tensor if request.sequence_parallel else 1)
+
+
+def _everything(request: LayerRequest, scores: bool) -> float:
+    return request.tokens * (_attention(request, scores) + _norms(request) + _mlp(request))
+
+
+def eager_norm_bytes(request: LayerRequest) -> float:
+    """Bytes per value that an eager norm keeps beyond its input and output; fp32 needs no second copy."""
+    return EAGER_NORM_BYTES if eager_norm(request) and request.bytes_each < FP32 else 0.0
+
+
+def _norms(request: LayerRequest) -> float:
+    """Two norms' inputs and outputs, and dropout masks of one byte behind attention and MLP."""
+    stream = _stream(request)
+    upcast = 2 * eager_norm_bytes(request) / request.bytes_each
+    masks = 2 * stream / request.bytes_each if request.dropout else 0.0
+    return (4 + upcast) * stream + masks
+
+
+def _attention(request: LayerRequest, scores: bool) -> float:
+    """Queries, keys, values and the attention output; scores, unless a fused kernel keeps only their statistics."""
+    shape, size = attention_shape(request.model, request.tensor), request.bytes_each
+    keys = shape.query + shape.output if repeats_keys(request) else shape.key + shape.value
+    found = (shape.query + keys + shape.output + _latents(request)) * size
+    if request.attention == "flash":
+        return found + (LOG_SUM_BYTES * shape.heads if request.record.softmax_statistics else 0.0)
+    if not scores:
+        return found
+    each = 2 * size + 1 if request.dropout else size
+    return found + each * shape.heads * request.sequence
+
+
+def _latents(request: LayerRequest) -> int:
+    """Latent attention: what its down-projections give, before and after their norms, whole on every tensor rank."""
+    latent = request.model.latent_attention
+    if latent is None:
+        return 0
+    return 2 * ((latent.query_rank or 0) + latent.key_value_rank) + latent.rope_dim
+
+
+def _mlp(request: LayerRequest) -> float:
+    """What the activation takes and what the last matrix takes; a gate has two inputs, and an eager one keeps its
+    activation besides. Routed tokens are kept once per expert they are sent to."""
+    model, found = request.model, 0.0
+    widths = 2 if not model.gated_mlp else 3 if request.record.fused else 4
+    for each in linears(model, request.routed):
+        if not each.ends_mlp:
+            continue
+        into, _ = per_rank(each, request.tensor)
+        copies = model.active_experts if each.routed else 1
+        found += widths * into * copies * request.bytes_each
+    if request.routed:
+        found += 2 * model.active_experts * model.hidden * request.bytes_each  # dispatched and returned tokens
+    return found
+
+
+def _half_of_the_matrices(request: LayerRequest) -> float:
+    """The layer's input, the attention output, and the output of every other matrix product."""
+    model, shape, size = request.model, attention_shape(request.model, request.tensor), request.bytes_each
+    fused = request.attention == "flash" and request.record.softmax_statistics
+    found = _stream(request) + shape.output * size + (LOG_SUM_BYTES * shape.heads if fused else 0.0)
+    for each in linears(model, request.routed)[::2]:
+        _, out = per_rank(each, request.tensor)
+        spread = request.tensor if request.sequence_parallel and each.cut == "in" else 1
+        found += out / spread * size * (model.active_experts if each.routed else 1)
+    return found

@@ -1,0 +1,109 @@
+"""What one layer costs on one rank: seconds forward, backward and recomputed, and the bytes it keeps for backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.theory.planner.engine.elementwise import backward_bytes, forward_bytes, score_bytes
+from app.theory.planner.engine.profiles import PROFILES, Profile
+from app.theory.planner.engine.roofline import Device, attention_seconds, matmul_seconds, stream_seconds
+from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
+from labs.spec import Model
+
+
+@dataclass(frozen=True)
+class LayerRequest:
+    """One layer on one rank for one micro-batch: `tokens` it computes, each attending to `sequence`."""
+
+    model: Model
+    routed: bool
+    tokens: int
+    sequence: int
+    tensor: int
+    expert: int
+    sequence_parallel: bool
+    attention: str
+    recompute: str
+    bytes_each: float
+    profile: str
+
+    @property
+    def record(self) -> Profile:
+        return PROFILES[self.profile]
+
+    @property
+    def dropout(self) -> bool:
+        """Models with RMS norms are trained without dropout, whatever the framework could do."""
+        return self.record.dropout and self.model.norm == "layer"
+
+
+@dataclass(frozen=True)
+class LayerSeconds:
+    """Compute of one layer and micro-batch. `recompute` is forward work done again during backward."""
+
+    forward: float
+    backward: float
+    recompute: float
+    weight_gradients: float
+    attention: float
+
+
+@lru_cache(maxsize=8192)
+def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
+    """Forward, backward and recomputation of one layer in seconds, communication left out."""
+    products = [_linear_seconds(request, device, index) for index in range(len(linears(request.model, request.routed)))]
+    forward, inputs, weights = (sum(each[part] for each in products) for part in range(3))
+    core, core_backward = _attention(request, device)
+    stream = stream_seconds(device, forward_bytes(request))
+    stream_back = stream_seconds(device, backward_bytes(request))
+    unfused = core if request.attention == "full" else 0.0  # a fused kernel's output is kept
+    again = {
+        "none": 0.0,
+        "full": forward + core + stream,
+        "selective": core if request.record.selective == "attention" else forward / 2 + stream + unfused,
+    }[request.recompute]
+    if request.recompute == "selective" and request.record.selective == "attention" and request.attention == "flash":
+        again = 0.0  # the fused kernel keeps no scores: nothing is left to recompute
+    return LayerSeconds(
+        forward + core + stream, inputs + weights + core_backward + stream_back, again, weights, core + core_backward
+    )
+
+
+def _linear_seconds(request: LayerRequest, device: Device, index: int) -> tuple[float, float, float]:
+    """(forward, gradient of the input, gradient of the weight) of one matrix of the layer."""
+    model = request.model
+    each = linears(model, request.routed)[index]
+    into, out = per_rank(each, request.tensor)
+    rows, count = float(request.tokens), 1.0
+    if each.routed:
+        count = max(1.0, model.experts / request.expert)
+        rows = request.tokens * model.active_experts / count  # balanced: every expert gets an equal share
+    size = request.bytes_each
+    return (
+        matmul_seconds(device, rows, out, into, size, count),
+        matmul_seconds(device, rows, into, out, size, count),
+        matmul_seconds(device, into, out, rows, size, count),
+    )
+
+
+def _attention(request: LayerRequest, device: Device) -> tuple[float, float]:
+    """(forward, backward) of scores, softmax and values. A fused kernel skips what a causal mask hides, and computes
+    the scores again in backward: five products for the two of forward (Dao et al. 2022, section 3.1)."""
+    shape = attention_shape(request.model, request.tensor)
+    pairs = float(request.tokens) * request.sequence * shape.heads
+    if request.attention == "flash":
+        forward = attention_seconds(device, pairs / 2, shape.score_dim, shape.value_dim)
+        forward *= request.record.attention_slowdown
+        return forward, 2.5 * forward
+    heads = request.tokens / request.sequence * shape.heads
+    length, size = float(request.sequence), request.bytes_each
+    scores = matmul_seconds(device, length, length, shape.score_dim, size, heads)
+    values = matmul_seconds(device, length, shape.value_dim, length, size, heads)
+    probabilities = matmul_seconds(device, length, length, shape.value_dim, size, heads)
+    queries = matmul_seconds(device, length, shape.score_dim, length, size, heads)
+    ahead, back = score_bytes(request)
+    return (
+        scores + values + stream_seconds(device, pairs * ahead),
+        probabilities + values + 2 * queries + stream_seconds(device, pairs * back),
+    )

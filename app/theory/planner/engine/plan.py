@@ -1,0 +1,144 @@
+"""A plan with everything resolved: what the engine computes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+from app.theory.optimizers import optimizer_bytes_per_parameter
+from app.theory.pipeline import FACTS, ScheduleFacts, effective
+from app.theory.planner.engine.layer import LayerRequest
+from app.theory.planner.engine.network import Group, Network, group
+from app.theory.planner.engine.placement import Stage, stages
+from app.theory.planner.engine.profiles import PROFILES, Profile
+from app.theory.planner.engine.roofline import Device
+from app.theory.state import LAYOUTS, StateLayout
+from labs.spec import Compression, Model, Parallel, Training
+
+# Values that reach a matrix product, by precision. fp8 casts at the product: what is kept and sent stays 16-bit.
+COMPUTE_BYTES = {"fp32": 4.0, "bf16-mixed": 2.0, "fp16-mixed": 2.0, "bf16": 2.0, "fp8-mixed": 2.0}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`micro_batches` are per step and data rank. `device` is None where no GPU is named: nothing
+    is timed then."""
+
+    model: Model
+    training: Training
+    parallel: Parallel
+    micro_batches: int
+    compression: Compression
+    profile_name: str
+    device: Device | None
+    network: Network
+
+    @cached_property
+    def profile(self) -> Profile:
+        return PROFILES[self.profile_name]
+
+    @cached_property
+    def layout(self) -> StateLayout:
+        return LAYOUTS[self.training.state_layout]
+
+    @cached_property
+    def compute_bytes(self) -> float:
+        return COMPUTE_BYTES[self.training.precision]
+
+    @cached_property
+    def reduce_bytes(self) -> float:
+        return self.profile.reduce_bytes or self.layout.gradients
+
+    @cached_property
+    def optimizer_bytes(self) -> float:
+        return optimizer_bytes_per_parameter(self.layout, self.training.optimizer)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of a micro-batch on one rank: context parallelism divides the sequence."""
+        return self.training.micro_batch * self.training.sequence // self.parallel.context
+
+    @cached_property
+    def replicas(self) -> int:
+        """Ranks that hold the same weights before ZeRO: context ranks see other tokens of the same model."""
+        return self.parallel.data * self.parallel.context
+
+    @cached_property
+    def shards(self) -> int:
+        """Ranks ZeRO shards the dense parameters over."""
+        return self.parallel.shard or self.replicas
+
+    @cached_property
+    def expert_shards(self) -> int:
+        """Ranks ZeRO shards one rank's experts over: those among its shards that hold the same experts."""
+        return self.shards // gcd(self.shards, self.parallel.expert)
+
+    @cached_property
+    def schedule(self) -> ScheduleFacts:
+        """What is known of the plan's schedule."""
+        return FACTS[effective(self.parallel.schedule, self.parallel.virtual_stages)]
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        return stages(self.model, self.parallel.pipeline, self.parallel.virtual_stages, self.schedule.v_shaped)
+
+    @cached_property
+    def _layers(self) -> tuple[LayerRequest, LayerRequest]:
+        def request(routed: bool) -> LayerRequest:
+            return LayerRequest(
+                self.model,
+                routed,
+                self.tokens,
+                self.training.sequence,
+                self.parallel.tensor,
+                self.parallel.expert,
+                self.parallel.sequence_parallel,
+                self.training.attention,
+                self.training.recompute,
+                self.compute_bytes,
+                self.profile_name,
+            )
+
+        return request(False), request(True)
+
+    def layer(self, routed: bool) -> LayerRequest:
+        """The dense or the routed layer of this plan on one rank."""
+        return self._layers[routed]
+
+    def layers_of(self, stage: Stage) -> tuple[tuple[LayerRequest, int], ...]:
+        """The kinds of layer a stage has, with how many of each."""
+        dense, routed = self._layers
+        if not stage.routed_layers:
+            return ((dense, stage.dense_layers),)
+        if not stage.dense_layers:
+            return ((routed, stage.routed_layers),)
+        return ((dense, stage.dense_layers), (routed, stage.routed_layers))
+
+    def ranks(self, name: str) -> Group:
+        """Where the group called `name` sits. Rank order: tensor fastest, then context, data, pipeline (F26)."""
+        return self._groups[name]
+
+    @cached_property
+    def _groups(self) -> dict[str, Group]:
+        p = self.parallel
+        copies = self.replicas // p.expert
+        apart = p.tensor if p.context > 1 else p.tensor * p.expert  # context ranks hold the same experts, side by side
+        places = {
+            "tensor": (p.tensor, 1),
+            "context": (p.context, p.tensor),
+            "expert": (p.expert, p.tensor * p.context),
+            "data": (self.replicas, p.tensor),
+            "shard": (self.shards, p.tensor),
+            "replicate": (self.replicas // self.shards, p.tensor * self.shards),
+            "expert data": (copies, apart),
+            "expert shard": (self.expert_shards, apart),
+            "expert replicate": (max(1, copies // self.expert_shards), p.tensor * self.shards),
+            "pipeline": (p.pipeline, p.tensor * self.replicas),
+            "ends": (2 if p.pipeline > 1 else 1, p.tensor * self.replicas * max(1, p.pipeline - 1)),
+        }
+        rails = self.profile.all_rails or self.parallel.zero < 3
+        return {
+            name: group(self.network, max(1, size), stride, rails or not name.endswith("shard"))
+            for name, (size, stride) in places.items()
+        }

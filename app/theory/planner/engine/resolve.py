@@ -1,0 +1,70 @@
+"""From a request to a plan: what was left open is chosen here, and said."""
+
+from __future__ import annotations
+
+from app.theory.hardware import GPUS, LINKS, Gpu
+from app.theory.planner.engine.constants import FITTED, Constants
+from app.theory.planner.engine.network import Network, network_of
+from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.roofline import device_of
+from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount
+from labs.spec import Model
+
+ROUNDS = 4  # micro-batches per stage where a plan gives no global batch: GPipe's advice for a small bubble
+UNKNOWN = float("inf")
+
+
+def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
+    """The plan of a request whose model has a shape."""
+    assert isinstance(request.model, Model)
+    cluster = request.cluster or Cluster()
+    gpu = GPUS[cluster.gpu] if cluster.gpu else None
+    device = device_of(gpu, request.training.precision, cluster.peak_flops, constants) if gpu else None
+    return Plan(
+        request.model,
+        request.training,
+        request.parallel,
+        micro_batches_of(request),
+        request.compression,
+        profile_of(request),
+        device,
+        _network(cluster, constants),
+    )
+
+
+def micro_batches_of(request: EstimateRequest) -> int:
+    """Micro-batches per step and data rank: those of the global batch, or enough for a small bubble."""
+    parallel, training = request.parallel, request.training
+    if training.global_batch is not None:
+        return training.global_batch // (training.micro_batch * parallel.data)
+    return 1 if parallel.pipeline == 1 else ROUNDS * parallel.pipeline
+
+
+def profile_of(request: EstimateRequest) -> str:
+    """Whose implementation: as asked, or FSDP2 where weights are sharded, Megatron-LM otherwise."""
+    if request.profile is not None:
+        return request.profile
+    if isinstance(request.model, ParameterCount):
+        return "zero-paper"
+    return "fsdp2" if request.parallel.zero == 3 else "megatron"
+
+
+def _network(cluster: Cluster, constants: Constants) -> Network:
+    """Data-sheet links unless given. Without a GPU the groups still have their places, and nothing takes time."""
+    gpu = GPUS[cluster.gpu] if cluster.gpu else None
+    intra = cluster.intra_node_bytes_per_second or (gpu.scale_up_bytes_per_second if gpu else UNKNOWN)
+    inter = cluster.inter_node_bytes_per_second or (gpu.nic_bytes_per_second if gpu else UNKNOWN)
+    inside, between = _latencies(gpu)
+    latencies = (
+        inside if cluster.intra_node_latency_seconds is None else cluster.intra_node_latency_seconds,
+        between if cluster.inter_node_latency_seconds is None else cluster.inter_node_latency_seconds,
+    )
+    return network_of(intra, inter, latencies, cluster.gpus_per_node, constants)
+
+
+def _latencies(gpu: Gpu | None) -> tuple[float, float]:
+    """What a message takes at least (inside the node, between nodes): typical of the GPU's own links."""
+    name = (gpu.scale_up if gpu else "NVLink 4").lower().replace(" ", "-")
+    inside = LINKS[name if name in LINKS else "nvlink-4"].typical_latency_seconds
+    slow = gpu is not None and gpu.nic_bytes_per_second <= LINKS["ethernet-25g"].bytes_per_second
+    return inside, LINKS["ethernet-25g" if slow else "infiniband-ndr"].typical_latency_seconds

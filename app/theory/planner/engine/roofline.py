@@ -1,0 +1,87 @@
+"""How long one operation takes on one GPU, by the roofline (Williams et al. 2009): the larger of its arithmetic and
+what it loads, and then what it stores, which a tile does when it has nothing left to compute.
+
+A matrix product is computed in tiles dealt to the GPU's compute units in rounds; a last round that is not full and a
+short inner dimension cost their share. Where the power limit is below what the peak draws, the clock falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from app.theory.hardware import Gpu
+from app.theory.planner.engine.constants import FITTED, Constants
+from labs.spec import Precision
+
+VECTOR_SHARE = 16  # of the matrix peak, where a vendor prints no fp32 peak
+TILE = 128 * 256  # outputs of the tile large products use (cuBLAS and CUTLASS, 16-bit)
+VECTOR_OPERATIONS_PER_SCORE = 10  # scale, mask, maximum, exponential, sum and rescale of online softmax
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU as the model sees it, sustained rather than peak; `peak_flops_per_second` is what MFU divides by."""
+
+    peak_flops_per_second: float
+    matmul_flops_per_second: float
+    attention_flops_per_second: float
+    vector_flops_per_second: float
+    memory_bytes_per_second: float
+    compute_units: int | None
+
+
+def device_of(
+    gpu: Gpu, precision: Precision, peak_flops_per_second: float | None = None, constants: Constants = FITTED
+) -> Device:
+    """`gpu` at work in `precision`; a given peak replaces the data sheet's and keeps its sustained share.
+
+    Attention and element-wise work stay in 16 bits where matrices are fp8. Raises SpecError for a precision the GPU has
+    no peak for.
+    """
+    peak = peak_flops_per_second or gpu.peak(precision)
+    share = sustained_share(gpu.peaks["16-bit"], gpu.power_watts, constants)
+    if precision == "fp32":
+        share = constants.matmul_efficiency  # far from the power limit
+    attention = min(peak, gpu.peaks["16-bit"]) * share
+    vector = gpu.peaks.get("fp32", gpu.peaks["16-bit"] / VECTOR_SHARE)
+    memory = gpu.memory_bytes_per_second * constants.memory_efficiency
+    return Device(peak, peak * share, attention, vector, memory, gpu.compute_units)
+
+
+def sustained_share(peak_16_bit_flops_per_second: float, power_watts: float | None, constants: Constants) -> float:
+    """Share of the dense peak that large products keep up for hours.
+
+    The draw at full clock is the peak's FLOPs times their energy; voltage falls with the clock, so the clock follows
+    about the square root of the power there is.
+    """
+    efficiency = constants.matmul_efficiency
+    if power_watts is None:
+        return efficiency
+    drawn = peak_16_bit_flops_per_second * efficiency * constants.joules_per_flop
+    return efficiency * min(1.0, sqrt(power_watts / drawn))
+
+
+def matmul_seconds(device: Device, m: float, n: float, k: float, bytes_each: float, count: float = 1.0) -> float:
+    """`count` products of [m, k] × [k, n]. The last round of tiles is on average half empty."""
+    arithmetic = 2.0 * m * n * k * count / device.matmul_flops_per_second
+    if device.compute_units is not None:
+        rounds = m * n * count / (TILE * device.compute_units)
+        arithmetic *= 1.0 + 0.5 / rounds if rounds > 0.5 else 1.0 / rounds
+    stored = bytes_each * count * m * n / device.memory_bytes_per_second
+    loaded = bytes_each * count * (m * k + k * n) / device.memory_bytes_per_second
+    return max(arithmetic, loaded) + stored
+
+
+def attention_seconds(device: Device, scores: float, score_dim: int, value_dim: int) -> float:
+    """A fused attention kernel forward over `scores` query-key pairs: QKᵀ and PV, and the softmax between them.
+
+    Source: Dao 2023 (FlashAttention-2), section 3.1: the softmax runs on units that are many times slower.
+    """
+    matrix = 2.0 * scores * (score_dim + value_dim) / device.attention_flops_per_second
+    return matrix + scores * VECTOR_OPERATIONS_PER_SCORE / (device.vector_flops_per_second / 2)
+
+
+def stream_seconds(device: Device, size_bytes: float) -> float:
+    """Element-wise work: the bytes it reads and writes."""
+    return size_bytes / device.memory_bytes_per_second

@@ -1,0 +1,231 @@
+"""How long a step takes: compute by roofline, communication that nothing hides, the pipeline's fill and drain, the
+update.
+
+The slowest stage works through all micro-batches and waits while the pipeline fills and drains, in closed form: exact
+for equal stages (F22, F23), and within a few per cent of the event simulation for unequal ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.theory.planner.engine.communication import Traffic, step_traffic
+from app.theory.planner.engine.host import offload_seconds
+from app.theory.planner.engine.layer import layer_seconds
+from app.theory.planner.engine.memory import StageMemory, updated_parameters
+from app.theory.planner.engine.placement import Stage
+from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.roofline import Device, matmul_seconds, stream_seconds
+
+COLUMN_SHARE = 0.5  # of weight-gradient time runs beside the collectives of backward: that of column-parallel matrices
+
+
+@dataclass(frozen=True)
+class StageSeconds:
+    """Compute of one stage and micro-batch, and the exposed communication inside it."""
+
+    forward: float
+    backward: float
+    recompute: float
+    weight_gradients: float
+    attention: float
+    exposed: float
+
+    @property
+    def busy(self) -> float:
+        return self.forward + self.backward + self.recompute + self.exposed
+
+    @property
+    def ahead(self) -> float:
+        """Forward, with its share of what is exposed."""
+        compute = self.forward + self.backward + self.recompute
+        return self.forward * self.busy / compute
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """One optimizer step. `traffic` is the slowest stage's, with what of it is exposed."""
+
+    step: float
+    compute: float
+    recompute: float
+    bubble: float
+    exposed: float
+    optimizer: float
+    bubble_fraction: float
+    traffic: tuple[tuple[Traffic, float], ...]
+
+
+def step_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> StepSeconds:
+    """The time of a step, by its parts; they sum to it. The plan has a device and a network."""
+    found = _stages(plan)
+    slowest = max(range(len(found)), key=lambda index: found[index][0].busy)
+    stage, exposures = found[slowest]
+    m = plan.micro_batches
+    busy = m * stage.busy
+    fill = idle_seconds(plan, [each for each, _ in found], slowest)
+    ending = max((rows for _, rows in found), key=_tail)
+    moved, host_update = offload_seconds(plan, max(memories, key=lambda memory: memory.held.total))
+    waits = max(0.0, moved - m * (stage.backward + stage.recompute))  # gradients leave while backward runs
+    offloads = plan.training.offload != "none"
+    update = host_update if offloads else max(_optimizer_seconds(plan, memory) for memory in memories)
+    pipeline = busy + fill
+    mean = m * sum(each.busy for each, _ in found) / len(found)
+    tail = _tail(ending) + waits
+    return StepSeconds(
+        step=pipeline + tail + update,
+        compute=m * (stage.forward + stage.backward),
+        recompute=m * stage.recompute,
+        bubble=fill,
+        exposed=m * stage.exposed + tail,
+        optimizer=update,
+        bubble_fraction=max(0.0, (pipeline - mean) / pipeline),
+        traffic=(
+            *(pair for pair in exposures if not _ends_step(pair[0])),
+            *(pair for pair in ending if _ends_step(pair[0])),
+        ),
+    )
+
+
+def _ends_step(row: Traffic) -> bool:
+    """Whether a collective runs once a step, after the last micro-batch."""
+    return row.when in ("last backward", "blocking once")
+
+
+def _tail(rows: list[tuple[Traffic, float]]) -> float:
+    return sum(seconds for row, seconds in rows if _ends_step(row))
+
+
+def _stages(plan: Plan) -> list[tuple[StageSeconds, list[tuple[Traffic, float]]]]:
+    """Every stage's times; those of the same layers in the middle are the same, and worked out once."""
+    known: dict[tuple[int, int, bool, bool], tuple[StageSeconds, list[tuple[Traffic, float]]]] = {}
+    found = []
+    for stage in plan.stages:
+        kind = (stage.dense_layers, stage.routed_layers, stage.first, stage.last)
+        if kind not in known:
+            known[kind] = _stage(plan, stage)
+        found.append(known[kind])
+    return found
+
+
+def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
+    """What the slowest stage waits while the pipeline fills and drains; a v-th of it with v chunks.
+
+    Where weight gradients are put off, the gaps of fill and drain are used for them (Qi et al. 2023, table 1), and in a
+    V only half a forward of each other stage is left. Neither ends before a micro-batch has passed every stage both
+    ways and the others have followed it.
+    """
+    if len(found) == 1:
+        return 0.0
+    if plan.schedule.idles == "1f1b":
+        return fill_seconds([(each.ahead, each.busy) for each in found], slowest) / plan.parallel.virtual_stages
+    others = [each for index, each in enumerate(found) if index != slowest]
+    if plan.schedule.idles == "zb-h1":
+        fill = sum(max(0.0, each.busy - 2 * each.weight_gradients) for each in others)
+    else:
+        fill = sum(each.ahead for each in others) / 2
+    both_ways = [each.busy - each.weight_gradients for each in found]
+    m, last = plan.micro_batches, found[slowest]
+    through = sum(both_ways) + (m - 1) * max(both_ways) + last.weight_gradients
+    return max(fill, through - m * last.busy)
+
+
+def fill_seconds(stages: list[tuple[float, float]], slowest: int) -> float:
+    """Idle seconds of stage `slowest` in a 1F1B step, from each stage's (forward, forward and backward) seconds.
+
+    Before it can start, the stages ahead run one forward, and after its last backward they run one each. The first
+    micro-batch's way to the end and back takes longer than the forwards it has to do meanwhile; and at the end its
+    backwards come in no faster than a stage behind it alternates. Equal stages: p − 1 micro-batches (F22).
+    """
+    forward, busy = stages[slowest]
+    behind = stages[slowest + 1 :]
+    round_trip = max(0.0, sum(each for _, each in behind) - len(behind) * forward)
+    alternating = max((each for _, each in behind), default=0.0)
+    cool_down = len(behind) * max(0.0, alternating - (busy - forward))
+    return sum(each for _, each in stages[:slowest]) + round_trip + cool_down
+
+
+def _stage(plan: Plan, stage: Stage) -> tuple[StageSeconds, list[tuple[Traffic, float]]]:
+    assert plan.device is not None
+    forward = backward = recompute = weights = attention = 0.0
+    for request, count in plan.layers_of(stage):
+        each = layer_seconds(request, plan.device)
+        forward, backward = forward + count * each.forward, backward + count * each.backward
+        recompute, weights = recompute + count * each.recompute, weights + count * each.weight_gradients
+        attention += count * each.attention
+    ahead, back = _ends(plan, stage, plan.device)
+    bare = StageSeconds(forward + ahead, backward + back, recompute, weights, attention, 0.0)
+    exposures = [(row, _exposed(plan, stage, bare, row)) for row in step_traffic(plan, stage)]
+    exposures = _share_units(plan, bare, exposures)
+    inside = sum(s for row, s in exposures if row.when not in ("last backward", "blocking once"))
+    return replace(bare, exposed=inside / plan.micro_batches), exposures
+
+
+def _ends(plan: Plan, stage: Stage, device: Device) -> tuple[float, float]:
+    """Embedding, and final product with the loss: (forward, backward) seconds."""
+    forward = backward = 0.0
+    if stage.first:
+        size = plan.tokens * plan.model.hidden * plan.compute_bytes
+        forward, backward = stream_seconds(device, 3 * size), stream_seconds(device, 3 * size)
+    if stage.last:
+        vocab, hidden = plan.model.vocab / plan.parallel.tensor, plan.model.hidden
+        head = matmul_seconds(device, plan.tokens, vocab, hidden, plan.compute_bytes)
+        loss = stream_seconds(device, plan.tokens * vocab * plan.profile.loss_traffic_bytes)
+        forward, backward = forward + head + loss / 2, backward + 2 * head + loss / 2
+    return forward, backward
+
+
+def _exposed(plan: Plan, stage: Stage, bare: StageSeconds, row: Traffic) -> float:
+    """Seconds of a row per step that compute waits for."""
+    m = plan.micro_batches
+    backward = bare.backward + bare.recompute
+    if row.when == "tensor backward" and plan.profile.overlaps_tensor_backward:
+        halves = 2 if plan.parallel.sequence_parallel else 1  # all-gather and reduce-scatter share what hides them
+        return _beside(plan, row.seconds, m * COLUMN_SHARE * bare.weight_gradients / halves)
+    if row.when == "attention":
+        return _beside(plan, row.seconds, m * bare.attention)
+    if row.when == "pipeline":
+        return 0.0 if plan.profile.overlaps_sends else row.seconds
+    if row.when == "last backward" and plan.profile.overlaps_gradients:
+        tail = row.each_seconds / max(1, stage.layers)
+        return min(row.seconds, _beside(plan, row.seconds, row.count * backward) + tail)
+    if row.when in ("unit forward", "unit backward"):
+        return 0.0  # shared out below
+    return row.seconds
+
+
+def _beside(plan: Plan, communication_seconds: float, compute_seconds: float) -> float:
+    """What is lost when a collective runs beside compute: what is longer shows, and the rest slows compute down."""
+    hidden = min(communication_seconds, compute_seconds)
+    return communication_seconds - hidden * (1.0 - plan.network.contention)
+
+
+def _share_units(plan: Plan, bare: StageSeconds, exposures: list[tuple[Traffic, float]]) -> list[tuple[Traffic, float]]:
+    """FSDP: gathers and scatters of a pass run one after the other beside its compute; what is longer shows.
+
+    The first unit's gather and the last one's scatter have nothing to hide behind.
+    """
+    found = []
+    for when, compute in (("unit forward", bare.forward), ("unit backward", bare.backward + bare.recompute)):
+        rows = [row for row, _ in exposures if row.when == when]
+        seconds = sum(row.seconds for row in rows)
+        if seconds:
+            shown = _beside(plan, seconds, plan.micro_batches * compute)
+            found += [
+                (row, min(row.seconds, shown * row.seconds / seconds + plan.micro_batches * _edge(row, when)))
+                for row in rows
+            ]
+    return [pair for pair in exposures if pair[0].when not in ("unit forward", "unit backward")] + found
+
+
+def _edge(row: Traffic, when: str) -> float:
+    first = when == "unit forward" and row.operation == "all_gather"
+    last = when == "unit backward" and row.operation == "reduce_scatter"
+    return row.each_seconds if first or last else 0.0
+
+
+def _optimizer_seconds(plan: Plan, memory: StageMemory) -> float:
+    """The update streams gradients, weights and state through memory, as often as its kernels do."""
+    assert plan.device is not None
+    each = 2 * (plan.layout.gradients + plan.optimizer_bytes + plan.layout.parameters)
+    return stream_seconds(plan.device, updated_parameters(plan, memory.held) * each * plan.profile.update_passes)

@@ -1,0 +1,112 @@
+"""What an estimate assumes and warns of, in sentences."""
+
+from __future__ import annotations
+
+from app.theory.hardware import GPUS
+from app.theory.planner.engine.memory import StageMemory
+from app.theory.planner.engine.plan import Plan
+from app.theory.planner.requests import EstimateRequest
+from app.theory.state import LAYOUTS
+
+OVERRIDES = ("peak_flops", "intra_node_bytes_per_second", "inter_node_bytes_per_second")
+WASTEFUL = 0.2  # of a step, idle
+PRECISION_BYTES = {"fp32": 4.0, "bf16": 2.0, "bf16-mixed": 0.0, "fp16-mixed": 0.0, "fp8-mixed": 0.0}
+TIGHT = 0.9  # of the capacity: context, communication buffers and fragments take the rest
+
+
+def state_assumptions(request: EstimateRequest, shards: int, profile: str) -> list[str]:
+    """For a model that is only a number of parameters."""
+    said = [
+        *_common(request, shards),
+        "Model state only: activations, temporary buffers, communication and time are not estimated and are null.",
+        f"Profile {profile}.",
+    ]
+    if request.parallel.tensor * request.parallel.pipeline > 1:
+        said.append("Parameters divide evenly over tensor × pipeline ranks (F27).")
+    return said
+
+
+def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
+    """For a model with a shape."""
+    parallel, training, profile = plan.parallel, plan.training, plan.profile
+    said = [*_common(request, plan.shards), f"Profile {profile.name}: {profile.title} ({profile.source})."]
+    if request.profile is None:
+        said.append("The profile was chosen from the plan: FSDP2 where weights are sharded, Megatron-LM otherwise.")
+    if request.training.global_batch is None:
+        said.append(f"No global batch given: {plan.micro_batches} micro-batches per step and data rank.")
+    if parallel.context > 1 and parallel.shard is None and parallel.zero:
+        said.append("ZeRO shards over data × context ranks, which all hold the same weights.")
+    if parallel.pipeline > 1:
+        fewest, most = (f(stage.layers for stage in plan.stages) for f in (min, max))
+        uneven = f"{fewest} to {most} layers: they do not divide evenly, and the ends are the lighter ones"
+        said.append(f"Stages hold {f'{most} layers each' if fewest == most else uneven}.")
+    if parallel.virtual_stages > 1 and parallel.schedule == "1f1b":
+        said.append("1F1B with several chunks a rank is the interleaved schedule.")
+    if training.recompute == "selective":
+        what = {
+            "attention": "attention's scores",
+            "every-other-matmul": "every other matrix product and what lies between",
+        }
+        said.append(f"Selective recomputation repeats {what[profile.selective]}.")
+    if plan.model.experts > 1:
+        said.append("Experts get equal shares of the tokens.")
+    if training.optimizer != "adamw":
+        said.append(f"{training.optimizer} keeps {plan.optimizer_bytes:g} bytes a parameter in place of the layout's.")
+    if plan.device is None:
+        cluster = request.cluster
+        ignored = [] if cluster is None else [name for name in OVERRIDES if getattr(cluster, name) is not None]
+        without = f"; {', '.join(ignored)} are not used" if ignored else ""
+        said.append(f"No GPU given: nothing is timed{without}.")
+    else:
+        said.append("Attention counts over the whole sequence in MFU and HFU; a fused kernel computes the causal half.")
+    if plan.compression.kind != "none":
+        said.append(f"Gradients are compressed ({plan.compression.kind}); compressing them takes no time here.")
+    if training.precision == "fp8-mixed":
+        said.append("Matrix products run in fp8; what is kept, sent and reduced stays 16-bit, and casts cost nothing.")
+    return said
+
+
+def _common(request: EstimateRequest, shards: int) -> list[str]:
+    layout, cluster = LAYOUTS[request.training.state_layout], request.cluster
+    each = f"{layout.parameters:g} + {layout.gradients:g} + {layout.optimizer:g}"
+    said = [
+        f"State layout {layout.name}: {each} bytes a parameter.",
+        f"ZeRO stage {request.parallel.zero} over {shards} data-parallel ranks (F02).",
+    ]
+    if cluster is not None and cluster.memory_bytes is None and cluster.gpu:
+        said.append("Capacity is what the driver reports, in GiB; interview arithmetic uses the size on the box.")
+    return said
+
+
+def warnings(
+    request: EstimateRequest, plan: Plan, worst: StageMemory, capacity: float | None, bubble: float
+) -> list[str]:
+    """What a plan should be changed or checked for."""
+    parallel, training, found = plan.parallel, plan.training, []
+    if capacity is not None and worst.total > capacity:
+        found.append(f"Does not fit: stage {worst.stage.index} needs {worst.total / capacity:.2f} times the memory.")
+    elif capacity is not None and worst.total > TIGHT * capacity:
+        found.append("Over 90 % of the memory: context, communication buffers and fragments may not fit beside it.")
+    if parallel.tensor > plan.network.gpus_per_node:
+        found.append(f"Tensor parallelism {parallel.tensor} leaves the node of {plan.network.gpus_per_node} GPUs.")
+    elif parallel.tensor > 1 and plan.network.gpus_per_node % parallel.tensor:
+        found.append(f"Tensor groups of {parallel.tensor} do not divide a node of {plan.network.gpus_per_node} GPUs.")
+    if bubble > WASTEFUL:
+        found.append(
+            f"{plan.micro_batches} micro-batches for {parallel.pipeline} stages: {100 * bubble:.0f} % is idle."
+        )
+    if parallel.shard is not None and parallel.zero == 0:
+        found.append("shard does nothing without a ZeRO stage.")
+    if PRECISION_BYTES[training.precision] != plan.layout.parameters and training.precision in ("fp32", "bf16"):
+        found.append(
+            f"Layout {plan.layout.name} keeps weights of {plan.layout.parameters:g} bytes under {training.precision}."
+        )
+    if parallel.zero >= 2 and parallel.pipeline > 1:
+        found.append("Under ZeRO-2 and 3 every micro-batch of the pipeline reduces gradients again.")
+    if training.offload != "none":
+        found.append("Offload is timed with a typical host: its links and memory differ between machines.")
+    if request.cluster is not None and request.cluster.gpu and plan.profile_name == "rankzero-labs":
+        found.append(
+            f"This lab's profile on {GPUS[request.cluster.gpu].title} has not been compared with a measurement."
+        )
+    return found

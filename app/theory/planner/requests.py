@@ -1,0 +1,221 @@
+"""An EstimateRequest from untrusted data: every violated constraint by its field, with the nearest valid values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.theory.hardware import GPUS
+from app.theory.pipeline import FACTS, effective
+from app.theory.presets import PRESETS, model_named
+from labs.spec import (
+    Compression,
+    Model,
+    Parallel,
+    SpecError,
+    Strict,
+    Training,
+    Violation,
+    check_model,
+    nearest_divisors,
+    parse,
+)
+
+Profile = Literal["zero-paper", "megatron", "fsdp2", "composer", "deepspeed", "rankzero-labs"]
+MOST_EXPERTS = 10_000
+Amount = Annotated[float, Field(ge=1, le=1e21)]
+Few = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class ParameterCount(Strict):
+    """A model of which only its size is known."""
+
+    parameters: Annotated[float, Field(ge=1, le=1e15)]
+
+
+class PlanTraining(Training):
+    """`Training` with the global batch of a plan, in sequences."""
+
+    global_batch: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+
+
+class Cluster(Strict):
+    """Where the plan runs. Overrides are per GPU; bandwidths are one direction."""
+
+    gpu: str | None = None
+    gpus_per_node: Few = 8
+    nodes: Few | None = None
+    memory_bytes: Amount | None = None
+    peak_flops: Amount | None = None
+    intra_node_bytes_per_second: Amount | None = None
+    inter_node_bytes_per_second: Amount | None = None
+    intra_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
+    inter_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
+
+
+class EstimateRequest(Strict):
+    """A plan to estimate. Read it with `parse_estimate_request`."""
+
+    model: Model | ParameterCount
+    training: PlanTraining = PlanTraining()
+    parallel: Parallel = Parallel()
+    cluster: Cluster | None = None
+    compression: Compression = Compression()
+    profile: Profile | None = None
+
+
+def parse_estimate_request(data: Any) -> EstimateRequest:
+    """A request from untrusted data. Raises SpecError naming every violated field."""
+    if not isinstance(data, Mapping) or "model" not in data:
+        return parse(EstimateRequest, data, _check)
+    wrong = _check_form(data["model"])
+    try:
+        request = parse(EstimateRequest, {**data, "model": _STAND_IN} if wrong else _with_shape(data), _check)
+    except SpecError as error:
+        raise SpecError(wrong + error.violations) from None
+    if wrong:
+        raise SpecError(wrong)
+    return request
+
+
+# The rest of a request is checked with this where its model cannot be read.
+_STAND_IN = {"parameters": 1.0}
+
+
+def _check_form(model: Any) -> list[Violation]:
+    """What is wrong with a model, read as what it is meant to be: a name, a size or a shape."""
+    if isinstance(model, str):
+        known = model_named(model) is not None
+        return [] if known else [Violation("model", model, f"{model!r} is no model known here.", ", ".join(PRESETS))]
+    if not isinstance(model, Mapping):
+        return [Violation("model", model, "This is no model.", "a name, a shape or {parameters: …}")]
+    kind: type[Strict] = ParameterCount if "parameters" in model else Model
+    try:
+        parse(kind, model, lambda _: [])
+    except SpecError as error:
+        return [Violation(f"model.{v.field}", v.value, v.message, v.accepted) for v in error.violations]
+    return []
+
+
+def _with_shape(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A model's name replaced by its shape, with the sequence it was trained on unless the plan has another: learned
+    positions are part of the count."""
+    name = data["model"]
+    model = model_named(name) if isinstance(name, str) else None
+    if model is None:
+        return data
+    training = data.get("training", {})
+    if name in PRESETS and isinstance(training, Mapping):
+        training = {"sequence": PRESETS[name].sequence, **training}
+    return {**data, "model": model.model_dump(), "training": training}
+
+
+def _check(request: EstimateRequest) -> list[Violation]:
+    shape = request.model if isinstance(request.model, Model) else None
+    found = [] if shape is None else [*check_model(shape), *_check_shape(shape, request)]
+    found += _check_degrees(request)
+    found += _check_batch(request.training, request.parallel)
+    if request.cluster is not None:
+        found += _check_cluster(request)
+    return found
+
+
+def _check_shape(model: Model, request: EstimateRequest) -> Iterator[Violation]:
+    """What the model's sizes must share out to."""
+    parallel, sequence = request.parallel, request.training.sequence
+    widths = {"heads": model.heads, "ffn_hidden": model.ffn_hidden}
+    if model.expert_ffn_hidden is not None:
+        widths["expert_ffn_hidden"] = model.expert_ffn_hidden
+    for name, size in widths.items():
+        if size % parallel.tensor:
+            yield _unequal("parallel.tensor", parallel.tensor, f"model.{name}", size)
+    if parallel.sequence_parallel and sequence % (parallel.tensor * parallel.context):
+        yield _unequal("parallel.tensor", parallel.tensor, "training.sequence", sequence)
+    if sequence % parallel.context:
+        yield _unequal("parallel.context", parallel.context, "training.sequence", sequence)
+    chunks = parallel.pipeline * parallel.virtual_stages
+    if parallel.pipeline > model.layers:
+        message = f"There are only {model.layers} layers."
+        yield Violation("parallel.pipeline", parallel.pipeline, message, f"1 to {model.layers}", ("model.layers",))
+    elif chunks > model.layers:
+        most = model.layers // parallel.pipeline
+        message = f"{parallel.pipeline} × {parallel.virtual_stages} chunks for {model.layers} layers."
+        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, f"1 to {most}", ("model.layers",))
+    if model.experts > MOST_EXPERTS:
+        yield Violation("model.experts", model.experts, "No model has as many experts.", f"1 to {MOST_EXPERTS:,}")
+    elif model.experts % parallel.expert:
+        yield _unequal("parallel.expert", parallel.expert, "model.experts", model.experts)
+
+
+def _check_degrees(request: EstimateRequest) -> Iterator[Violation]:
+    parallel = request.parallel
+    for name, part in (("expert", parallel.expert), ("shard", parallel.shard)):
+        if part is not None and parallel.data % part:
+            yield _unequal(f"parallel.{name}", part, "parallel.data", parallel.data)
+    if request.compression.kind != "none" and parallel.zero:
+        message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
+        yield Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0")
+    if parallel.virtual_stages > 1 and parallel.pipeline == 1:
+        message = "One stage has nothing to interleave with."
+        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, "1", ("parallel.pipeline",))
+    yield from _check_chunks(parallel)
+
+
+def _check_chunks(parallel: Parallel) -> Iterator[Violation]:
+    """How many chunks a rank holds is the schedule's to say."""
+    least, most = FACTS[effective(parallel.schedule, parallel.virtual_stages)].chunks
+    chunks = parallel.virtual_stages
+    if parallel.pipeline > 1 and not least <= chunks <= (most or chunks):
+        message = f"{parallel.schedule} has {least} chunk{'s' if least > 1 else ''} on every rank."
+        involves = ("parallel.schedule",)
+        yield Violation("parallel.virtual_stages", chunks, message, str(least), involves)
+
+
+def _check_batch(training: PlanTraining, parallel: Parallel) -> Iterator[Violation]:
+    """Every data-parallel rank takes the same whole number of micro-batches; interleaving takes them stage by stage."""
+    batch, each = training.global_batch, training.micro_batch * parallel.data
+    if batch is None:
+        return
+    if batch % each:
+        what = f"micro_batch × data = {training.micro_batch:,} × {parallel.data:,}"
+        yield _no_multiple(batch, each, what, ("training.micro_batch", "parallel.data"))
+    rounds = each * parallel.pipeline
+    in_rounds = FACTS[effective(parallel.schedule, parallel.virtual_stages)].in_rounds
+    if not batch % each and in_rounds and batch % rounds:
+        what = f"micro_batch × data × pipeline = {rounds:,}: interleaved micro-batches come in rounds of the stages"
+        yield _no_multiple(batch, rounds, what, ("parallel.pipeline", "parallel.virtual_stages"))
+
+
+def _no_multiple(batch: int, each: int, what: str, involves: tuple[str, ...]) -> Violation:
+    nearest = sorted({max(each, batch // each * each), (batch // each + 1) * each})
+    accepted = f"a multiple of {each:,}, such as {' or '.join(f'{value:,}' for value in nearest)}"
+    return Violation(
+        "training.global_batch", batch, f"{batch:,} sequences are no multiple of {what}.", accepted, involves
+    )
+
+
+def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
+    cluster, parallel = request.cluster, request.parallel
+    assert cluster is not None
+    if cluster.gpu is not None and cluster.gpu not in GPUS:
+        yield Violation("cluster.gpu", cluster.gpu, f"{cluster.gpu!r} is not known.", ", ".join(GPUS))
+    elif cluster.gpu is not None and cluster.peak_flops is None:
+        try:
+            GPUS[cluster.gpu].peak(request.training.precision)
+        except SpecError as error:
+            (violation,) = error.violations
+            yield Violation(f"training.{violation.field}", violation.value, violation.message, violation.accepted)
+    if cluster.nodes is not None and cluster.nodes * cluster.gpus_per_node != parallel.world_size:
+        gpus = cluster.nodes * cluster.gpus_per_node
+        product = f"data × tensor × pipeline × context = {parallel.world_size}"
+        message = f"{cluster.nodes} × {cluster.gpus_per_node} = {gpus} GPUs, but {product}."
+        for field, value in (("cluster.nodes", cluster.nodes), ("parallel.data", parallel.data)):
+            yield Violation(field, value, message, "equal products")
+
+
+def _unequal(field: str, value: int, whole_field: str, whole: int) -> Violation:
+    """`whole` does not split into `value` equal parts; names the divisors nearest to it."""
+    message = f"{value:,} does not divide {whole_field.partition('.')[2]} = {whole:,}."
+    return Violation(field, value, message, nearest_divisors(whole, value), (whole_field,))
