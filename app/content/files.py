@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from app.content.outside_yaml import HostileYaml, check_outside_yaml
 from app.core.errors import ContentProblem
 
 S = TypeVar("S", bound=BaseModel)
@@ -79,13 +80,14 @@ def read_page(path: Path, shown: str) -> Source:
     return replace(head, sections={"body": "\n".join(lines)}, section_lines={"body": first})
 
 
-def _front_matter(text: str, shown: str) -> tuple[Source, list[str], int]:
+def _front_matter(text: str, shown: str, *, from_outside: bool = False) -> tuple[Source, list[str], int]:
     """The head between two `---` lines, the lines after it and the number of the first of them."""
     lines = text.split("\n")
     if not lines or lines[0].strip() != "---" or "---" not in [line.strip() for line in lines[1:]]:
         raise ContentError([ContentProblem(shown, 1, "file", "the front matter must stand between two lines of ---")])
     end = [line.strip() for line in lines[1:]].index("---") + 1
-    return _parse("\n".join(lines[1:end]), shown, offset=1), lines[end + 1 :], end + 2
+    head = _parse("\n".join(lines[1:end]), shown, offset=1, from_outside=from_outside)
+    return head, lines[end + 1 :], end + 2
 
 
 def read_card(path: Path, shown: str) -> Source:
@@ -93,9 +95,9 @@ def read_card(path: Path, shown: str) -> Source:
     return parse_card(_text(path, shown), shown)
 
 
-def parse_card(text: str, shown: str) -> Source:
-    """The same from a text. Raises ContentError."""
-    head, lines, first = _front_matter(text, shown)
+def parse_card(text: str, shown: str, *, from_outside: bool = False) -> Source:
+    """The same from a text; one `from_outside` is looked through before it is read. Raises ContentError."""
+    head, lines, first = _front_matter(text, shown, from_outside=from_outside)
     sections: dict[str, list[str]] = {}
     starts: dict[str, int] = {}
     current: list[str] | None = None
@@ -126,13 +128,22 @@ def _text(path: Path, shown: str) -> str:
         raise ContentError([ContentProblem(shown, line, "file", f"not UTF-8: {error.reason}")]) from None
 
 
-def _parse(text: str, shown: str, offset: int = 0) -> Source:
+def parse_outside_yaml(text: str, shown: str) -> Source:
+    """One mapping in YAML that somebody else wrote. Raises ContentError."""
+    return _parse(text, shown, from_outside=True)
+
+
+def _parse(text: str, shown: str, offset: int = 0, *, from_outside: bool = False) -> Source:
     try:
+        if from_outside:
+            check_outside_yaml(text)
         loader = _SafeLoader(text)
         node = loader.get_single_node()
         twice = _key_given_twice(node)
         data = None if node is None else loader.construct_document(node)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
+    except HostileYaml as error:
+        raise ContentError([ContentProblem(shown, error.line + 1 + offset, "file", error.reason)]) from None
+    except (yaml.YAMLError, ValueError, ArithmeticError) as error:  # a date that is none, a number too large
         mark = getattr(error, "problem_mark", None)
         line = (mark.line if mark else 0) + 1 + offset
         reason = str(getattr(error, "problem", None) or error)

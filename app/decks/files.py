@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from app.content.cards import CARD_SECTIONS
-from app.content.files import ContentError, parse_card, validated
+from app.content.files import ContentError, parse_card, parse_outside_yaml, validated
 from app.core.errors import ContentProblem
 from app.decks.cards import OwnHead, Stored, deck_of
 from app.decks.drafts import Draft, DraftOption
@@ -47,7 +47,7 @@ def card_text(stored: Stored) -> str:
 
 def read_card_text(text: str, shown: str, deck: str | None = None) -> tuple[str | None, int, Draft]:
     """GUID, revision and draft of a card's file; `deck` is that of its folder. Raises ContentError."""
-    source = parse_card(text.removeprefix("\ufeff").replace("\r\n", "\n"), shown)
+    source = parse_card(text.removeprefix("\ufeff").replace("\r\n", "\n"), shown, from_outside=True)
     head = validated(OwnHead, source)
     unknown = [name for name in source.sections if name not in CARD_SECTIONS]
     if unknown:
@@ -62,11 +62,7 @@ def read_card_text(text: str, shown: str, deck: str | None = None) -> tuple[str 
 
 def read_deck_text(text: str, shown: str) -> str:
     """The title of a deck's file. Raises ContentError."""
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ContentError([ContentProblem(shown, 1, "file", f"not valid YAML: {error}")]) from None
-    title = data.get("title") if isinstance(data, dict) else None
+    title = parse_outside_yaml(text, shown).data.get("title")
     if not isinstance(title, str) or not title.strip():
         raise ContentError([ContentProblem(shown, 1, "title", "a deck needs a title")])
     return title
