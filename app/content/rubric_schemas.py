@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from app.content.live import ExpressionError, Expressions, at
 from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
+from app.grading.levels import Level
 from app.grading.rubrics.grader import Critical, Part, Point, Rubric
 from app.grading.rubrics.patterns import BadPattern, Pattern, parse
 from app.theory.units import SCALES
@@ -71,7 +72,7 @@ class FloorFile(Strict):
 class Exemplar(Strict):
     """An answer of a known level; stuffed and wrong ones show that the grader is not taken in."""
 
-    kind: Literal["strong hire", "hire", "lean no hire", "no hire", "stuffed", "fluent but wrong"]
+    kind: Level | Literal["stuffed", "fluent but wrong"]
     text: Text
 
 

@@ -13,6 +13,7 @@ from app.content.concept_map import named
 from app.content.schemas import Interview
 from app.core.errors import DomainError
 from app.core.zone import learner_zone
+from app.grading import levels
 from app.grading.units import EXAMPLES
 from app.interview import queries, scoring, service, timing
 from app.interview.models import Sitting
@@ -28,6 +29,7 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
     results = service.list_results(session, learner_id)
     return {
         "interviews": [_offer(content, each, results.get(each.id, [])) for each in _in_order(content)],
+        "levels": levels.for_page(),
         "opened": opened,
         "opened_interview": content.interviews.get(opened.interview_id) if opened else None,
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
@@ -62,7 +64,7 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "probes": named(content.concepts, found.concepts),
         "words": sum(question.kind == "text" for question in found.questions),
         "follow_ups": sum(question.follow_up is not None for question in found.questions),
-        "levels": scoring.LEVELS[:2],
+        "levels": levels.for_page(),
         "share": scoring.FOLLOW_UP_SHARE,
     }
 
@@ -144,6 +146,7 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
         "sitting": found,
         "interview": interview,
         "card": card,
+        "levels": levels.for_page(),
         "zone": learner_zone(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),

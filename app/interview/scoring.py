@@ -11,12 +11,12 @@ from markupsafe import Markup
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import FollowUp, Interview, Question, Slip
+from app.grading.levels import level_of, share
 from app.grading.numbers import Grade, KnownSlip, grade_number, within
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.units import SCALES, scaled
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
-LEVELS = ((0.80, "strong hire"), (0.60, "hire"), (0.35, "lean no hire"), (0.0, "no hire"))
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def parts_of(interview: Interview) -> list[Part]:
         if question.follow_up is None:
             found.append(Part(question.id, question, False, float(question.points), earlier))
         else:
-            share = question.points * FOLLOW_UP_SHARE
-            found.append(Part(question.id, question, False, question.points - share, earlier))
-            found.append(Part(f"{question.id}.follow", question, True, share, earlier))
+            following = question.points * FOLLOW_UP_SHARE
+            found.append(Part(question.id, question, False, question.points - following, earlier))
+            found.append(Part(f"{question.id}.follow", question, True, following, earlier))
     return found
 
 
@@ -111,11 +111,6 @@ def _has_own_numbers(part: Part) -> bool:
     return part.is_follow_up or any(earlier.kind == "number" for earlier in part.builds_on)
 
 
-def level_of(score: float) -> str:
-    """The level of a score in 0..1."""
-    return next(name for least, name in LEVELS if score >= least)
-
-
 def scorecard(
     interview: Interview,
     values: Mapping[str, Any],
@@ -126,13 +121,13 @@ def scorecard(
     rows = [_row(part, values, answers, judged.get(part.id)) for part in parts_of(interview)]
     points = sum(row["points"] for row in rows)
     reached = sum(row["reached"] for row in rows)
-    score = reached / points if points else 0.0
+    score = share(reached, points)
     open_parts = [row["id"] for row in rows if row["verdict"] == "to judge"]
     return {
         "rows": rows,
         "points": points,
         "reached": round(reached, 2),
-        "score": round(score, 4),
+        "score": score,
         "level": None if open_parts else level_of(score),
         "to_judge": open_parts,
     }

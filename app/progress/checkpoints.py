@@ -14,12 +14,12 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.grading import levels
 from app.interview import service as interview
 from app.practice import service as practice
 
 LENGTH_DAYS, MINUTES_PER_DAY = 21, 30
 FIRM = 0.8
-HIRE = 0.6
 TIMED = timedelta(minutes=15)
 SET_SIZE, SET_TIME = 5, timedelta(minutes=60)
 
@@ -192,9 +192,11 @@ def _interview(catalogue: Catalogue, done: Done, key: str) -> Gate:
     if found is None:
         return Gate(f"{key}: a mock interview", "/interview", "not among the interviews yet", False, "interview", key)
     share = done.interviews.get(found.id)
-    says = "not sat" if share is None else f"best {100 * share:.0f} %"
-    label = f"{key} {found.title}: {100 * HIRE:.0f} % or more"
-    return Gate(label, f"/interview/{found.slug}", says, share is not None and share >= HIRE, "interview", key)
+    says = "not sat" if share is None else f"best {levels.percent(share)} %"
+    label = f"{key} {found.title}: {levels.least_percent('hire')} or more"
+    return Gate(
+        label, f"/interview/{found.slug}", says, share is not None and levels.reaches(share, "hire"), "interview", key
+    )
 
 
 def _timed_set(done: Done) -> Gate:

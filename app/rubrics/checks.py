@@ -9,8 +9,8 @@ from app.content.checks import Finding
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.rubric_schemas import RubricFile, make_rubric
+from app.grading.levels import CAP, NAMES, is_at_least
 from app.grading.rubrics.grader import Rubric, grade
-from app.grading.rubrics.levels import NAMES
 
 
 def check_rubrics(catalogue: Catalogue) -> Iterator[Finding]:
@@ -33,5 +33,5 @@ def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:
         key, place = source_key("rubrics", rubric.id), ("exemplars", index)
         if exemplar.kind in NAMES and found.level != exemplar.kind:
             yield key, place, f"grades as {found.level} ({found.score:.2f}) and not as {exemplar.kind}"
-        if exemplar.kind not in NAMES and NAMES.index(found.level) < NAMES.index("lean no hire"):
+        if exemplar.kind not in NAMES and found.level != CAP and is_at_least(found.level, CAP):
             yield key, place, f"{exemplar.kind}, and yet it grades as {found.level}"

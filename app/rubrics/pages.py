@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
-from app.grading.rubrics.levels import LEVELS, NAMES
+from app.grading.levels import NAMES
 from app.rubrics.models import RubricAnswer
 
 CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
@@ -70,7 +70,6 @@ class ResultView:
     reached: float
     total: int
     to_judge: int
-    levels: tuple[tuple[str, float], ...]
     second: Mapping[str, Any] | None = None
 
     @property
@@ -128,7 +127,6 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         answer.score * total,
         total,
         sum(row.asks and row.judged is None for row in rows),
-        LEVELS[:-1],
         answer.second,
     )
 

@@ -17,6 +17,7 @@ from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WriteSession
 from app.core.zone import learner_zone
+from app.grading import levels
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
 from app.rubrics.models import RubricAnswer
@@ -118,6 +119,7 @@ def _result(
         "view": rubric_view(then),
         "result": result_view(then, row),
         "answer": row,
+        "levels": levels.for_page(),
         "zone": learner_zone(),
         "related": content.related_links(rubric.related),
         "counts_for": named(content.concepts, rubric.concepts),

@@ -10,8 +10,8 @@ import yaml
 
 from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import make_rubric
+from app.grading.levels import NAMES
 from app.grading.rubrics.grader import Rubric, grade
-from app.grading.rubrics.levels import NAMES
 
 HERE = Path(__file__).parent / "interview_questions"
 IDS = [f"IQ{number}" for number in range(1, 13)]

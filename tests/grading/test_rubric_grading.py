@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.grading.levels import level_of
 from app.grading.rubrics.grader import Critical, Part, Point, Rubric, grade
-from app.grading.rubrics.levels import level_of
 from app.grading.rubrics.matching import find
 from app.grading.rubrics.patterns import BadPattern, parse
 from app.grading.rubrics.reading import read

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from app.content.catalogue import catalogue
+from app.grading.levels import NAMES, level_of
 from app.grading.rubrics.grader import RubricGrade
-from app.grading.rubrics.levels import NAMES, level_of
 from tests.support.agreement import NEVER_GOOD, agreement
 from tests.support.written import Answer, graded, labelled, written
 

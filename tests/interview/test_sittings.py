@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
+from app.grading.levels import level_of
 from app.interview import queries, scoring, service
 from app.interview.models import Sitting
 from tests.conftest import NOW
@@ -186,7 +187,7 @@ def test_text_counts_once_it_is_judged_and_may_be_judged_again(database: Databas
     ],
 )
 def test_levels(score: float, level: str) -> None:
-    assert scoring.level_of(score) == level
+    assert level_of(score) == level
 
 
 def test_what_does_not_exist_is_refused(database: Database, content: Catalogue) -> None:

@@ -18,8 +18,8 @@ import yaml
 
 from app.content.catalogue import catalogue
 from app.content.rubric_schemas import make_rubric
+from app.grading.levels import NAMES
 from app.grading.rubrics.grader import RubricGrade, grade
-from app.grading.rubrics.levels import NAMES
 
 ANSWERS = Path(__file__).parent.parent / "grading" / "answers"
 NEVER_GOOD = ("stuffed", "fluent-wrong")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from app.grading.rubrics.levels import Level, level_of
+from app.grading.levels import CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.matching import Found, find, nearly
 from app.grading.rubrics.patterns import Pattern
 from app.grading.rubrics.reading import Reading, read
@@ -94,14 +94,14 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     notes, capped, lifted = [], bool(critical), False
     if reading.is_stuffed:
         capped = True
-        notes.append("These are terms in a row, not statements; they can be no more than lean no hire.")
-    elif level_of(score) == "no hire" and not critical and not wrong and _reaches_floor(rubric, reading):
+        notes.append(f"These are terms in a row, not statements; they can be no more than {CAP}.")
+    elif not is_at_least(level_of(score), CAP) and not critical and not wrong and _reaches_floor(rubric, reading):
         lifted = True
-        notes.append("The definitions are right though numbers are missing: that is at least lean no hire.")
+        notes.append(f"The definitions are right though numbers are missing: that is at least {CAP}.")
     if wrong:
         capped = True
-        notes.append("Much of it says the opposite of what is so; the rest cannot lift it over lean no hire.")
-    return RubricGrade(points, critical, round(score, 4), level_of(score, capped, lifted), tuple(notes))
+        notes.append(f"Much of it says the opposite of what is so; the rest cannot lift it over {CAP}.")
+    return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted), tuple(notes))
 
 
 def _judged(found: PointGrade, judged: Mapping[str, bool]) -> PointGrade:

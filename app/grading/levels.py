@@ -1,0 +1,78 @@
+"""The one table of levels: from a score to a level, and what holds it down. Rubrics and interviews use it alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+from typing import Any, Literal
+
+Level = Literal["strong hire", "hire", "lean no hire", "no hire"]
+
+DIGITS = 4  # of a score, as it is stored and sent: the level is that of the score somebody sees
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A level and the least score, 0 to 1, that reaches it."""
+
+    level: Level
+    least: float
+
+    @property
+    def least_percent(self) -> str:
+        return f"{percent(self.least)} %"
+
+
+THRESHOLDS = (
+    Threshold("strong hire", 0.80),
+    Threshold("hire", 0.60),
+    Threshold("lean no hire", 0.35),
+    Threshold("no hire", 0.0),
+)
+NAMES: tuple[Level, ...] = tuple(each.level for each in THRESHOLDS)
+CAP: Level = (
+    "lean no hire"  # the best that an answer with a critical mistake can be, and the least of right definitions
+)
+
+
+def rounded(score: float) -> float:
+    """A score as it is stored: 0.7999999999999999, the sum of eight tenths, is 0.8."""
+    return round(score, DIGITS)
+
+
+def share(reached: float, points: float) -> float:
+    """The score of so many points reached; 0 where there are none to reach."""
+    return rounded(reached / points) if points else 0.0
+
+
+def percent(score: float) -> int:
+    """A score in whole per cent. It is rounded down: 79.6 % must not read as the 80 % it did not reach."""
+    return floor(100 * rounded(score) + 1e-9)
+
+
+def level_of(score: float, capped: bool = False, lifted: bool = False) -> Level:
+    """The level of a score from 0 to 1: `capped` to lean no hire at most, or `lifted` to it at least."""
+    level = next(each.level for each in THRESHOLDS if rounded(score) >= each.least)
+    if capped and is_at_least(level, CAP):
+        return CAP
+    return CAP if lifted and not is_at_least(level, CAP) else level
+
+
+def is_at_least(level: Level, other: Level) -> bool:
+    """Whether `level` is as good as `other` or better."""
+    return NAMES.index(level) <= NAMES.index(other)
+
+
+def reaches(score: float, level: Level) -> bool:
+    """Whether a score is of `level` or a better one."""
+    return is_at_least(level_of(score), level)
+
+
+def least_percent(level: Level) -> str:
+    """Where a level starts, for a page."""
+    return next(each.least_percent for each in THRESHOLDS if each.level == level)
+
+
+def for_page() -> dict[str, Any]:
+    """What a template needs to say a score and where the levels start, best first."""
+    return {"thresholds": THRESHOLDS[:-1], "percent": percent, "cap": CAP}
