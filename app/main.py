@@ -110,6 +110,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
     app.state.queue = Queue(chosen.redis)
+    app.state.data_folder = chosen.data.resolve()
     app.state.run_folder = chosen.run_folder
     app.state.second_grader = second_grader(chosen)
     app.state.shell = _shell

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
@@ -39,14 +39,15 @@ class Note:
     address: str
     supervisor: Process
     children: Mapping[str, Process]
+    troubles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Note | None:
         try:
             data = json.loads(path.read_text())
             children = {name: Process(**child) for name, child in data["children"].items()}
-            return cls(data["address"], Process(**data["supervisor"]), children)
-        except (OSError, ValueError, KeyError, TypeError):
+            return cls(data["address"], Process(**data["supervisor"]), children, dict(data.get("troubles", {})))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def write(self, path: Path) -> None:
@@ -59,12 +60,23 @@ class Note:
         return f"RankZero is already running at {self.address} (process {self.supervisor.pid}: {each})."
 
 
+def note_path(folder: Path) -> Path:
+    """Where the install in `folder` notes what runs."""
+    return folder / "running.json"
+
+
+def troubles_of(folder: Path) -> Mapping[str, str]:
+    """Which parts of the install in `folder` keep dying, and how. None where `start` does not watch over them."""
+    note = Note.read(note_path(folder))
+    return note.troubles if note else {}
+
+
 class Install:
     """The data folder of one install, held by at most one `start`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.note_path = folder / "running.json"
+        self.note_path = note_path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -79,12 +91,12 @@ class Install:
     def running(self) -> Note | None:
         return Note.read(self.note_path)
 
-    def note(self, address: str, children: Mapping[str, int]) -> None:
+    def note(self, address: str, children: Mapping[str, int], troubles: Mapping[str, str]) -> None:
         alive = {}
         for name, pid in children.items():
             with suppress(psutil.NoSuchProcess):  # it may end between two looks at it
                 alive[name] = Process.of(pid)
-        Note(address, Process.of(os.getpid()), alive).write(self.note_path)
+        Note(address, Process.of(os.getpid()), alive, troubles).write(self.note_path)
 
     def end_leftovers(self) -> list[str]:
         """End what an earlier `start` began and did not outlive. Only call while holding the lock."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app.core.web import Db, Now, WorkQueue
 from app.operate import service
+from app.operate.install import troubles_of
 
 router = APIRouter()
+
+
+def _troubles(request: Request) -> Mapping[str, str]:
+    return troubles_of(request.app.state.data_folder)
+
+
+Troubles = Annotated[Mapping[str, str], Depends(_troubles)]
 
 
 @router.get("/healthz")
@@ -20,13 +29,13 @@ def alive() -> dict[str, str]:
 
 
 @router.get("/readyz")
-def ready(database: Db, queue: WorkQueue, now: Now) -> JSONResponse:
-    """Database, Redis, workers and their devices; 503 until all are there."""
-    is_ready, checks = service.readiness(database, queue, now)
+def ready(database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> JSONResponse:
+    """Database, Redis, workers and their devices; 503 until all are there and none keeps dying."""
+    is_ready, checks = service.readiness(database, queue, now, troubles)
     body: dict[str, Any] = {"status": "ready" if is_ready else "not ready", **checks}
     return JSONResponse(body, 200 if is_ready else 503)
 
 
 @router.get("/metrics")
-def metrics(database: Db, queue: WorkQueue, now: Now) -> PlainTextResponse:
-    return PlainTextResponse(service.metrics(database, queue, now), media_type="text/plain; version=0.0.4")
+def metrics(database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> PlainTextResponse:
+    return PlainTextResponse(service.metrics(database, queue, now, troubles), media_type="text/plain; version=0.0.4")

@@ -15,8 +15,13 @@ from app.core.queue import Queue
 from app.lab import service as lab
 
 
-def readiness(database: Database, queue: Queue, now: datetime) -> tuple[bool, dict[str, Any]]:
-    """Database, Redis and workers with their devices; ready when all answer, also the control worker and the clock."""
+def readiness(
+    database: Database, queue: Queue, now: datetime, troubles: Mapping[str, str]
+) -> tuple[bool, dict[str, Any]]:
+    """Database, Redis and workers with their devices; ready when all answer, also the control worker and the clock.
+
+    `troubles` says which parts keep dying: while one does, the product is not ready, whatever answers just now.
+    """
     try:
         with database.read() as session:
             session.execute(text("SELECT 1"))
@@ -41,19 +46,21 @@ def readiness(database: Database, queue: Queue, now: datetime) -> tuple[bool, di
         "workers": workers,
         "control": any(worker["kind"] == "control" for worker in workers),
         "beat": any(worker["kind"] == "beat" for worker in workers),
+        "troubles": dict(troubles),
     }
-    return answers and redis_answers and has_device and checks["control"] and checks["beat"], checks
+    ready = answers and redis_answers and has_device and checks["control"] and checks["beat"] and not troubles
+    return ready, checks
 
 
-def metrics(database: Database, queue: Queue, now: datetime) -> str:
+def metrics(database: Database, queue: Queue, now: datetime, troubles: Mapping[str, str]) -> str:
     """Gauges in the Prometheus text format."""
-    ready, checks = readiness(database, queue, now)
+    ready, checks = readiness(database, queue, now, troubles)
     kinds = [worker["kind"] for worker in checks["workers"]]
     counts: Mapping[str, int] = {}
     with suppress(SQLAlchemyError), database.read() as session:  # a monitor must hear "not ready", not an error
         counts = lab.count_by_status(session)
     lines = [
-        "# HELP rankzero_ready 1 when database, Redis, a device worker, the control worker and the clock answer.",
+        "# HELP rankzero_ready 1 when database, Redis, device worker, control and clock answer and none keeps dying.",
         "# TYPE rankzero_ready gauge",
         f"rankzero_ready {int(ready)}",
         "# HELP rankzero_runs Runs of the lab by status.",

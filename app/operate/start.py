@@ -45,7 +45,7 @@ def start(settings: Settings) -> int:
     say(f"RankZero is starting. Data: {install.folder}")
     supervisor = Supervisor(_environment(settings), settings.log_folder, say)
     supervisor.listen_to_signals()
-    supervisor.on_change = lambda: install.note(address, supervisor.pids())
+    supervisor.on_change = lambda: install.note(address, supervisor.pids(), supervisor.troubles())
     try:
         _bring_up(settings, supervisor)
         supervisor.on_change()

@@ -1,5 +1,8 @@
 """Starts the product's processes, watches them, restarts one that dies and ends all of them together.
 
+One that keeps dying is restarted after ever longer pauses, and the others live on: whatever makes the page die, five
+times or fifty, a run under way is none of its business. What keeps dying is noted where `/readyz` reads it.
+
 Each child runs on a leash (`labs.leash`): in a session of its own, so that Ctrl-C reaches only us, and tied to a pipe
 we hold, so that it ends even when we are killed without a word.
 """
@@ -11,14 +14,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-MAX_CRASHES = 5
-CRASH_WINDOW_SECONDS = 60.0
+MANY_CRASHES = 5  # in a row: then it is said with its last lines, and in /readyz
+STEADY_SECONDS = 60.0  # one that lived as long has recovered
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
 GRACE_SECONDS = 8.0
 POLL_SECONDS = 0.1
 
@@ -31,8 +35,17 @@ class Child:
     command: list[str]
     is_service: bool = False
     process: subprocess.Popen[bytes] | None = None
-    crashes: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_CRASHES))
+    crashes: int = 0  # since it last was steady
+    last_ending: str = ""
+    started_at: float = 0.0
     restart_at: float | None = None
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with one that keeps dying, or nothing."""
+        if self.crashes < MANY_CRASHES:
+            return ""
+        return f"ended {self.crashes} times in a row, last with {self.last_ending}; it is started again and again"
 
 
 class Supervisor:
@@ -59,6 +72,10 @@ class Supervisor:
     def pids(self) -> dict[str, int]:
         return {child.name: child.process.pid for child in self.children if child.process is not None}
 
+    def troubles(self) -> dict[str, str]:
+        """What keeps dying, and how."""
+        return {child.name: child.trouble for child in self.children if child.trouble}
+
     def _launch(self, child: Child) -> None:
         self.log_folder.mkdir(parents=True, exist_ok=True)
         with self.log_path(child).open("ab") as log:
@@ -70,7 +87,7 @@ class Supervisor:
                 env=self.environment,
                 start_new_session=True,
             )
-        child.restart_at = None
+        child.started_at, child.restart_at = time.monotonic(), None
 
     def listen_to_signals(self) -> None:
         """Remember SIGINT, SIGTERM and SIGHUP; the watch loop acts on them."""
@@ -89,40 +106,38 @@ class Supervisor:
         return self._stop_signal is not None
 
     def watch(self) -> int:
-        """Keep the children alive until we are told to stop. Returns the exit code."""
+        """Keep the children alive until we are told to stop. Returns the exit code, 0: nothing else ends it."""
         while not self.asked_to_stop:
             for child in self.children:
-                if not self.revive(child):
-                    return 1
+                self.revive(child)
             time.sleep(POLL_SECONDS)
         return 0
 
-    def revive(self, child: Child) -> bool:
-        """Restart `child` if it died, after a growing pause; False when it keeps dying."""
+    def revive(self, child: Child) -> None:
+        """Restart `child` if it died, after a growing pause."""
         assert child.process is not None
         now = time.monotonic()
         if child.restart_at is not None:
             if now >= child.restart_at:
                 self._launch(child)
                 self.on_change()
-            return True
+            return
         code = child.process.poll()
         if code is None:
-            return True
-        child.crashes.append(now)
-        recent = [at for at in child.crashes if now - at < CRASH_WINDOW_SECONDS]
-        if len(recent) >= MAX_CRASHES:
-            self.say(
-                f"{child.name} ended {len(recent)} times within a minute, last with {_ending(code)}. Its last lines:"
-            )
-            self.say(self.last_lines(child))
-            return False
-        pause = 0.5 * 2 ** (len(recent) - 1)
+            if child.crashes and now - child.started_at >= STEADY_SECONDS:
+                child.crashes = 0
+                self.on_change()
+            return
+        child.crashes, child.last_ending = child.crashes + 1, _ending(code)
+        pause = min(FIRST_PAUSE_SECONDS * 2 ** (child.crashes - 1), LONGEST_PAUSE_SECONDS)
+        child.restart_at = now + pause
         self.say(
             f"{child.name} ended with {_ending(code)}; starting it again in {pause:g} s. Log: {self.log_path(child)}"
         )
-        child.restart_at = now + pause
-        return True
+        if child.crashes == MANY_CRASHES:
+            self.say(f"{child.name} {child.trouble}. The rest goes on. Its last lines:")
+            self.say(self.last_lines(child))
+        self.on_change()
 
     def last_lines(self, child: Child, count: int = 12) -> str:
         try:
