@@ -40,7 +40,7 @@ from labs.spec import violation_of
 
 ROOMS = (
     "today",
-    "study",
+    "study.pages",
     "decks",
     "exchange",
     "practice",
@@ -157,7 +157,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _shell(request: Request) -> dict[str, Any]:
     """What the frame around every page shows."""
     from app.lab import service as lab  # noqa: PLC0415
-    from app.study import service as study  # noqa: PLC0415
+    from app.study import api as study  # noqa: PLC0415
 
     clock = request.app.dependency_overrides.get(current_time, utc_now)
     counts: dict[str, int] = {}

@@ -9,8 +9,7 @@ from app.lab import models as lab
 from app.practice import models as practice
 from app.rubrics import models as rubrics
 from app.study import models as study
-from app.study import plan_models as study_plans
 
 METADATA = Base.metadata
 
-__all__ = ["METADATA", "core", "decks", "exchange", "interview", "lab", "practice", "rubrics", "study", "study_plans"]
+__all__ = ["METADATA", "core", "decks", "exchange", "interview", "lab", "practice", "rubrics", "study"]

@@ -8,7 +8,7 @@ import sys
 import structlog
 
 from app.core.clock import utc_now
-from app.study import personal
+from app.study import api as study
 from worker.context import Context
 
 log = structlog.get_logger()
@@ -22,8 +22,8 @@ def start_next(context: Context) -> bool:
     if _running:
         return False
     with context.database.write() as session:
-        personal.give_up_on_stale(session, utc_now())
-        fit_id = personal.claim_next(session, utc_now())
+        study.give_up_on_stale_fits(session, utc_now())
+        fit_id = study.claim_fit(session, utc_now())
     if fit_id is None:
         return False
     # on a leash (labs.leash): its standard input closes with this process, even by SIGKILL, and ends the fit
@@ -44,4 +44,4 @@ def _reap(context: Context) -> None:
             process.stdin.close()
         if code:
             with context.database.write() as session:
-                personal.fail(session, fit_id, f"The fit's process ended with {code}.", utc_now())
+                study.fail_fit(session, fit_id, f"The fit's process ended with {code}.", utc_now())

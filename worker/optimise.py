@@ -15,7 +15,7 @@ from app.core.clock import utc_now
 from app.core.db import Database, open_database
 from app.core.logs import configure_logs
 from app.core.settings import settings
-from app.study import losses, personal
+from app.study import api as study
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     except Exception as error:  # whatever went wrong is what the page must say
         log.exception("fit failed", fit=fit_id)
         with database.write() as session:
-            personal.fail(session, fit_id, f"{type(error).__name__}: {error}", utc_now())
+            study.fail_fit(session, fit_id, f"{type(error).__name__}: {error}", utc_now())
         return 1
     return 0
 
@@ -44,13 +44,13 @@ def fit(database: Database, fit_id: int) -> None:
     from fsrs import Optimizer  # noqa: PLC0415 - this is what imports torch
 
     with database.read() as session:
-        histories = personal.read_histories(session, fit_id)
-    from_day = losses.split_day(histories)
+        histories = study.read_histories(session, fit_id)
+    from_day = study.split_day(histories)
     earlier = [history for history in (each.until(from_day) for each in histories) if history.days]
-    values = Optimizer(losses.review_logs(earlier)).compute_optimal_parameters()
-    comparison = losses.compare(histories, from_day, values)
+    values = Optimizer(study.review_logs(earlier)).compute_optimal_parameters()
+    comparison = study.compare(histories, from_day, values)
     with database.write() as session:
-        kept = personal.finish(session, fit_id, values, comparison, utc_now())
+        kept = study.finish_fit(session, fit_id, values, comparison, utc_now())
         used = kept.is_used
     log.info("fit finished", fit=fit_id, default=comparison.default, fitted=comparison.fitted, used=used)
 

@@ -11,7 +11,7 @@ from app.core.clock import utc_now
 from app.core.idempotency import forget_old
 from app.interview import service as interview
 from app.lab import service as lab
-from app.study import personal, preparation
+from app.study import api as study
 from worker import fits, runs
 from worker.context import current
 
@@ -56,10 +56,10 @@ def close_sittings() -> None:
 def prepare_days() -> None:
     """Choose the day's cards of learners who prepare for a date, once a study day."""
     with current().database.read() as session:
-        waiting = preparation.list_unplanned(session, utc_now())
+        waiting = study.list_unplanned(session, utc_now())
     for learner_id in waiting:
         with current().database.write() as session:
-            preparation.plan_day(session, learner_id, catalogue(), utc_now())
+            study.plan_day(session, learner_id, catalogue(), utc_now())
 
 
 @shared_task(name=queue.FIT_PARAMETERS)
@@ -67,5 +67,5 @@ def fit_parameters() -> None:
     """Ask for fits where enough was reviewed since the last, and start the one that waited longest."""
     context = current()
     with context.database.write() as session:
-        personal.ask_where_due(session, utc_now())
+        study.ask_for_fits_where_due(session, utc_now())
     fits.start_next(context)

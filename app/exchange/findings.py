@@ -11,7 +11,7 @@ from typing import Any
 
 from app.decks.drafts import Draft, clean_line, problems, tidy, title_of
 from app.exchange.limits import REASONS_KEPT
-from app.study.transfer import Remembered
+from app.study.api import Remembered
 
 InTime = Callable[[], bool]
 

@@ -30,8 +30,8 @@ from app.exchange.findings import Findings, counted
 from app.exchange.limits import SECONDS, TEXT_BYTES, UPLOAD_BYTES
 from app.exchange.models import ImportReport
 from app.exchange.text_file import ACCEPTED, read_card_file, read_decks_zip
-from app.study import transfer
-from app.study.transfer import Remembered
+from app.study import api as study
+from app.study.api import Remembered
 
 REPORTS_LISTED = 20
 
@@ -58,12 +58,12 @@ def export_anki(
     which: Which = "all",
 ) -> Exported:
     """Write an .apkg with the catalogue's cards, the learner's own, or both, and what is remembered of them."""
-    remembered = transfer.list_remembered(session, learner_id) if scheduling else {}
+    remembered = study.list_remembered(session, learner_id) if scheduling else {}
     notes = list(_notes(session, learner_id, catalogue, remembered, now, which))
     guids = {_card_id(note): note.guid for note in notes}
     answers = [
         (guids[answer.card_id], answer)
-        for answer in (transfer.list_answers(session, learner_id) if scheduling else ())
+        for answer in (study.list_answers(session, learner_id) if scheduling else ())
         if answer.card_id in guids
     ]
     write_package(path, notes, answers, now, learner_zone())
@@ -143,7 +143,7 @@ def store(
     """Store what a file brings and note what became of it. Raises DomainError when there would be too many cards."""
     kept = decks.store_all(session, learner_id, found.cards.values(), now)
     offered = _offered(session, learner_id, catalogue, found) if scheduling else {}
-    taken = transfer.take_over(session, learner_id, offered, now)
+    taken = study.take_over(session, learner_id, offered, now)
     report = ImportReport(
         learner_id=learner_id,
         file_name=storable(Path(name).name)[-200:],

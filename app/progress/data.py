@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from app.core.models import Learner
 from app.models import METADATA
-from app.study import plans, roster
+from app.study import api as study
 
 FORMAT = 1
 CONFIRMATION = "delete"
@@ -68,8 +68,7 @@ def delete_everything(session: Session, learner_id: int, now: datetime) -> list[
         session.execute(delete(table).where(table.c[_source(table, way[0])].in_(mine)))
     session.execute(update(Learner).where(Learner.id == learner_id).values(name="You", created_at=now))
     session.expire_all()
-    roster.forget(session, learner_id)
-    plans.forget(learner_id)
+    study.forget(session, learner_id)
     return runs
 
 

@@ -16,7 +16,7 @@ from app.interview import service as interview
 from app.lab import service as lab
 from app.practice import service as practice
 from app.rubrics import service as rubrics
-from app.study import service as study
+from app.study import api as study
 
 RECENT = 8  # results that the standing is the mean of: few enough to follow what was learnt last week
 RECENT_FOR = timedelta(days=90)  # what is older says what was known then

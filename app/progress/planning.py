@@ -13,10 +13,8 @@ from app.core.zone import learner_zone
 from app.progress import figures
 from app.progress.checkpoints import LENGTH_DAYS, MINUTES_PER_DAY, Stand, done_by, standings
 from app.progress.figures import Column
-from app.study import preparation, statistics
-from app.study.days import day_number
-from app.study.policy import policy_for
-from app.study.preparation import Forecast
+from app.study import api as study
+from app.study.api import Forecast, day_number, policy_for
 
 MOST_COLUMNS = 28
 
@@ -51,8 +49,8 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     """Everything the page of the interview date shows."""
     zone = learner_zone()
     today = date.fromordinal(day_number(now, zone))
-    found = preparation.forecast(session, learner_id, catalogue, now)
-    plan = preparation.find(session, learner_id)
+    found = study.forecast(session, learner_id, catalogue, now)
+    plan = study.find_plan(session, learner_id)
     start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=LENGTH_DAYS))
     stands = list_stands(session, learner_id, catalogue, start, end, now)
     columns, width = _columns(found, today) if found else ([], 1)
@@ -73,7 +71,7 @@ def list_stands(
 ) -> list[Stand]:
     """Where the learner stands with each checkpoint of a preparation from `start` to `end`."""
     decay = policy_for(session, learner_id, now).parameters[20]
-    recall = figures.recalls(statistics.memories(session, learner_id, now, learner_zone()), decay)
+    recall = figures.recalls(study.memories(session, learner_id, now, learner_zone()), decay)
     return standings(catalogue, done_by(session, learner_id, recall), start, end)
 
 

@@ -19,8 +19,8 @@ from app.progress import data
 from app.progress.checkpoints import LENGTH_DAYS, MINUTES_PER_DAY
 from app.progress.planning import planning
 from app.progress.service import progress
-from app.study import personal, preparation
-from app.study.days import day_number
+from app.study import api as study
+from app.study.api import day_number
 
 router = APIRouter(prefix="/progress")
 
@@ -30,13 +30,19 @@ def show(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, deleted: bool = False
 ) -> HTMLResponse:
     found = progress(session, learner, content, now)
-    context = {"found": found, "zone": learner_zone(), "now": now, "deleted": deleted, "personal": personal}
+    context = {
+        "found": found,
+        "zone": learner_zone(),
+        "now": now,
+        "deleted": deleted,
+        "fewest_to_fit": study.FEWEST_REVIEWS_TO_FIT,
+    }
     return page(request, "progress/progress.html", context | found.charts)
 
 
 @router.get("/plan", response_class=HTMLResponse)
 def show_plan(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
-    context = {"plan": planning(session, learner, content, now), "limits": preparation, "preset_days": LENGTH_DAYS}
+    context = {"plan": planning(session, learner, content, now), "limits": study, "preset_days": LENGTH_DAYS}
     return page(request, "progress/plan.html", context)
 
 
@@ -54,15 +60,15 @@ def set_plan(
     today = date.fromordinal(day_number(now, learner_zone()))
     chosen = today + timedelta(days=LENGTH_DAYS) if preset else _parsed(day)
     with database.read() as session:  # a second or two of thinking must not hold the database's one writer
-        found = preparation.draft(session, learner, content, chosen, minutes_per_day, now)
+        found = study.draft_plan(session, learner, content, chosen, minutes_per_day, now)
     with database.write() as session:
-        preparation.set_plan(session, learner, content, found, now)
+        study.set_plan(session, learner, content, found, now)
     return RedirectResponse("/progress/plan", 303)
 
 
 @router.post("/plan/drop")
 def drop_plan(session: WriteSession, learner: LearnerId, now: Now) -> Response:
-    preparation.drop_plan(session, learner, now)
+    study.drop_plan(session, learner, now)
     return RedirectResponse("/progress/plan", 303)
 
 
@@ -70,7 +76,7 @@ def drop_plan(session: WriteSession, learner: LearnerId, now: Now) -> Response:
 def fit(database: Db, work_queue: WorkQueue, learner: LearnerId, now: Now) -> Response:
     """Ask for parameters fitted to the learner's own reviews; a worker's process does the fitting."""
     with database.write() as session:
-        personal.ask(session, learner, now)
+        study.ask_for_fit(session, learner, now)
     work_queue.nudge_control(queue.FIT_PARAMETERS)
     return RedirectResponse("/progress#memory", 303)
 

@@ -11,9 +11,8 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.core.zone import learner_zone
 from app.progress import figures
-from app.study import library, personal, statistics
-from app.study.days import day_number
-from app.study.policy import policy_for
+from app.study import api as study
+from app.study.api import day_number, policy_for
 
 FORECAST_DAYS = 14
 
@@ -25,7 +24,7 @@ class Progress:
     has_reviews: bool
     title: str
     charts: dict[str, Any]
-    fits: personal.Standing
+    fits: study.FitStanding
 
 
 def progress(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Progress:
@@ -35,29 +34,29 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     day = date.fromordinal(today)
     first = today - day.weekday() - 7 * (figures.WEEKS - 1)
     decay = policy_for(session, learner_id, now).parameters[20]
-    answers = statistics.newest_answers(session, learner_id, zone)
-    memories = statistics.memories(session, learner_id, now, zone)
+    answers = study.newest_answers(session, learner_id, zone)
+    memories = study.memories(session, learner_id, now, zone)
     recall = figures.recalls(memories, decay)
-    times, seconds = figures.time_lanes(answers, library.all_cards(session, learner_id, catalogue))
-    due = statistics.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)
+    times, seconds = figures.time_lanes(answers, study.all_cards(session, learner_id, catalogue))
+    due = study.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)
     charts = figures.as_context(
-        heat=figures.heat_map(statistics.count_by_day(session, learner_id, first, today, zone), day),
+        heat=figures.heat_map(study.count_by_day(session, learner_id, first, today, zone), day),
         due=figures.due_columns(due, day),
         due_total=sum(due),
-        retention=figures.retention_lanes(statistics.retention(answers, decay)),
+        retention=figures.retention_lanes(study.retention(answers, decay)),
         stability=figures.histogram([each.stability for each in memories], *figures.STABILITY),
         difficulty=figures.histogram([each.difficulty for each in memories], *figures.DIFFICULTY),
         recall=figures.histogram(list(recall.values()), *figures.RECALL),
         times=times,
         seconds=seconds,
-        calibration=figures.calibration_lanes(statistics.calibration(answers)),
+        calibration=figures.calibration_lanes(study.calibration(answers)),
         concepts=figures.concept_lanes(recall, answers, catalogue),
         cards_met=len(memories),
         recall_now=sum(recall.values()) / len(recall) if recall else 0.0,
-        is_capped=len(answers) == statistics.NEWEST,
-        newest=statistics.NEWEST,
+        is_capped=len(answers) == study.NEWEST,
+        newest=study.NEWEST,
     )
-    return Progress(bool(answers), _title(charts), charts, personal.standing(session, learner_id))
+    return Progress(bool(answers), _title(charts), charts, study.fit_standing(session, learner_id))
 
 
 def _title(charts: dict[str, Any]) -> str:

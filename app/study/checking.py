@@ -8,7 +8,7 @@ from hashlib import sha256
 from app.content.asked import Asked, Verdict, ask
 from app.content.cards import Card
 from app.core.errors import DomainError, Violation
-from app.study import scheduling
+from app.study.fsrs import scheduling
 
 LARGEST_SEED = 2**63 - 1
 LONGEST_ANSWER = 10_000

@@ -25,7 +25,7 @@ def replay(
     """Rebuild what is remembered of every card from the review log, or check it. Exit 1 where the check fails."""
     from app.core.db import open_database  # noqa: PLC0415 - commands import only what they need
     from app.core.settings import settings  # noqa: PLC0415
-    from app.study import replay as replays  # noqa: PLC0415
+    from app.study.log import replay as replays  # noqa: PLC0415
 
     database = open_database(settings().sqlalchemy_url)
     if not verify:

@@ -15,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
 from app.core.models import Learner
-from app.study import parameters, roster
-from app.study.losses import Comparison, History
-from app.study.models import ParameterSet, Review
-from app.study.plan_models import ParameterFit
-from app.study.scheduling import KNOWN
+from app.study.fsrs import parameters
+from app.study.fsrs.losses import Comparison, History
+from app.study.fsrs.scheduling import KNOWN
+from app.study.models import ParameterFit, ParameterSet, Review
+from app.study.queue import roster
 
 FEWEST_TO_FIT = 512  # reviews after the first day: py-fsrs returns the defaults below
 FEWEST_HELD_OUT = 128

@@ -13,9 +13,8 @@ from sqlalchemy.orm import Session
 from app.core.models import Learner
 from app.core.zone import learner_zone
 from app.study.days import day_number
-from app.study.models import StudySettings
-from app.study.parameters import DEFAULT_ID
-from app.study.plan_models import InterviewPlan, ParameterFit
+from app.study.fsrs.parameters import DEFAULT_ID
+from app.study.models import InterviewPlan, ParameterFit, StudySettings
 
 _PLAN, _FIT, _SETTINGS = InterviewPlan.__table__.c, ParameterFit.__table__.c, StudySettings.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")

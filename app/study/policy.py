@@ -10,9 +10,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
+from app.core.zone import learner_zone
 from app.study import plans
+from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
+from app.study.fsrs.scheduling import Rules
 from app.study.models import StudySettings
-from app.study.parameters import DEFAULT, DEFAULT_ID
 
 NEW_PER_DAY = 12
 DESIRED_RETENTION = 0.90
@@ -62,6 +64,11 @@ def settings_and_plan(session: Session, learner_id: int, now: datetime) -> tuple
 
 def _of_settings(chosen: plans.Chosen) -> Policy:
     return PLAIN if chosen.settings is None else Policy(*chosen.settings)
+
+
+def rules_of(policy: Policy) -> Rules:
+    """The policy as the arithmetic needs it, in the learner's zone."""
+    return Rules(learner_zone(), policy.desired_retention, policy.parameters)
 
 
 def save_settings(

@@ -14,16 +14,19 @@ from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.study import checking, library, queries, recording, scheduling
-from app.study import evidence as reviewed
-from app.study.agenda import agenda, next_due_at
+from app.study import checking, library, plans, queries
 from app.study.checking import Checked
-from app.study.filters import NOTHING, Filter
-from app.study.marking import mark
-from app.study.policy import NEW_PER_DAY, Policy, policy_for
+from app.study.fsrs import scheduling
+from app.study.log import evidence as reviewed
+from app.study.log import recording
+from app.study.log.recording import Given, Recorded, undo
+from app.study.policy import NEW_PER_DAY, Policy, policy_for, rules_of
 from app.study.queries import State
-from app.study.recording import Given, Recorded, undo
-from app.study.roster import roster
+from app.study.queue.agenda import agenda, next_due_at
+from app.study.queue.filters import NOTHING, Filter
+from app.study.queue.marking import mark
+from app.study.queue.roster import forget as forget_roster
+from app.study.queue.roster import roster
 
 __all__ = [
     "NEW_CARDS_PER_DAY",
@@ -235,9 +238,10 @@ def checked(shown: NextCard, answer: str, seed: int | None, elapsed_milliseconds
     return replace(shown, asked=found.asked, checked=found)
 
 
-def rules_of(policy: Policy) -> scheduling.Rules:
-    """The policy as the arithmetic needs it, in the learner's zone."""
-    return scheduling.Rules(learner_zone(), policy.desired_retention, policy.parameters)
+def forget(session: Session, learner_id: int) -> None:
+    """Drop what this process keeps of a learner whose data was deleted."""
+    forget_roster(session, learner_id)
+    plans.forget(learner_id)
 
 
 def _judge(

@@ -10,7 +10,7 @@ from app.core import times
 from app.core.templating import page
 from app.core.web import LearnerId, Now
 from app.core.zone import learner_zone
-from app.study.web import DaySession
+from app.study.pages.web import DaySession
 from app.theory.hardware import GPUS
 from app.theory.state import zero_state_bytes
 from app.today import service

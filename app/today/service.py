@@ -18,9 +18,8 @@ from app.lab import service as lab
 from app.practice import service as practice
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
-from app.study import preparation
-from app.study import service as study
-from app.study.days import day_number
+from app.study import api as study
+from app.study.api import day_number
 
 Item = TypeVar("Item")
 
@@ -46,7 +45,7 @@ class Today:
 def today(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Today:
     """The learner's day."""
     desk = study.study(session, learner_id, content, now)
-    plan, date_ = preparation.find(session, learner_id), date.fromordinal(day_number(now, learner_zone()))
+    plan, date_ = study.find_plan(session, learner_id), date.fromordinal(day_number(now, learner_zone()))
     is_planned = plan is not None and plan.day >= date_
     checkpoints: list[Stand] = []
     if plan is not None and is_planned:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from app.study import memory_model as model
-from app.study.exam import plain
-from app.study.exam_forecast import Course, live_through
-from app.study.exam_search import PLAIN_NEW_PER_DAY, choose_strategy, plain_pace, rule_of
-from app.study.parameters import DEFAULT
+from app.study.exam.forecast import Course, live_through
+from app.study.exam.search import PLAIN_NEW_PER_DAY, choose_strategy, plain_pace, rule_of
+from app.study.exam.strategy import plain
+from app.study.fsrs import memory_model as model
+from app.study.fsrs.parameters import DEFAULT
 from tests.support.learners import draw_parameters, new_cards
 
 LEARNERS = 1000

@@ -12,8 +12,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.study.days import day_number, day_start
-from app.study.parameters import DEFAULT_ID
-from app.study.scheduling import scheduler_name
+from app.study.fsrs.parameters import DEFAULT_ID
+from app.study.fsrs.scheduling import scheduler_name
 
 YEAR_DAYS = 365
 SHARE_DUE = 0.01  # of the cards, today

@@ -17,10 +17,11 @@ from app.content.catalogue import load
 from app.core.db import Database, open_database
 from app.core.migrate import migrate
 from app.core.settings import ROOT
-from app.study import queries, replay, service
+from app.study import queries, service
+from app.study.fsrs.parameters import DEFAULT
+from app.study.log import replay
+from app.study.log.replaying import recompute
 from app.study.models import Review
-from app.study.parameters import DEFAULT
-from app.study.replaying import recompute
 
 REVIEWS = 2000
 TURNS = 9

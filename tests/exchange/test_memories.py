@@ -9,9 +9,9 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
-from app.study import replay, transfer
 from app.study import service as study
-from app.study.transfer import Remembered
+from app.study.log import replay, transfer
+from app.study.log.transfer import Remembered
 from tests.conftest import NOW
 from tests.operate.test_commands import Command, command
 

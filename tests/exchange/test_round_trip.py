@@ -28,9 +28,9 @@ from app.exchange.csv_file import read_csv, write_csv
 from app.exchange.findings import Findings
 from app.exchange.text_file import read_decks_zip
 from app.study import service as study
-from app.study import transfer
 from app.study.days import day_start
-from app.study.transfer import Remembered
+from app.study.log import transfer
+from app.study.log.transfer import Remembered
 from tests.conftest import NOW
 from tests.exchange.conftest import Take, basic
 

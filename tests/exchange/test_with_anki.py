@@ -14,8 +14,8 @@ from app.decks import service as decks
 from app.decks.drafts import Draft, DraftOption
 from app.exchange import service
 from app.study import service as study
-from app.study import transfer
 from app.study.days import day_number
+from app.study.log import transfer
 from tests.exchange.conftest import Take, basic
 from tests.support.anki import real_anki
 

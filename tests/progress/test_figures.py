@@ -13,9 +13,9 @@ from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import Draft
 from app.progress import figures
 from app.progress.checkpoints import Done, standings, up_to_next
-from app.study import statistics
-from app.study.parameters import DEFAULT
-from app.study.statistics import Answer, Memory, Share
+from app.study.fsrs.parameters import DEFAULT
+from app.study.log import statistics
+from app.study.log.statistics import Answer, Memory, Share
 from tests.conftest import NOW
 from tests.support.seeding import seed_reviews
 

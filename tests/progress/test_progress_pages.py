@@ -21,8 +21,7 @@ from app.models import METADATA
 from app.practice.models import Attempt, Variant
 from app.progress import data
 from app.rubrics.models import RubricAnswer
-from app.study.models import ParameterSet, StudySettings
-from app.study.plan_models import ParameterFit
+from app.study.models import ParameterFit, ParameterSet, StudySettings
 from tests.conftest import NOW, Clock
 from tests.support.seeding import seed_reviews
 

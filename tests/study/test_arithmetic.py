@@ -9,8 +9,8 @@ from fsrs.scheduler import LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.study.arithmetic import arithmetic_of, retention_term
-from app.study.parameters import DEFAULT
+from app.study.fsrs.arithmetic import arithmetic_of, retention_term
+from app.study.fsrs.parameters import DEFAULT
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BOUNDS = zip(LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS, strict=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.study import memory_model as model
-from app.study.exam import FIRST_ANSWERS, Cards, Strategy, plain, planned
-from app.study.exam_forecast import live_through
-from app.study.exam_search import choose_strategy, live, plain_pace, rule_of
-from app.study.parameters import DEFAULT
+from app.study.exam.forecast import live_through
+from app.study.exam.search import choose_strategy, live, plain_pace, rule_of
+from app.study.exam.strategy import FIRST_ANSWERS, Cards, Strategy, plain, planned
+from app.study.fsrs import memory_model as model
+from app.study.fsrs.parameters import DEFAULT
 from tests.support.learners import draw_parameters, new_cards
 
 W = model.parameters(DEFAULT)

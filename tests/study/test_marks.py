@@ -11,9 +11,12 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
-from app.study import browsing, notices, placement, policy, queries, replay, service
-from app.study.filters import Filter, checked_filter
+from app.study import policy, queries, service
+from app.study.log import replay
 from app.study.models import Review
+from app.study.pages import notices
+from app.study.queue import browsing, placement
+from app.study.queue.filters import Filter, checked_filter
 from tests.conftest import NOW
 
 

@@ -9,7 +9,7 @@ import pytest
 from fsrs import Card, Rating, Scheduler
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.study import memory_model as model
+from app.study.fsrs import memory_model as model
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OTHER = tuple(value * 1.3 if index in (2, 8, 14, 17) else value for index, value in enumerate(DEFAULT_PARAMETERS))

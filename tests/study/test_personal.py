@@ -10,11 +10,11 @@ from sqlalchemy import insert
 
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.study import losses, personal
-from app.study.losses import Comparison, History
-from app.study.models import Review
-from app.study.parameters import DEFAULT, DEFAULT_ID
-from app.study.plan_models import ParameterFit
+from app.study import personal
+from app.study.fsrs import losses
+from app.study.fsrs.losses import Comparison, History
+from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
+from app.study.models import ParameterFit, Review
 from app.study.policy import policy_for
 from tests.conftest import NOW
 

@@ -11,7 +11,8 @@ from sqlalchemy import select
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.study import preparation, service
+from app.study import service
+from app.study.exam import preparation
 from app.study.models import CardState, Review
 from app.study.policy import policy_for
 from tests.conftest import NOW, Clock

@@ -17,7 +17,9 @@ from sqlalchemy import text
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.study import parameters, policy, queries, replay, service
+from app.study import policy, queries, service
+from app.study.fsrs import parameters
+from app.study.log import replay
 from app.study.models import CardState, Review
 from tests.conftest import NOW
 
@@ -30,7 +32,7 @@ def in_zone(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Moves the learner to a zone."""
 
     def move(name: str) -> None:
-        for module in ("service", "recording", "roster"):
+        for module in ("service", "policy", "log.recording", "queue.roster"):
             monkeypatch.setattr(f"app.study.{module}.learner_zone", lambda: ZoneInfo(name))
 
     return move

@@ -11,8 +11,9 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database, open_database
-from app.study import queries, roster, service
+from app.study import queries, service
 from app.study.policy import policy_for
+from app.study.queue import roster
 from tests.conftest import NOW
 
 CARDS = 60  # more than are looked at, of clusters with several cards

@@ -11,8 +11,8 @@ from fsrs import scheduler as fsrs_scheduler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.study import parameters, scheduling, spreading
 from app.study.days import day_number
+from app.study.fsrs import parameters, scheduling, spreading
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 RULES = scheduling.Rules(ZoneInfo("Europe/Berlin"))

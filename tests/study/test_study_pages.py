@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.core.db import Database
-from app.study.plan_models import InterviewPlan
+from app.study.models import InterviewPlan
 from tests.conftest import NOW, Clock
 
 HTMX = {"HX-Request": "true"}

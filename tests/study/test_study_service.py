@@ -11,8 +11,9 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale
-from app.study import queries, queues, service
+from app.study import queries, service
 from app.study.models import CardState, Review
+from app.study.queue import queues
 from tests.conftest import NOW, Clock
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from fsrs.scheduler import LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS
 
-from app.study.exam import Cards
-from app.study.memory_model import Numbers
-from app.study.parameters import DEFAULT
+from app.study.exam.strategy import Cards
+from app.study.fsrs.memory_model import Numbers
+from app.study.fsrs.parameters import DEFAULT
 
 SPREAD = (
     6.43,

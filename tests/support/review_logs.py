@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from fsrs import Card, Rating, Scheduler, State
 
-from app.study.exam import FIRST_RATINGS, HELD_RATINGS
+from app.study.exam.strategy import FIRST_RATINGS, HELD_RATINGS
 
 
 def simulate_reviews(

@@ -10,8 +10,8 @@ from sqlalchemy import insert
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
+from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
 from app.study.models import CardState, Review
-from app.study.parameters import DEFAULT, DEFAULT_ID
 from tests.support.review_logs import simulate_reviews
 
 

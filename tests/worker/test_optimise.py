@@ -17,9 +17,8 @@ from app.core.db import Database
 from app.core.queue import Queue
 from app.core.settings import Settings
 from app.study import personal
-from app.study.models import Review
-from app.study.parameters import DEFAULT
-from app.study.plan_models import ParameterFit
+from app.study.fsrs.parameters import DEFAULT
+from app.study.models import ParameterFit, Review
 from app.study.policy import policy_for
 from tests.conftest import NOW
 from tests.support.product import environment

@@ -20,7 +20,7 @@ from app.exchange.anki import wire
 from app.exchange.anki.notes import Calendar, CardRow
 from app.exchange.archive import refused
 from app.exchange.limits import ANSWERS, MB, NOTES
-from app.study.days import day_number
+from app.study.api import day_number
 
 STEPS_BETWEEN_CHECKS = 100_000
 _READ = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)

@@ -24,7 +24,7 @@ from app.decks.cards import Stored
 from app.exchange.anki.importing import CATALOGUE, anki_deck
 from app.exchange.anki.notes import AnkiNote
 from app.exchange.anki.own_data import pack
-from app.study.transfer import Remembered
+from app.study.api import Remembered
 
 ROOT = "RankZero"
 SEED = 1  # options, pairs and steps go out in the order of this showing

@@ -18,7 +18,7 @@ from app.exchange.archive import refused
 from app.exchange.findings import LONGEST_GUID, Findings, Incoming, InTime, shown_as
 from app.exchange.html import to_markdown
 from app.exchange.limits import FIELD_CHARACTERS
-from app.study.transfer import Remembered
+from app.study.api import Remembered
 
 CATALOGUE = "rankzero-"  # before the id of one of our own cards: its GUID, for ever
 SHOWN_FIELDS = schema.FIELDS.index("Id")

@@ -10,14 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.study.days import day_number, day_start
-from app.study.parameters import DEFAULT
-from app.study.transfer import Remembered
+from app.study.api import DEFAULT_PARAMETERS, Remembered, day_number, day_start
 
 LEARNING_STEPS = 2
 KNOWN = 2
 MOST_DAYS = 36_500
-_DECAY = DEFAULT[20]
+_DECAY = DEFAULT_PARAMETERS[20]
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def from_row(row: CardRow, calendar: Calendar, last_answer: datetime | None, now
 
 def from_ease(ease: float, interval_days: int, retention: float = 0.9) -> tuple[float, float]:
     """FSRS's stability and difficulty for a card of the older scheduler: fsrs-rs, `memory_state_from_sm2`."""
-    weights = DEFAULT
+    weights = DEFAULT_PARAMETERS
     stability = max(float(interval_days), 0.1)  # at a retention of 0.9 the interval is the stability
     growth = math.exp(weights[8]) * stability ** -weights[9] * math.expm1((1 - retention) * weights[10])
     difficulty = 11.0 - (max(ease, 1.3) - 1.0) / growth

@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo
 
 from app.exchange.anki import schema
 from app.exchange.anki.notes import AnkiNote, to_row
-from app.study.days import day_number, day_start
-from app.study.transfer import Answer
+from app.study.api import GivenAnswer, day_number, day_start
 
 ZIP_DATE = (2026, 1, 1, 0, 0, 0)
 SEPARATOR = "\x1f"
@@ -22,7 +21,7 @@ LONGEST_ANSWER_MILLISECONDS = 60_000
 
 
 def write_package(
-    path: Path, notes: Sequence[AnkiNote], answers: Iterable[tuple[str, Answer]], now: datetime, zone: ZoneInfo
+    path: Path, notes: Sequence[AnkiNote], answers: Iterable[tuple[str, GivenAnswer]], now: datetime, zone: ZoneInfo
 ) -> None:
     """Write `notes` to `path`, and the `answers` given to them, each with the GUID of its note."""
     with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +35,7 @@ def write_package(
 
 
 def _write_collection(
-    path: Path, notes: Sequence[AnkiNote], answers: Iterable[tuple[str, Answer]], now: datetime, zone: ZoneInfo
+    path: Path, notes: Sequence[AnkiNote], answers: Iterable[tuple[str, GivenAnswer]], now: datetime, zone: ZoneInfo
 ) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
@@ -106,7 +105,7 @@ def _write_note(
 
 
 def _write_answers(
-    connection: sqlite3.Connection, answers: Iterable[tuple[str, Answer]], ids: dict[str, int], zone: ZoneInfo
+    connection: sqlite3.Connection, answers: Iterable[tuple[str, GivenAnswer]], ids: dict[str, int], zone: ZoneInfo
 ) -> None:
     taken, intervals = 0, dict[str, int]()
     for guid, answer in answers:
@@ -129,7 +128,7 @@ def _write_answers(
         intervals[guid] = interval
 
 
-def _interval(answer: Answer, zone: ZoneInfo) -> int:
+def _interval(answer: GivenAnswer, zone: ZoneInfo) -> int:
     """Days where days count, seconds below zero where minutes do."""
     if answer.state_after == 2:
         return max(1, day_number(answer.due_at, zone) - day_number(answer.reviewed_at, zone))

@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, Scheduler, State
 
-from app.study import spreading
 from app.study.days import DAY_STARTS_HOUR, day_number, day_start
-from app.study.parameters import DEFAULT, Parameters
+from app.study.fsrs import spreading
+from app.study.fsrs.parameters import DEFAULT, Parameters
 
 LEVELS: Mapping[int, Rating] = {1: Rating.Again, 2: Rating.Again, 3: Rating.Hard, 4: Rating.Good, 5: Rating.Easy}
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.content.evidence import Evidence
 from app.core.records import as_record
-from app.study import scheduling
+from app.study.fsrs import scheduling
 from app.study.models import Review
 
 

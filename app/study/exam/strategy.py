@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.study import memory_model as model
-from app.study.memory_model import Numbers
+from app.study.fsrs import memory_model as model
+from app.study.fsrs.memory_model import Numbers
 
 Mask = NDArray[np.bool_]
 

@@ -13,8 +13,10 @@ from app.core.errors import DomainError, Violation
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
-from app.study import placement, policy, scheduling
+from app.study import policy
 from app.study.days import DAY_STARTS_HOUR
+from app.study.fsrs import scheduling
+from app.study.queue import placement
 
 router = APIRouter()
 

@@ -17,8 +17,11 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
-from app.study import library, queries, recording, roster, scheduling, service, spreading
-from app.study.policy import Policy, policy_for
+from app.study import library, queries
+from app.study.fsrs import scheduling, spreading
+from app.study.log import recording
+from app.study.policy import Policy, policy_for, rules_of
+from app.study.queue import roster
 
 SAMPLE = 6
 FEWEST_NEW = 4  # below that, answering the cards is shorter than a test
@@ -99,7 +102,7 @@ def _start(
     session: Session, learner_id: int, card: Card, rating: Rating, policy: Policy, load: dict[int, int], now: datetime
 ) -> None:
     state = queries.find_state(session, learner_id, card.id)
-    rules = service.rules_of(policy)
+    rules = rules_of(policy)
     step = scheduling.place(rating, rules.scheduler)
     assert step.days is not None
     fraction, _ = spreading.seed(card.id, state.reviews if state else 0)

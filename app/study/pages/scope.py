@@ -16,7 +16,7 @@ from app.content.catalogue import Catalogue
 from app.content.web import Content
 from app.core.idempotency import MAX_KEY_LENGTH
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
-from app.study.filters import NOTHING, STATES, Filter, checked_filter
+from app.study.queue.filters import NOTHING, STATES, Filter, checked_filter
 
 MOST_EXTRA = 500
 More = Annotated[int, Query(ge=0, le=MOST_EXTRA)]

@@ -16,11 +16,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.zone import learner_zone
-from app.study import roster, scheduling, spreading
 from app.study.days import DAY_STARTS_HOUR
+from app.study.fsrs import scheduling, spreading
+from app.study.fsrs.parameters import DEFAULT_ID
+from app.study.log.recording import ANSWER, IMPORT, set_available
 from app.study.models import CardState, Review
-from app.study.parameters import DEFAULT_ID
-from app.study.recording import ANSWER, IMPORT, set_available
+from app.study.queue import roster
 
 GOOD = 3
 AT_ONCE = 500

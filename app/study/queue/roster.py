@@ -20,10 +20,11 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.zone import learner_zone
-from app.study import library, queries, queues
+from app.study import library, queries
 from app.study.days import day_number, day_start
 from app.study.policy import Policy
-from app.study.queues import Scanned
+from app.study.queue import queues
+from app.study.queue.queues import Scanned
 
 MOST_KEPT = 256
 

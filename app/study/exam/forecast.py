@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.study import memory_model as model
-from app.study.exam import FIRST_RATINGS, HELD_RATINGS, Cards, Mask, Rule
-from app.study.memory_model import Numbers
+from app.study.exam.strategy import FIRST_RATINGS, HELD_RATINGS, Cards, Mask, Rule
+from app.study.fsrs import memory_model as model
+from app.study.fsrs.memory_model import Numbers
 
 Ratings = NDArray[np.int64]
 

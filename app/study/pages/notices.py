@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.study import library, scheduling
-from app.study.recording import Recorded
+from app.study import library
+from app.study.fsrs import scheduling
+from app.study.log.recording import Recorded
 
 
 @dataclass(frozen=True)

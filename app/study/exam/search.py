@@ -14,9 +14,9 @@ from math import ceil
 
 import numpy as np
 
-from app.study.exam import FIRST_ANSWERS, Cards, Rule, Strategy, plain, planned
-from app.study.exam_forecast import Course, live_through
-from app.study.memory_model import Numbers
+from app.study.exam.forecast import Course, live_through
+from app.study.exam.strategy import FIRST_ANSWERS, Cards, Rule, Strategy, plain, planned
+from app.study.fsrs.memory_model import Numbers
 
 PLAIN_NEW_PER_DAY = 12
 PLAIN_FINISH = 0.6  # share of the time in which FSRS without a date is given to meet every card

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from fsrs import Card, Rating, ReviewLog, Scheduler
 
 from app.study.days import day_number
-from app.study.parameters import DEFAULT
+from app.study.fsrs.parameters import DEFAULT
 
 FITTED_SHARE = 0.8
 _EPOCH = datetime(1, 1, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from app.study.parameters import Parameters
-from app.study.scheduling import KNOWN, scheduler_of
+from app.study.fsrs.parameters import Parameters
+from app.study.fsrs.scheduling import KNOWN, scheduler_of
 
 AGAIN, HARD, GOOD, EASY = 1, 2, 3, 4
 LEARNING, RELEARNING = 1, 3

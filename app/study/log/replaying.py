@@ -16,11 +16,11 @@ from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, State
 
-from app.study import spreading
-from app.study.arithmetic import arithmetic_of, retention_term
 from app.study.days import day_number, day_start
-from app.study.parameters import Parameters
-from app.study.scheduling import (
+from app.study.fsrs import spreading
+from app.study.fsrs.arithmetic import arithmetic_of, retention_term
+from app.study.fsrs.parameters import Parameters
+from app.study.fsrs.scheduling import (
     KNOWN,
     NEW,
     NOT_REVIEWED,

@@ -18,8 +18,8 @@ from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.study.days import day_number, day_start
+from app.study.fsrs.scheduling import KNOWN
 from app.study.models import CardState, Review
-from app.study.scheduling import KNOWN
 
 NEWEST = 10_000
 WEEK_DAYS, MATURE_DAYS = 7, 21

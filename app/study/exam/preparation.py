@@ -20,15 +20,16 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
-from app.study import library, memory_model, plans, queries, queues, roster
+from app.study import library, plans, queries
 from app.study.days import day_number, day_start, study_day
-from app.study.exam import Cards, Strategy
-from app.study.exam_forecast import Course
-from app.study.exam_order import introduction_order, left_out_last
-from app.study.exam_search import choose_strategy, live, rule_of
-from app.study.models import CardState
-from app.study.plan_models import InterviewPlan
+from app.study.exam.forecast import Course
+from app.study.exam.order import introduction_order, left_out_last
+from app.study.exam.search import choose_strategy, live, rule_of
+from app.study.exam.strategy import Cards, Strategy
+from app.study.fsrs import memory_model
+from app.study.models import CardState, InterviewPlan
 from app.study.policy import policy_for
+from app.study.queue import queues, roster
 
 FEWEST_MINUTES, MOST_MINUTES = 5, 480
 FURTHEST_DAYS = 365

@@ -23,9 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from app.study.fsrs.scheduling import KNOWN, NEW, NOT_REVIEWED
 from app.study.models import CardState, Review
 from app.study.queries import rows
-from app.study.scheduling import KNOWN, NEW, NOT_REVIEWED
 
 
 class Scheduled(NamedTuple):

@@ -16,10 +16,11 @@ from app.core.web import Db, LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
 from app.decks.shelf import search_own_cards
 from app.search.service import build_index, search
-from app.study import browsing, service
-from app.study.filters import LISTED_STATES, Filter, checked_filter
-from app.study.marking import LONGEST_NOTE
-from app.study.notices import suggestions
+from app.study import service
+from app.study.pages.notices import suggestions
+from app.study.queue import browsing
+from app.study.queue.filters import LISTED_STATES, Filter, checked_filter
+from app.study.queue.marking import LONGEST_NOTE
 
 router = APIRouter(prefix="/study")
 

@@ -14,9 +14,11 @@ from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Stale, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.study import library, queries, recording, roster
+from app.study import library, queries
 from app.study.days import study_day
+from app.study.log import recording
 from app.study.models import CardState
+from app.study.queue import roster
 
 LONGEST_NOTE = 2000
 ACTIONS = ("suspend", "unsuspend", "bury", "unbury", "flag", "unflag", "note")

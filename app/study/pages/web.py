@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.content.web import Content
 from app.core.web import Db, LearnerId, Now
-from app.study import preparation
+from app.study.exam import preparation
 
 
 def _day(database: Db, content: Content, learner: LearnerId, now: Now) -> Iterator[Session]:

@@ -15,12 +15,13 @@ from app.core.idempotency import MAX_KEY_LENGTH, once
 from app.core.templating import page, wants_fragment
 from app.core.web import Db, LearnerId, Now, ReadSession, WriteSession
 from app.core.zone import learner_zone
-from app.study import card_routes, service, setting_routes
+from app.study import service
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
-from app.study.export import checked_json, desk_json
-from app.study.notices import SILENCE, Notice, suggestions, warn_of_leech
-from app.study.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
-from app.study.web import DaySession
+from app.study.pages import card_routes, setting_routes
+from app.study.pages.export import checked_json, desk_json
+from app.study.pages.notices import SILENCE, Notice, suggestions, warn_of_leech
+from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
+from app.study.pages.web import DaySession
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])

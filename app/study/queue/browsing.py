@@ -11,11 +11,12 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.zone import learner_zone
-from app.study import library, queries, scheduling
-from app.study.filters import Filter
+from app.study import library, queries
+from app.study.fsrs import scheduling
+from app.study.fsrs.scheduling import Rules
 from app.study.models import CardState, Review
 from app.study.policy import policy_for
-from app.study.scheduling import Rules
+from app.study.queue.filters import Filter
 
 PER_PAGE = 50
 

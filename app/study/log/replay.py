@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import Text, cast, select, type_coerce
 from sqlalchemy.orm import Session
 
-from app.study import parameters, queries, recording
+from app.study import queries
+from app.study.fsrs import parameters
+from app.study.fsrs.parameters import Parameters
+from app.study.fsrs.scheduling import KNOWN
+from app.study.log import recording
+from app.study.log.replaying import Checker, Entry, Mismatch
 from app.study.models import CardState, Review
-from app.study.parameters import Parameters
-from app.study.replaying import Checker, Entry, Mismatch
-from app.study.scheduling import KNOWN
 
 MOST_TOLD = 100
 ROWS_AT_ONCE = 2000

@@ -14,12 +14,14 @@ from sqlalchemy.orm.exc import StaleDataError
 from app.content.cards import Card
 from app.core.errors import DomainError, Stale
 from app.core.zone import learner_zone
-from app.study import parameters, plans, queries, roster, scheduling, spreading
+from app.study import plans, queries
 from app.study.days import DAY_STARTS_HOUR
+from app.study.fsrs import parameters, scheduling, spreading
+from app.study.log.replaying import recompute
 from app.study.models import CardState, ParameterSet, Review
 from app.study.policy import Policy
 from app.study.queries import State
-from app.study.replaying import recompute
+from app.study.queue import roster
 
 ANSWER, PLACEMENT, IMPORT = "review", "placement", "import"
 

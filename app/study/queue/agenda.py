@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.study import library, queries, queues
+from app.study import library, queries
 from app.study.days import study_day
-from app.study.filters import NOTHING, Filter
+from app.study.fsrs.scheduling import LEECH_LAPSES
 from app.study.policy import Policy
-from app.study.queues import Day, Queue, Scheduled
-from app.study.roster import Roster, forget, roster
-from app.study.scheduling import LEECH_LAPSES
+from app.study.queue import queues
+from app.study.queue.filters import NOTHING, Filter
+from app.study.queue.queues import Day, Queue, Scheduled
+from app.study.queue.roster import Roster, forget, roster
 
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
 LOOKED_AT = 16  # known cards read to find the first that may be shown; where there are more, the database counts them
