@@ -4,7 +4,7 @@ Three ideas. A card reviewed shortly before the day is recalled on the day, so e
 last review, as late as the minutes of the remaining days allow (the last pass). What was gained by reviewing earlier is
 mostly gone by then, so before the last pass cards may fade further than FSRS's usual 90 % (they hold longer after each
 answer, and cost fewer). And a card never met cannot be recalled at all: new cards go first, spread over the first part
-of the time. How far, how much and how fast are a `Strategy`; app.study.exam_search tries several and keeps the best.
+of the time. How far, how much and how fast are a `Strategy`; app.study.exam.search tries several and keeps the best.
 
 Every card weighs the same: nothing we know says which one will be asked. Days are study days counted from any start;
 nothing is studied on the day itself. Arrays are (learners, cards), cards in the order they are to be introduced in.
