@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,14 @@ from labs.spec import LAB_MODELS, Model, RunSpec, SpecError, Violation, parse_ru
 
 _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
+
+# torchrun's usual meeting place is a TCP store that listens on every interface, and its agent unpickles what is in it:
+# anybody who reaches the machine could run code as us. Ranks of one host meet in a file instead, which is only ours.
+_MEET_IN_A_FILE = [
+    *("--nnodes", "1", "--local-addr", "localhost"),
+    *("--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"),
+]
+_NO_TCP_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
 def read_spec(given: str, dry: bool = False) -> RunSpec:
@@ -46,8 +55,10 @@ def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Pat
     `log_dir`: where torchrun puts each rank's output, in a folder of its own for each attempt; without
     it the ranks write to this process's output.
     """
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
-    command += ["--nproc-per-node", str(spec.parallel.world_size)]
+    command = local_torchrun(spec.parallel.world_size)
+    if events_dir is not None:  # else in a temporary file of its own
+        # an id of its own, so that nothing which an earlier run left in the same folder is taken for this one's
+        command += ["--rdzv-endpoint", str(events_dir / "rendezvous"), "--rdzv-id", uuid.uuid4().hex]
     if log_dir is not None:
         command += ["--log-dir", str(log_dir), "--redirects", "3"]  # 3 = stdout and stderr
     command += ["-m", "labs.train", "--spec", compact(spec)]
@@ -56,14 +67,21 @@ def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Pat
     return command
 
 
+def local_torchrun(ranks: int) -> list[str]:
+    """torchrun of this very Python for `ranks` ranks on this host, up to where the script comes.
+
+    Needs `environment`, without which torchrun would open a TCP store all the same.
+    """
+    return [sys.executable, "-m", "torch.distributed.run", *_MEET_IN_A_FILE, "--nproc-per-node", str(ranks)]
+
+
 def plain_command(spec: RunSpec) -> str:
     """The line a person pastes into a shell to do the same run by hand: the torchrun of this very environment."""
     beside = Path(sys.executable).with_name("torchrun")
-    torchrun = shlex.quote(str(beside)) if beside.exists() else "torchrun"
-    return (
-        f"{torchrun} --standalone --nproc-per-node {spec.parallel.world_size} "
-        f"-m labs.train --spec {shlex.quote(compact(spec))}"
-    )
+    words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items())]
+    words += [str(beside) if beside.exists() else "torchrun", *_MEET_IN_A_FILE]
+    words += ["--nproc-per-node", str(spec.parallel.world_size), "-m", "labs.train", "--spec", compact(spec)]
+    return shlex.join(words)
 
 
 def compact(spec: RunSpec) -> str:
@@ -97,4 +115,4 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     found = {name: value for name, value in os.environ.items() if not name.startswith("RANKZERO_")}
     found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), found.get("PYTHONPATH")]))
     found.setdefault("OMP_NUM_THREADS", "1")  # torchrun's own choice, made here so that it does not warn
-    return {**found, **(extra or {})}
+    return {**found, **_NO_TCP_STORE, **(extra or {})}

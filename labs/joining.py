@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -36,14 +37,32 @@ def _usable_cores() -> int:
 
 def join(device: torch.device) -> None:
     """Find the other ranks: torchrun has put where to meet them, and who we are, into the environment."""
+    backend = "nccl" if device.type == "cuda" else "gloo"
     if device.type == "cuda":
         os.environ.setdefault("TORCH_NCCL_ENABLE_TIMING", "1")  # the ledger asks NCCL how long it took
-        dist.init_process_group("nccl", timeout=_PEER_TIMEOUT, device_id=device)
-        return
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = None
     if os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"]:
-        # All ranks are on this node: gloo need not go by the host's name, which may resolve to anything.
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
-    dist.init_process_group("gloo", timeout=_PEER_TIMEOUT)
+        # All ranks are on this host, so that nobody outside has any business with them: they listen on loopback only,
+        # and meet in a file. (torch's own meeting place, a TCP store, would listen on every interface.)
+        os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = LOOPBACK
+        store = dist.FileStore(str(_shared_folder() / "store"), ranks)  # type: ignore[attr-defined]
+    dist.init_process_group(
+        backend,
+        store=store,
+        rank=rank,
+        world_size=ranks,
+        timeout=_PEER_TIMEOUT,
+        device_id=device if device.type == "cuda" else None,
+    )
+
+
+def _shared_folder() -> Path:
+    """The folder torchrun made for this attempt's ranks: a new one each time, which nobody else may enter."""
+    report = os.environ.get("TORCHELASTIC_ERROR_FILE")  # <a folder by mkdtemp>/attempt_0/<rank>/error.json
+    if not report:
+        raise CannotStartError("not under torchrun", "Start the ranks with torchrun, with a folder for its logs.")
+    return Path(report).parent.parent
 
 
 def circumstances(device: torch.device) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Launch:
 
 def launch(spec: RunSpec, folder: Path, extra: dict[str, str]) -> Launch:
     """Start the ranks of `spec` with their folder at `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads where the ranks meet could join them
     (folder / "spec.json").write_text(spec.model_dump_json(indent=2))
     events, logs = folder / "events", folder / "logs"
     for each in (events, logs):

@@ -107,7 +107,7 @@ def test_the_command_on_the_page_does_the_same_run_without_us(page: Page, produc
     _finish(page)
     page.get_by_role("button", name="Copy").click()
     command = page.evaluate("navigator.clipboard.readText()")
-    assert "torchrun --standalone --nproc-per-node 2 -m labs.train" in command
+    assert "--rdzv-conf store_type=file --nproc-per-node 2 -m labs.train" in command
     done = subprocess.run(
         ["sh", "-c", f"{command} --events {tmp_path}"],
         cwd=ROOT,

@@ -103,7 +103,7 @@ def test_a_waiting_run_says_where_it_stands_and_that_no_worker_answers(client: T
 def test_the_script_is_a_plain_torchrun_command(client: TestClient) -> None:
     client.post("/api/v1/lab/runs", json={"spec": SPEC})
     script = client.get("/api/v1/lab/runs/1/script").json()
-    assert "torchrun --standalone --nproc-per-node 2 -m labs.train --spec" in script["command"]
+    assert "--rdzv-conf store_type=file --nproc-per-node 2 -m labs.train --spec" in script["command"]
     assert script["spec"]["parallel"]["data"] == 2
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import pytest
 
 from app.theory.lab_runs import activation_bytes
 from app.theory.planner import estimate, parse_estimate_request
+from labs.command import local_torchrun
 from labs.spec import LAB_MODELS, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 
@@ -55,8 +55,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[
         for name, (zero, training) in CASES.items()
     } | {name: tensor_spec(name) for name in TENSOR}
     (folder / "specs.json").write_text(json.dumps(specs))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
-    command += ["--nproc-per-node", "2", str(PROGRAMS / "activations.py")]
+    command = [*local_torchrun(2), str(PROGRAMS / "activations.py")]
     ended = call([*command, "--specs", str(folder / "specs.json"), "--events", str(folder)], timeout=200)
     assert ended.returncode == 0, ended.stderr
     return {event["name"]: event["moments"] for event in parse_events((folder / "events-0.jsonl").read_text())}

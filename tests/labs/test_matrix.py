@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from app.theory.lab_runs import RunTheory, rank_theory, world
+from labs.command import local_torchrun
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
 
@@ -91,8 +92,7 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     cases = [case for case in CASES if case.spec.parallel.world_size == ranks]
     rows = [{"id": case.id, "spec": case.data, "fp64": case.spec.training.precision == "fp32"} for case in cases]
     (folder / "rows.json").write_text(json.dumps(rows))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "localhost"]
-    command += ["--nproc-per-node", str(ranks), str(PROGRAMS / "matrix.py")]
+    command = [*local_torchrun(ranks), str(PROGRAMS / "matrix.py")]
     command += ["--rows", str(folder / "rows.json"), "--events", str(folder)]
     with contextlib.suppress(subprocess.TimeoutExpired):  # what had run by then is judged all the same
         call(command, timeout=TIME_LIMIT_SECONDS)

@@ -28,8 +28,11 @@ def test_the_program_starts_this_python_and_asks_for_events(tmp_path):
 def test_the_plain_command_has_nothing_in_it_that_is_a_default_anyway():
     spec = parse_run_spec({"model": "gpt-mini", "training": {"steps": 5}, "parallel": {"data": 2, "zero": 3}})
     words = shlex.split(plain_command(spec))
-    assert Path(words[0]).name == "torchrun"
-    assert words[1:-1] == ["--standalone", "--nproc-per-node", "2", "-m", "labs.train", "--spec"]
+    assert words[:2] == ["env", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"]
+    assert Path(words[2]).name == "torchrun"
+    assert "store_type=file" in words
+    assert "--standalone" not in words
+    assert words[-6:-1] == ["--nproc-per-node", "2", "-m", "labs.train", "--spec"]
     assert words[-1] == '{"model":"gpt-mini","training":{"steps":5},"parallel":{"data":2,"zero":3}}'
 
 

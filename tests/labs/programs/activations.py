@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from labs.command import LOOPBACK
 from labs.data import Batches, load_text
+from labs.joining import join
 from labs.parallel.mesh import Mesh
 from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
@@ -38,8 +38,7 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    dist.init_process_group("gloo")
+    join(CPU)
     reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
     for name, data in json.loads(options.specs.read_text()).items():
         reporter.emit("moments", name=name, moments=moments(parse_run_spec(data)))

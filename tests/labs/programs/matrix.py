@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from labs.command import LOOPBACK
 from labs.data import Batches, draw_passages, load_text
+from labs.joining import join
 from labs.model import build_model
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
@@ -83,8 +83,7 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    dist.init_process_group("gloo")
+    join(CPU)
     reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
     for row in json.loads(options.rows.read_text()):
         spec = parse_run_spec(row["spec"])

@@ -10,8 +10,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from labs.command import LOOPBACK, read_spec
+from labs.command import read_spec
 from labs.data import Batches, load_text
+from labs.joining import join
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.buckets import local
@@ -36,8 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     given = read_spec(options.spec)
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    dist.init_process_group("gloo")
+    join(CPU)
     reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
     for zero in range(4):
         overflow(given.model_copy(update={"parallel": given.parallel.model_copy(update={"zero": zero})}), reporter)

@@ -16,8 +16,9 @@ from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.distributed._tools.mem_tracker import MemTracker
 from torch.profiler import ProfilerActivity, profile
 
-from labs.command import LOOPBACK, read_spec
+from labs.command import read_spec
 from labs.data import Batches, load_text
+from labs.joining import join
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
@@ -75,8 +76,7 @@ def main() -> None:
     options = parser.parse_args()
     given = read_spec(options.spec)
     torch.set_num_threads(1)
-    os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    dist.init_process_group("gloo")
+    join(CPU)
     rank = dist.get_rank()
     for zero, strategy in ((0, "ddp"), (3, "fsdp")):
         subject = Subject(given.model_copy(update={"parallel": given.parallel.model_copy(update={"zero": zero})}))
