@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.core.charts import byte_scale
+from app.core.folding import FoldWrappedLines
 
 APP = Path(__file__).resolve().parents[1]
 STATIC = APP / "static"
@@ -39,6 +40,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        extensions=[FoldWrappedLines],
     )
     made.globals["static"] = static_url
     made.globals["byte_scale"] = byte_scale
