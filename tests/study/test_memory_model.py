@@ -7,12 +7,56 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from fsrs import Card, Rating, Scheduler
-from fsrs.scheduler import DEFAULT_PARAMETERS
+from fsrs.scheduler import DEFAULT_PARAMETERS, LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.study.fsrs import memory_model as model
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OTHER = tuple(value * 1.3 if index in (2, 8, 14, 17) else value for index, value in enumerate(DEFAULT_PARAMETERS))
+
+
+BOUNDS = zip(LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS, strict=True)
+PARAMETERS = st.one_of(st.just(DEFAULT_PARAMETERS), st.tuples(*(st.floats(low, high) for low, high in BOUNDS)))
+HISTORIES = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 400)), min_size=1, max_size=20)
+CLOSE = 1e-9  # relative: the same formulas, but NumPy's exp and power may differ in the last digits
+LONGEST_DAYS = Scheduler().maximum_interval
+
+
+@settings(max_examples=300, deadline=None)
+@given(parameters=PARAMETERS, history=HISTORIES, retention=st.floats(0.70, 0.97))
+def test_every_review_is_that_of_py_fsrs(
+    parameters: tuple[float, ...], history: list[tuple[int, int]], retention: float
+) -> None:
+    """Stability, difficulty, retrievability and interval after every answer, for any parameters and any history."""
+    scheduler = Scheduler(parameters, retention, enable_fuzzing=False)
+    w = model.parameters(parameters)
+    card, at = Card(card_id=1, due=START), START
+    for index, (rating, days) in enumerate(history):
+        at += timedelta(days=days if index else 0)
+        before = card
+        try:
+            card, _ = scheduler.review_card(card, Rating(rating), at)
+        except (OverflowError, ZeroDivisionError):
+            return  # parameters at their bounds can grow beyond floats in py-fsrs itself
+        if before.stability is None or before.difficulty is None:
+            stability, difficulty = model.first(w, rating)
+        elif days < 1:
+            stability, difficulty = model.same_day(w, before.stability, before.difficulty, rating)
+        else:
+            recalled = scheduler.get_card_retrievability(before, at)
+            assert model.recall(w, before.stability, days) == pytest.approx(recalled, rel=CLOSE)
+            stability, difficulty = model.later(w, before.stability, before.difficulty, days, rating)
+        assert (stability, difficulty) == pytest.approx((card.stability, card.difficulty), rel=CLOSE)
+        if card.state.name == "Review":
+            assert card.stability is not None
+            # apart only where the exact interval lies on the half between two days
+            fewest, most = (
+                min(float(model.interval_days(w, card.stability * share, retention)), LONGEST_DAYS)
+                for share in (1 - CLOSE, 1 + CLOSE)
+            )
+            assert fewest <= (card.due - at).days <= most
 
 
 def _py_fsrs(parameters: tuple[float, ...], sessions: list[tuple[int, int]]) -> Card:

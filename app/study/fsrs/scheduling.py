@@ -33,7 +33,7 @@ NEW, KNOWN, NOT_REVIEWED = 0, State.Review.value, 4
 
 RULES_NAME = "rankzero 2"
 AT = datetime(2000, 1, 1, tzinfo=UTC)  # py-fsrs takes dates and counts days between them: any will do
-_FIELDS = ("state", "step", "stability", "difficulty")  # of a memory, as the log writes it
+MEMORY_FIELDS = ("state", "step", "stability", "difficulty")  # of a memory, as the log writes it
 
 Memory = Mapping[str, Any]
 Load = Mapping[int, int]  # how many cards come back on a day, counted from today
@@ -63,6 +63,11 @@ class Step(NamedTuple):
     delay: timedelta
 
     @property
+    def memory(self) -> dict[str, Any]:
+        """What the log keeps of it, less the dates."""
+        return dict(zip(MEMORY_FIELDS, self[:4], strict=True))
+
+    @property
     def days(self) -> int | None:
         return self.delay.days if self.state == KNOWN else None
 
@@ -90,31 +95,25 @@ def scheduler_of(parameters: Parameters, desired_retention: float) -> Scheduler:
 
 
 def rate(memory: Memory | None, rating: Rating, elapsed_days: int, scheduler: Scheduler) -> Step:
-    """The arithmetic of FSRS-6 alone."""
-    if memory is None:
-        before = Card(card_id=0, due=AT)
-    else:
-        before = Card(
-            0,
-            State(memory["state"]),
-            memory["step"],
-            memory["stability"],
-            memory["difficulty"],
-            AT,
-            AT - timedelta(days=elapsed_days),
-        )
+    """One review by FSRS-6 as py-fsrs computes it, `elapsed_days` after the last."""
+    before = Card(card_id=0, due=AT) if memory is None else _card(memory, elapsed_days)
     after, _ = scheduler.review_card(before, rating, AT)
-    assert after.stability is not None
-    assert after.difficulty is not None
-    return Step(after.state.value, after.step, after.stability, after.difficulty, after.due - AT)
+    return step_of(after, AT)
 
 
-def place(rating: Rating, scheduler: Scheduler) -> Step:
-    """A card that skips its first steps: what a first answer of `rating` is worth, known from then on."""
-    first = rate(None, rating, 0, scheduler)
-    known = {**_fields(first), "state": KNOWN, "step": None}
-    days = scheduler._next_interval(stability=known["stability"])
-    return Step(KNOWN, None, known["stability"], known["difficulty"], timedelta(days=days))
+def step_of(card: Card, now: datetime) -> Step:
+    """What py-fsrs made of a card that was reviewed at `now`."""
+    assert card.stability is not None
+    assert card.difficulty is not None
+    return Step(card.state.value, card.step, card.stability, card.difficulty, card.due - now)
+
+
+def place(rating: Rating, rules: Rules) -> Step:
+    """A card that skips its learning steps: what a first answer of `rating` is worth, known from then on."""
+    scheduler = Scheduler(
+        rules.parameters, rules.desired_retention, learning_steps=(), relearning_steps=(), enable_fuzzing=False
+    )
+    return rate(None, rating, 0, scheduler)
 
 
 def elapsed_days(memory: Memory | None, now: datetime, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -> int:
@@ -151,8 +150,7 @@ def _choices(
     A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only.
     """
     elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
-    before = None if memory is None else tuple(memory[name] for name in _FIELDS)
-    steps = _steps(before, elapsed, rules.parameters, rules.desired_retention)[:best]
+    steps = [rate(memory, rating, elapsed, rules.scheduler) for rating in Rating if rating <= best]
     fraction, _ = spreading.seed(card_id, repetition)
     chosen: list[tuple[Step, int | None]] = []
     longest = 0
@@ -163,16 +161,6 @@ def _choices(
     return chosen
 
 
-@lru_cache(maxsize=8192)
-def _steps(
-    before: tuple[Any, ...] | None, elapsed: int, parameters: Parameters, desired_retention: float
-) -> tuple[Step, ...]:
-    """The arithmetic of every rating. Kept, as an answer asks again for what the page showed before it."""
-    memory = None if before is None else dict(zip(_FIELDS, before, strict=True))
-    scheduler = scheduler_of(parameters, desired_retention)
-    return tuple(rate(memory, rating, elapsed, scheduler) for rating in Rating)
-
-
 def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Memory | None, rating: Rating) -> Outcome:
     """The memory that is kept once the day is chosen (`days` from today), or after the minutes of a first step."""
     now = now.astimezone(UTC)
@@ -181,15 +169,14 @@ def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Me
     else:
         due_at = day_start(day_number(now, rules.zone, rules.starts_hour) + days, rules.zone, rules.starts_hour)
         interval = timedelta(days=days)
-    kept = {**_fields(step), "due": due_at.isoformat(), "last_review": now.isoformat()}
+    kept = {**step.memory, "due": due_at.isoformat(), "last_review": now.isoformat()}
     return Outcome(kept, due_at, interval, int(rating), is_lapse(memory, rating))
 
 
 def recall(memory: Memory, now: datetime, rules: Rules) -> float:
-    """The probability, in 0..1, that the card is recalled at `now`."""
-    scheduler = rules.scheduler
+    """The retrievability, in 0..1: the probability that the card is recalled at `now`."""
     elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
-    return float((1 + scheduler._FACTOR * elapsed / memory["stability"]) ** scheduler._DECAY)
+    return float(rules.scheduler.get_card_retrievability(_card(memory, elapsed), AT))
 
 
 def interval_share(retention: float, other: float, parameters: Parameters = DEFAULT) -> float:
@@ -238,5 +225,14 @@ def interval_text(interval: timedelta) -> str:
     return f"{days / 365.25:.1f} years"
 
 
-def _fields(step: Step) -> dict[str, Any]:
-    return dict(zip(_FIELDS, step[:4], strict=True))
+def _card(memory: Memory, elapsed_days: int) -> Card:
+    """The memory as py-fsrs holds it, reviewed `elapsed_days` before `AT`."""
+    return Card(
+        0,
+        State(memory["state"]),
+        memory["step"],
+        memory["stability"],
+        memory["difficulty"],
+        AT,
+        AT - timedelta(days=elapsed_days),
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Text, cast, select, type_coerce
+from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
 
 from app.study import queries
@@ -22,7 +22,6 @@ from app.study.models import CardState, Review
 
 MOST_TOLD = 100
 ROWS_AT_ONCE = 2000
-_TIMES = (Entry._fields.index("reviewed_at"), Entry._fields.index("due_at"))
 
 
 class _State(NamedTuple):
@@ -132,27 +131,11 @@ def _check_state(state: _State | None, card_id: str, entries: list[Entry]) -> It
 def _entries(session: Session, learner_id: int) -> Iterator[Entry]:
     """The log, card by card, each in the order it was written."""
     log = Review.__table__.c
-    memories, times = ("memory_before", "memory_after"), ("reviewed_at", "due_at", "undone_at")
-    is_sqlite = session.get_bind().dialect.name == "sqlite"
-    columns = [
-        cast(log[name], Text)
-        if name in memories
-        # SQLite's times are text: read here, a million of them take a third of the time
-        else type_coerce(log[name], Text)
-        if name in times and is_sqlite
-        else log[name]
-        for name in Entry._fields
-    ]
+    memories = ("memory_before", "memory_after")  # compared as the text that is stored, bit for bit
+    columns = [cast(log[name], Text) if name in memories else log[name] for name in Entry._fields]
     query = select(*columns).where(log.learner_id == learner_id).order_by(log.card_id, log.id)
     rows = session.connection().execute(query, execution_options={"yield_per": ROWS_AT_ONCE})
-    return map(_timed, rows) if is_sqlite else map(Entry._make, rows)
-
-
-def _timed(row: Any) -> Entry:
-    values = list(row)
-    for place in _TIMES:
-        values[place] = datetime.fromisoformat(values[place]).replace(tzinfo=UTC)
-    return Entry._make(values)
+    return map(Entry._make, rows)
 
 
 def _states(session: Session, learner_id: int) -> Iterator[_State]:

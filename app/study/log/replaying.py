@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
@@ -18,18 +17,18 @@ from fsrs import Card, Rating, State
 
 from app.study.days import day_number, day_start
 from app.study.fsrs import spreading
-from app.study.fsrs.arithmetic import arithmetic_of, retention_term
 from app.study.fsrs.parameters import Parameters
 from app.study.fsrs.scheduling import (
-    KNOWN,
+    MEMORY_FIELDS,
     NEW,
     NOT_REVIEWED,
     RULES_NAME,
+    Rules,
+    place,
+    rate,
     scheduler_of,
+    step_of,
 )
-
-_RATING = {int(rating): rating for rating in Rating}
-_FIRST_STATE, _FIRST_STEP = State.Learning.value, 0
 
 
 class Reviewed(Protocol):
@@ -85,50 +84,32 @@ class Mismatch:
 
 def recompute(history: Iterable[Reviewed], parameters: Parameters) -> dict[str, Any] | None:
     """The memory that a card's standing reviews make under `parameters`; due dates stay as they were chosen."""
-    formulas = arithmetic_of(parameters)
+    rules = Rules(ZoneInfo("UTC"), parameters=parameters)  # the zone and the retention move dates, not memories
+    scheduler = rules.scheduler
     last: Reviewed | None = None
-    step: int | None
-    state, step, stability, difficulty = _FIRST_STATE, _FIRST_STEP, 0.0, 0.0
+    memory: Mapping[str, Any] | None = None
     for each in history:
+        rating = Rating(each.rating)
         if each.kind == "import":
-            state, step, stability, difficulty = _fields(each.memory_after)
+            memory = each.memory_after
         elif each.kind == "placement":
-            state, step = KNOWN, None
-            stability, difficulty = formulas.first(each.rating)
+            memory = place(rating, rules).memory
+        elif last is None or each.memory_before is None:
+            memory = rate(None, rating, 0, scheduler).memory
         else:
-            if last is None or each.memory_before is None:
-                state, step = _FIRST_STATE, _FIRST_STEP
-                stability, difficulty = formulas.first(each.rating)
-            else:
-                zone, hour = _zone(each.time_zone), each.day_starts_hour
-                elapsed = day_number(each.reviewed_at, zone, hour) - day_number(last.reviewed_at, zone, hour)
-                stability, difficulty = formulas.next(stability, difficulty, elapsed, each.rating)
-            state, step, _ = formulas.delay_seconds(state, step, each.rating)
+            zone, hour = ZoneInfo(each.time_zone), each.day_starts_hour
+            elapsed = day_number(each.reviewed_at, zone, hour) - day_number(last.reviewed_at, zone, hour)
+            memory = rate(memory, rating, max(0, elapsed), scheduler).memory
         last = each
-    if last is None:
+    if last is None or memory is None:
         return None
-    return {
-        "state": state,
-        "step": step,
-        "stability": stability,
-        "difficulty": difficulty,
-        "due": last.due_at.isoformat(),
-        "last_review": last.reviewed_at.isoformat(),
-    }
-
-
-@lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
+    return _dated(memory, last)
 
 
 class _Node(NamedTuple):
     """A card after an entry: what is remembered, the same as it is stored, and the entry."""
 
-    state: int
-    step: int | None
-    stability: float
-    difficulty: float
+    memory: Mapping[str, Any]
     text: str
     entry: Entry
 
@@ -151,38 +132,35 @@ class Checker:
             elif not entry.scheduler.startswith(RULES_NAME):
                 found += self._check_former(entry, parameters)
             elif entry.kind == "review":
-                self._check_review(entry, parameters, found)
+                found += self._check_review(entry, parameters)
             else:
                 found += self._check_start(entry, parameters)
         return found
 
-    def _check_review(self, entry: Entry, parameters: Parameters, found: list[Mismatch]) -> None:
-        formulas = arithmetic_of(parameters)
-        zone, hour = _zone(entry.time_zone), entry.day_starts_hour
+    def _check_review(self, entry: Entry, parameters: Parameters) -> list[Mismatch]:
+        found: list[Mismatch] = []
+        zone, hour = ZoneInfo(entry.time_zone), entry.day_starts_hour
         today = day_number(entry.reviewed_at, zone, hour)
-        step: int | None
+        scheduler = scheduler_of(parameters, entry.desired_retention)
         before = self._before(entry, parameters)
         if before is None:
-            stability, difficulty = formulas.first(entry.rating)
-            phase, state, step = NEW, _FIRST_STATE, _FIRST_STEP
+            step = rate(None, Rating(entry.rating), 0, scheduler)
+            phase = NEW
             if entry.memory_before is not None:
                 found.append(_wrong(entry, "memory_before", entry.memory_before, "none"))
         else:
-            elapsed = today - day_number(before.entry.reviewed_at, zone, hour)
-            stability, difficulty = formulas.next(before.stability, before.difficulty, elapsed, entry.rating)
-            phase = state = before.state
-            step = before.step
+            elapsed = max(0, today - day_number(before.entry.reviewed_at, zone, hour))
+            step = rate(before.memory, Rating(entry.rating), elapsed, scheduler)
+            phase = before.memory["state"]
             if before.text != entry.memory_before and not _same(before.text, entry.memory_before):
                 found.append(_wrong(entry, "memory_before", entry.memory_before, before.text))
         if phase != entry.phase:
             found.append(_wrong(entry, "phase", entry.phase, phase))
-        state, step, seconds = formulas.delay_seconds(state, step, entry.rating)
-        if seconds is None:
-            days = formulas.days(stability, retention_term(parameters, entry.desired_retention))
-            found += _check_day(entry, days, today, zone)
-        elif entry.due_at != entry.reviewed_at + timedelta(seconds=seconds):
-            found.append(_wrong(entry, "due_at", entry.due_at, entry.reviewed_at + timedelta(seconds=seconds)))
-        found += self._keep(entry, state, step, stability, difficulty)
+        if step.days is not None:
+            found += _check_day(entry, step.days, today, zone)
+        elif entry.due_at != entry.reviewed_at + step.delay:
+            found.append(_wrong(entry, "due_at", entry.due_at, entry.reviewed_at + step.delay))
+        return found + self._keep(entry, step.memory)
 
     def _check_start(self, entry: Entry, parameters: Parameters) -> list[Mismatch]:
         """A placement, whose memory follows from its rating, or an import, whose memory is what it says."""
@@ -190,29 +168,27 @@ class Checker:
         if entry.phase != NOT_REVIEWED:
             found.append(_wrong(entry, "phase", entry.phase, NOT_REVIEWED))
         if entry.kind == "import":
-            return found + self._keep(entry, *_fields(json.loads(entry.memory_after)))
-        zone, formulas = _zone(entry.time_zone), arithmetic_of(parameters)
+            return found + self._keep(entry, json.loads(entry.memory_after))
+        zone = ZoneInfo(entry.time_zone)
         today = day_number(entry.reviewed_at, zone, entry.day_starts_hour)
-        stability, difficulty = formulas.first(entry.rating)
-        days = formulas.days(stability, retention_term(parameters, entry.desired_retention))
-        found += _check_day(entry, days, today, zone)
-        return found + self._keep(entry, KNOWN, None, stability, difficulty)
+        step = place(Rating(entry.rating), Rules(zone, entry.desired_retention, parameters))
+        assert step.days is not None, "a placed card is known"
+        found += _check_day(entry, step.days, today, zone)
+        return found + self._keep(entry, step.memory)
 
     def _check_former(self, entry: Entry, parameters: Parameters) -> list[Mismatch]:
         """Rules before study days: py-fsrs on the clock, without fuzz."""
         card, found = Card(0, due=entry.reviewed_at), []
         if entry.memory_before is not None:
             stored = json.loads(entry.memory_before)
-            state, step, stability, difficulty = _fields(stored)
             last = datetime.fromisoformat(stored["last_review"])
-            card = Card(0, State(state), step, stability, difficulty, entry.reviewed_at, last)
+            fields = (stored["step"], stored["stability"], stored["difficulty"])
+            card = Card(0, State(stored["state"]), *fields, entry.reviewed_at, last)
         scheduler = scheduler_of(parameters, entry.desired_retention)
-        after, _ = scheduler.review_card(card, _RATING[entry.rating], entry.reviewed_at)
+        after, _ = scheduler.review_card(card, Rating(entry.rating), entry.reviewed_at)
         if after.due != entry.due_at:
             found.append(_wrong(entry, "due_at", entry.due_at, after.due))
-        assert after.stability is not None
-        assert after.difficulty is not None
-        return found + self._keep(entry, after.state.value, after.step, after.stability, after.difficulty)
+        return found + self._keep(entry, step_of(after, entry.reviewed_at).memory)
 
     def _before(self, entry: Entry, parameters: Parameters) -> _Node | None:
         """What the entry built on, by the parameters it was made with."""
@@ -221,7 +197,7 @@ class Checker:
             return node
         memory = recompute(map(_parsed, self._chain(node.entry)), parameters)
         assert memory is not None
-        return _Node(*_fields(memory), json.dumps(memory), node.entry)
+        return _Node(memory, json.dumps(memory), node.entry)
 
     def _chain(self, entry: Entry) -> list[Entry]:
         """The entries an entry follows from, itself the last."""
@@ -230,18 +206,20 @@ class Checker:
             chain.append(self.nodes[previous].entry)
         return chain[::-1]
 
-    def _keep(self, entry: Entry, state: int, step: int | None, stability: float, difficulty: float) -> list[Mismatch]:
+    def _keep(self, entry: Entry, memory: Mapping[str, Any]) -> list[Mismatch]:
         """Compare what the entry says is remembered after it; what follows builds on what was computed."""
-        # JSON writes a float as Python does
-        expected = (
-            f'{{"state": {state}, "step": {"null" if step is None else step}, "stability": {stability!r}, '
-            f'"difficulty": {difficulty!r}, "due": "{entry.due_at.isoformat()}", '
-            f'"last_review": "{entry.reviewed_at.isoformat()}"}}'
-        )
-        self.nodes[entry.id] = _Node(state, step, stability, difficulty, expected, entry)
+        kept = _dated(memory, entry)
+        expected = json.dumps(kept)
+        self.nodes[entry.id] = _Node(kept, expected, entry)
         if expected == entry.memory_after or _same(expected, entry.memory_after):
             return []
         return [_wrong(entry, "memory_after", entry.memory_after, expected)]
+
+
+def _dated(memory: Mapping[str, Any], last: Any) -> dict[str, Any]:
+    """The memory as it is stored: with the dates of the entry that left it."""
+    fields = {name: memory[name] for name in MEMORY_FIELDS}
+    return {**fields, "due": last.due_at.isoformat(), "last_review": last.reviewed_at.isoformat()}
 
 
 def _check_day(entry: Entry, days: int, today: int, zone: ZoneInfo) -> list[Mismatch]:
@@ -256,10 +234,6 @@ def _check_day(entry: Entry, days: int, today: int, zone: ZoneInfo) -> list[Mism
     if any(day_start(today + day, zone, entry.day_starts_hour) == entry.due_at for day in around):
         return []
     return [_wrong(entry, "due_at", entry.due_at, f"the start of a day {around[0]} to {around[-1]} days later")]
-
-
-def _fields(memory: Mapping[str, Any]) -> tuple[int, int | None, float, float]:
-    return memory["state"], memory["step"], memory["stability"], memory["difficulty"]
 
 
 def _same(expected: str, stored: str | None) -> bool:

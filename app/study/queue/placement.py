@@ -103,7 +103,7 @@ def _start(
 ) -> None:
     state = queries.find_state(session, learner_id, card.id)
     rules = rules_of(policy)
-    step = scheduling.place(rating, rules.scheduler)
+    step = scheduling.place(rating, rules)
     assert step.days is not None
     fraction, _ = spreading.seed(card.id, state.reviews if state else 0)
     days = spreading.choose(step.days, fraction, load)
