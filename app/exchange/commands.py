@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,15 +69,23 @@ def _import(file: Path, scheduling: bool) -> None:
     from app.content.catalogue import catalogue  # noqa: PLC0415
     from app.core.clock import utc_now  # noqa: PLC0415
     from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
-    from app.exchange import service  # noqa: PLC0415
+    from app.core.settings import settings  # noqa: PLC0415
+    from app.exchange import imports, service  # noqa: PLC0415
 
-    now = utc_now()
+    database, folder = _database(), settings().data.resolve() / "imports"
+    url, known = database.engine.url.render_as_string(hide_password=False), service.revisions_of(catalogue())
+    order = imports.Order(file.name[-200:], url, LOCAL_LEARNER, known, utc_now(), scheduling)
     with _file_errors(file), file.open("rb") as opened:
-        found = service.read_file(file.name, opened, catalogue(), now)
-    with _database().write() as session:
-        report = service.store(session, LOCAL_LEARNER, catalogue(), file.name, found, now, scheduling=scheduling)
-        lines = list(service.report_lines(report))
-    _say("\n".join(lines))
+        job_id = imports.start(folder, opened, order)
+    try:
+        while (job := imports.find(folder, job_id)).state == "running":
+            time.sleep(0.05)
+    except KeyboardInterrupt:
+        job = imports.cancel(folder, job_id)
+    if job.state != "done":
+        raise job.error
+    with database.read() as session:
+        _say("\n".join(service.report_lines(service.find_report(session, LOCAL_LEARNER, job.report))))
 
 
 def _database() -> Database:

@@ -10,7 +10,7 @@ from app.content.cards import CARD_SECTIONS
 from app.decks.cards import Stored
 from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, mend, parse_options, parse_tags
 from app.exchange.archive import refused
-from app.exchange.findings import Findings, Incoming, InTime, guid_of_text, shown_as
+from app.exchange.findings import Findings, Incoming, InTime, Progress, guid_of_text, not_shown, shown_as
 from app.exchange.limits import NOTES
 
 SECTIONS = tuple(name.lower() for name in CARD_SECTIONS)
@@ -43,7 +43,7 @@ def write_csv(cards: Iterable[Stored]) -> str:
     return out.getvalue()
 
 
-def read_csv(text: str, in_time: InTime) -> Findings:
+def read_csv(text: str, in_time: InTime, progress: Progress = not_shown) -> Findings:
     """The cards of a CSV file with a header. Raises DomainError where it has none."""
     lines = text.removeprefix("\ufeff")
     header_line = lines.split("\n", 1)[0]
@@ -54,7 +54,9 @@ def read_csv(text: str, in_time: InTime) -> Findings:
         header = [name.strip().lower() for name in next(reader, [])]
         if not set(NEEDED) <= set(header):
             raise refused("Its first line does not name the columns.", header_line[:80].strip(), ACCEPTED)
+        total = text.count("\n")
         for number, cells in enumerate(reader, 2):
+            progress(min(number - 2, total), total)
             if number > NOTES + 1 or not in_time():
                 raise refused("It has too many rows.", number, f"up to {NOTES:,} rows")
             if any(cell.strip() for cell in cells):

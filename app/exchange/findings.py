@@ -10,10 +10,17 @@ from hashlib import sha256
 from typing import Any
 
 from app.decks.drafts import Draft, clean_line, problems, tidy, title_of
-from app.exchange.limits import REASONS_KEPT
+from app.exchange.archive import refused
+from app.exchange.limits import MOST_CHARACTERS, REASONS_KEPT
 from app.study.api import Remembered
 
 InTime = Callable[[], bool]
+Progress = Callable[[int, int], None]  # how many of how many cards were read
+
+
+def not_shown(done: int, total: int) -> None:
+    """For who does not ask how far it is."""
+
 
 LONGEST_GUID = 150  # the column takes 200; a number may follow
 
@@ -38,6 +45,7 @@ class Findings:
     left_out: list[tuple[str, str]] = field(default_factory=list)
     left_out_total: int = 0
     notices: Counter[str] = field(default_factory=Counter)
+    characters: int = 0
 
     def leave_out(self, what: str, why: str) -> None:
         self.left_out_total += 1
@@ -53,6 +61,9 @@ class Findings:
             self.leave_out(shown, "there are two cards with its GUID; the first was taken")
             return
         draft = tidy(incoming.draft)
+        self.characters += sum(map(len, draft.sections.values()))
+        if self.characters > MOST_CHARACTERS:
+            raise refused("It holds too much text.", "…", f"up to {MOST_CHARACTERS:,} characters in one file")
         wrong = list(problems(draft, formulas_set=formulas_set))
         if wrong:
             self.leave_out(shown, " ".join(f"{each.field}: {each.message}" for each in wrong[:3]))

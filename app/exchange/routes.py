@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Request
+from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import UploadFile
 
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
-from app.core.templating import page
+from app.core.templating import page, wants_fragment
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId
 from app.core.zone import learner_zone
-from app.exchange import service
+from app.exchange import imports, service
 from app.exchange.limits import MB, UPLOAD_BYTES
 
 router = APIRouter(prefix="/study/exchange")
@@ -54,17 +55,49 @@ def exchange(request: Request, session: ReadSession, content: Content, learner: 
 
 @router.post("", response_class=HTMLResponse)
 def take_in(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, upload: Upload) -> Response:
-    """Read the file without a transaction, then store everything in one."""
+    """Hand the file to a process of its own, and lead to the page that shows how far it is."""
     file, scheduling = upload
-    name = cast(str, file.filename)
+    url = database.engine.url.render_as_string(hide_password=False)
+    known = service.revisions_of(content)
+    order = imports.Order(Path(cast(str, file.filename)).name[-200:], url, learner, known, now, scheduling)
     try:
-        found = service.read_file(name, cast(Any, file.file), content, now)
-        with database.write() as session:
-            report = service.store(session, learner, content, name, found, now, scheduling=scheduling)
+        job_id = imports.start(_folder(request), cast(Any, file.file), order)
     except DomainError as error:
-        with database.read() as session:
-            return _page(request, session, content, learner, error)
-    return RedirectResponse(f"/study/exchange/{report.id}", 303)
+        return _failed(request, database, content, learner, error)
+    return RedirectResponse(f"/study/exchange/jobs/{job_id}", 303)
+
+
+def _folder(request: Request) -> Path:
+    return cast(Path, request.app.state.data_folder / "imports")
+
+
+JobId = Annotated[str, PathParameter(pattern="^[0-9a-f]{16}$")]
+
+
+@router.get("/jobs/{job_id}", response_class=HTMLResponse)
+def show_job(request: Request, database: Db, content: Content, learner: LearnerId, job_id: JobId) -> Response:
+    """How far an import is; when it is over, what became of it. htmx asks for its standing alone."""
+    job = imports.find(_folder(request), job_id)
+    if job.state == "done":
+        return _lead(request, f"/study/exchange/{job.report}")
+    if job.state != "running":
+        if wants_fragment(request):
+            return _lead(request, f"/study/exchange/jobs/{job_id}")
+        return _failed(request, database, content, learner, job.error)
+    return page(request, "exchange/job.html", {"job": job})
+
+
+def _lead(request: Request, address: str) -> Response:
+    """To another page, whoever asks: a part of a page cannot follow a redirect."""
+    if wants_fragment(request):
+        return Response(headers={"HX-Redirect": address, "Cache-Control": "no-store"})
+    return RedirectResponse(address, 303)
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(request: Request, job_id: JobId) -> Response:
+    imports.cancel(_folder(request), job_id)
+    return RedirectResponse(f"/study/exchange/jobs/{job_id}", 303)
 
 
 @router.get("/rankzero{ending}")
@@ -93,6 +126,11 @@ def download(
 def show_report(request: Request, session: ReadSession, learner: LearnerId, report_id: RowId) -> HTMLResponse:
     report = service.find_report(session, learner, report_id)
     return page(request, "exchange/report.html", {"report": report, "zone": learner_zone()})
+
+
+def _failed(request: Request, database: Any, content: Any, learner: int, error: DomainError) -> HTMLResponse:
+    with database.read() as session:
+        return _page(request, session, content, learner, error)
 
 
 def _page(request: Request, session: Any, content: Any, learner: int, error: DomainError | None = None) -> HTMLResponse:

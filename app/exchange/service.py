@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,11 +22,11 @@ from app.decks.files import decks_zip
 from app.exchange.anki.exporting import catalogue_note, own_note
 from app.exchange.anki.importing import findings_of
 from app.exchange.anki.notes import AnkiNote
-from app.exchange.anki.reading import read_package
+from app.exchange.anki.reading import open_package
 from app.exchange.anki.writing import write_package
 from app.exchange.archive import refused
 from app.exchange.csv_file import read_csv, write_csv
-from app.exchange.findings import Findings, counted
+from app.exchange.findings import Findings, Progress, counted, not_shown
 from app.exchange.limits import SECONDS, TEXT_BYTES, UPLOAD_BYTES
 from app.exchange.models import ImportReport
 from app.exchange.text_file import ACCEPTED, read_card_file, read_decks_zip
@@ -97,8 +97,18 @@ def _current(remembered: Remembered | None, revision: int) -> Remembered | None:
     return remembered if remembered is not None and remembered.revision == revision else None
 
 
-def read_file(name: str, file: BinaryIO, catalogue: Catalogue, now: datetime) -> Findings:
-    """What the file called `name` brings, by its ending. Raises DomainError for one that cannot be read."""
+def revisions_of(catalogue: Catalogue) -> dict[str, int]:
+    """The catalogue's cards as an import must know them: each one's revision by its id."""
+    return {card_id: card.head.revision for card_id, card in catalogue.cards.items()}
+
+
+def read_file(
+    name: str, file: BinaryIO, known: Mapping[str, int], now: datetime, progress: Progress = not_shown
+) -> Findings:
+    """What the file called `name` brings, by its ending; `known` are the catalogue's cards and their revisions.
+
+    Raises DomainError for one that cannot be read. A stranger's file is read in a process of its own: `imports.start`.
+    """
     deadline = time.thread_time() + SECONDS  # of work: on a busy machine a good file must not fail
 
     def in_time() -> bool:
@@ -110,12 +120,12 @@ def read_file(name: str, file: BinaryIO, catalogue: Catalogue, now: datetime) ->
         raise refused("It is too large.", f"{size:,} bytes", f"up to {UPLOAD_BYTES:,} bytes")
     ending = Path(name).suffix.lower()
     if ending in (".apkg", ".colpkg"):
-        collection, media = read_package(file, learner_zone(), in_time)
-        return findings_of(collection, catalogue.cards.keys(), now, in_time, media)
+        with open_package(file, learner_zone(), in_time) as (collection, media):
+            return findings_of(collection, known.keys(), now, in_time, media, progress)
     if ending == ".zip":
-        return read_decks_zip(file, in_time)
+        return read_decks_zip(file, in_time, progress)
     if ending in (".csv", ".tsv", ".txt"):
-        return read_csv(_text(file, size), in_time)
+        return read_csv(_text(file, size), in_time, progress)
     if ending == ".md":
         return read_card_file(_text(file, size), Path(name).name)
     raise refused("Its name does not say what it is.", name[-60:], ACCEPTED)
@@ -133,7 +143,7 @@ def _text(file: BinaryIO, size: int) -> str:
 def store(
     session: Session,
     learner_id: int,
-    catalogue: Catalogue,
+    known: Mapping[str, int],
     name: str,
     found: Findings,
     now: datetime,
@@ -142,7 +152,7 @@ def store(
 ) -> ImportReport:
     """Store what a file brings and note what became of it. Raises DomainError when there would be too many cards."""
     kept = decks.store_all(session, learner_id, found.cards.values(), now)
-    offered = _offered(session, learner_id, catalogue, found) if scheduling else {}
+    offered = _offered(session, learner_id, known, found) if scheduling else {}
     taken = study.take_over(session, learner_id, offered, now)
     report = ImportReport(
         learner_id=learner_id,
@@ -172,13 +182,11 @@ def store(
     return report
 
 
-def _offered(session: Session, learner_id: int, catalogue: Catalogue, found: Findings) -> dict[str, Remembered]:
+def _offered(session: Session, learner_id: int, known: Mapping[str, int], found: Findings) -> dict[str, Remembered]:
     """Memories by card id, each at the revision its card has here."""
     revisions = {row.card_id: row.revision for row in decks.all_rows(session, learner_id)} if found.cards else {}
     offered = {
-        card_id: _at_revision(each, catalogue.cards[card_id].head.revision)
-        for card_id, each in found.catalogue.items()
-        if each is not None
+        card_id: _at_revision(each, known[card_id]) for card_id, each in found.catalogue.items() if each is not None
     }
     for incoming in found.cards.values():
         card_id = card_id_of(incoming.guid)

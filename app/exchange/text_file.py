@@ -10,8 +10,8 @@ from app.content.files import ContentError
 from app.core.errors import DomainError
 from app.decks.files import read_card_text, read_deck_text
 from app.exchange.archive import open_archive, read_member, refused
-from app.exchange.findings import Findings, Incoming, InTime, guid_of_text, shown_as
-from app.exchange.limits import CARD_FILE_BYTES, NOTES
+from app.exchange.findings import Findings, Incoming, InTime, Progress, guid_of_text, not_shown, shown_as
+from app.exchange.limits import CARD_FILE_BYTES, NOTES, ROWS
 
 ACCEPTED = "an .apkg, a .csv, a card's .md, or a .zip of decks"
 
@@ -23,7 +23,7 @@ def read_card_file(text: str, name: str) -> Findings:
     return found
 
 
-def read_decks_zip(file: BinaryIO, in_time: InTime) -> Findings:
+def read_decks_zip(file: BinaryIO, in_time: InTime, progress: Progress = not_shown) -> Findings:
     """Every card of a zip file of decks: `deck.yaml` and one .md for each card in every folder."""
     found = Findings()
     with open_archive(file, ACCEPTED) as archive:
@@ -32,12 +32,12 @@ def read_decks_zip(file: BinaryIO, in_time: InTime) -> Findings:
             raise refused("It has too many cards.", len(names), f"up to {NOTES:,} cards in one file")
         if not names:
             raise refused("It holds no cards.", "…", ACCEPTED)
-        decks = {
-            str(PurePosixPath(name).parent): _deck(archive, name, found)
-            for name in archive.namelist()
-            if PurePosixPath(name).name == "deck.yaml"
-        }
-        for name in dict.fromkeys(names):
+        deck_names = [name for name in archive.namelist() if PurePosixPath(name).name == "deck.yaml"]
+        if len(deck_names) > ROWS:
+            raise refused("It has too many decks.", len(deck_names), f"up to {ROWS:,} decks in one file")
+        decks = {str(PurePosixPath(name).parent): _deck(archive, name, found) for name in deck_names}
+        for number, name in enumerate(dict.fromkeys(names)):
+            progress(number, len(names))
             if not in_time():
                 raise refused("Reading it takes too long.", "…", "a smaller file")
             text = _text(archive, name, found)

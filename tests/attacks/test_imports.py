@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import base64
+import sqlite3
 import time
 import zipfile
 import zlib
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.content.catalogue import Catalogue
+from app.content.outside import render_outside
 from app.core.errors import DomainError
 from app.exchange import service
 from app.exchange.anki import own_data, schema
 from app.exchange.findings import Findings
 from tests.conftest import NOW
-from tests.exchange.test_bad_files import collection, package
+from tests.exchange.test_bad_files import GOOD, collection, package
 
 Read = Callable[..., Findings]
 FAST_SECONDS = 1.0  # of this process's work: milliseconds, on a machine that does other things as well
@@ -128,9 +130,151 @@ def read() -> Read:
 
     def read(data: bytes | str, name: str) -> Findings:
         file = BytesIO(data.encode() if isinstance(data, str) else data)
-        return service.read_file(name, file, Catalogue(), NOW)
+        return service.read_file(name, file, {}, NOW)
 
     return read
+
+
+GIGABYTE = 1_000_000_000
+COMPUTED = {
+    "a generated column": (
+        "DROP TABLE notes; CREATE TABLE notes (id integer primary key, guid text, mid integer, "
+        f"mod integer, tags text, flds text AS (zeroblob({GIGABYTE})))",
+        "generated column, 'notes",
+    ),
+    "a stored generated column": (
+        "DROP TABLE notes; CREATE TABLE notes (id integer primary key, guid text, "
+        "mid integer, mod integer, tags text, raw text, flds text AS (hex(raw)) STORED)",
+        "generated column",
+    ),
+    "a generated column of another table": ("CREATE TABLE more (a, b AS (zeroblob(1000000000)))", "generated column"),
+    "a table named as the function that would find it": (
+        f"CREATE TABLE pragma_table_xinfo (name, hidden, arg); CREATE TABLE more (a, b AS (zeroblob({GIGABYTE})))",
+        "generated column",
+    ),
+    "a table whose name is a quotation mark": ('CREATE TABLE """; --" (a, b AS (zeroblob(9)))', "generated column"),
+    "a view": ("CREATE VIEW seen AS SELECT zeroblob(1000000000) AS flds", "holds a view"),
+    "a view in a table's place": (
+        "DROP TABLE revlog; CREATE VIEW revlog AS SELECT 1 AS cid, 1 AS id",
+        "a view",
+    ),
+    "an endless view": (
+        "DROP TABLE cards; CREATE VIEW cards AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+        "FROM n) SELECT x AS id, x AS nid FROM n",
+        "holds a view",
+    ),
+    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON notes BEGIN DELETE FROM cards; END", "holds a trigger"),
+    "a virtual table": ("CREATE VIRTUAL TABLE seen USING fts5(x)", "virtual table"),
+    "a spatial table": ("CREATE VIRTUAL TABLE seen USING rtree(id, a, b)", "virtual table"),
+}
+
+
+@pytest.mark.parametrize("attack", COMPUTED)
+def test_a_collection_that_computes_is_refused_before_it_does(read: Read, attack: str) -> None:
+    statements, says = COMPUTED[attack]
+    data = _altered(statements)
+    found, seconds = _timed(lambda: _refusal(read, package(data)))
+    assert says.split("'")[0] in found
+    assert seconds < FAST_SECONDS
+
+
+def _altered(statements: str) -> bytes:
+    """The good collection after these statements."""
+    connection = sqlite3.connect(":memory:")
+    connection.deserialize(GOOD)
+    connection.executescript(statements)
+    connection.commit()
+    return connection.serialize()
+
+
+def _refusal(read: Read, data: bytes, name: str = "deck.apkg") -> str:
+    with pytest.raises(DomainError) as raised:
+        read(data, name)
+    return str(raised.value.violations[0].message)
+
+
+def test_a_note_that_is_too_large_for_a_row_is_refused(read: Read) -> None:
+    data = package(collection([("g", "x" * 5_000_000 + "\x1fback")]))
+    assert "damaged" in _refusal(read, data)
+
+
+def test_text_that_is_too_much_in_all_is_refused(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.exchange.findings.MOST_CHARACTERS", 10_000)
+    cards = "question,answer\n" + "".join(f"q{n},{'word ' * 100}\n" for n in range(100))
+    assert "too much text" in _refusal(read, cards.encode(), "cards.csv")
+    monkeypatch.setattr("app.exchange.anki.collection.MOST_CHARACTERS", 10_000)
+    notes = package(collection([(f"g{n}", f"{'<b></b>' * 100}\x1fb") for n in range(100)]))
+    assert "too much text" in _refusal(read, notes)
+
+
+def test_decks_and_types_without_number_are_not_taken(read: Read) -> None:
+    many = {str(n): {"name": f"deck {n}"} for n in range(300_000)}
+    assert "damaged" in _refusal(read, package(collection([("g", "a\x1fb")], decks=many)))
+
+
+def test_an_answer_history_of_strange_cards_takes_no_memory(read: Read) -> None:
+    data = _altered(
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 200000) "
+        "INSERT INTO revlog SELECT x, x + 1000, 0, 3, 1, 1, 1, 1, 1 FROM n"
+    )
+    found, _ = _timed(lambda: read(package(data), "deck.apkg"))
+    assert not any("answers" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize("name", ["../../x.md", "/etc/x.md", "..\\x.md", "C:\\x.md", "a/../../b.md"])
+def test_a_members_name_is_never_a_path(read: Read, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "er")
+    card = "---\ntitle: Fine\n---\n\n# Question\n\nQ\n\n# Answer\n\nA\n"
+    assert len(read(zip_of({name: card}), "decks.zip").cards) == 1
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["deep", "er"]
+    assert not Path("/etc/x.md").exists()
+
+
+DEEP_TEXTS = {
+    "quotes within quotes": ">" * 5000 + " x",
+    "lists within lists": "".join("  " * n + "- x\n" for n in range(90)),
+    "stars": "*a " * 3000,
+    "open links": "[a](" * 900,
+    "brackets": "[" * 900 + "]" * 900,
+    "backticks": "`" * 4999 + "x",
+    "a formula of braces": "$" + "{" * 450 + "x" + "}" * 450 + "$",
+    "a formula of fractions": "$" + r"\frac{1}{" * 90 + "x" + "}" * 90 + "$",
+    "entities": "&#x41;" * 1600,
+    "a table": "|a" * 400 + "|\n" + "|-" * 400 + "|\n" + ("|x" * 400 + "|\n") * 8,
+}
+
+
+@pytest.mark.parametrize("attack", DEEP_TEXTS)
+def test_a_text_that_is_nested_or_repeated_costs_little_to_read_and_to_show(read: Read, attack: str) -> None:
+    text = DEEP_TEXTS[attack]
+    row = '"' + text.replace('"', '""') + '",answer'
+    found, seconds = _timed(lambda: read(f"question,answer\n{row}\n", "cards.csv"))
+    assert len(found.cards) + found.left_out_total == 1
+    _, more = _timed(lambda: [render_outside(each.draft.sections["Question"]) for each in found.cards.values()])
+    assert seconds + more < 3 * FAST_SECONDS
+
+
+HTML_BOMBS = {
+    "twenty thousand elements within each other": "<div>" * 20_000,
+    "bold within bold": "<b>" * 30_000 + "x",
+    "lists within lists": "<ul><li>" * 10_000,
+    "tables within tables": "<table><tr><td>" * 6_000,
+    "attributes": "<a " + "href=x " * 12_000 + ">x</a>",
+    "entities": "&lt;" * 24_000,
+    "an unclosed comment": "<!--" * 24_000,
+    "clozes": "{{c1::" * 16_000,
+    "sounds": "[sound:" * 14_000,
+    "formulas without an end": "\\(" * 49_000,
+}
+
+
+@pytest.mark.parametrize("attack", HTML_BOMBS)
+def test_html_that_is_nested_or_unclosed_costs_little(read: Read, attack: str) -> None:
+    data = package(collection([("g", f"front {HTML_BOMBS[attack]}\x1fback")]))
+    found, seconds = _timed(lambda: read(data, "deck.apkg"))
+    assert len(found.cards) + found.left_out_total == 1
+    assert seconds < 5 * FAST_SECONDS
 
 
 def test_a_file_without_an_ending_that_is_known_is_refused(read: Read) -> None:

@@ -25,10 +25,11 @@ def take(content: Catalogue) -> Take:
     """Import a file into a database, as the page and the command do."""
 
     def take(database: Database, path: Path, now: datetime = NOW, *, scheduling: bool = True) -> ImportReport:
+        known = service.revisions_of(content)
         with path.open("rb") as file:
-            found = service.read_file(path.name, file, content, now)
+            found = service.read_file(path.name, file, known, now)
         with database.write() as session:
-            return service.store(session, 1, content, path.name, found, now, scheduling=scheduling)
+            return service.store(session, 1, known, path.name, found, now, scheduling=scheduling)
 
     return take
 
@@ -39,7 +40,7 @@ def read() -> Callable[..., Findings]:
 
     def read(data: bytes | str, name: str) -> Findings:
         file = BytesIO(data.encode() if isinstance(data, str) else data)
-        return service.read_file(name, file, Catalogue(), NOW)
+        return service.read_file(name, file, {}, NOW)
 
     return read
 

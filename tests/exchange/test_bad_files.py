@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from app.content.catalogue import Catalogue
 from app.content.outside import render_outside
 from app.core.errors import DomainError
 from app.exchange import archive, limits, service
@@ -198,7 +197,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(read: Read) -> None:
 def test_reading_stops_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "SECONDS", -1.0)
     with pytest.raises(DomainError) as raised:
-        service.read_file("deck.apkg", io.BytesIO(package(GOOD)), Catalogue(), NOW)
+        service.read_file("deck.apkg", io.BytesIO(package(GOOD)), {}, NOW)
     assert "too long" in raised.value.violations[0].message
 
 

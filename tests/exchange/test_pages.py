@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 import zipfile
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -24,7 +26,22 @@ def _add(client: TestClient, **fields: str) -> str:
 
 
 def _upload(client: TestClient, name: str, data: bytes, **fields: str):  # type: ignore[no-untyped-def]
-    return client.post("/study/exchange", files={"file": (name, data)}, data=fields)
+    """The answer once the import is over: a redirect to its report, or the page with what was wrong."""
+    reply = client.post("/study/exchange", files={"file": (name, data)}, data=fields)
+    return settled(client, reply)
+
+
+def settled(client: TestClient, reply: Any) -> Any:
+    """What becomes of an import that was begun, as its page says once it is over."""
+    deadline = time.monotonic() + 60
+    while reply.status_code == 303 and "/jobs/" in reply.headers["location"]:
+        shown = client.get(reply.headers["location"])
+        if shown.status_code != 200:
+            return shown
+        assert "Importing" in shown.text
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return reply
 
 
 def test_a_card_goes_through_the_editor(client: TestClient) -> None:

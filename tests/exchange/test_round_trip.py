@@ -22,7 +22,7 @@ from app.exchange import service
 from app.exchange.anki.exporting import own_note
 from app.exchange.anki.importing import findings_of
 from app.exchange.anki.notes import CardRow, from_row, to_row
-from app.exchange.anki.reading import read_package
+from app.exchange.anki.reading import open_package
 from app.exchange.anki.writing import write_package
 from app.exchange.csv_file import read_csv, write_csv
 from app.exchange.findings import Findings
@@ -156,9 +156,8 @@ def _through_anki_format(cards: list[Stored]) -> Findings:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cards.apkg"
         write_package(path, [own_note(stored, NOW, None) for stored in cards], (), NOW, ZoneInfo("UTC"))
-        with path.open("rb") as file:
-            collection, media = read_package(file, ZoneInfo("UTC"), _always)
-    return findings_of(collection, (), NOW, _always, media)
+        with path.open("rb") as file, open_package(file, ZoneInfo("UTC"), _always) as (collection, media):
+            return findings_of(collection, (), NOW, _always, media)
 
 
 DAYS = st.integers(-400, 4000)

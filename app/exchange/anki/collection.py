@@ -1,11 +1,14 @@
 """Reading the collection of an .apkg: the older schema with JSON in `col`, and the newer one with tables of its own.
 
-The file comes from anywhere: it is opened read-only, only plain tables are read, and time and sizes are bounded.
+The file comes from anywhere: it is opened read-only, it may hold plain tables and indexes only, and time and sizes are
+bounded. A view, a trigger, a virtual table or a generated column would compute what Anki only ever stores, such as
+blobs of a gigabyte: a file with one is refused. Notes are read one by one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,12 +22,13 @@ from zoneinfo import ZoneInfo
 from app.exchange.anki import wire
 from app.exchange.anki.notes import Calendar, CardRow
 from app.exchange.archive import refused
-from app.exchange.limits import ANSWERS, MB, NOTES
+from app.exchange.limits import ANSWERS, HEAD_BYTES, MOST_CHARACTERS, NOTES, ROW_BYTES, ROWS
 from app.study.api import day_number
 
 STEPS_BETWEEN_CHECKS = 100_000
 _READ = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 _LARGEST = 2**62
+_VIRTUAL = re.compile(r"\s*create\s+virtual\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -66,20 +70,27 @@ class Collection:
 
     calendar: Calendar
     types: Mapping[int, NoteType]
-    notes: tuple[SourceNote, ...]
+    notes: Iterator[SourceNote]  # to be read once, while the collection is open
+    note_count: int
     cards: tuple[SourceCard, ...]
     answers: int
 
 
-def read_collection(path: Path, zone: ZoneInfo, in_time: Callable[[], bool]) -> Collection:
+@contextmanager
+def open_collection(path: Path, zone: ZoneInfo, in_time: Callable[[], bool]) -> Iterator[Collection]:
     """The collection at `path`. Raises DomainError where it is damaged, too large, or takes longer than `in_time`."""
     try:
         with _opened(path, in_time) as connection:
-            return _read(connection, zone)
+            yield _checked(connection, zone)
     except sqlite3.Error as error:
         if not in_time():
             raise refused("Reading it takes too long.", "…", "a collection that can be read in a minute") from None
         raise refused(f"Its collection is damaged ({error}).", "…", "a file as Anki exports it") from None
+
+
+def _checked(connection: sqlite3.Connection, zone: ZoneInfo) -> Collection:
+    try:
+        return _read(connection, zone)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise refused(
             f"Its collection is not as Anki writes it ({type(error).__name__}: {str(error)[:100]}).",
@@ -93,11 +104,12 @@ def _opened(path: Path, in_time: Callable[[], bool]) -> Iterator[sqlite3.Connect
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
     try:
         connection.text_factory = lambda data: data.decode(errors="replace")
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 50 * MB)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, HEAD_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000)
         connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, 100)
         for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"):
             connection.execute(f"PRAGMA {pragma}")
+        _refuse_what_computes(connection)
         connection.create_collation("unicase", lambda left, right: (left > right) - (left < right))
         connection.set_progress_handler(lambda: not in_time(), STEPS_BETWEEN_CHECKS)
         connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _READ else sqlite3.SQLITE_DENY)
@@ -106,12 +118,27 @@ def _opened(path: Path, in_time: Callable[[], bool]) -> Iterator[sqlite3.Connect
         connection.close()
 
 
+def _refuse_what_computes(connection: sqlite3.Connection) -> None:
+    """Anki's collections hold tables and indexes. Nothing is read yet when this is asked."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT ?", (ROWS,)).fetchall()
+    for kind, name, sql in rows:
+        what = str(kind)
+        if kind == "table" and _VIRTUAL.match(str(sql or "")):
+            what = "virtual table"
+        if what not in ("table", "index"):
+            raise refused(f"It holds a {what}, {str(name)[:60]!r}.", "…", "a file as Anki exports it: plain tables")
+    for kind, name, _ in rows:
+        if kind == "table":
+            quoted = str(name).replace('"', '""')
+            columns = connection.execute(f'PRAGMA table_xinfo("{quoted}")')  # no function: a table could take its name
+            computed = next((column for _, column, *_, hidden in columns if hidden), None)
+            if computed is not None:
+                message = f"It holds a generated column, {str(name)[:60]}.{str(computed)[:60]}."
+                raise refused(message, "…", "a file as Anki exports it: plain tables")
+
+
 def _read(connection: sqlite3.Connection, zone: ZoneInfo) -> Collection:
-    tables = {
-        name
-        for name, sql in connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-        if "virtual" not in str(sql).lower().split("(")[0]
-    }
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not {"col", "notes", "cards"} <= tables:
         raise refused("It holds no collection of Anki's.", "…", "a file as Anki exports it")
     count = connection.execute("SELECT count(*) FROM (SELECT 1 FROM notes LIMIT ?)", (NOTES + 1,)).fetchone()[0]
@@ -122,13 +149,25 @@ def _read(connection: sqlite3.Connection, zone: ZoneInfo) -> Collection:
     types, decks, conf = (_newer if newer else _older)(connection)
     created = connection.execute("SELECT crt FROM col").fetchone()[0]
     answered, answers = _answers(connection) if "revlog" in tables else ({}, 0)
-    notes = tuple(_note(*row) for row in connection.execute("SELECT id, guid, mid, mod, tags, flds FROM notes"))
     query = (
         "SELECT id, nid, ord, CASE odid WHEN 0 THEN did ELSE odid END, type, queue, "
-        "CASE odid WHEN 0 THEN due ELSE odue END, ivl, factor, reps, lapses, left, data FROM cards ORDER BY nid, ord"
+        "CASE odid WHEN 0 THEN due ELSE odue END, ivl, factor, reps, lapses, left, "
+        "CASE WHEN length(data) <= 5000 THEN data END FROM cards ORDER BY nid, ord"
     )
     cards_read = tuple(_card(row, decks, answered) for row in connection.execute(query))
-    return Collection(_calendar(_whole(created), conf, zone), types, notes, cards_read, answers)
+    calendar = _calendar(_whole(created), conf, zone)
+    return Collection(calendar, types, _notes(connection), count, cards_read, answers)
+
+
+def _notes(connection: sqlite3.Connection) -> Iterator[SourceNote]:
+    """Every note, one at a time, and no more text than all cards of a file may have."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ROW_BYTES)
+    read = 0
+    for row in connection.execute("SELECT id, guid, mid, mod, tags, flds FROM notes"):
+        read += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if read > 2 * MOST_CHARACTERS:  # HTML is longer than the text it becomes
+            raise refused("It holds too much text.", "…", f"up to {2 * MOST_CHARACTERS:,} characters of HTML")
+        yield _note(*row)
 
 
 def _note(id_: Any, guid: Any, type_: Any, modified: Any, tags: Any, fields: Any) -> SourceNote:
@@ -165,7 +204,10 @@ def _answers(connection: sqlite3.Connection) -> tuple[dict[int, datetime], int]:
     """When each card was last answered, and how many answers there are."""
     found: dict[int, datetime] = {}
     total = 0
-    query = "SELECT cid, max(id), count(*) FROM revlog WHERE ease > 0 GROUP BY cid LIMIT ?"
+    query = (
+        "SELECT cid, max(id), count(*) FROM (SELECT cid, id FROM revlog WHERE ease > 0 LIMIT ?) "
+        "WHERE cid IN (SELECT id FROM cards) GROUP BY cid"
+    )
     for card, at, count in connection.execute(query, (ANSWERS,)):
         total += _whole(count)
         if 0 < _whole(at) < 1e14:
@@ -191,20 +233,21 @@ def _older(connection: sqlite3.Connection) -> tuple[dict[int, NoteType], dict[in
 
 def _newer(connection: sqlite3.Connection) -> tuple[dict[int, NoteType], dict[int, str], Mapping[str, Any]]:
     fields: dict[int, list[str]] = {}
-    for type_, name in connection.execute("SELECT ntid, name FROM fields ORDER BY ntid, ord"):
+    for type_, name in connection.execute("SELECT ntid, name FROM fields ORDER BY ntid, ord LIMIT ?", (ROWS,)):
         fields.setdefault(_whole(type_), []).append(str(name))
     templates: dict[int, dict[int, tuple[str, str]]] = {}
-    for type_, number, config in connection.execute("SELECT ntid, ord, config FROM templates"):
+    for type_, number, config in connection.execute("SELECT ntid, ord, config FROM templates LIMIT ?", (ROWS,)):
         sides = (wire.text_field(bytes(config), 1), wire.text_field(bytes(config), 2))
         templates.setdefault(_whole(type_), {})[_whole(number)] = sides
     types = {
         _whole(id_): NoteType(
             str(name), wire.number_field(bytes(config), 1) == 1, tuple(fields.get(id_, ())), templates.get(id_, {})
         )
-        for id_, name, config in connection.execute("SELECT id, name, config FROM notetypes")
+        for id_, name, config in connection.execute("SELECT id, name, config FROM notetypes LIMIT ?", (ROWS,))
     }
     decks = {
-        _whole(id_): str(name).replace("\x1f", "::") for id_, name in connection.execute("SELECT id, name FROM decks")
+        _whole(id_): str(name).replace("\x1f", "::")
+        for id_, name in connection.execute("SELECT id, name FROM decks LIMIT ?", (ROWS,))
     }
     conf = {
         str(key): json.loads(value)

@@ -15,7 +15,7 @@ from app.exchange.anki.notes import from_row
 from app.exchange.anki.own_data import unpack
 from app.exchange.anki.templates import cloze, render_sides
 from app.exchange.archive import refused
-from app.exchange.findings import LONGEST_GUID, Findings, Incoming, InTime, shown_as
+from app.exchange.findings import LONGEST_GUID, Findings, Incoming, InTime, Progress, not_shown, shown_as
 from app.exchange.html import to_markdown
 from app.exchange.limits import FIELD_CHARACTERS
 from app.study.api import Remembered
@@ -24,13 +24,21 @@ CATALOGUE = "rankzero-"  # before the id of one of our own cards: its GUID, for 
 SHOWN_FIELDS = schema.FIELDS.index("Id")
 
 
-def findings_of(collection: Collection, known: Ids[str], now: datetime, in_time: InTime, media: int = 0) -> Findings:
+def findings_of(
+    collection: Collection,
+    known: Ids[str],
+    now: datetime,
+    in_time: InTime,
+    media: int = 0,
+    progress: Progress = not_shown,
+) -> Findings:
     """What `collection` brings; `known` are the ids of the catalogue's cards. Raises DomainError when out of time."""
     found = Findings()
     cards: dict[int, list[SourceCard]] = {}
     for card in collection.cards:
         cards.setdefault(card.note, []).append(card)
-    for note in collection.notes:
+    for number, note in enumerate(collection.notes):
+        progress(number, collection.note_count)
         if not in_time():
             raise refused("Converting it takes too long.", "…", "a smaller file, such as one deck at a time")
         _Note(note, collection, found, known, now).take(cards.pop(note.id, []))

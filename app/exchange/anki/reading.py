@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-from app.exchange.anki.collection import Collection, read_collection
+from app.exchange.anki.collection import Collection, open_collection
 from app.exchange.archive import open_archive, refused, unpack_member
 from app.exchange.findings import InTime
 from app.exchange.limits import COLLECTION_BYTES
@@ -17,7 +19,8 @@ NAMES = (("collection.anki21b", True), ("collection.anki21", False), ("collectio
 ACCEPTED = "an .apkg as Anki exports it"
 
 
-def read_package(file: BinaryIO, zone: ZoneInfo, in_time: InTime) -> tuple[Collection, int]:
+@contextmanager
+def open_package(file: BinaryIO, zone: ZoneInfo, in_time: InTime) -> Iterator[tuple[Collection, int]]:
     """The collection of an .apkg and how many media files lie beside it. Raises DomainError."""
     with open_archive(file, ACCEPTED) as archive:
         present = archive.namelist()
@@ -28,4 +31,5 @@ def read_package(file: BinaryIO, zone: ZoneInfo, in_time: InTime) -> tuple[Colle
             path = Path(folder) / "collection"
             unpack_member(archive, found[0], path, COLLECTION_BYTES, compressed=found[1])
             media = sum(name.isdigit() for name in present)
-            return read_collection(path, zone, in_time), media
+            with open_collection(path, zone, in_time) as collection:
+                yield collection, media
