@@ -19,6 +19,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from app.content.one_card import unplaced_call, unplaced_division
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Evaluation, Formula, evaluate
 from app.theory.hardware import GPUS
@@ -105,6 +106,8 @@ class Computed(float):
         return self._with(other, float(self) * other)
 
     def __truediv__(self, other: Any) -> Computed:
+        if reason := unplaced_division(self, other):
+            raise ExpressionError(f"a collective's bytes over a bandwidth: {reason}")
         return self._with(other, float(self) / other)
 
     def __radd__(self, other: Any) -> Computed:
@@ -147,6 +150,8 @@ def live_link(text: str, source: Evaluation, unit: str) -> Markup:
 
 def _caller(formula: Formula) -> Callable[..., Computed]:
     def call(**inputs: Any) -> Computed:
+        if reason := unplaced_call(formula.name, inputs):
+            raise ExpressionError(f"{formula.name} {reason}")
         try:
             result = evaluate(formula, inputs)
         except SpecError as error:

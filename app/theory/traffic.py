@@ -16,11 +16,19 @@ _PASSES: Mapping[str, tuple[int, int]] = {
     "training-full-recompute": (6, 4),  # and the forward once again
 }
 PASSES = tuple(_PASSES)
+# Where backward finds the whole input of a block that forward gathered from stretches of the sequence.
+GATHERED_INPUTS = ("gathers-again", "kept")
 
 
 def all_reduces_per_layer(passes: str) -> int:
     """F19: all-reduces of tensor parallelism in one layer. Source: Shoeybi et al. 2019 (Megatron-LM), section 3."""
     return _PASSES[passes][0]
+
+
+def sequence_parallel_halves(passes: str, backward: str) -> int:
+    """F20: all-gathers and reduce-scatters of a layer. Gathering again adds one for each of backward's two blocks."""
+    again = 2 if passes != "forward" and backward == "gathers-again" else 0
+    return 2 * all_reduces_per_layer(passes) + again
 
 
 def tensor_parallel_share_factor(passes: str) -> Fraction:
@@ -72,16 +80,19 @@ def sequence_parallel_bytes(
     layers: int = 1,
     passes: str = "training",
     bytes_each: float = 2.0,
+    backward: str = "gathers-again",
 ) -> float:
-    """F20: the same with sequence parallelism, an all-gather and a reduce-scatter for every all-reduce: F19's bytes.
+    """F20: the same with sequence parallelism, an all-gather and a reduce-scatter for every all-reduce.
 
-    Raises SpecError where `tensor` does not divide the hidden size or the sequence.
-    Source: Korthikanti et al. 2022, section 4.2.2.
+    Forward these are F19's bytes. `backward` gathers the inputs of both blocks once more, unless it finds them `kept`
+    whole since forward: ten halves of an all-reduce in training instead of eight, 1.25 times the bytes. Raises
+    SpecError where `tensor` does not divide the hidden size or the sequence. Source: Korthikanti et al. 2022, section
+    4.2.2.
     """
     check_divides("tensor", tensor, "hidden", hidden)
     check_divides("tensor", tensor, "sequence", sequence)
     size = bytes_each * micro_batch * sequence * hidden
-    return layers * all_reduces_per_layer(passes) * (half_ring_bytes(size, tensor) + half_ring_bytes(size, tensor))
+    return layers * sequence_parallel_halves(passes, backward) * half_ring_bytes(size, tensor)
 
 
 def pipeline_boundary_bytes(sequence: int, micro_batch: int, hidden: int, bytes_each: float = 2.0) -> float:

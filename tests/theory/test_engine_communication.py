@@ -10,7 +10,7 @@ from app.theory.collectives import data_parallel_step_bytes
 from app.theory.planner import estimate, parse_estimate_request
 from app.theory.planner.engine.constants import FITTED
 from app.theory.presets import PRESETS
-from app.theory.traffic import moe_all_to_all_bytes, tensor_parallel_bytes
+from app.theory.traffic import moe_all_to_all_bytes, sequence_parallel_bytes, tensor_parallel_bytes
 from app.theory.transformer import expert_parameter_count, parameter_count
 from labs.spec import SpecError
 
@@ -63,10 +63,41 @@ def test_tensor_parallel_traffic_is_f19_and_the_ends(recompute: str, passes: str
     assert total(found, group="tensor") == pytest.approx(layers + ends)
 
 
-def test_sequence_parallelism_moves_the_same_bytes() -> None:
-    plain, split = (rows(parallel={"tensor": 8, "sequence_parallel": on}) for on in (False, True))
-    assert total(plain, group="tensor") == pytest.approx(total(split, group="tensor"))
+@pytest.mark.parametrize(
+    ("profile", "recompute", "times"),
+    [
+        ("megatron", "none", 10 / 8),
+        ("rankzero-labs", "none", 10 / 8),
+        ("megatron", "full", 14 / 12),
+        ("fsdp2", "none", 1),  # keeps the gathered inputs
+        ("fsdp2", "full", 1),  # and finds them in the forward pass it repeats
+        ("fsdp2", "selective", 10 / 8),
+    ],
+)
+def test_sequence_parallelism_gathers_again_in_backward(profile: str, recompute: str, times: float) -> None:
+    """F20: ten halves of an all-reduce a layer for eight, where the gathered inputs were not kept; ends alike."""
+    training = {"recompute": recompute, "sequence": 1024, "global_batch": 1}
+    plain, split = (
+        rows(training=training, parallel={"tensor": 8, "sequence_parallel": on}, profile=profile)
+        for on in (False, True)
+    )
+    half = 7 / 8 * 2 * 1024 * 2048
+    ends = 2 * 2 * half
+    inputs_of_the_head = half if times > 1 else 0.0
+    assert total(split, group="tensor") == pytest.approx(
+        times * (total(plain, group="tensor") - ends) + ends + inputs_of_the_head
+    )
     assert {row["operation"] for row in split if row["group"] == "tensor"} == {"all_gather", "reduce_scatter"}
+
+
+def test_the_planner_counts_sequence_parallelism_as_the_registered_formula_does() -> None:
+    found = rows(
+        training={"sequence": 1024, "global_batch": 1},
+        parallel={"tensor": 8, "sequence_parallel": True},
+        profile="megatron",
+    )
+    ends = 5 * 7 / 8 * 2 * 1024 * 2048
+    assert total(found, group="tensor") == pytest.approx(sequence_parallel_bytes(1024, 1, 2048, 8, 8) + ends)
 
 
 def test_experts_get_their_tokens_by_all_to_all() -> None:

@@ -25,6 +25,7 @@ RING: Inputs = {"size_bytes": 14e9, "ranks": 8, "bytes_per_second": 300e9}  # 7B
 NDR: Inputs = {"bytes_per_second": 50e9, "latency_seconds": 5e-6}
 SMALL_MANY: Inputs = {"size_bytes": 1e6, "ranks": 512, **NDR}
 LARGE_FEW: Inputs = {"size_bytes": 14e9, "ranks": 64, **NDR}
+RAILS: Inputs = {"bytes_per_second": 300e9, "nic_bytes_per_second": 50e9}
 NODES: Inputs = {"size_bytes": 14e9, "gpus_per_node": 8, "nodes": 8, "node_bytes_per_second": 12.5e9}
 MOE: Inputs = {"tokens": 8192, "hidden": 4096, "experts_per_token": 2, "ranks": 8}
 BLOCK: Inputs = {"sequence": 4096, "micro_batch": 1, "hidden": 8192}  # 2bsh = 67.1 MB
@@ -44,6 +45,16 @@ EXAMPLES: list[Example] = [
     ("ring_all_reduce_seconds", {**RING, "bytes_per_second": 450e9}, MS, "54.4"),
     ("ring_all_reduce_seconds", {"size_bytes": 14e9, "ranks": 64, "bytes_per_second": 12.5e9}, 1.0, "2.205"),
     ("ring_all_reduce_bytes", {"size_bytes": 14e9, "ranks": 8}, GB, "24.5"),
+    # by hand: eight cards of 25 GB/s leave a node of A100s, four leave half a node, one rank has one
+    ("gpu_ring_bandwidth", {"gpu": "a100-80gb", "ranks": 64}, GB, "200"),
+    ("gpu_ring_bandwidth", {"gpu": "h100-80gb", "ranks": 64}, GB, "400"),
+    ("gpu_ring_bandwidth", {"gpu": "a100-80gb", "ranks": 8, "ranks_per_node": 4}, GB, "100"),
+    ("gpu_ring_bandwidth", {"gpu": "a100-80gb", "ranks": 8, "ranks_per_node": 1}, GB, "25"),
+    ("gpu_ring_bandwidth", {"gpu": "a100-80gb", "ranks": 8}, GB, "300"),
+    ("gpu_ring_bandwidth", {"gpu": "a100-80gb", "ranks": 4}, GB, "300"),
+    ("ring_bandwidth", {**RAILS, "ranks": 64}, GB, "300"),  # eight cards would carry 400, NVLink gives 300
+    ("ring_bandwidth", {**RAILS, "ranks": 64, "nics_per_node": 1}, GB, "50"),
+    ("ring_bandwidth", {**RAILS, "ranks": 8, "nics_per_node": 1}, GB, "300"),
     # a tree wins on small tensors over many ranks and loses on large ones
     ("ring_all_reduce_seconds", SMALL_MANY, MS, "5.15"),
     ("tree_all_reduce_seconds", SMALL_MANY, MS, "0.13"),
@@ -95,7 +106,10 @@ EXAMPLES: list[Example] = [
     ("tensor_parallel_bytes", {**TENSOR_8, "layers": 80}, GB, "37.6"),
     ("tensor_parallel_bytes", {**TENSOR_8, "layers": 20}, GB, "9.40"),
     ("tensor_parallel_bytes", {**TENSOR_8, "layers": 20, "passes": "forward"}, GB, "4.70"),
-    ("sequence_parallel_bytes", {**TENSOR_8, "layers": 80}, GB, "37.6"),
+    # Korthikanti, section 4.2.2: eight halves of 58.7 MB a layer, and two gathers more in backward unless kept
+    ("sequence_parallel_bytes", {**TENSOR_8, "layers": 80}, GB, "47.0"),
+    ("sequence_parallel_bytes", {**TENSOR_8, "layers": 80, "backward": "kept"}, GB, "37.6"),
+    ("sequence_parallel_bytes", {**TENSOR_8, "passes": "training-full-recompute"}, 14 * MB, "58.7"),
     ("sequence_parallel_bytes", {**TENSOR_8, "layers": 20, "passes": "forward"}, GB, "4.70"),
     ("tensor_parallel_time", {**TENSOR_8, "layers": 20, "bytes_per_second": 300e9}, MS, "31.3"),
     ("tensor_parallel_time", {**TENSOR_8, "layers": 20, "bytes_per_second": 450e9}, MS, "20.9"),

@@ -5,6 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
+from app.theory.checks import check_divides
+from app.theory.hardware import GPUS
+
+
+def ring_bytes_per_second(
+    ranks: int,
+    ranks_per_node: int,
+    bytes_per_second: float,
+    nic_bytes_per_second: float,
+    nics_per_node: int | None = None,
+) -> float:
+    """F56: the bandwidth one rank of a ring over `ranks` finds, `ranks_per_node` of them side by side in each node.
+
+    Rings over several nodes run over one rail for each rank a node has, so together they leave it through
+    min(ranks_per_node, nics_per_node) network cards, a whole node by all of them; without `nics_per_node` every rank
+    has its own. They go no faster than `bytes_per_second`, the link inside the node. Raises SpecError where nodes would
+    hold unequal parts of the group.
+    """
+    side_by_side = min(ranks, ranks_per_node)
+    check_divides("ranks_per_node", side_by_side, "ranks", ranks)
+    if ranks == side_by_side:
+        return bytes_per_second
+    leaving = min(side_by_side, nics_per_node or side_by_side) * nic_bytes_per_second
+    return leaving if side_by_side == 1 else min(bytes_per_second, leaving)
+
+
+def gpu_ring_bytes_per_second(gpu: str, ranks: int, ranks_per_node: int = 8) -> float:
+    """F56: the same among the GPUs of a catalogue entry, each with the network card that is typically put beside it."""
+    record = GPUS[gpu]
+    return ring_bytes_per_second(ranks, ranks_per_node, record.scale_up_bytes_per_second, record.nic_bytes_per_second)
+
 
 def transfer_seconds(size_bytes: float, bytes_per_second: float, latency_seconds: float = 0.0) -> float:
     """F09: one point-to-point message, α + S/B."""

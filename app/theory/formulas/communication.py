@@ -7,6 +7,7 @@ from dataclasses import replace
 from app.theory import collectives
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import BANDWIDTH, LATENCY, RANKS, SECONDS, SIZE, Inputs, by_case, plain
+from app.theory.hardware import GPUS
 
 _RING = "Patarasuk and Yuan 2009, section 3"
 _FULL = "S is the full tensor, not the shard."
@@ -18,6 +19,16 @@ _HALF_RING = (
     r"({ranks}-1) \times {latency_seconds}"
     r" + \frac{{{ranks}-1}}{{{ranks}}} \times \frac{{{size_bytes}}}{{{bytes_per_second}}}"
 )
+
+
+_PER_NODE = Input(
+    "ranks_per_node", "Ranks of the group in a node", "g", minimum=1, maximum=1e4, integer=True, default=8
+)
+_RAILS = (
+    "A ring over whole nodes leaves each through all of its network cards together. One card's bandwidth is right "
+    "where the group has one rank in a node, or the node one card. Other groups must leave the rails idle meanwhile."
+)
+_RAILS_SOURCE = "NCCL builds a ring for each rail; the JAX scaling book, chapter on GPUs, for the egress of a node"
 
 
 def _broadcast_latex(inputs: Inputs) -> tuple[str, str]:
@@ -40,7 +51,69 @@ def _bus_latex(inputs: Inputs) -> tuple[str, str]:
     return rf"\frac{{{symbols}}}{{n}}\,\frac{{S}}{{t}}", rf"\frac{{{{{values}}}}}{{{{{{ranks}}}}}} \times {rate}"
 
 
+def _ring_latex(inputs: Inputs) -> tuple[str, str]:
+    ranks, beside = inputs["ranks"], min(inputs["ranks"], inputs["ranks_per_node"])
+    if ranks == beside:
+        return "B", "{bytes_per_second}"
+    leaving = rf"{min(beside, inputs['nics_per_node'])} \times {{nic_bytes_per_second}}"
+    if beside == 1:
+        return r"B_{\mathrm{NIC}}", leaving
+    return (
+        r"\min(B,\ \min(g, k)\,B_{\mathrm{NIC}})",
+        rf"\min({{bytes_per_second}},\ {leaving})",
+    )
+
+
+def _gpu_ring_latex(inputs: Inputs) -> tuple[str, str]:
+    record = GPUS[inputs["gpu"]]
+    return by_case(_ring_latex)(
+        {
+            **inputs,
+            "bytes_per_second": record.scale_up_bytes_per_second,
+            "nic_bytes_per_second": record.nic_bytes_per_second,
+            "nics_per_node": inputs["ranks_per_node"],
+        }
+    )
+
+
 ENTRIES: tuple[Formula, ...] = (
+    Formula(
+        "F56",
+        "ring_bandwidth",
+        "Bandwidth a rank of a ring finds",
+        collectives.ring_bytes_per_second,
+        (
+            RANKS,
+            _PER_NODE,
+            replace(BANDWIDTH, label="Link inside the node, one direction"),
+            Input(
+                "nic_bytes_per_second",
+                "Network card, one direction",
+                r"B_{\mathrm{NIC}}",
+                "bytes_per_second",
+                minimum=1,
+                maximum=1e15,
+            ),
+            Input("nics_per_node", "Network cards of a node", "k", minimum=1, maximum=1e4, integer=True, default=8),
+        ),
+        "bytes_per_second",
+        "GB/s",
+        by_case(_ring_latex),
+        _RAILS_SOURCE,
+        _RAILS,
+    ),
+    Formula(
+        "F56",
+        "gpu_ring_bandwidth",
+        "Bandwidth a rank of a ring finds among GPUs of a kind",
+        collectives.gpu_ring_bytes_per_second,
+        (Input("gpu", "GPU", "", choices=tuple(GPUS)), RANKS, _PER_NODE),
+        "bytes_per_second",
+        "GB/s",
+        _gpu_ring_latex,
+        _RAILS_SOURCE,
+        f"{_RAILS} One card for each GPU.",
+    ),
     Formula(
         "F09",
         "transfer",

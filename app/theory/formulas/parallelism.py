@@ -76,11 +76,11 @@ def _tensor_time_latex(inputs: Inputs) -> tuple[str, str]:
 
 
 def _sequence_latex(inputs: Inputs) -> tuple[str, str]:
-    pairs = traffic.all_reduces_per_layer(inputs["passes"])
-    share = r"\frac{{{tensor}-1}}{{{tensor}}}"
+    halves = traffic.sequence_parallel_halves(inputs["passes"], inputs["backward"])
     return (
-        rf"{pairs}\,L\left(\frac{{t-1}}{{t}} + \frac{{t-1}}{{t}}\right)w\,b\,s\,h",
-        rf"{pairs} \times {{layers}} \times \left({share} + {share}\right) \times {{bytes_each}} \times {_BSH}",
+        rf"{halves}\,L\,\frac{{t-1}}{{t}}\,w\,b\,s\,h",
+        rf"{halves} \times {{layers}} \times \frac{{{{{{tensor}}-1}}}}{{{{{{tensor}}}}}}"
+        rf" \times {{bytes_each}} \times {_BSH}",
     )
 
 
@@ -143,13 +143,20 @@ ENTRIES: tuple[Formula, ...] = (
         "sequence_parallel_bytes",
         "Sequence parallelism, bytes each rank sends per micro-batch",
         traffic.sequence_parallel_bytes,
-        (*_SHAPE, TENSOR, _LAYERS, PASSES, BYTES_EACH),
+        (
+            *_SHAPE,
+            TENSOR,
+            _LAYERS,
+            PASSES,
+            BYTES_EACH,
+            Input("backward", "Inputs in backward", "", choices=traffic.GATHERED_INPUTS, default="gathers-again"),
+        ),
         "bytes",
         "GB",
         by_case(_sequence_latex),
         f"{KORTHIKANTI}, section 4.2.2",
-        "The same bytes as F19. Left out: backward gathers the split inputs of each block once more, "
-        "overlapped with its matmuls.",
+        "Forward as many bytes as F19. Backward gathers the inputs of both blocks once more, beside its matmuls; "
+        "keeping them whole saves those bytes and costs t times their memory.",
     ),
     Formula(
         "F21",

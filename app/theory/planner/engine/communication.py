@@ -20,6 +20,7 @@ from app.theory.planner.engine.network import (
 )
 from app.theory.planner.engine.placement import Stage, ends_held, layer_held
 from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.profiles import gathers_again
 from app.theory.planner.engine.shapes import attention_shape
 
 
@@ -74,9 +75,10 @@ def _row(
 
 
 def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
-    """Behind attention and behind the MLP, forward and again backward; full recomputation repeats the forward ones.
+    """Behind attention and behind the MLP, forward and again backward; full recomputation repeats forward's.
 
-    Source: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.2 for sequence parallelism.
+    With sequence parallelism backward gathers the inputs of both blocks, and of the head, again where they were not
+    kept whole (F20). Source: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.2.
     """
     size = plan.tokens * plan.model.hidden * plan.compute_bytes
     layers = stage.layers * plan.micro_batches
@@ -91,6 +93,10 @@ def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
             yield from _row(plan, name, "reduce_scatter", "tensor", count, size, when)
         else:
             yield from _row(plan, name, "all_reduce", "tensor", count, size, when)
+    if plan.parallel.sequence_parallel and gathers_again(plan.profile, plan.training.recompute):
+        inputs = layers * 2 + plan.micro_batches * stage.last
+        name = "Tensor parallel, inputs gathered again"
+        yield from _row(plan, name, "all_gather", "tensor", inputs, size, "tensor gather")
 
 
 def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:

@@ -51,11 +51,15 @@ def eager_norm_bytes(request: LayerRequest) -> float:
 
 
 def _norms(request: LayerRequest) -> float:
-    """Two norms' inputs and outputs, and dropout masks of one byte behind attention and MLP."""
+    """Two norms' inputs and outputs, and dropout masks of one byte behind attention and MLP.
+
+    Some frameworks keep the outputs as the products took them, gathered from the whole sequence.
+    """
     stream = _stream(request)
+    outputs = request.model.hidden * request.bytes_each if request.record.keeps_gathered else stream
     upcast = 2 * eager_norm_bytes(request) / request.bytes_each
     masks = 2 * stream / request.bytes_each if request.dropout else 0.0
-    return (4 + upcast) * stream + masks
+    return (2 + upcast) * stream + 2 * outputs + masks
 
 
 def _attention(request: LayerRequest, scores: bool) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, gcd, log2
 
-from app.theory.collectives import half_ring_bytes
+from app.theory.collectives import half_ring_bytes, ring_bytes_per_second
 from app.theory.planner.engine.constants import FITTED, Constants
 
 
@@ -68,12 +68,15 @@ def group(network: Network, size: int, stride: int, all_rails: bool = True) -> G
     return Group(size, gcd(size, network.gpus_per_node // stride) if whole else 1, all_rails)
 
 
-def ring_bytes_per_second(network: Network, ranks: Group) -> float:
+def rank_bytes_per_second(network: Network, ranks: Group) -> float:
     """What one rank of a ring gets."""
-    inside = network.intra_bytes_per_second if ranks.per_node > 1 else float("inf")
-    rails = ranks.per_node if ranks.all_rails else 1
-    between = rails * network.inter_bytes_per_second if ranks.nodes > 1 else float("inf")
-    return min(inside, between)
+    return ring_bytes_per_second(
+        ranks.nodes * ranks.per_node,
+        ranks.per_node,
+        network.intra_bytes_per_second,
+        network.inter_bytes_per_second,
+        None if ranks.all_rails else 1,
+    )
 
 
 def half_ring_seconds(network: Network, ranks: Group, size_bytes: float) -> float:
@@ -82,7 +85,7 @@ def half_ring_seconds(network: Network, ranks: Group, size_bytes: float) -> floa
         return 0.0
     hops = (ranks.size - ranks.nodes) * network.intra_latency_seconds
     hops += (ranks.nodes if ranks.nodes > 1 else 0) * network.inter_latency_seconds
-    return hops + half_ring_bytes(size_bytes, ranks.size) / ring_bytes_per_second(network, ranks)
+    return hops + half_ring_bytes(size_bytes, ranks.size) / rank_bytes_per_second(network, ranks)
 
 
 def all_reduce_seconds(network: Network, ranks: Group, size_bytes: float) -> float:
@@ -91,7 +94,7 @@ def all_reduce_seconds(network: Network, ranks: Group, size_bytes: float) -> flo
         return 0.0
     ring = 2 * half_ring_seconds(network, ranks, size_bytes)
     hop = network.intra_latency_seconds if ranks.nodes == 1 else network.inter_latency_seconds
-    tree = 2 * ceil(log2(ranks.size)) * hop + 2 * size_bytes / ring_bytes_per_second(network, ranks)
+    tree = 2 * ceil(log2(ranks.size)) * hop + 2 * size_bytes / rank_bytes_per_second(network, ranks)
     return min(ring, tree)
 
 

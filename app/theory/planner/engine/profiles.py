@@ -22,15 +22,13 @@ class Profile:
     `reduce_bytes` is the type gradients are reduced in (None: that of the layout's gradients). `overlaps_gradients`
     reduces during the last backward; without it the reduction follows the last micro-batch. `overlaps_tensor_backward`
     runs tensor-parallel collectives of backward beside weight gradients, `overlaps_sends` pipeline messages beside
-    compute. `all_rails`
-    gathers over nodes through all of a node's network cards, as rings do, and not through one a rank. `live_units` are
-    FSDP units
-    gathered at once, `keeps_root` keeps the unit outside the layers gathered between forward and backward.
-    `bucket_bytes` is the staging memory of gradient reduction, `update_passes` how often the update reads and
-    writes what one fused kernel would once
-    a value it needs only once, `loss_bytes` what the loss
-    holds at once per logit, the 16-bit logit included. `softmax_statistics` counts a fused attention kernel's two fp32
-    values per query.
+    compute. `keeps_gathered` keeps whole until backward what sequence parallelism gathered in forward, where others
+    gather it again (F20). `all_rails` gathers over nodes through all of a node's network cards, as rings do, and not
+    through one a rank. `live_units` are FSDP units gathered at once, `keeps_root` keeps the unit outside the layers
+    gathered between forward and backward. `bucket_bytes` is the staging memory of gradient reduction, `update_passes`
+    how often the update reads and writes what one fused kernel would once a value it needs only once, `loss_bytes` what
+    the loss holds at once per logit, the 16-bit logit included. `softmax_statistics` counts a fused attention kernel's
+    two fp32 values per query.
     """
 
     name: str
@@ -44,6 +42,7 @@ class Profile:
     reduce_bytes: float | None
     overlaps_gradients: bool
     overlaps_tensor_backward: bool
+    keeps_gathered: bool
     overlaps_sends: bool
     all_rails: bool
     live_units: int
@@ -71,6 +70,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=None,
             overlaps_gradients=True,
             overlaps_tensor_backward=True,
+            keeps_gathered=False,
             overlaps_sends=True,
             all_rails=True,
             live_units=1,
@@ -94,6 +94,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=None,
             overlaps_gradients=False,
             overlaps_tensor_backward=True,
+            keeps_gathered=False,
             overlaps_sends=False,
             all_rails=True,
             live_units=1,
@@ -117,6 +118,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=4.0,
             overlaps_gradients=True,
             overlaps_tensor_backward=False,
+            keeps_gathered=True,
             overlaps_sends=True,
             all_rails=True,
             live_units=2,
@@ -140,6 +142,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=4.0,
             overlaps_gradients=True,
             overlaps_tensor_backward=False,
+            keeps_gathered=True,
             overlaps_sends=True,
             all_rails=True,
             live_units=2,
@@ -163,6 +166,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=2.0,
             overlaps_gradients=True,
             overlaps_tensor_backward=True,
+            keeps_gathered=False,
             overlaps_sends=False,
             all_rails=False,
             live_units=2,
@@ -186,6 +190,7 @@ PROFILES: Mapping[str, Profile] = {
             reduce_bytes=4.0,
             overlaps_gradients=True,
             overlaps_tensor_backward=False,
+            keeps_gathered=False,
             overlaps_sends=True,
             all_rails=True,
             live_units=2,
@@ -199,3 +204,12 @@ PROFILES: Mapping[str, Profile] = {
         ),
     )
 }
+
+
+def gathers_again(profile: Profile, recompute: str) -> bool:
+    """Whether backward gathers the inputs of tensor-parallel blocks from stretches of the sequence once more (F20).
+
+    Recomputing every other product starts at the stretch a rank kept, and so gathers them as well.
+    """
+    recomputes = recompute == "selective" and profile.selective == "every-other-matmul"
+    return recomputes or not profile.keeps_gathered

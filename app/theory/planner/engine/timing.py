@@ -179,8 +179,10 @@ def _exposed(plan: Plan, stage: Stage, bare: StageSeconds, row: Traffic) -> floa
     """Seconds of a row per step that compute waits for."""
     m = plan.micro_batches
     backward = bare.backward + bare.recompute
-    if row.when == "tensor backward" and plan.profile.overlaps_tensor_backward:
-        halves = 2 if plan.parallel.sequence_parallel else 1  # all-gather and reduce-scatter share what hides them
+    if row.when in ("tensor backward", "tensor gather") and plan.profile.overlaps_tensor_backward:
+        # All-gather and reduce-scatter share what hides them. The gather of inputs runs beside the products that give
+        # the inputs' gradients, which do not need it and take as long.
+        halves = 2 if plan.parallel.sequence_parallel and row.when == "tensor backward" else 1
         return _beside(plan, row.seconds, m * COLUMN_SHARE * bare.weight_gradients / halves)
     if row.when == "attention":
         return _beside(plan, row.seconds, m * bare.attention)
