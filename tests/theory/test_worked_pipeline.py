@@ -43,6 +43,14 @@ EXAMPLES: list[Example] = [
     *(("bubble", {"stages": p, "micro_batches": m}, PERCENT, idle) for p, m, idle, _ in BUBBLES),
     *(("bubble", {"stages": p, "micro_batches": m, "asked": "overhead"}, PERCENT, over) for p, m, _, over in BUBBLES),
     ("bubble", {"stages": 8, "micro_batches": 32, "asked": "utilisation"}, PERCENT, "82.1"),
+    # an event simulation of four stages by hand: 1F1B shows 1.5 m + 4 transfers, GPipe 2(p − 1) whatever m
+    *(
+        ("exposed_transfers", {"schedule": "1f1b", "stages": 4, "micro_batches": m}, 1, str(count))
+        for m, count in ((16, 28), (32, 52), (64, 100))
+    ),
+    ("exposed_transfers", {"schedule": "gpipe", "stages": 4, "micro_batches": 64}, 1, "6"),
+    ("exposed_transfers", {"schedule": "interleaved", "stages": 4, "micro_batches": 16, "virtual_stages": 2}, 1, "14"),
+    ("exposed_transfers", {"schedule": "interleaved", "stages": 4, "micro_batches": 64, "virtual_stages": 2}, 1, "14"),
     # (32 + 3) × (10 + 20) ms
     ("pipeline_time", {"stages": 4, "micro_batches": 32, "forward_seconds": 0.01, "backward_seconds": 0.02}, 1, "1.05"),
     # 7 × 0.9/0.1 = 63; interleaved in two chunks 31.5, so the next multiple of 8

@@ -118,6 +118,28 @@ ENTRIES: tuple[Formula, ...] = (
         "GPipe and 1F1B with equal stages; transfers between stages and the optimizer step come on top.",
     ),
     Formula(
+        "F21",
+        "exposed_transfers",
+        "Transfers whose time shows in a step",
+        pipeline.exposed_transfers,
+        (
+            Input("schedule", "Schedule", "", choices=pipeline.SENT_BY),
+            replace(STAGES, minimum=1, maximum=32),
+            replace(MICRO_BATCHES, maximum=256),
+            replace(CHUNKS, default=1, maximum=8),
+        ),
+        "count",
+        "",
+        plain(
+            r"\frac{T(c) - T(0)}{c}",
+            r"\frac{{T(c) - T(0)}}{{c}}\ \text{{for}}\ p = {stages},\ m = {micro_batches},\ v = {virtual_stages}",
+        ),
+        "this project's simulation of the schedule, with and without transfers that take time c",
+        "Equal stages, backward twice forward, sends beside compute. Filling and draining show a number that does not "
+        "grow with m; 1F1B has no slack in between, so its count does. Overlapping those sends takes double warm-up or "
+        "interleaving.",
+    ),
+    Formula(
         "F22",
         "micro_batches_for_bubble",
         "Micro-batches for a target bubble",

@@ -21,6 +21,7 @@ from app.theory.pipeline.closed_form import (
     zero_bubble,
     zero_bubble_in_flight,
 )
+from app.theory.pipeline.exposed_transfers import SENT_BY, exposed_transfers
 from app.theory.pipeline.passes import Kind, Order, Pass, peak_in_flight, split_backwards
 from app.theory.pipeline.schedule_facts import FACTS, ScheduleFacts, effective
 from app.theory.pipeline.simulation import ChunkSeconds, PipelineRun, simulate_pipeline
@@ -32,6 +33,7 @@ __all__ = [
     "FACTS",
     "MAX_PASSES",
     "SCHEDULES",
+    "SENT_BY",
     "ZERO_BUBBLES",
     "ChunkSeconds",
     "Kind",
@@ -43,6 +45,7 @@ __all__ = [
     "bubble",
     "chunk_of",
     "effective",
+    "exposed_transfers",
     "in_flight",
     "in_flight_layers",
     "in_flight_micro_batches",
