@@ -87,8 +87,8 @@ BY_HAND: Mapping[str, tuple[Mapping[str, Any], Answers]] = {
     ),
     "P14": (
         {"hidden": 4096, "tensor": 8, "device": "a100-80gb", "percent": 50, "longer": 2},
-        # 2/9 × 7 × 156e12/(4096 × 300e9) = 2/9 × 0.888672; × 300/25; the batch cancels; half
-        {"a": 19.7483, "b": 236.979, "c": ["same"], "d": 9.87413},
+        # 2/9 × 7 × 156e12/(4096 × 300e9) = 2/9 × 0.888672; × 300/100 through four cards a side; the batch cancels
+        {"a": 19.7483, "b": 59.2448, "c": ["same"], "d": 9.87413},
     ),
     "P15": (
         {"stages": 8, "micro_batches": 32},

@@ -15,8 +15,8 @@ _TRANSFER = 2.0**-7  # of a stage's forward: short enough that no order of event
 def exposed_transfers(schedule: str, stages: int, micro_batches: int, virtual_stages: int = 1) -> float:
     """F21: how many transfers' time sends between equal stages add to a step, by playing it with and without them.
 
-    Sends occupy links and no rank; backward takes twice forward. What is lost in filling and draining does not grow with
-    the micro-batches; 1F1B's steady state has no slack, so there it does. Raises SpecError for a combination the
+    Sends occupy links and no rank; backward takes twice forward. What filling and draining show does not grow with the
+    micro-batches; 1F1B's steady state has no slack, so there it does. Raises SpecError for a combination the
     schedule does not take.
     """
     plan = order(schedule, stages, micro_batches, virtual_stages)
