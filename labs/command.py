@@ -107,12 +107,44 @@ def _short_model(model: Model) -> str | dict[str, Any]:
     return shape
 
 
+# What of our own environment a rank is given: what a program needs to be found and to find its libraries and devices.
+# Anything else may be a secret of somebody's, and ranks run what a learner wrote.
+_PASSED_ON = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT"),
+        *("VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XDG_CACHE_HOME", "TRITON_CACHE_DIR"),
+        *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+        *("PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"),
+    }
+)
+_PASSED_ON_PREFIXES = (
+    "LC_",
+    "OMP_",
+    "KMP_",
+    "GOMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "CUDA_",
+    "NCCL_",
+    "GLOO_",
+    "TORCH_",
+    "PYTORCH_",
+)
+_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+
+
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment for `torchrun_command`: it finds this package from any folder, and runs quietly.
 
-    Without the product's settings: a rank needs none of them, and some are secrets.
+    Of our own it has what is on a list, and `extra`: neither the product's settings nor anybody's keys.
     """
-    found = {name: value for name, value in os.environ.items() if not name.startswith("RANKZERO_")}
-    found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), found.get("PYTHONPATH")]))
+    found = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
+    found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH")]))
     found.setdefault("OMP_NUM_THREADS", "1")  # torchrun's own choice, made here so that it does not warn
     return {**found, **_NO_TCP_STORE, **(extra or {})}
+
+
+def _is_passed_on(name: str) -> bool:
+    if any(word in name.upper() for word in _SECRETS):
+        return False
+    return name in _PASSED_ON or name.startswith(_PASSED_ON_PREFIXES)

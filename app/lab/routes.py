@@ -13,13 +13,15 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.content.web import Content
 from app.core.db import Database
-from app.core.errors import DomainError, SpecError
+from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from app.lab import forms, gantt, pages, results, run_page, service, support
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub
+
+MOST_CHUNKS = 2**31 - 1  # what the database counts with
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
@@ -133,14 +135,26 @@ def cancel(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -
     return RedirectResponse(f"/lab/runs/{run_id}", 303)
 
 
+def _chunk_number(last_event_id: str) -> int:
+    """The chunk a viewer saw last. Raises DomainError for what no stream of ours has sent."""
+    if last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= len(str(MOST_CHUNKS)):
+        return min(int(last_event_id), MOST_CHUNKS)
+    shown = last_event_id[:40]
+    raise DomainError(
+        "There is no such place in a run's events.",
+        [Violation("Last-Event-ID", shown, f"{shown!r} is no chunk's number.", f"0 to {MOST_CHUNKS:,}")],
+    )
+
+
 async def _stream(
     request: Request,
     learner: LearnerId,
     run_id: RowId,
-    after: Annotated[int | None, Query(ge=0)] = None,
+    after: Annotated[int, Query(ge=0, le=MOST_CHUNKS)] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> EventSourceResponse:
     """A run's chunks as server-sent events; `Last-Event-ID` or `?after=` resumes behind that chunk."""
+    start = _chunk_number(last_event_id) if last_event_id else after
     database: Database = request.app.state.database
     hub: Hub = request.app.state.hub
 
@@ -149,7 +163,6 @@ async def _stream(
             service.find_run(session, learner, run_id)
 
     await asyncio.to_thread(check)
-    start = int(last_event_id) if last_event_id and last_event_id.isdigit() else after or 0
 
     async def events() -> AsyncIterator[ServerSentEvent]:
         async for message in hub.follow(run_id, start):

@@ -61,6 +61,9 @@ def violation_of(detail: Mapping[str, Any]) -> Violation:
     if kind == "json_invalid":
         at = detail["loc"][-1] if detail["loc"] else "?"
         return Violation("request", None, f"This is not JSON: {context.get('error', 'unreadable')} at {at}.", "JSON")
+    if kind == "too_long":
+        message, most = f"{context['actual_length']:,} entries are too many.", context["max_length"]
+        return Violation(field, f"{context['actual_length']:,} entries", message, f"at most {most}")
     if kind in _SAYS:
         message, accepted = _SAYS[kind]
         return Violation(field, None if kind == "missing" else given, message, accepted)

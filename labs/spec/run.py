@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -55,6 +55,7 @@ class Fault(Strict):
 
 
 Probe = Literal["memory", "communication", "timeline"]
+MAX_FAULTS = 16  # two for each of a run's ranks
 
 
 class RunSpec(Strict):
@@ -68,8 +69,8 @@ class RunSpec(Strict):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     compression: Compression = Compression()
     link: Link | None = None
-    faults: tuple[Fault, ...] = ()
-    probes: tuple[Probe, ...] = ("memory", "communication")
+    faults: Annotated[tuple[Fault, ...], Field(max_length=MAX_FAULTS)] = ()
+    probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = ("memory", "communication")
     options: AnyOptions | None = None  # of the programs that are not a training run
 
     @model_validator(mode="before")
