@@ -83,8 +83,10 @@ def serve(
     import uvicorn  # noqa: PLC0415
 
     from app.content.catalogue import catalogue  # noqa: PLC0415
+    from app.core.private import keep_to_ourselves  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
+    keep_to_ourselves()
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
         "app.main:serve",
@@ -119,9 +121,11 @@ def migrate() -> None:
     from app.core.clock import utc_now  # noqa: PLC0415
     from app.core.db import open_database  # noqa: PLC0415
     from app.core.migrate import migrate as bring_up  # noqa: PLC0415
+    from app.core.private import close_to_others, keep_to_ourselves  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
-    settings().data.mkdir(parents=True, exist_ok=True)
+    keep_to_ourselves()
+    close_to_others(settings().data.resolve())
     database = open_database(settings().sqlalchemy_url)
     _say(bring_up(database, utc_now(), settings().data.resolve() / "backups") or "The schema is current.")
 

@@ -14,6 +14,7 @@ from app.core import queue
 from app.core.clock import utc_now
 from app.core.db import open_database
 from app.core.logs import configure_logs
+from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
 from app.core.settings import Settings, settings
 from worker.celery_app import make_celery
@@ -32,6 +33,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--beat", action="store_true", help="the clock that sends sweeps")
     parser.add_argument("--check", action="store_true", help="exit 0 when a worker of this host is alive, else 1")
     asked = parser.parse_args(arguments)
+    keep_to_ourselves()
     configuration = settings()
     configure_logs(configuration.log_format, configuration.log_level)
     if asked.check:

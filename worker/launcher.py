@@ -63,7 +63,7 @@ def launch(spec: RunSpec, folder: Path, extra: dict[str, str]) -> Launch:
     (folder / "spec.json").write_text(spec.model_dump_json(indent=2))
     events, logs = folder / "events", folder / "logs"
     for each in (events, logs):
-        each.mkdir(exist_ok=True)
+        each.mkdir(mode=0o700, exist_ok=True)
     command = [sys.executable, "-m", "labs.leash", "--", *torchrun_command(spec, events, logs)]
     started = {"RANKZERO_RUN_STARTED_AT": repr(time.time())}
     with (folder / "torchrun.log").open("wb") as output:

@@ -62,7 +62,7 @@ def back_up(database: Database, now: datetime, folder: Path) -> Path | None:
     name = database.engine.url.database
     if database.engine.dialect.name != "sqlite" or not name or not Path(name).exists():
         return None
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / f"rankzero-{now:%Y%m%d-%H%M%S}.sqlite3"
     source, copy = sqlite3.connect(name), sqlite3.connect(target)
     try:

@@ -93,9 +93,10 @@ def _database() -> Database:
     from app.core.clock import utc_now  # noqa: PLC0415
     from app.core.db import open_database  # noqa: PLC0415
     from app.core.migrate import migrate as bring_up  # noqa: PLC0415
+    from app.core.private import close_to_others  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
-    settings().data.mkdir(parents=True, exist_ok=True)
+    close_to_others(settings().data.resolve())
     database = open_database(settings().sqlalchemy_url)
     bring_up(database, utc_now(), settings().data.resolve() / "backups")
     return database

@@ -13,6 +13,7 @@ from app.core.clock import utc_now
 from app.core.db import open_database
 from app.core.errors import DomainError
 from app.core.migrate import migrate
+from app.core.private import close_to_others, keep_to_ourselves
 from app.core.settings import Settings
 from app.operate import redis_server
 from app.operate.install import Install, who_listens
@@ -66,7 +67,9 @@ def _reachable(bind: str) -> str:
 
 
 def _open_install(folder: Path) -> Install:
+    keep_to_ourselves()
     try:
+        close_to_others(folder)
         return Install(folder)
     except OSError as error:
         raise CannotStart(

@@ -65,7 +65,7 @@ class EventFile:
     def __init__(self, folder: Path, rank: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"events-{rank}.jsonl"
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def __call__(self, event: Event) -> None:
         os.write(self._file, (json.dumps(valid_json(event), allow_nan=False) + "\n").encode())
