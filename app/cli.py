@@ -89,7 +89,7 @@ def serve(
     keep_to_ourselves()
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
-        "app.main:serve",
+        "app.main:create_app",
         factory=True,
         host=bind or settings().bind,
         port=port or settings().port,

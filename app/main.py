@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -121,17 +120,6 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
     app.add_middleware(Guard, hosts=chosen.host_names)
-    return app
-
-
-def serve() -> FastAPI:
-    """The application as a server of its own runs it.
-
-    What is loaded by now stays loaded: the garbage collector need not look through it over and over.
-    """
-    app = create_app()
-    gc.collect()
-    gc.freeze()
     return app
 
 

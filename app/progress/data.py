@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from app.core.models import Learner
 from app.models import METADATA
-from app.study import api as study
 
 FORMAT = 1
 CONFIRMATION = "delete"
@@ -68,7 +67,6 @@ def delete_everything(session: Session, learner_id: int, now: datetime) -> list[
         session.execute(delete(table).where(table.c[_source(table, way[0])].in_(mine)))
     session.execute(update(Learner).where(Learner.id == learner_id).values(name="You", created_at=now))
     session.expire_all()
-    study.forget(session, learner_id)
     return runs
 
 

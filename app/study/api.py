@@ -46,7 +46,7 @@ from app.study.personal import give_up_on_stale as give_up_on_stale_fits
 from app.study.personal import read_histories
 from app.study.personal import standing as fit_standing
 from app.study.policy import policy_for
-from app.study.service import Desk, count_due, forget, has_studied, list_evidence, list_records, study
+from app.study.service import Desk, count_due, has_studied, list_evidence, list_records, study
 
 __all__ = [
     "DEFAULT_PARAMETERS",
@@ -82,7 +82,6 @@ __all__ = [
     "finish_fit",
     "fit_standing",
     "forecast",
-    "forget",
     "give_up_on_stale_fits",
     "has_studied",
     "list_answers",

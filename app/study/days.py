@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 DAY_STARTS_HOUR = 4
@@ -15,7 +14,6 @@ def day_number(at: datetime, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR)
     return local.toordinal() - (local.hour < starts_hour)
 
 
-@lru_cache(maxsize=16384)
 def day_start(number: int, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -> datetime:
     """When study day `number` starts, in UTC.
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from itertools import chain, zip_longest
-from types import MappingProxyType
 
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import NotFound
-from app.decks.shelf import find_own_card, own_cards, shelf_state
-
-MOST_KEPT = 256
-
-Cards = Mapping[str, Card]
-_together: dict[int, tuple[Cards, Cards, Cards]] = {}  # by learner: the two they were made of, and both in turn
+from app.decks.shelf import find_own_card, own_cards
 
 
 def find_card(session: Session, learner_id: int, catalogue: Catalogue, card_id: str) -> Card:
@@ -32,16 +26,5 @@ def all_cards(session: Session, learner_id: int, catalogue: Catalogue) -> Mappin
     own = own_cards(session, learner_id)
     if not own:
         return catalogue.cards
-    kept = _together.get(learner_id)
-    if kept is None or kept[0] is not catalogue.cards or kept[1] is not own:
-        turns = chain.from_iterable(zip_longest(catalogue.cards.items(), own.items()))
-        kept = catalogue.cards, own, MappingProxyType({pair[0]: pair[1] for pair in turns if pair})
-        if len(_together) >= MOST_KEPT:
-            _together.clear()
-        _together[learner_id] = kept
-    return kept[2]
-
-
-def edition(session: Session, learner_id: int, catalogue: Catalogue) -> Hashable:
-    """What changes whenever `all_cards` would return something else. Asked at every review, so it must be cheap."""
-    return id(catalogue), shelf_state(session, learner_id)
+    turns = chain.from_iterable(zip_longest(catalogue.cards.items(), own.items()))
+    return dict(pair for pair in turns if pair)

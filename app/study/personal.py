@@ -19,7 +19,6 @@ from app.study.fsrs import parameters
 from app.study.fsrs.losses import Comparison, History
 from app.study.fsrs.scheduling import KNOWN
 from app.study.models import ParameterFit, ParameterSet, Review
-from app.study.queue import roster
 
 FEWEST_TO_FIT = 512  # reviews after the first day: py-fsrs returns the defaults below
 FEWEST_HELD_OUT = 128
@@ -145,7 +144,6 @@ def finish(
             ParameterSet(learner_id=fit.learner_id, id=fit.parameters_id, parameters=list(found), created_at=now)
         )
     session.flush()
-    roster.forget(session, fit.learner_id)
     return fit
 
 

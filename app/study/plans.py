@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -18,7 +18,15 @@ from app.study.models import InterviewPlan, ParameterFit, StudySettings
 
 _PLAN, _FIT, _SETTINGS = InterviewPlan.__table__.c, ParameterFit.__table__.c, StudySettings.__table__.c
 _LEARNER: BindParameter[int] = bindparam("learner_id")
-_OF_PLAN = (_PLAN.day, _PLAN.set_at, _PLAN.minutes_per_day, _PLAN.strategy, _PLAN.planned_day, _PLAN.new_today)
+_OF_PLAN = (
+    _PLAN.day,
+    _PLAN.set_at,
+    _PLAN.minutes_per_day,
+    _PLAN.strategy,
+    _PLAN.planned_day,
+    _PLAN.new_today,
+    _PLAN.card_order,
+)
 _NEWEST_FIT = (
     select(func.max(_FIT.id))
     .where(_FIT.learner_id == _LEARNER, _FIT.finished_at.is_not(None), _FIT.is_used)
@@ -41,13 +49,11 @@ _READ = (
     .where(Learner.__table__.c.id == _LEARNER)
 )
 _READ_PLAN = select(*_OF_PLAN).where(_PLAN.learner_id == _LEARNER)
-_READ_ORDER = select(_PLAN.card_order).where(_PLAN.learner_id == _LEARNER)
-_orders: dict[tuple[int, datetime], tuple[str, ...]] = {}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan without its order: what a review needs of it."""
+    """What a learner prepares for, as `InterviewPlan` has it."""
 
     day: date
     set_at: datetime
@@ -55,6 +61,7 @@ class Plan:
     strategy: Mapping[str, Any] | None
     planned_day: int | None
     new_today: int
+    card_order: Sequence[str]
 
 
 class Chosen(NamedTuple):
@@ -86,36 +93,18 @@ def find_plan(session: Session, learner_id: int) -> Plan | None:
     return None if found is None else Plan(*found)
 
 
-def changes(session: Session, learner_id: int, chosen: Chosen, now: datetime) -> dict[str, Any]:
+def changes(chosen: Chosen, now: datetime) -> dict[str, Any]:
     """Fields of the policy that a plan or fitted parameters set, by name; what they leave alone is missing."""
     fitted = {} if chosen.fitted is None else dict(zip(("parameters_id", "parameters"), chosen.fitted, strict=True))
-    return {**fitted, **_planned(session, learner_id, chosen.plan, now)}
+    return {**fitted, **_planned(chosen.plan, now)}
 
 
-def _planned(session: Session, learner_id: int, plan: Plan | None, now: datetime) -> dict[str, Any]:
+def _planned(plan: Plan | None, now: datetime) -> dict[str, Any]:
     if plan is None or (today := day_number(now, learner_zone())) >= plan.day.toordinal():
         return {}
-    order = _order(session, learner_id, plan.set_at)
-    found: dict[str, Any] = {"deadline": plan.day, "order": order, "planned_day": plan.planned_day}
+    found: dict[str, Any] = {"deadline": plan.day, "order": tuple(plan.card_order), "planned_day": plan.planned_day}
     if plan.planned_day == today:
         found["new_per_day"] = plan.new_today
     if plan.strategy is not None:
         found["desired_retention"] = plan.strategy["retention"]
     return found
-
-
-def _order(session: Session, learner_id: int, set_at: datetime) -> tuple[str, ...]:
-    """The order of introduction; it changes only when the plan is set again."""
-    key = (learner_id, set_at)
-    if key not in _orders:
-        if len(_orders) > 256:
-            _orders.clear()
-        order = session.connection().execute(_READ_ORDER, {"learner_id": learner_id}).scalar_one()
-        _orders[key] = tuple(order)
-    return _orders[key]
-
-
-def forget(learner_id: int) -> None:
-    """Drop what this process keeps of a learner's plans."""
-    for key in [each for each in _orders if each[0] == learner_id]:
-        del _orders[key]

@@ -41,25 +41,18 @@ class Policy:
 
 
 PLAIN = Policy()
-_KEPT = "study policies"  # of a session: a review and the card after it go by the same
 
 
 def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
-    """The learner's policy at `now`: their settings, else the defaults, and what a plan or fitted parameters change.
-
-    A session reads them once.
-    """
-    kept: dict[tuple[int, datetime], Policy] = session.info.setdefault(_KEPT, {})
-    if (learner_id, now) not in kept:
-        chosen = plans.read(session, learner_id)
-        kept[learner_id, now] = replace(_of_settings(chosen), **plans.changes(session, learner_id, chosen, now))
-    return kept[learner_id, now]
+    """The learner's policy at `now`: their settings, else the defaults, and what a plan or fitted parameters change."""
+    chosen = plans.read(session, learner_id)
+    return replace(_of_settings(chosen), **plans.changes(chosen, now))
 
 
 def settings_and_plan(session: Session, learner_id: int, now: datetime) -> tuple[Policy, Mapping[str, Any]]:
     """The learner's own settings, and the fields a plan sets instead of them at `now`, by name; empty without one."""
     chosen = plans.read(session, learner_id)
-    return _of_settings(chosen), plans.changes(session, learner_id, chosen._replace(fitted=None), now)
+    return _of_settings(chosen), plans.changes(chosen._replace(fitted=None), now)
 
 
 def _of_settings(chosen: plans.Chosen) -> Policy:
@@ -94,7 +87,6 @@ def save_settings(
         )
     )
     session.flush()
-    session.info.pop(_KEPT, None)
 
 
 def _violations(new_per_day: int, reviews_per_day: int | None, desired_retention: float) -> list[Violation]:

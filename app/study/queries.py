@@ -6,13 +6,15 @@ reads an index's few rows, so that a card is answered as fast after a million re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.study.days import day_number, day_start
 from app.study.models import CardState, ParameterSet, Review
 
 MOST_NAMED = 5000  # in one IN: both databases take more
@@ -73,13 +75,10 @@ _NEWEST = (
     .order_by(_REVIEW.id.desc())
     .limit(1)
 )
-_SINCE = (
-    select(_REVIEW.id, _REVIEW.card_id)
-    .where(_REVIEW.learner_id == _LEARNER, _REVIEW.undone_at.is_(None), _REVIEW.id >= bindparam("review_id"))
-    .order_by(_REVIEW.id)
-)
 _DUE_AT = (
-    select(_STATE.due_at, func.count()).where(_OF_LEARNER, _STATE.due_at >= bindparam("since")).group_by(_STATE.due_at)
+    select(_STATE.due_at, func.count())
+    .where(_OF_LEARNER, _STATE.due_at >= bindparam("since"), _STATE.due_at < bindparam("until"))
+    .group_by(_STATE.due_at)
 )
 
 
@@ -103,9 +102,15 @@ def list_standing_of(session: Session, learner_id: int, card_ids: Collection[str
     return found
 
 
-def count_due_at(session: Session, learner_id: int, since: datetime) -> Sequence[tuple[datetime, int]]:
-    """How many cards come back at which time, from `since` on. Reads everything: not for a review's path."""
-    found: Sequence[tuple[datetime, int]] = rows(session, _DUE_AT, learner_id=learner_id, since=since).all()
+def count_due_by_day(session: Session, learner_id: int, today: int, days: range, zone: ZoneInfo) -> dict[int, int]:
+    """How many cards come back on each of `days`, counted from study day `today`; a day with none is missing."""
+    if not days:
+        return {}
+    since, until = day_start(today + days.start, zone), day_start(today + days.stop, zone)
+    found: dict[int, int] = {}
+    for due_at, count in rows(session, _DUE_AT, learner_id=learner_id, since=since, until=until):
+        day = day_number(due_at, zone) - today
+        found[day] = found.get(day, 0) + count
     return found
 
 
@@ -126,17 +131,6 @@ def list_states(session: Session, learner_id: int, card_ids: Iterable[str] | Non
     if card_ids is not None:
         query = query.where(CardState.card_id.in_(list(card_ids)))
     return list(session.scalars(query))
-
-
-def find_newest(session: Session, learner_id: int) -> tuple[int, str] | None:
-    """Id and card of the newest review that stands."""
-    found = rows(session, _NEWEST, learner_id=learner_id).one_or_none()
-    return None if found is None else (found.id, found.card_id)
-
-
-def list_answered_since(session: Session, learner_id: int, review_id: int) -> list[tuple[int, str]]:
-    """Id and card of every review that stands, from this one on, the oldest first."""
-    return [(id_, card_id) for id_, card_id in rows(session, _SINCE, learner_id=learner_id, review_id=review_id)]
 
 
 def find_last_review(session: Session, learner_id: int) -> Review | None:
@@ -184,7 +178,7 @@ def list_made_together(session: Session, review: Review) -> list[Review]:
 
 def has_reviews(session: Session, learner_id: int) -> bool:
     """Whether there is a review that stands."""
-    return find_newest(session, learner_id) is not None
+    return rows(session, _NEWEST, learner_id=learner_id).one_or_none() is not None
 
 
 def find_parameters(session: Session, learner_id: int, parameters_id: str) -> tuple[float, ...] | None:

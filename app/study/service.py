@@ -14,8 +14,9 @@ from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 from app.core.zone import learner_zone
-from app.study import checking, library, plans, queries
+from app.study import checking, library, queries
 from app.study.checking import Checked
+from app.study.days import day_number
 from app.study.fsrs import scheduling
 from app.study.log import evidence as reviewed
 from app.study.log import recording
@@ -25,8 +26,6 @@ from app.study.queries import State
 from app.study.queue.agenda import agenda, next_due_at
 from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.marking import mark
-from app.study.queue.roster import forget as forget_roster
-from app.study.queue.roster import roster
 
 __all__ = [
     "NEW_CARDS_PER_DAY",
@@ -138,14 +137,13 @@ def study(
     card = None
     if found.first is not None:
         shown = library.find_card(session, learner_id, catalogue, found.first)
-        state = None if found.is_untouched else queries.find_state(session, learner_id, found.first)
-        card = _next(session, learner_id, shown, state, policy, now, found.load)
+        card = _next(session, learner_id, shown, queries.find_state(session, learner_id, found.first), policy, now)
     return Desk(
         card,
         Progress(found.done, found.left),
-        found.new_waiting() if card is None else found.new,
+        found.new_waiting if card is None else found.new,
         next_due_at(session, learner_id, now) if card is None else None,
-        found.has_answers,
+        queries.has_reviews(session, learner_id),
         found.buried,
         wanted,
     )
@@ -156,8 +154,7 @@ def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, 
     card = library.find_card(session, learner_id, catalogue, card_id)
     state = queries.find_state(session, learner_id, card_id)
     policy = policy_for(session, learner_id, now)
-    load = roster(session, learner_id, catalogue, policy, now).load
-    return _next(session, learner_id, card, state, policy, now, load)
+    return _next(session, learner_id, card, state, policy, now)
 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
@@ -211,8 +208,9 @@ def submit_review(
         request_key,
     )
     counted = min(level, judged.best_level) if judged else level
-    load, repetition = roster(session, learner_id, catalogue, policy, now).load, state.reviews if state else 0
-    outcome = scheduling.outcome(memory, card_id, repetition, now, rules_of(policy), load, counted)
+    rules, repetition = rules_of(policy), state.reviews if state else 0
+    load = _load(session, learner_id, memory, card_id, repetition, now, rules)
+    outcome = scheduling.outcome(memory, card_id, repetition, now, rules, load, counted)
     return recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
 
 
@@ -238,12 +236,6 @@ def checked(shown: NextCard, answer: str, seed: int | None, elapsed_milliseconds
     return replace(shown, asked=found.asked, checked=found)
 
 
-def forget(session: Session, learner_id: int) -> None:
-    """Drop what this process keeps of a learner whose data was deleted."""
-    forget_roster(session, learner_id)
-    plans.forget(learner_id)
-
-
 def _judge(
     learner_id: int, card: Card, version: int, seed: int | None, answer: str | None, elapsed_milliseconds: int | None
 ) -> Checked | None:
@@ -261,6 +253,20 @@ def _judge(
     return found
 
 
+def _load(
+    session: Session,
+    learner_id: int,
+    memory: scheduling.Memory | None,
+    card_id: str,
+    repetition: int,
+    now: datetime,
+    rules: scheduling.Rules,
+) -> Mapping[int, int]:
+    """How many cards come back on each day that some rating may choose, counted from today."""
+    days = scheduling.days_in_question(memory, card_id, repetition, now, rules)
+    return queries.count_due_by_day(session, learner_id, day_number(now, rules.zone), days, rules.zone)
+
+
 def _next(
     session: Session,
     learner_id: int,
@@ -268,14 +274,15 @@ def _next(
     state: State | None,
     policy: Policy,
     now: datetime,
-    load: Mapping[int, int],
 ) -> NextCard:
     memory = recording.memory_of(session, learner_id, state, card, policy)
     version, repetition = (state.version, state.reviews) if state else (0, 0)
+    rules = rules_of(policy)
+    load = _load(session, learner_id, memory, card.id, repetition, now, rules)
     return NextCard(
         card,
         version,
-        scheduling.intervals(memory, card.id, repetition, now, rules_of(policy), load),
+        scheduling.intervals(memory, card.id, repetition, now, rules, load),
         state.last_review_at if state else None,
         memory is None,
         state.lapses if state else 0,

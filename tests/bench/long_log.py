@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from app.study.days import day_number, day_start
 from app.study.fsrs.parameters import DEFAULT_ID
-from app.study.fsrs.scheduling import scheduler_name
+from app.study.fsrs.scheduling import SCHEDULER_NAME
 
 YEAR_DAYS = 365
 SHARE_DUE = 0.01  # of the cards, today
@@ -52,7 +52,7 @@ def _log(card_ids: list[str], each: int, now: datetime, zone: str) -> Iterator[d
                 "memory_after": memory,
                 "time_zone": zone,
                 "day_starts_hour": 4,
-                "scheduler": scheduler_name(),
+                "scheduler": SCHEDULER_NAME,
                 "parameters_id": DEFAULT_ID,
                 "phase": 2 if round_ else 0,
                 "version": round_,

@@ -9,7 +9,6 @@ ids.
 from __future__ import annotations
 
 import dataclasses
-import gc
 import os
 from typing import Annotated
 
@@ -25,11 +24,10 @@ CARDS = "RANKZERO_BENCH_CARDS"
 def make() -> FastAPI:
     """What uvicorn runs."""
     web.LearnerId = Annotated[int, Depends(_who)]
-    from app.main import serve
+    from app.main import create_app
 
-    app = serve()
+    app = create_app()
     app.state.catalogue = grown(app.state.catalogue, int(os.environ.get(CARDS, "0")))
-    gc.freeze()  # as the product does with what it has loaded
     return app
 
 

@@ -315,7 +315,7 @@ def test_a_placement_takes_only_new_cards_of_its_deck(database: Database, conten
         assert session.query(Review).count() == 0
 
 
-def test_two_catalogues_in_one_process_have_their_own_rosters(database: Database, content: Catalogue) -> None:
+def test_two_catalogues_in_one_process_have_their_own_days(database: Database, content: Catalogue) -> None:
     first = next(iter(content.cards))
     without = dataclasses.replace(content, cards={k: v for k, v in content.cards.items() if k != first})
     assert shown(look(database, content)) == first

@@ -32,7 +32,7 @@ def in_zone(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Moves the learner to a zone."""
 
     def move(name: str) -> None:
-        for module in ("service", "policy", "log.recording", "queue.roster"):
+        for module in ("service", "policy", "log.recording"):
             monkeypatch.setattr(f"app.study.{module}.learner_zone", lambda: ZoneInfo(name))
 
     return move

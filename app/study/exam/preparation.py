@@ -29,7 +29,7 @@ from app.study.exam.strategy import Cards, Strategy
 from app.study.fsrs import memory_model
 from app.study.models import CardState, InterviewPlan
 from app.study.policy import policy_for
-from app.study.queue import queues, roster
+from app.study.queue import queues
 
 FEWEST_MINUTES, MOST_MINUTES = 5, 480
 FURTHEST_DAYS = 365
@@ -133,7 +133,6 @@ def drop_plan(session: Session, learner_id: int, now: datetime) -> None:
     session.execute(delete(InterviewPlan).where(InterviewPlan.learner_id == learner_id))
     session.expire_all()
     _release(session, learner_id, now)
-    roster.forget(session, learner_id)
 
 
 def find(session: Session, learner_id: int) -> InterviewPlan | None:
@@ -166,7 +165,6 @@ def plan_day(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     if today < plan.day.toordinal():
         _choose(session, learner_id, catalogue, plan, now, today)
     session.flush()
-    roster.forget(session, learner_id)
 
 
 def forecast(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Forecast | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -32,6 +32,7 @@ LEECH_LAPSES, LEECH_AGAIN = 8, 4
 NEW, KNOWN, NOT_REVIEWED = 0, State.Review.value, 4
 
 RULES_NAME = "rankzero 2"
+SCHEDULER_NAME = f"{RULES_NAME}, py-fsrs {version('fsrs')}"  # as the review log records it
 AT = datetime(2000, 1, 1, tzinfo=UTC)  # py-fsrs takes dates and counts days between them: any will do
 MEMORY_FIELDS = ("state", "step", "stability", "difficulty")  # of a memory, as the log writes it
 
@@ -48,7 +49,7 @@ class Rules:
     parameters: Parameters = DEFAULT
     starts_hour: int = DAY_STARTS_HOUR
 
-    @property
+    @cached_property
     def scheduler(self) -> Scheduler:
         return scheduler_of(self.parameters, self.desired_retention)
 
@@ -82,13 +83,6 @@ class Outcome(NamedTuple):
     lapsed: bool
 
 
-@cache
-def scheduler_name() -> str:
-    """The rules and the scheduler's version, as the review log records them."""
-    return f"{RULES_NAME}, py-fsrs {version('fsrs')}"
-
-
-@lru_cache(maxsize=256)
 def scheduler_of(parameters: Parameters, desired_retention: float) -> Scheduler:
     """py-fsrs with its own fuzz off."""
     return Scheduler(parameters, desired_retention, enable_fuzzing=False)
@@ -142,6 +136,14 @@ def outcome(
     return settle(step, days, now, rules, memory, rating)
 
 
+def days_in_question(memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules) -> range:
+    """Every day, from today, that some rating may choose; empty where only minutes count."""
+    fraction, _ = spreading.seed(card_id, repetition)
+    steps = _steps(memory, now, rules, Rating.Easy)
+    around = [spreading.candidates(step.days, fraction)[1] for step in steps if step.days is not None]
+    return range(min(each.start for each in around), max(each.stop for each in around)) if around else range(0)
+
+
 def _choices(
     memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules, load: Load, best: Rating
 ) -> list[tuple[Step, int | None]]:
@@ -149,16 +151,20 @@ def _choices(
 
     A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only.
     """
-    elapsed = elapsed_days(memory, now, rules.zone, rules.starts_hour)
-    steps = [rate(memory, rating, elapsed, rules.scheduler) for rating in Rating if rating <= best]
     fraction, _ = spreading.seed(card_id, repetition)
     chosen: list[tuple[Step, int | None]] = []
     longest = 0
-    for step in steps:
+    for step in _steps(memory, now, rules, best):
         if step.days is not None:
             longest = spreading.choose(step.days, fraction, load, longest)
         chosen.append((step, None if step.days is None else longest))
     return chosen
+
+
+def _steps(memory: Memory | None, now: datetime, rules: Rules, best: Rating) -> list[Step]:
+    """What py-fsrs makes of each rating up to `best`."""
+    elapsed, scheduler = elapsed_days(memory, now, rules.zone, rules.starts_hour), rules.scheduler
+    return [rate(memory, rating, elapsed, scheduler) for rating in Rating if rating <= best]
 
 
 def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Memory | None, rating: Rating) -> Outcome:

@@ -7,7 +7,6 @@ for, so that cards learned together come apart; then the quietest of the days ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from hashlib import sha256
 
 SHORTEST_FUZZED_DAYS = 3
@@ -16,7 +15,6 @@ LONGEST_DAYS = 36500
 _FACTORS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, float("inf"), 0.05))
 
 
-@lru_cache(maxsize=4096)
 def fuzz_range(days: int) -> tuple[int, int]:
     """The fewest and most days that may be chosen instead of `days`."""
     if days < SHORTEST_FUZZED_DAYS:

@@ -21,7 +21,6 @@ from app.study.log.replaying import recompute
 from app.study.models import CardState, ParameterSet, Review
 from app.study.policy import Policy
 from app.study.queries import State
-from app.study.queue import roster
 
 ANSWER, PLACEMENT, IMPORT = "review", "placement", "import"
 
@@ -121,7 +120,7 @@ def record(
         "memory_after": outcome.memory,
         "time_zone": str(learner_zone()),
         "day_starts_hour": DAY_STARTS_HOUR,
-        "scheduler": scheduling.scheduler_name(),
+        "scheduler": scheduling.SCHEDULER_NAME,
         "parameters_id": policy.parameters_id,
         "desired_retention": policy.desired_retention,
     }
@@ -135,7 +134,6 @@ def record(
         _advance(session, state, made)
     except IntegrityError:
         raise _taken(card.id) from None
-    roster.note_review(session, learner_id, made.id, card.id, state.due_at if state else None, made.due_at)
     return made
 
 
@@ -163,7 +161,6 @@ def undo(session: Session, learner_id: int, now: datetime) -> str:
         session.flush()
     except StaleDataError:
         raise Stale(f"{review.card_id} changed in another tab just now. Nothing was taken back.") from None
-    roster.forget(session, learner_id)
     return review.card_id
 
 

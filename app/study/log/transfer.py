@@ -21,7 +21,6 @@ from app.study.fsrs import scheduling, spreading
 from app.study.fsrs.parameters import DEFAULT_ID
 from app.study.log.recording import ANSWER, IMPORT, set_available
 from app.study.models import CardState, Review
-from app.study.queue import roster
 
 GOOD = 3
 AT_ONCE = 500
@@ -165,7 +164,6 @@ def _take_over(
     for state, review in reviews:
         state.last_review_id = review.id
     session.flush()
-    roster.forget(session, learner_id)
 
 
 def _is_newer(offered: Remembered, state: CardState | None) -> bool:
@@ -196,7 +194,7 @@ def _entry(state: CardState, offered: Remembered, learner_id: int) -> Review:
         memory_after=memory,
         time_zone=str(learner_zone()),
         day_starts_hour=DAY_STARTS_HOUR,
-        scheduler=scheduling.scheduler_name(),
+        scheduler=scheduling.SCHEDULER_NAME,
         parameters_id=DEFAULT_ID,
         kind=IMPORT,
         phase=scheduling.NOT_REVIEWED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Form, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
@@ -20,7 +20,7 @@ from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.pages import card_routes, setting_routes
 from app.study.pages.export import checked_json, desk_json
 from app.study.pages.notices import SILENCE, Notice, suggestions, warn_of_leech
-from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, form_of, new_key
+from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, new_key
 from app.study.pages.web import DaySession
 
 router = APIRouter()
@@ -105,7 +105,7 @@ def review(
     content: Content,
     learner: LearnerId,
     now: Now,
-    given: Annotated[ReviewForm, Depends(form_of(ReviewForm))],
+    given: Annotated[ReviewForm, Form()],
 ) -> Response:
     """Record the answer; htmx gets the next card in the same reply, read in the same transaction."""
     request_key = request.headers.get("idempotency-key") or given.key
@@ -145,7 +145,7 @@ def undo(
     content: Content,
     learner: LearnerId,
     now: Now,
-    given: Annotated[ScopeForm, Depends(form_of(ScopeForm))],
+    given: Annotated[ScopeForm, Form()],
 ) -> Response:
     try:
         with database.write() as session:
@@ -163,7 +163,7 @@ def mark(
     content: Content,
     learner: LearnerId,
     now: Now,
-    given: Annotated[MarkForm, Depends(form_of(MarkForm))],
+    given: Annotated[MarkForm, Form()],
 ) -> Response:
     """Suspend, bury, flag or annotate the card on the page; a card that stays there stays open."""
     try:
@@ -193,8 +193,8 @@ def _next(
     return _page(request, content, desk, scope, notice=notice, reveal=reveal)
 
 
-# One flat list: every router inside a router costs each request another round of matching.
-router.routes.extend([*card_routes.router.routes, *setting_routes.router.routes])
+router.include_router(card_routes.router)
+router.include_router(setting_routes.router)
 
 
 class CheckRequest(BaseModel):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
-from urllib.parse import parse_qsl, urlencode
+from typing import Annotated
+from urllib.parse import urlencode
 
-from fastapi import Depends, Query, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, ValidationError
+from fastapi import Depends, Query
+from pydantic import BaseModel, Field
 
 from app.content.catalogue import Catalogue
 from app.content.web import Content
@@ -93,26 +91,6 @@ class MarkForm(ScopeForm):
     action: str
     note: str = ""
     revealed: str = ""
-
-
-F = TypeVar("F", bound=ScopeForm)
-
-
-def form_of(model: type[F]) -> Callable[[Request], Awaitable[F]]:
-    """A dependency that reads a form into `model`: FastAPI's own handling of a form's fields one by one takes longer
-    (measured: 1 ms and more, a third of a review) than storing the review."""
-
-    async def read(request: Request) -> F:
-        if request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-            fields = dict(parse_qsl((await request.body()).decode(errors="replace")))
-        else:
-            fields = {name: str(value) for name, value in (await request.form()).items() if value}
-        try:
-            return model.model_validate(fields)
-        except ValidationError as error:
-            raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
-
-    return read
 
 
 QueryScope = Annotated[Scope, Depends(_from_query)]

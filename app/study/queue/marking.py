@@ -18,7 +18,6 @@ from app.study import library, queries
 from app.study.days import study_day
 from app.study.log import recording
 from app.study.models import CardState
-from app.study.queue import roster
 
 LONGEST_NOTE = 2000
 ACTIONS = ("suspend", "unsuspend", "bury", "unbury", "flag", "unflag", "note")
@@ -46,7 +45,6 @@ def mark(
         session.flush()
     except StaleDataError:
         raise Stale(f"{card_id} changed in another tab just now. Nothing was changed here.") from None
-    roster.forget(session, learner_id)
     return {
         "suspend": f"{card_id} is suspended and will not come until you bring it back.",
         "unsuspend": f"{card_id} comes again when it is due.",

@@ -18,10 +18,10 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
 from app.study import library, queries
+from app.study.days import day_number
 from app.study.fsrs import scheduling, spreading
 from app.study.log import recording
 from app.study.policy import Policy, policy_for, rules_of
-from app.study.queue import roster
 
 SAMPLE = 6
 FEWEST_NEW = 4  # below that, answering the cards is shorter than a test
@@ -90,11 +90,12 @@ def place(
     tested = {"known": Rating.Easy, "partly": Rating.Good, "unknown": None}
     ratings = {card_id: tested[answers[card_id]] if card_id in answers else rest for card_id in new}
     policy = policy_for(session, learner_id, now)
-    load = dict(roster.roster(session, learner_id, catalogue, policy, now).load)
+    zone = rules_of(policy).zone
+    later = range(1, spreading.LONGEST_DAYS + 1)
+    load = queries.count_due_by_day(session, learner_id, day_number(now, zone), later, zone)
     moved = [(new[card_id], rating) for card_id, rating in ratings.items() if rating is not None]
     for card, rating in moved:
         _start(session, learner_id, card, rating, policy, load, now)
-    roster.forget(session, learner_id)
     return Placed(share, len(moved), len(new))
 
 

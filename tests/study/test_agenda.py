@@ -1,4 +1,4 @@
-"""What a process keeps of a learner's cards follows the log, whoever writes it: it says what a new scan would."""
+"""The day follows the log, whoever writes it: every process says the same."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database, open_database
+from app.core.zone import learner_zone
 from app.study import queries, service
-from app.study.policy import policy_for
-from app.study.queue import roster
+from app.study.days import day_number
 from tests.conftest import NOW
 
 CARDS = 60  # more than are looked at, of clusters with several cards
@@ -21,7 +21,7 @@ CARDS = 60  # more than are looked at, of clusters with several cards
 
 @contextmanager
 def another_process(database: Database) -> Iterator[Database]:
-    """The same database with connections of its own, and with that a roster of its own."""
+    """The same database with connections of its own."""
     other = open_database(database.engine.url.render_as_string(hide_password=False))
     try:
         yield other
@@ -47,20 +47,20 @@ def answer(database: Database, content: Catalogue, card_id: str, level: int, now
         service.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=now)
 
 
-def load(database: Database, content: Catalogue, now: datetime) -> dict[int, int]:
+def load(database: Database, now: datetime) -> dict[int, int]:
     """Cards that come back on each later day, as this process knows them."""
     with database.read() as session:
-        kept = roster.roster(session, 1, content, policy_for(session, 1, now), now).load
-    return {day: count for day, count in kept.items() if count and day > 0}
+        zone = learner_zone()
+        return queries.count_due_by_day(session, 1, day_number(now, zone), range(1, 36500), zone)
 
 
 def must_agree(database: Database, content: Catalogue, now: datetime) -> service.Desk:
     """What this process shows is what one that just started shows."""
     with another_process(database) as fresh:
-        expected, expected_load = look(fresh, content, now), load(fresh, content, now)
+        expected, expected_load = look(fresh, content, now), load(fresh, now)
     found = look(database, content, now)
     assert found == expected
-    assert load(database, content, now) == expected_load
+    assert load(database, now) == expected_load
     return found
 
 
@@ -76,7 +76,7 @@ def test_two_processes_see_each_others_answers(database: Database, other: Databa
     hidden = 0
     for turn in range(24):
         desk = must_agree(database, content, now)
-        look(other, content, now)  # it has a roster of its own, which the next answers make old
+        look(other, content, now)
         assert desk.card is not None
         for process in (other, database) if turn % 3 else (database,):
             shown = look(process, content, now).card
