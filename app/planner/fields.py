@@ -12,7 +12,7 @@ from app.theory.hardware import GPUS
 from app.theory.planner import parse_estimate_request
 from app.theory.presets import PRESETS
 from app.theory.units import count_text
-from labs.spec import Precision, Recompute, Schedule, StateLayout
+from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout
 
 OWN = "own"
 Reader = Callable[[str, str], Any]
@@ -90,6 +90,8 @@ def _says(violation: Violation, shown: str) -> str:
 def _reconciled(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
     """Values that make a plan: first axes the model allows, then as many GPUs as they need, then what is left."""
     alone = {"expert": 1, "global_batch": None}
+    if values["pipeline"] == 1:  # nothing to schedule: the page does not show these then
+        values = {**values, "schedule": _neutral("schedule"), "virtual_stages": 1}
     axes = _until_right(lambda kept: _request({**kept, **alone}, 1, kept["zero"]), values, errors)
     axes = _whole_ranks(axes, errors)
     return _until_right(lambda kept: _request(kept, kept["ranks"] // _product(kept), kept["zero"]), axes, errors)
@@ -104,8 +106,10 @@ def _until_right(
         try:
             parse_estimate_request(request(values))
         except SpecError as error:
+            first = {violation.field: violation for violation in reversed(error.violations)}
             for violation in error.violations:
-                _replace(violation, values, errors, replaced)
+                if violation is first[violation.field]:  # once replaced, the rest is moot
+                    _replace(violation, values, errors, replaced)
         else:
             return values
     return {name: _neutral(name) for name in FIELDS} | {"model": values["model"]}
@@ -128,13 +132,16 @@ def _replace(violation: Violation, values: dict[str, Any], errors: dict[str, str
 def _accepted(name: str, accepted: str, values: Mapping[str, Any]) -> Any:
     if name == "global_batch":
         return _fewer_sequences(values)
-    return int(accepted) if accepted.isdecimal() else _neutral(name)
+    least = accepted.removesuffix(" or more")
+    return int(least) if least.isdecimal() else _neutral(name)
 
 
 def _fewer_sequences(values: Mapping[str, Any]) -> int:
     """The largest global batch up to the one typed that shares out to ranks, micro-batches and stages."""
-    each = int(values["micro_batch"] * (values["ranks"] // _product(values)) * values["pipeline"])
-    return max(each, int(values["global_batch"]) // each * each)
+    stages = int(values["pipeline"])
+    each = int(values["micro_batch"]) * (int(values["ranks"]) // _product(values))
+    least = each * max(stages, SCHEDULE_RULES[values["schedule"]].least_micro_batches(stages) if stages > 1 else 1)
+    return max(least, int(values["global_batch"]) // (each * stages) * each * stages)
 
 
 def _whole_ranks(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:

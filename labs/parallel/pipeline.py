@@ -40,12 +40,33 @@ from labs.parallel.precision import stream_dtype
 from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases, SharesOf, Strategy
 from labs.spec import V_SHAPED, Parallel, RunSpec
 
+
+class OneFOneB(library.Schedule1F1B):
+    """torch's, whose steps are right for fewer micro-batches than stages too, though it refuses to be made for them."""
+
+    def __init__(self, stage: PipelineStage, n_microbatches: int, **settings: Any) -> None:
+        super().__init__(stage, max(n_microbatches, stage.num_stages), **settings)
+        self._n_microbatches = n_microbatches
+
+
+class ZeroBubble(library.ScheduleInterleavedZeroBubble):
+    """torch's, which deals micro-batches into equal rounds. With one stage a rank there are no rounds to deal into."""
+
+    @property
+    def number_of_rounds(self) -> int:
+        return 1 if self.n_local_stages == 1 else self._rounds
+
+    @number_of_rounds.setter
+    def number_of_rounds(self, rounds: int) -> None:
+        self._rounds = rounds
+
+
 SCHEDULES = {
     "gpipe": library.ScheduleGPipe,
-    "1f1b": library.Schedule1F1B,
+    "1f1b": OneFOneB,
     "interleaved": library.ScheduleInterleaved1F1B,
     "looped-bfs": library.ScheduleLoopedBFS,
-    "zero-bubble": library.ScheduleInterleavedZeroBubble,
+    "zero-bubble": ZeroBubble,
     "zbv": library.ScheduleZBVZeroBubble,
     "dualpipev": library.ScheduleDualPipeV,
 }

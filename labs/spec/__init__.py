@@ -21,7 +21,16 @@ from labs.spec.programs import (
 )
 from labs.spec.reading import parse, violation_of
 from labs.spec.run import LAB_MODELS, LARGE_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
-from labs.spec.schedules import V_SHAPED
+from labs.spec.schedules import (
+    SCHEDULE_RULES,
+    V_SHAPED,
+    Schedule,
+    ScheduleFields,
+    ScheduleRule,
+    multiples_near,
+    schedule_violations,
+    unscheduled_violations,
+)
 from labs.spec.shapes import check_model, nearest_divisors
 from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import (
@@ -38,7 +47,6 @@ from labs.spec.vocabulary import (
     Precision,
     Program,
     Recompute,
-    Schedule,
     StateLayout,
     Strict,
     Training,
@@ -53,6 +61,7 @@ __all__ = [
     "MAX_RUN_PARAMETERS",
     "MAX_WORLD_SIZE",
     "PROGRAMS",
+    "SCHEDULE_RULES",
     "SUPPORT",
     "V_SHAPED",
     "Attention",
@@ -81,7 +90,9 @@ __all__ = [
     "RunTraining",
     "ScalingOptions",
     "Schedule",
+    "ScheduleFields",
     "ScheduleOptions",
+    "ScheduleRule",
     "SpecError",
     "StateLayout",
     "Strict",
@@ -89,8 +100,11 @@ __all__ = [
     "Violation",
     "check_model",
     "check_run_spec",
+    "multiples_near",
     "nearest_divisors",
     "parse",
     "parse_run_spec",
+    "schedule_violations",
+    "unscheduled_violations",
     "violation_of",
 ]

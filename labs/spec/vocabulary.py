@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from labs.spec.schedules import Schedule
+
 Count = Annotated[int, Field(ge=1)]
 MAX_HEADS = 10_000
 MAX_HIDDEN = 1_000_000
@@ -21,7 +23,6 @@ Recompute = Literal["none", "selective", "full"]
 Attention = Literal["flash", "full"]
 Offload = Literal["none", "optimizer", "all", "file"]
 StateLayout = Literal["zero-16", "megatron-18", "mixed-20", "torch-amp", "fp32", "bf16"]
-Schedule = Literal["gpipe", "1f1b", "interleaved", "zero-bubble", "looped-bfs", "zbv", "dualpipev"]
 Program = Literal["train", "collectives", "autograd", "formats", "gemm", "schedule", "failures", "scaling"]
 
 

@@ -98,7 +98,7 @@ def test_spans_that_cannot_be_are_refused(start: float, end: float, reason: str)
         ({"kind": "shards", "ranks": 4, "stage": 4}, "less than or equal to 3"),
         ({"kind": "shards", "ranks": 4, "stage": 1, "colour": "red"}, "Extra inputs"),
         ({"kind": "ring", "ranks": 4, "phase": "all-gather", "step": 4}, "step is 0 to 3"),
-        ({"kind": "pipeline", "schedule": "interleaved", "stages": 4, "micro_batches": 6}, "multiples of 4"),
+        ({"kind": "pipeline", "schedule": "interleaved", "stages": 4, "micro_batches": 6}, "a multiple of 4"),
         (
             {"kind": "pipeline", "schedule": "gpipe", "stages": 4, "micro_batches": 4, "virtual_stages": 2},
             "Accepted: 1",

@@ -174,7 +174,7 @@ def test_layers_that_can_be_cut_are(model: dict[str, Any], parallel: dict[str, A
         ({**TWO, "virtual_stages": 3, "schedule": "interleaved"}, 4, "parallel.pipeline", "layers: a multiple of 6"),
         ({**TWO, "virtual_stages": 2}, 4, "parallel.virtual_stages", "1"),
         ({**TWO, "schedule": "interleaved"}, 4, "parallel.virtual_stages", "2 or more"),
-        ({**V, "schedule": "interleaved"}, 3, "training.micro_batches", "a multiple of 2"),
+        ({**V, "schedule": "interleaved"}, 3, "training.micro_batches", "a multiple of 2, such as 2 or 4"),
         ({**V, "schedule": "dualpipev"}, 2, "training.micro_batches", "4 or more"),
         ({**V, "schedule": "zbv", "data": 2}, 4, "model.tied_embeddings", "false, or parallel.data 1"),
         ({**TWO, "data": 2, "zero": 3}, 4, "training.reshard_after_forward", "false"),

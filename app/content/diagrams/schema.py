@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from app.theory.pipeline import order
-from labs.spec import SpecError, Strict
+from labs.spec import SCHEDULE_RULES, Schedule, Strict, schedule_violations
 
 MAX_GPUS = 128  # of a mesh: more could not be told apart
 
@@ -84,7 +83,7 @@ class Pipeline(_Diagram):
     """One step of a pipeline, as simulated: a backward takes two forwards, a weight gradient one."""
 
     kind: Literal["pipeline"]
-    schedule: Literal["gpipe", "1f1b", "interleaved", "zero-bubble", "zbv"]
+    schedule: Schedule
     stages: Annotated[int, Field(ge=2, le=8)]
     micro_batches: Annotated[int, Field(ge=2, le=16)]
     virtual_stages: Annotated[int | None, Field(ge=1, le=4)] = None
@@ -92,14 +91,13 @@ class Pipeline(_Diagram):
     @property
     def chunks(self) -> int:
         """Chunks a rank holds; where not given, the fewest the schedule takes."""
-        return self.virtual_stages or (2 if self.schedule in ("interleaved", "zbv") else 1)
+        return self.virtual_stages or SCHEDULE_RULES[self.schedule].least_virtual_stages
 
     @model_validator(mode="after")
     def _schedule_takes_it(self) -> Pipeline:
-        try:
-            order(self.schedule, self.stages, self.micro_batches, self.chunks)
-        except SpecError as error:
-            raise ValueError("; ".join(map(str, error.violations))) from None
+        wrong = schedule_violations(self.schedule, self.stages, self.micro_batches, self.chunks)
+        if wrong:
+            raise ValueError("; ".join(map(str, wrong)))
         return self
 
 

@@ -2,7 +2,7 @@
 
 `closed_form` has bubbles and micro-batches in flight as the papers write them (F22 to F25), `orders` and `catalogue`
 which pass every rank runs after which, `simulation` plays an order out pass by pass, and `schedule_facts` says which
-closed form a schedule follows.
+closed form a schedule follows. Which combinations a schedule takes is in `labs.spec.schedules`.
 """
 
 from app.theory.pipeline.catalogue import MAX_PASSES, SCHEDULES, chunk_of, order
@@ -23,9 +23,8 @@ from app.theory.pipeline.closed_form import (
 )
 from app.theory.pipeline.exposed_transfers import SENT_BY, exposed_transfers
 from app.theory.pipeline.passes import Kind, Order, Pass, peak_in_flight, split_backwards
-from app.theory.pipeline.schedule_facts import FACTS, ScheduleFacts, effective
+from app.theory.pipeline.schedule_facts import FACTS, ScheduleFacts, in_flight
 from app.theory.pipeline.simulation import ChunkSeconds, PipelineRun, simulate_pipeline
-from app.theory.pipeline.stage_in_flight import in_flight
 
 __all__ = [
     "ASKED",
@@ -44,7 +43,6 @@ __all__ = [
     "ZeroBubble",
     "bubble",
     "chunk_of",
-    "effective",
     "exposed_transfers",
     "in_flight",
     "in_flight_layers",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from labs.spec import SpecError, Violation
+from labs.spec import SpecError, Violation, schedule_violations
 
 ASKED = ("fraction", "overhead", "utilisation")
 CLOSED_FORM_SCHEDULES = ("gpipe", "1f1b", "interleaved")
@@ -169,10 +169,9 @@ def in_flight_micro_batches(
 def _check_stage(schedule: str, stages: int, stage: int, virtual_stages: int) -> None:
     if stage >= stages:
         raise SpecError([Violation("stage", stage, f"There are only {stages} stages.", f"0 to {stages - 1}")])
-    if (schedule == "interleaved") != (virtual_stages > 1):
-        has = "2 or more" if schedule == "interleaved" else "1"
-        message = f"{schedule} does not run {virtual_stages} chunks per stage."
-        raise SpecError([Violation("virtual_stages", virtual_stages, message, has)])
+    wrong = schedule_violations(schedule, stages, None, virtual_stages)
+    if wrong:
+        raise SpecError(wrong)
 
 
 def in_flight_layers(

@@ -40,8 +40,6 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
         fewest, most = (f(stage.layers for stage in plan.stages) for f in (min, max))
         uneven = f"{fewest} to {most} layers: they do not divide evenly, and the ends are the lighter ones"
         said.append(f"Stages hold {f'{most} layers each' if fewest == most else uneven}.")
-    if parallel.virtual_stages > 1 and parallel.schedule == "1f1b":
-        said.append("1F1B with several chunks a rank is the interleaved schedule.")
     if training.recompute == "selective":
         what = {
             "attention": "attention's scores",

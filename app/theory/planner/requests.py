@@ -8,23 +8,27 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.theory.hardware import GPUS
-from app.theory.pipeline import FACTS, effective
 from app.theory.presets import PRESETS, model_named
 from labs.spec import (
     Compression,
     Model,
     Parallel,
+    ScheduleFields,
     SpecError,
     Strict,
     Training,
     Violation,
     check_model,
+    multiples_near,
     nearest_divisors,
     parse,
+    schedule_violations,
+    unscheduled_violations,
 )
 
 Profile = Literal["zero-paper", "megatron", "fsdp2", "composer", "deepspeed", "rankzero-labs"]
 MOST_EXPERTS = 10_000
+_FIELDS = ScheduleFields("parallel.schedule", "parallel.pipeline", "parallel.virtual_stages", "training.global_batch")
 Amount = Annotated[float, Field(ge=1, le=1e21)]
 Few = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -117,6 +121,7 @@ def _check(request: EstimateRequest) -> list[Violation]:
     found = [] if shape is None else [*check_model(shape), *_check_shape(shape, request)]
     found += _check_degrees(request)
     found += _check_batch(request.training, request.parallel)
+    found += _check_schedule(request.training, request.parallel)
     if request.cluster is not None:
         found += _check_cluster(request)
     return found
@@ -157,43 +162,29 @@ def _check_degrees(request: EstimateRequest) -> Iterator[Violation]:
     if request.compression.kind != "none" and parallel.zero:
         message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
         yield Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0")
-    if parallel.virtual_stages > 1 and parallel.pipeline == 1:
-        message = "One stage has nothing to interleave with."
-        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, "1", ("parallel.pipeline",))
-    yield from _check_chunks(parallel)
 
 
-def _check_chunks(parallel: Parallel) -> Iterator[Violation]:
-    """How many chunks a rank holds is the schedule's to say."""
-    least, most = FACTS[effective(parallel.schedule, parallel.virtual_stages)].chunks
-    chunks = parallel.virtual_stages
-    if parallel.pipeline > 1 and not least <= chunks <= (most or chunks):
-        message = f"{parallel.schedule} has {least} chunk{'s' if least > 1 else ''} on every rank."
-        involves = ("parallel.schedule",)
-        yield Violation("parallel.virtual_stages", chunks, message, str(least), involves)
+def _check_schedule(training: PlanTraining, parallel: Parallel) -> Iterator[Violation]:
+    """What the pipeline's schedule takes, where the global batch shares out to whole micro-batches."""
+    if parallel.pipeline == 1:
+        yield from unscheduled_violations(parallel.schedule, parallel.virtual_stages, _FIELDS)
+        return
+    batch, each = training.global_batch, training.micro_batch * parallel.data
+    micro_batches = None if batch is None or batch % each else batch // each
+    yield from schedule_violations(
+        parallel.schedule, parallel.pipeline, micro_batches, parallel.virtual_stages, _FIELDS, each
+    )
 
 
 def _check_batch(training: PlanTraining, parallel: Parallel) -> Iterator[Violation]:
-    """Every data-parallel rank takes the same whole number of micro-batches; interleaving takes them stage by stage."""
+    """Every data-parallel rank takes the same whole number of micro-batches."""
     batch, each = training.global_batch, training.micro_batch * parallel.data
-    if batch is None:
-        return
-    if batch % each:
-        what = f"micro_batch × data = {training.micro_batch:,} × {parallel.data:,}"
-        yield _no_multiple(batch, each, what, ("training.micro_batch", "parallel.data"))
-    rounds = each * parallel.pipeline
-    in_rounds = FACTS[effective(parallel.schedule, parallel.virtual_stages)].in_rounds
-    if not batch % each and in_rounds and batch % rounds:
-        what = f"micro_batch × data × pipeline = {rounds:,}: interleaved micro-batches come in rounds of the stages"
-        yield _no_multiple(batch, rounds, what, ("parallel.pipeline", "parallel.virtual_stages"))
-
-
-def _no_multiple(batch: int, each: int, what: str, involves: tuple[str, ...]) -> Violation:
-    nearest = sorted({max(each, batch // each * each), (batch // each + 1) * each})
-    accepted = f"a multiple of {each:,}, such as {' or '.join(f'{value:,}' for value in nearest)}"
-    return Violation(
-        "training.global_batch", batch, f"{batch:,} sequences are no multiple of {what}.", accepted, involves
-    )
+    if batch is not None and batch % each:
+        message = (
+            f"{batch:,} sequences are no multiple of micro_batch × data = {training.micro_batch:,} × {parallel.data:,}."
+        )
+        involves = ("training.micro_batch", "parallel.data")
+        yield Violation("training.global_batch", batch, message, multiples_near(batch, each), involves)
 
 
 def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:

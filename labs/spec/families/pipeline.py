@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from labs.spec.families.row import Row, one_of
+from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
-from labs.spec.schedules import CHUNKS, IN_ROUNDS, V_SHAPED, fewest_micro_batches
+from labs.spec.schedules import V_SHAPED, Schedule, ScheduleFields, schedule_violations, unscheduled_violations
 from labs.spec.shapes import nearest_divisors
 from labs.spec.violations import Violation
-from labs.spec.vocabulary import Parallel, Schedule
 
 _MOST_GATHERED_STAGES = 3
+_FIELDS = ScheduleFields("parallel.schedule", "parallel.pipeline", "parallel.virtual_stages", "training.micro_batches")
 
 
 def _row(schedule: Schedule, title: str, chunks: int = 1, micro_batches: int = 4) -> Row:
@@ -52,13 +52,12 @@ def check_pipeline(spec: RunSpec) -> Iterator[Violation]:
     """What a pipeline cannot do."""
     parallel = spec.parallel
     if parallel.pipeline == 1:
-        because = "Without a pipeline there is nothing to schedule or interleave."
-        yield from one_of("parallel.virtual_stages", parallel.virtual_stages, (1,), because)
-        yield from one_of("parallel.schedule", parallel.schedule, (Parallel().schedule,), because)
+        yield from unscheduled_violations(parallel.schedule, parallel.virtual_stages, _FIELDS)
         return
-    yield from _check_chunks(parallel)
+    yield from schedule_violations(
+        parallel.schedule, parallel.pipeline, spec.training.micro_batches, parallel.virtual_stages, _FIELDS
+    )
     yield from _check_stages(spec)
-    yield from _check_micro_batches(spec)
     yield from _check_ends(spec)
     yield from _check_sharding(spec)
 
@@ -78,14 +77,6 @@ def _check_sharding(spec: RunSpec) -> Iterator[Violation]:
         yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, accepted, involves)
 
 
-def _check_chunks(parallel: Parallel) -> Iterator[Violation]:
-    least, most = CHUNKS[parallel.schedule]
-    if parallel.virtual_stages < least or parallel.virtual_stages > (most or parallel.virtual_stages):
-        message = f"{parallel.schedule} does not run with {parallel.virtual_stages} stages a rank."
-        accepted = str(least) if least == most else f"{least} or more"
-        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, accepted, ("parallel.schedule",))
-
-
 def _check_stages(spec: RunSpec) -> Iterator[Violation]:
     """Stages are equal: a run shows what scheduling costs, not what an uneven cut costs."""
     parallel, layers = spec.parallel, spec.model.layers
@@ -96,19 +87,6 @@ def _check_stages(spec: RunSpec) -> Iterator[Violation]:
         fitting = nearest_divisors(layers // parallel.virtual_stages or 1, parallel.pipeline)
         accepted = f"pipeline {fitting}" if layers % parallel.virtual_stages == 0 else f"layers: a multiple of {stages}"
         yield Violation("parallel.pipeline", parallel.pipeline, message, accepted, involves)
-
-
-def _check_micro_batches(spec: RunSpec) -> Iterator[Violation]:
-    parallel, given = spec.parallel, spec.training.micro_batches
-    involves = ("parallel.pipeline", "parallel.schedule", "parallel.virtual_stages")
-    if parallel.schedule in IN_ROUNDS and given % parallel.pipeline:
-        message = f"{parallel.schedule} moves micro-batches in groups of as many as there are ranks."
-        accepted = f"a multiple of {parallel.pipeline}"
-        yield Violation("training.micro_batches", given, message, accepted, involves)
-    least = fewest_micro_batches(parallel.schedule, parallel.pipeline)
-    if given < least:
-        message = f"{parallel.schedule} needs {least} micro-batches for {parallel.pipeline} ranks."
-        yield Violation("training.micro_batches", given, message, f"{least} or more", involves)
 
 
 def _check_ends(spec: RunSpec) -> Iterator[Violation]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from labs.spec.schedules import Schedule
 from labs.spec.violations import Violation
-from labs.spec.vocabulary import Schedule
 
 Family = Literal["data", "tensor", "context", "expert", "pipeline", "combined", "numerics", "compression"]
 Device = Literal["cpu", "cuda"]

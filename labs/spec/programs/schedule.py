@@ -8,13 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity
-from labs.spec.schedules import CHUNKS, IN_ROUNDS, V_SHAPED, fewest_micro_batches
+from labs.spec.schedules import SCHEDULE_RULES, Schedule, ScheduleFields, schedule_violations
 from labs.spec.violations import Violation
-from labs.spec.vocabulary import Schedule
 
 Seconds = Annotated[float, Field(ge=0.001, le=0.2)]
 MAX_SECONDS = 150.0  # of all steps together
-_TAKE_SEVERAL = tuple(name for name, (_, most) in CHUNKS.items() if most is None and name != "zero-bubble")
 
 
 class ScheduleOptions(Options):
@@ -66,9 +64,9 @@ class ScheduleOptions(Options):
 
     def stages_a_rank(self, schedule: Schedule) -> int:
         """How many stages every rank has under `schedule`."""
-        if schedule in V_SHAPED:
-            return 2
-        return self.virtual_stages if schedule in _TAKE_SEVERAL else 1
+        rule = SCHEDULE_RULES[schedule]
+        takes_any = rule.most_virtual_stages is None and schedule != "zero-bubble"
+        return self.virtual_stages if takes_any else rule.least_virtual_stages
 
     def slow_downs(self, ranks: int) -> tuple[float, ...]:
         """The factor of every rank."""
@@ -77,7 +75,13 @@ class ScheduleOptions(Options):
     def check(self, ranks: int) -> Iterator[Violation]:
         for index, given in enumerate(self.micro_batches):
             for schedule in self.schedules:
-                yield from _check_micro_batches(f"options.micro_batches.{index}", given, schedule, ranks)
+                fields = ScheduleFields(
+                    "options.schedule" if schedule == self.schedule else "options.compared_with",
+                    "parallel.pipeline",
+                    "options.virtual_stages",
+                    f"options.micro_batches.{index}",
+                )
+                yield from schedule_violations(schedule, ranks, given, self.stages_a_rank(schedule), fields)
         if self.slow_down and len(self.slow_down) != ranks:
             message = f"These are {len(self.slow_down)} factors for {ranks} ranks."
             yield Violation("options.slow_down", self.slow_down, message, f"{ranks} factors, or none")
@@ -96,14 +100,3 @@ class ScheduleOptions(Options):
             for schedule in self.schedules
             for count in self.micro_batches
         )
-
-
-def _check_micro_batches(field: str, given: int, schedule: Schedule, ranks: int) -> Iterator[Violation]:
-    involves = ("parallel.pipeline", "options.schedule", "options.compared_with")
-    if schedule in IN_ROUNDS and given % ranks:
-        message = f"{schedule} moves micro-batches in groups of as many as there are ranks."
-        yield Violation(field, given, message, f"a multiple of {ranks}", involves)
-    least = fewest_micro_batches(schedule, ranks)
-    if given < least:
-        message = f"{schedule} needs {least} micro-batches for {ranks} ranks."
-        yield Violation(field, given, message, f"{least} or more", involves)

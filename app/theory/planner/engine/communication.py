@@ -22,6 +22,7 @@ from app.theory.planner.engine.placement import Stage, ends_held, layer_held
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.profiles import gathers_again
 from app.theory.planner.engine.shapes import attention_shape
+from labs.spec import V_SHAPED
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _pipeline(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     if parallel.pipeline == 1:
         return
     size = plan.tokens * plan.model.hidden * plan.compute_bytes / parallel.tensor
-    ends = (stage.first or stage.last) and not plan.schedule.v_shaped
+    ends = (stage.first or stage.last) and parallel.schedule not in V_SHAPED
     count = plan.micro_batches * (2 * parallel.virtual_stages - ends)
     ranks = plan.ranks("pipeline")
     seconds = send_seconds(plan.network, ranks, size)

@@ -7,14 +7,14 @@ from functools import cached_property
 from math import gcd
 
 from app.theory.optimizers import optimizer_bytes_per_parameter
-from app.theory.pipeline import FACTS, ScheduleFacts, effective
+from app.theory.pipeline import FACTS, ScheduleFacts
 from app.theory.planner.engine.layer import LayerRequest
 from app.theory.planner.engine.network import Group, Network, group
 from app.theory.planner.engine.placement import Stage, stages
 from app.theory.planner.engine.profiles import PROFILES, Profile
 from app.theory.planner.engine.roofline import Device
 from app.theory.state import LAYOUTS, StateLayout
-from labs.spec import Compression, Model, Parallel, Training
+from labs.spec import V_SHAPED, Compression, Model, Parallel, Training
 
 # Values that reach a matrix product, by precision. fp8 casts at the product: what is kept and sent stays 16-bit.
 COMPUTE_BYTES = {"fp32": 4.0, "bf16-mixed": 2.0, "fp16-mixed": 2.0, "bf16": 2.0, "fp8-mixed": 2.0}
@@ -76,12 +76,13 @@ class Plan:
 
     @cached_property
     def schedule(self) -> ScheduleFacts:
-        """What is known of the plan's schedule."""
-        return FACTS[effective(self.parallel.schedule, self.parallel.virtual_stages)]
+        """Which closed forms the plan's schedule follows."""
+        return FACTS[self.parallel.schedule]
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        return stages(self.model, self.parallel.pipeline, self.parallel.virtual_stages, self.schedule.v_shaped)
+        parallel = self.parallel
+        return stages(self.model, parallel.pipeline, parallel.virtual_stages, parallel.schedule in V_SHAPED)
 
     @cached_property
     def _layers(self) -> tuple[LayerRequest, LayerRequest]:

@@ -111,21 +111,27 @@ def _stages(plan: Plan) -> list[tuple[StageSeconds, list[tuple[Traffic, float]]]
 def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
     """What the slowest stage waits while the pipeline fills and drains; a v-th of it with v chunks.
 
-    Where weight gradients are put off, the gaps of fill and drain are used for them (Qi et al. 2023, table 1), and in a
+    Breadth-first, too few micro-batches to keep every rank busy leave a gap before each chunk but the first. Where
+    weight gradients are put off, the gaps of fill and drain are used for them (Qi et al. 2023, table 1), and in a
     V only half a forward of each other stage is left. Neither ends before a micro-batch has passed every stage both
-    ways and the others have followed it.
+    ways and the others have followed it; chunks in rounds have as many micro-batches as stages, which hides that.
     """
     if len(found) == 1:
         return 0.0
-    if plan.schedule.idles == "1f1b":
-        return fill_seconds([(each.ahead, each.busy) for each in found], slowest) / plan.parallel.virtual_stages
+    v, m, last = plan.parallel.virtual_stages, plan.micro_batches, found[slowest]
+    if plan.schedule.idles in ("1f1b", "breadth-first"):
+        fill = fill_seconds([(each.ahead, each.busy) for each in found], slowest) / v
+        if plan.schedule.idles == "1f1b":
+            return fill
+        return fill + (v - 1) / v * max(0.0, sum(each.busy for each in found) - m * last.busy)
     others = [each for index, each in enumerate(found) if index != slowest]
     if plan.schedule.idles == "zb-h1":
-        fill = sum(max(0.0, each.busy - 2 * each.weight_gradients) for each in others)
+        fill = sum(max(0.0, each.busy - 2 * each.weight_gradients) for each in others) / v
+        if v > 1:
+            return fill
     else:
         fill = sum(each.ahead for each in others) / 2
     both_ways = [each.busy - each.weight_gradients for each in found]
-    m, last = plan.micro_batches, found[slowest]
     through = sum(both_ways) + (m - 1) * max(both_ways) + last.weight_gradients
     return max(fill, through - m * last.busy)
 
