@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from worker import untrusted
+
 LAST_LINES = 20
 LOST_ANOTHER_RANK = "lost another rank"
 
 # torchrun's report of each failed rank: "rank : 1 (local_rank: 1)", "exitcode : -9 (pid: 123)"
-_REPORT = re.compile(r"^\s*rank\s*:\s*(\d+)[^\n]*\n\s*exitcode\s*:\s*(-?\d+)", re.MULTILINE)
+_REPORT = re.compile(r"^ *rank *: *(\d{1,4})\b[^\n]*\n *exitcode *: *(-?\d{1,4})\b", re.MULTILINE)
 
 
 def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Path) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Pat
     """
     seen = list(events)
     said = {int(e["rank"]): e for e in seen if e["kind"] == "phase" and e.get("phase") == "failed"}
-    own = [event for event in said.values() if (event.get("detail") or {}).get("cause") != LOST_ANOTHER_RANK]
+    own = [event for event in said.values() if _cause(event) != LOST_ANOTHER_RANK]
     codes = {int(rank): int(code) for rank, code in _REPORT.findall(torchrun_output)}
     silent = [rank for rank in codes if rank not in said]
     if own:
@@ -64,8 +66,14 @@ def _lines_of_first(ranks: Iterable[int], events: list[Mapping[str, Any]], logs:
     return None, []
 
 
+def _cause(event: Mapping[str, Any]) -> Any:
+    detail = event.get("detail")
+    return detail.get("cause") if isinstance(detail, Mapping) else None
+
+
 def _by_own_word(event: Mapping[str, Any]) -> tuple[int, str, str]:
-    detail = event.get("detail") or {}
+    given = event.get("detail")
+    detail = given if isinstance(given, Mapping) else {}
     rank, cause, message = int(event["rank"]), str(detail.get("cause")), str(detail.get("message") or "")
     return rank, cause, f"Rank {rank} failed: {cause}. {message}".strip()
 
@@ -75,19 +83,21 @@ def last_lines(events: Iterable[Mapping[str, Any]], rank: int, logs: Path) -> li
     reported = [str(event["line"]) for event in events if event["kind"] == "log" and event["rank"] == rank]
     if reported:
         return reported[-LAST_LINES:]
-    for path in sorted(logs.glob(f"**/attempt_*/{rank}/stderr.log")) + sorted(
-        logs.glob(f"**/attempt_*/{rank}/stdout.log")
-    ):
-        lines = path.read_text(errors="replace").splitlines()
-        if lines:
-            return lines[-LAST_LINES:]
+    for stream in ("stderr", "stdout"):
+        for path in untrusted.matching(logs, f"*/attempt_*/{rank}/{stream}.log"):
+            lines = untrusted.last_lines(logs, path, LAST_LINES)
+            if lines:
+                return lines
     return []
 
 
 def _by_exit_code(rank: int, code: int) -> tuple[str, str]:
     if code >= 0:
         return f"exit code {code}", f"Rank {rank} ended with exit code {code} without saying why."
-    name = signal.Signals(-code).name
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        return f"exit code {code}", f"Rank {rank} was ended by something that is no signal: {code}."
     if name == "SIGKILL":
         why = "Somebody killed it, or the system did when memory ran out."
         return "killed", f"Rank {rank} was killed ({name}). {why}"

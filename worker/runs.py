@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -12,7 +13,7 @@ from app.core.clock import utc_now
 from app.lab import service as lab
 from app.lab.service import Claim, LeaseLost
 from labs.spec import RunSpec
-from worker import failures
+from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
 from worker.launcher import Launch, launch
@@ -23,6 +24,7 @@ log = structlog.get_logger()
 POLL_SECONDS = 0.03
 CHUNK_SECONDS = 0.25  # at most four chunks a second: what a page can show
 LONGEST_RUN_SECONDS = 3600.0
+REPORT_LINES = 500  # of torchrun's own words, which end with its report on the ranks
 
 
 @dataclass
@@ -81,8 +83,9 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     try:
         ending = _follow(context, claim, launched, progress)
         launched.end()
-        while _write(context, claim, progress, last=True):
-            pass
+        _write(context, claim, progress, last=True)
+        while progress.follower.is_behind:
+            _write(context, claim, progress, last=True)
         _end(context, claim, ending or _verdict(launched, progress))
     except LeaseLost as error:
         log.warning("run was taken away", run=claim.run_id, reason=error.message)
@@ -134,8 +137,8 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
     """How a run ended that we did not end."""
     if launched.exit_code() == 0:
         return _Ending("finished")
-    output = launched.output.read_text(errors="replace")
-    return _Ending("failed", failures.explain(progress.seen, output, launched.logs))
+    output = untrusted.last_lines(launched.folder, Path(launched.output.name), REPORT_LINES)
+    return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs))
 
 
 def _end(context: Context, claim: Claim, ending: _Ending) -> None:

@@ -10,6 +10,7 @@ import importlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 from dataclasses import dataclass
@@ -87,8 +88,9 @@ def _at_least(version: str, oldest: tuple[int, int]) -> bool:
 def _private_folder(folder: Path) -> None:
     """Make `folder`, ours alone. Raises NoRedis when somebody else has it: whoever owns it could be our Redis."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise NoRedis(f"{folder} belongs to another user. Remove it, or choose a shorter RANKZERO_DATA.")
+    status = folder.lstat()  # a link would lead where somebody else wants it
+    if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):
+        raise NoRedis(f"{folder} is no folder of ours. Remove it, or choose a shorter RANKZERO_DATA.")
     folder.chmod(0o700)
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
+import tempfile
+import time
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -13,6 +18,10 @@ import pytest
 from app.core.private import close_to_others
 from tests.support.product import Product, running_product
 from tests.support.sockets import Watch, tree
+from worker import untrusted
+from worker.failures import explain, last_lines
+from worker.tail import Follower
+from worker.untrusted import MOST_FILE_BYTES, READ_BYTES
 
 # --- other users of the machine
 
@@ -73,8 +82,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product,
         ):
             spec = {"model": "gpt-mini", "training": {"steps": 20}, "parallel": {"data": 2}, "device": "cpu"}
             _, run = running.post_json("/api/v1/lab/runs", {"spec": spec})
-            import time
-
             deadline = time.monotonic() + 60
             while running.get_json(f"/api/v1/lab/runs/{run['id']}")["status"] not in ("finished", "failed"):
                 assert time.monotonic() < deadline
@@ -109,3 +116,192 @@ def test_the_product_listens_on_loopback_only_and_redis_on_no_port(product: tupl
     for path in named:
         assert mode(path) & 0o077 == 0
         assert mode(path.parent) == 0o700
+
+
+# --- what ranks leave behind
+
+STEP = b'{"t": 1.0, "kind": "step", "rank": 0, "step": 1}\n'
+MUCH = 8 * 2**20  # bytes of memory that reading may take
+
+
+def put(kind: str, path: Path, secret: Path) -> None:
+    """Something hostile at `path`; `secret` is what it would lead to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "link":
+        path.symlink_to(secret)
+    elif kind == "folder link":
+        path.parent.rmdir()
+        path.parent.symlink_to(secret.parent)
+        (secret.parent / path.name).write_bytes(secret.read_bytes())
+    elif kind == "hanging link":
+        path.symlink_to(path.parent / "nothing")
+    elif kind == "link to itself":
+        path.symlink_to(path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
+    else:
+        path.mkdir()
+
+
+HOSTILE = ("link", "folder link", "hanging link", "link to itself", "pipe", "device", "socket", "folder")
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A socket's path may not be long."""
+    with tempfile.TemporaryDirectory(prefix="rz-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def secret(short_path: Path) -> Path:
+    path = short_path / "elsewhere" / "secret"
+    path.parent.mkdir()
+    path.write_bytes(STEP.replace(b'step"', b'log", "line": "the-secret"', 1))
+    return path
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_events_are_read_from_regular_files_alone(short_path: Path, secret: Path, kind: str) -> None:
+    events = short_path / "run" / "events"
+    put(kind, events / "events-0.jsonl", secret)
+    follower = Follower(events, 1)
+    if kind == "folder link":  # the folder itself is ours to name: what is in it is read from there
+        pytest.skip("the launcher makes this folder, and names it")
+    assert follower.read() == []
+    assert not follower.is_behind
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("stream", ["stderr", "stdout"])
+def test_last_lines_are_read_from_regular_files_alone(short_path: Path, secret: Path, kind: str, stream: str) -> None:
+    logs = short_path / "run" / "logs"
+    put(kind, logs / "id" / "attempt_0" / "0" / f"{stream}.log", secret)
+    assert last_lines([], 0, logs) == []
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_torchruns_own_words_are_read_from_a_regular_file_alone(short_path: Path, secret: Path, kind: str) -> None:
+    put(kind, short_path / "run" / "torchrun.log", secret)
+    if kind == "folder link":
+        pytest.skip("the launcher makes this folder, and names it")
+    assert untrusted.last_lines(short_path / "run", Path("torchrun.log"), 10) == []
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < MUCH
+    finally:
+        tracemalloc.stop()
+
+
+def write_large(path: Path, line: bytes, size: int) -> None:
+    """A file of about `size` bytes of `line` over and over, written a part at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = line * max(1, 2**20 // len(line))
+    with path.open("wb") as file:
+        while file.tell() < size:
+            file.write(part)
+
+
+def test_one_line_of_64_mb_is_cut_and_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "id" / "attempt_0" / "0" / "stderr.log"
+    write_large(path, b"x", 64 * 2**20)
+    with little_memory():
+        (line,) = last_lines([], 0, tmp_path)
+    assert len(line) < 3_000
+    assert "cut" in line
+
+
+def test_a_gigabyte_of_lines_is_read_from_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "id" / "attempt_0" / "0" / "stderr.log"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:  # the beginning is a hole, so that the test is quick; a reader cannot tell
+        file.truncate(2**30)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast but one\nlast\n")
+    with little_memory():
+        lines = last_lines([], 0, tmp_path)
+    assert lines[-2:] == ["last but one", "last"]
+    assert sum(map(len, lines)) < 50_000
+
+
+def test_an_event_file_of_hundreds_of_megabytes_is_read_so_far_and_said_to_be_cut(tmp_path: Path) -> None:
+    write_large(tmp_path / "events-0.jsonl", b'{"t": 1, "kind": "party"}'.ljust(4_000) + b"\n", MOST_FILE_BYTES + 2**22)
+    follower, found = Follower(tmp_path, 1), []
+    with little_memory():
+        while follower.is_behind:
+            found += follower.read()
+    assert [event["kind"] for event in found] == ["log"]
+    assert f"{MOST_FILE_BYTES:,}" in found[0]["line"]
+    assert follower.read() == []
+
+
+def test_what_follows_in_a_line_that_is_too_long_is_no_line_of_its_own(tmp_path: Path) -> None:
+    """The end of it could otherwise be made to look like an event."""
+    with (tmp_path / "events-0.jsonl").open("wb") as file:
+        file.write(b"x" * (READ_BYTES + 5) + STEP + STEP)
+    follower, found = Follower(tmp_path, 1), []
+    while follower.is_behind:
+        found += follower.read()
+    assert [event["kind"] for event in found] == ["log", "step"]
+    assert "cut" in found[0]["line"]
+
+
+def test_results_without_end_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.tail.MOST_EVENTS", 10)
+    write_large(tmp_path / "events-0.jsonl", b'{"t": 1, "kind": "result", "summary": {}}\n', 2**18)
+    found = Follower(tmp_path, 1).read()
+    assert len(found) < 200
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 60_000,
+        b'{"a":' * 10_000,
+        b'{"t": NaN, "kind": "log", "line": "x"}',
+        b'{"t": Infinity, "kind": "log", "line": "x"}',
+        b'{"t": 1, "kind": "log", "line": "\\u0000"}',
+        b'{"t": 1, "kind": "log", "line": "\\ud800"}',
+        b'{"t": 1, "kind": "log", "line": "\xff\xfe"}',
+        b'{"t": ' + b"9" * 60_000 + b', "kind": "log", "line": "x"}',
+        b'{"t": "1", "kind": "log", "line": "x"}',
+        b'{"t": 1, "kind": ["log"], "line": "x"}',
+        b'{"t": 1, "kind": "step", "step": "1"}',
+        b"null",
+        b'"step"',
+        b"\x00" * 1000,
+    ],
+    ids=range(14),
+)
+def test_a_line_no_database_or_reader_could_take_is_left_out(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "events-0.jsonl").write_bytes(line + b"\n" + STEP)
+    assert [event["kind"] for event in Follower(tmp_path, 1).read()] == ["step"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "rank : 1 (local_rank: 1)\n exitcode : -9999 (pid: 1)",
+        "rank : 1 (local_rank: 1)\n exitcode : -200 (pid: 1)",
+        "rank : " + "9" * 5000 + "\n exitcode : 1",
+        "\n" * 200_000,
+        " " * 200_000 + "rank",
+        "rank : 1\n" * 20_000,
+    ],
+    ids=range(6),
+)
+def test_no_report_of_torchruns_is_slow_or_fatal_to_read(tmp_path: Path, said: str) -> None:
+    began = time.monotonic()
+    found = explain([{"t": 1.0, "kind": "phase", "rank": 0, "phase": "failed", "detail": "text"}], said, tmp_path)
+    assert found["cause"]
+    assert time.monotonic() - began < 5
