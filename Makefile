@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Workers take whole files, in the order that tests/conftest.py puts them in.
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 PORT ?=
 
-.PHONY: start setup lint check test bench screenshots clean
+.PHONY: start setup lint types rules check test bench screenshots clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -28,19 +30,25 @@ setup:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
 	echo "$$stamp" > $(READY)
 
+# Types take as long as all the other rules together: side by side.
 lint: setup
+	@$(MAKE) --no-print-directory -j 2 types rules
+
+types:
+	$(BIN)/mypy
+
+rules:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/rankzero content check
 
 check: lint
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test: lint
 	$(BIN)/python -m tests.support.browser
-	$(BIN)/pytest
+	$(PYTEST)
 
 bench: setup
 	$(BIN)/python -m tests.bench

@@ -33,6 +33,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from labs.command import parse_spec, read_spec
 from labs.parallel.mesh import Mesh, axis_sizes
 from labs.parallel.strategy import MicroBatch
+from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
@@ -56,6 +57,7 @@ def main(arguments: list[str]) -> int:
     except SpecError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_USAGE
+    preload(*EVERY_STRATEGY)
     sys.stdout.write(json.dumps(dry_run(spec), indent=2) + "\n")
     return 0
 

@@ -8,7 +8,6 @@ then: torch takes a second to import, and whoever is watching should not wait so
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import os
 import sys
@@ -19,6 +18,7 @@ from labs.command import plain_command, read_spec
 from labs.console import Console
 from labs.failures import CannotStartError, end_when_told, exit_at_once, fail
 from labs.lifeline import die_with_parent
+from labs.preload import preload
 from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec, SpecError
 
@@ -51,16 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _load(spec: RunSpec) -> Callable[[RunSpec, Reporter], None]:
-    """What the ranks do, with torch. Half of a run's start-up is importing it. Without the garbage collector, which
-    finds nothing in the hundred thousands of objects that are made but looks again and again, it takes a quarter less.
-    """
-    gc.disable()
+    """What the ranks do, with torch. Half of a run's start-up is importing it."""
     place, name = ("labs.loop", "train") if spec.program == "train" else ("labs.programs.running", "run_program")
-    module = importlib.import_module(place)
-    importlib.import_module("torch._dynamo")  # what DDP, FSDP and every optimizer import when first used
-    gc.freeze()
-    gc.enable()
-    work: Callable[[RunSpec, Reporter], None] = getattr(module, name)
+    preload(place, "torch._dynamo")  # which DDP, FSDP and every optimizer import when first used
+    work: Callable[[RunSpec, Reporter], None] = getattr(importlib.import_module(place), name)
     return work
 
 

@@ -22,6 +22,30 @@ from app.operate import redis_server
 from tests.support.postgres import postgres_url
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+ROOM = Path(__file__).parent
+# What takes minutes starts first, so that no worker is left with it at the end.
+LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In which order workers take the tests: slow files first, and each file whole, for its tests share fixtures. Tests
+    with a group of their own stay in it."""
+    for item in items:
+        name = item.path.relative_to(ROOM).as_posix()
+        if name.startswith("journeys/"):
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("xdist_group") is None:
+            quick = "" if item.get_closest_marker("slow") else "quick "  # a slow test must not hold back its file
+            item.add_marker(pytest.mark.xdist_group(f"{quick}{name}"))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("slow") is None:
+        return len(LONGEST_FIRST) + 1
+    name = item.path.relative_to(ROOM).as_posix()
+    return next((turn for turn, place in enumerate(LONGEST_FIRST) if name.startswith(place)), len(LONGEST_FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -49,9 +49,3 @@ def page(context: BrowserContext) -> Iterator[Page]:
     page.errors = errors  # type: ignore[attr-defined] - a test that provokes one clears it
     yield page
     assert not errors, errors
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "journeys" in item.path.parts:
-            item.add_marker(pytest.mark.slow)

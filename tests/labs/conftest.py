@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +13,25 @@ import pytest
 
 from labs.command import torchrun_command
 from labs.spec import parse_run_spec
-from tests.labs.ranks import DDP, FSDP, LAYOUTS, PROGRAMS, Run, call, parse_events, run_now, twelve_rows
-
-_WHOLE_ROOM = 50  # tests
+from tests.labs.ranks import PROGRAMS, Run, call, parse_events, run_now
+from tests.support.shared import made_once, session_folder
 
 
 @pytest.fixture(scope="session")
-def run(request: pytest.FixtureRequest) -> Iterator[Callable[..., Run]]:
-    """run(spec): the finished run, by `python -m labs.run`. The same spec is run only once in a session.
-
-    Start-up is mostly waiting for one core, so two runs go on at a time: if the whole room is tested, the first test
-    that asks for one of the layouts starts all of them.
-    """
-    runs: dict[str, Future[Run]] = {}
-    layouts = [twelve_rows(zero, *layout) for zero in (DDP, FSDP) for layout in LAYOUTS]
-
-    def start(data: Mapping[str, Any]) -> Future[Run]:
-        key = json.dumps(data, sort_keys=True)
-        if key not in runs:
-            runs[key] = pool.submit(run_now, data)
-        return runs[key]
+def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., Run]:
+    """run(spec): the finished run, by `python -m labs.run`. The same spec is run only once in a session."""
+    folder = session_folder(tmp_path_factory, worker_id)
 
     def run_once(data: Mapping[str, Any]) -> Run:
-        if data in layouts and len(request.session.items) > _WHOLE_ROOM:
-            for each in layouts:
-                start(each)
-        return start(data).result()
+        def make(place: Path) -> None:
+            ended = run_now(data)
+            (place / "run.json").write_text(json.dumps([ended.returncode, ended.stderr, ended.events]))
 
-    with ThreadPoolExecutor(2) as pool:
-        yield run_once
+        place = made_once(folder, json.dumps(data, sort_keys=True), make)
+        returncode, stderr, events = json.loads((place / "run.json").read_text())
+        return Run(parse_run_spec(data), returncode, stderr, events)
+
+    return run_once
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from app.theory.lab_runs import RunTheory, rank_theory, world
 from labs.command import local_torchrun
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
+from tests.support.shared import made_once, session_folder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 # Small, but with everything that divides: eight heads for eight ways, and for pipelines layers for four stages of two
 # chunks.
@@ -58,6 +59,16 @@ CASES = [Case(row, layout) for row in SUPPORT for layout in row.layouts]
 IDS = [case.id for case in CASES]
 
 
+def each(cases: list[Case]) -> pytest.MarkDecorator:
+    """A test of each case. Cases of one number of ranks share a start of torchrun, so one worker takes them all."""
+    groups = [f"matrix of {case.spec.parallel.world_size} ranks" for case in cases]
+    marked = [
+        pytest.param(case, id=case.id, marks=pytest.mark.xdist_group(group))
+        for case, group in zip(cases, groups, strict=True)
+    ]
+    return pytest.mark.parametrize("case", marked)
+
+
 def can_be_dry_run(case: Case) -> bool:
     try:
         parse_run_spec(case.data, dry=True)
@@ -71,24 +82,26 @@ DRY_CASES = [case for case in CASES if case.layout is case.row.layouts[-1] and c
 
 
 @pytest.fixture(scope="session")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], list[dict[str, Any]]]:
+def seen(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[Case], list[dict[str, Any]]]:
     """seen(case): what every rank reported of it. The first case of a world size runs all of that size."""
-    found: dict[int, dict[str, list[dict[str, Any]]]] = {}
+    folder = session_folder(tmp_path_factory, worker_id)
+
+    @cache
+    def all_of(ranks: int) -> dict[str, list[dict[str, Any]]]:
+        return reports(made_once(folder, f"matrix of {ranks} ranks", lambda place: run_all(ranks, place)))
 
     def of(case: Case) -> list[dict[str, Any]]:
         ranks = case.spec.parallel.world_size
-        if ranks not in found:
-            found[ranks] = run_all(ranks, tmp_path_factory.mktemp(f"matrix-{ranks}"))
-        reports = found[ranks].get(case.id, [])
-        errors = [report["error"] for report in reports if "error" in report]
+        found = all_of(ranks).get(case.id, [])
+        errors = [report["error"] for report in found if "error" in report]
         assert not errors, errors[0]
-        assert len(reports) == ranks, f"{case.id} did not run: an earlier row ended the ranks, or took too long"
-        return reports
+        assert len(found) == ranks, f"{case.id} did not run: an earlier row ended the ranks, or took too long"
+        return found
 
     return of
 
 
-def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
+def run_all(ranks: int, folder: Path) -> None:
     cases = [case for case in CASES if case.spec.parallel.world_size == ranks]
     rows = [{"id": case.id, "spec": case.data, "fp64": case.spec.training.precision == "fp32"} for case in cases]
     (folder / "rows.json").write_text(json.dumps(rows))
@@ -96,6 +109,10 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
     command += ["--rows", str(folder / "rows.json"), "--events", str(folder)]
     with contextlib.suppress(subprocess.TimeoutExpired):  # what had run by then is judged all the same
         call(command, timeout=TIME_LIMIT_SECONDS)
+
+
+def reports(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """By case, what each rank wrote down."""
     by_id: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("events-*.jsonl")):
         for event in parse_events(path.read_text()):
@@ -104,19 +121,26 @@ def run_all(ranks: int, folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def dry(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The dry run of every case, by its id. Each of two processes takes every second case."""
-    folder = tmp_path_factory.mktemp("dry")
+def dry(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[Case], dict[str, Any]]:
+    """dry(case): its dry run. The first case of a world size runs all of that size, in one process."""
+    folder = session_folder(tmp_path_factory, worker_id)
 
-    def run_part(part: int) -> list[dict[str, Any]]:
-        path = folder / f"rows-{part}.json"
-        path.write_text(json.dumps([{"id": case.id, "spec": case.data} for case in DRY_CASES[part::2]]))
-        done = call([sys.executable, str(PROGRAMS / "dry.py"), str(path)], timeout=TIME_LIMIT_SECONDS)
-        assert done.returncode == 0, done.stderr
-        return parse_events(done.stdout)
+    @cache
+    def all_of(ranks: int) -> dict[str, dict[str, Any]]:
+        cases = [case for case in DRY_CASES if case.spec.parallel.world_size == ranks]
 
-    with ThreadPoolExecutor(2) as pool:
-        return {line["id"]: line["dry"] for lines in pool.map(run_part, range(2)) for line in lines}
+        def make(place: Path) -> None:
+            (place / "rows.json").write_text(json.dumps([{"id": case.id, "spec": case.data} for case in cases]))
+            done = call(
+                [sys.executable, str(PROGRAMS / "dry.py"), str(place / "rows.json")], timeout=TIME_LIMIT_SECONDS
+            )
+            assert done.returncode == 0, done.stderr
+            (place / "dry.jsonl").write_text(done.stdout)
+
+        lines = parse_events((made_once(folder, f"dry runs of {ranks} ranks", make) / "dry.jsonl").read_text())
+        return {line["id"]: line["dry"] for line in lines}
+
+    return lambda case: all_of(case.spec.parallel.world_size)[case.id]
 
 
 def test_ids_are_the_rows_own():
@@ -132,7 +156,7 @@ def test_what_cannot_be_dry_run_depends_on_values():
         assert row.compression or "experts" in row.model or elsewhere, row.id
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_the_loss_is_one_processs(seen, case):
     """After three steps, relative. Another seed differs in the first digits, so the tolerance means something."""
     for report in seen(case):
@@ -140,7 +164,7 @@ def test_the_loss_is_one_processs(seen, case):
         assert report["losses"][-1] < report["losses"][0]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_the_ledger_is_theorys(seen, case):
     """Counts and payload of every collective, exactly, on every rank; where a router decides who gets how much, the
     payload of all ranks together."""
@@ -159,7 +183,7 @@ def test_the_ledger_is_theorys(seen, case):
     assert all(sum(differences) == 0 for differences in sums.values())
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_the_model_state_is_theorys(seen, case):
     """Within one per cent, of which the optimizer's step counters are the most."""
     for report, place in zip(seen(case), world(case.spec), strict=True):
@@ -168,7 +192,7 @@ def test_the_model_state_is_theorys(seen, case):
             assert report["moments"]["step_end"][component] == pytest.approx(size_bytes, rel=0.01, abs=2000), component
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_nothing_is_kept_for_a_backward_that_is_over(seen, case):
     for report in seen(case):
         assert report["moments"]["backward_start"]["activations"] > 0
@@ -190,7 +214,7 @@ def _replicated(case: Case) -> Case | None:
 SHARDED = [case for case in CASES if _replicated(case) is not None and case.spec.training.state_layout != "torch-amp"]
 
 
-@pytest.mark.parametrize("case", SHARDED, ids=[case.id for case in SHARDED])
+@each(SHARDED)
 def test_what_is_gathered_is_temporary(seen, case):
     """What autograd keeps is the same whether a layer's parameters are here or were gathered: those are no
     activations."""
@@ -199,7 +223,7 @@ def test_what_is_gathered_is_temporary(seen, case):
         assert kept[0] == kept[1] > 0
 
 
-@pytest.mark.parametrize("case", DRY_CASES, ids=[case.id for case in DRY_CASES])
+@each(DRY_CASES)
 def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
     """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind.
 
@@ -209,7 +233,7 @@ def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
     in_cast_pipeline = case.spec.parallel.pipeline > 1 and case.spec.training.state_layout == "torch-amp"
     tolerance = 0.03 if in_cast_pipeline else 0.02
     reports = {report["rank"]: report for report in seen(case)}
-    for kind in dry[case.id]["kinds"]:
+    for kind in dry(case)["kinds"]:
         real = reports[kind["rank"]]
         assert ledger(kind["collectives"]) == ledger(real["collectives"])
         assert kind["peak_bytes"]["total"] == pytest.approx(real["moments"]["peak"]["total"], rel=tolerance)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from sqlalchemy import create_engine, make_url
 
 READY_SECONDS = 30.0
 # Nothing here must survive a crash, so nothing waits for the disk.
@@ -56,11 +57,14 @@ def postgres_url() -> Iterator[str]:
     """The SQLAlchemy URL of an empty database. Raises RuntimeError when there is no PostgreSQL."""
     given = os.environ.get("RANKZERO_TEST_DATABASE_URL")
     if given:
-        yield given
+        with _own_database(given) as url:
+            yield url
         return
     initdb, postgres = _binary("initdb"), _binary("postgres")
     if not initdb or not postgres:
-        raise RuntimeError("no PostgreSQL: install one, or set RANKZERO_TEST_DATABASE_URL to an empty database")
+        raise RuntimeError(
+            "no PostgreSQL: install one, or set RANKZERO_TEST_DATABASE_URL to one where databases can be made"
+        )
     folder = Path(tempfile.mkdtemp(prefix="rz-pg-"))
     as_user = _other_user()
     if as_user:
@@ -71,6 +75,21 @@ def postgres_url() -> Iterator[str]:
             yield f"postgresql+psycopg://tutor@/postgres?host={folder}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _own_database(given: str) -> Iterator[str]:
+    """One for this process: tests empty theirs, and several processes test at once."""
+    url, name = make_url(given), f"rankzero_test_{os.getpid()}"
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    try:
+        yield url.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+        engine.dispose()
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from labs.data import Batches, load_text
 from labs.joining import join
 from labs.parallel.mesh import Mesh
+from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import spread_watched, watched_step
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    preload(*EVERY_STRATEGY)
     join(CPU)
     reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
     for name, data in json.loads(options.specs.read_text()).items():

@@ -21,11 +21,12 @@ from labs.joining import join
 from labs.model import build_model
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
+from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import spread_watched, watched_step
-from labs.spec import RunSpec, parse_run_spec
+from labs.spec import Parallel, RunSpec, parse_run_spec
 
 CPU = torch.device("cpu")
 STEPS, WATCHED = 4, 3
@@ -50,8 +51,22 @@ def one_process(model: str, training: str, global_batch: int, drawn_in: torch.dt
     return losses
 
 
+@cache
+def mesh_of(parallel: str) -> Mesh:
+    """The grid of ranks for a layout. Rows share it: gloo connects every pair of ranks anew for each group."""
+    return Mesh(Parallel.model_validate_json(parallel), "cpu")
+
+
 def reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
-    """With nothing but what changes the result: the model, the optimizer and its learning rate."""
+    """With nothing but what changes the result: the model, the optimizer and its learning rate. One rank computes it
+    for all: the same on each would only keep the others from their cores."""
+    found = [_reference(spec, drawn_in) if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(found)
+    assert found[0] is not None
+    return found[0]
+
+
+def _reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
     plain = {
         "sequence": spec.training.sequence,
         "optimizer": spec.training.optimizer,
@@ -64,7 +79,7 @@ def reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
 def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float], Instrument]:
     """The row itself: losses of every step, and what was seen of the watched one."""
     torch.set_default_dtype(dtype)
-    mesh = Mesh(spec.parallel, "cpu")
+    mesh = mesh_of(spec.parallel.model_dump_json())
     # Untimed: the clock is stopped by a thread that holds on to what was sent until the interpreter lets it.
     instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh, timed=False)
     strategy, _ = spread_watched(spec, mesh, CPU, instrument)
@@ -83,6 +98,7 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    preload(*EVERY_STRATEGY)
     join(CPU)
     reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
     for row in json.loads(options.rows.read_text()):

@@ -22,6 +22,7 @@ from labs.joining import join
 from labs.model import build_model
 from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
+from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import watched_step
@@ -76,6 +77,7 @@ def main() -> None:
     options = parser.parse_args()
     given = read_spec(options.spec)
     torch.set_num_threads(1)
+    preload(*EVERY_STRATEGY)
     join(CPU)
     rank = dist.get_rank()
     for zero, strategy in ((0, "ddp"), (3, "fsdp")):
