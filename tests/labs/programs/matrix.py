@@ -58,8 +58,7 @@ def mesh_of(parallel: str) -> Mesh:
 
 
 def reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
-    """With nothing but what changes the result: the model, the optimizer and its learning rate. One rank computes it
-    for all: the same on each would only keep the others from their cores."""
+    """One process's losses. One rank computes them for all: on each it would only keep others from their cores."""
     found = [_reference(spec, drawn_in) if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(found)
     assert found[0] is not None
@@ -67,6 +66,7 @@ def reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
 
 
 def _reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
+    """With nothing but what changes the result: the model, the optimizer and its learning rate."""
     plain = {
         "sequence": spec.training.sequence,
         "optimizer": spec.training.optimizer,
