@@ -83,6 +83,7 @@ def serve(
     import uvicorn  # noqa: PLC0415
 
     from app.content.catalogue import catalogue  # noqa: PLC0415
+    from app.core.connections import TimedProtocol  # noqa: PLC0415
     from app.core.private import keep_to_ourselves  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
@@ -90,6 +91,8 @@ def serve(
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
         "app.main:create_app",
+        http=TimedProtocol,
+        proxy_headers=False,
         factory=True,
         host=bind or settings().bind,
         port=port or settings().port,
@@ -98,6 +101,17 @@ def serve(
         log_level="warning",
         server_header=False,
     )
+
+
+@app.command()
+def address() -> None:
+    """The address to open in a browser, with this install's token. Who has it is let in."""
+    from app.core.access import install_token, with_token  # noqa: PLC0415
+    from app.core.settings import settings  # noqa: PLC0415
+    from app.operate.install import running_address  # noqa: PLC0415
+
+    chosen = settings()
+    _say(with_token(running_address(chosen.data.resolve()) or chosen.address, install_token(chosen)))
 
 
 @app.command()

@@ -22,6 +22,8 @@ from starlette.types import Scope
 from app.content.catalogue import catalogue
 from app.content.markdown import mathml
 from app.core import times
+from app.core.access import Access, install_token
+from app.core.bodies import BodyLimit
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
 from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
@@ -32,6 +34,7 @@ from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
 from app.core.web import current_time
+from app.exchange.limits import MB, UPLOAD_BYTES
 from app.rubrics.second import second_grader
 from app.search.service import build_index
 from app.theory.units import bytes_text, count_text, digits, seconds_text
@@ -119,6 +122,9 @@ def create_app(configuration: Settings | None = None, database: Database | None 
         _include(app, room)
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
+    # the last one added is asked first: whose pages ask, then who asks, then how much is sent
+    app.add_middleware(BodyLimit, larger={"/study/exchange": UPLOAD_BYTES + MB})
+    app.add_middleware(Access, token=install_token(chosen))
     app.add_middleware(Guard, hosts=chosen.host_names)
     return app
 
@@ -148,12 +154,14 @@ def _shell(request: Request) -> dict[str, Any]:
     from app.study import api as study  # noqa: PLC0415
 
     clock = request.app.dependency_overrides.get(current_time, utc_now)
+    first = "/" + request.url.path.strip("/").split("/")[0]
     counts: dict[str, int] = {}
+    if getattr(request.state, "stranger", False):
+        return {"rooms": NAVIGATION, "here": WITHIN.get(first, first), "counts": counts}
     # a page that says the database does not answer must not need the database
     with suppress(SQLAlchemyError), request.app.state.database.read() as session:
         counts["Study"] = study.count_due(session, LOCAL_LEARNER, request.app.state.catalogue, clock())
         counts["Lab"] = lab.count_active(session, LOCAL_LEARNER)
-    first = "/" + request.url.path.strip("/").split("/")[0]
     return {"rooms": NAVIGATION, "here": WITHIN.get(first, first), "counts": counts}
 
 

@@ -142,7 +142,9 @@ def settings_for(tmp_path: Path) -> Callable[..., Settings]:
 
     def make(**values: object) -> Settings:
         # no Redis: what is nudged and woken is lost, and must not be missed
-        defaults = {"data": tmp_path / "var", "redis_url": f"unix://{tmp_path}/nothing.sock", "log_level": "error"}
+        # and no token, which tests/attacks asks for
+        nowhere = f"unix://{tmp_path}/nothing.sock"
+        defaults = {"token": "off", "data": tmp_path / "var", "redis_url": nowhere, "log_level": "error"}
         return Settings(**{**defaults, **values})  # type: ignore[arg-type]
 
     return make

@@ -45,6 +45,14 @@ def host_name(header: str) -> str:
     return (urlsplit(f"//{header}").hostname or "").lower()
 
 
+def _foreign_read(headers: Headers) -> str | None:
+    """Another page may lead here, but not read, frame or load anything: a browser says which of these it does."""
+    if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+        return None
+    leads = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest", "document") == "document"
+    return None if leads else "A page of another site may lead here, but not load anything from here.\n"
+
+
 def _same_site(origin: str, host: str) -> bool:
     try:
         return urlsplit(origin).netloc.lower() == host.lower()
@@ -87,7 +95,7 @@ class Guard:
                 "(RANKZERO_ALLOWED_HOSTS adds names).\n"
             )
         if method in SAFE_METHODS:
-            return None
+            return _foreign_read(headers)
         origin = headers.get("origin")
         if origin is not None and not _same_site(origin, host):
             return f"A page of {origin} may not change anything here.\n"

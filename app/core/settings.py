@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 ROOT = Path(__file__).resolve().parents[2]
 
 
+SHORTEST_TOKEN = 16
 LONGEST_SOCKET_PATH = 100  # sun_path holds 104 to 108 bytes, depending on the system
 
 
@@ -40,6 +41,12 @@ class Settings(BaseSettings):
     allowed_hosts: str = Field(
         "", description="Host names besides loopback that requests may name, separated by commas."
     )
+    token: SecretStr = Field(
+        SecretStr(""),
+        description="What a request must carry unless it comes from the user the server runs as. Empty: a random one, "
+        "kept in the file `token` of the data folder. `off`: none is asked for, behind an authentication of your own.",
+        validate_default=True,
+    )
     database_url: str = Field("", description="SQLAlchemy URL. Empty: SQLite in the data folder.")
     redis_url: str = Field(
         "", description="redis://, rediss:// or unix:// URL. Empty: an embedded server on a private socket."
@@ -63,6 +70,13 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe line written."
     )
+
+    @field_validator("token")
+    @classmethod
+    def _token_is_long(cls, token: SecretStr) -> SecretStr:
+        if token.get_secret_value() not in ("", "off") and len(token.get_secret_value()) < SHORTEST_TOKEN:
+            raise ValueError(f"a token has {SHORTEST_TOKEN} characters or more; `off` asks for none")
+        return token
 
     @field_validator("time_zone")
     @classmethod
@@ -108,6 +122,12 @@ class Settings(BaseSettings):
     def redis(self) -> str:
         """The Redis to use: the named one, else the embedded server's private socket in the data folder."""
         return self.redis_url or f"unix://{embedded_socket(self.data.resolve() / 'redis')}"
+
+    @property
+    def address(self) -> str:
+        """How this machine names the server: IPv6 in brackets, "every address" as loopback."""
+        named = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.bind, self.bind)  # noqa: S104 - a key, nothing is bound
+        return f"http://{f'[{named}]' if ':' in named else named}:{self.port}"
 
     @property
     def run_folder(self) -> Path:

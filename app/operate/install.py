@@ -71,6 +71,12 @@ def troubles_of(folder: Path) -> Mapping[str, str]:
     return note.troubles if note else {}
 
 
+def running_address(folder: Path) -> str:
+    """Where the install in `folder` answers, or nothing while it does not run."""
+    note = Note.read(note_path(folder))
+    return note.address if note and note.supervisor.find() else ""
+
+
 class Install:
     """The data folder of one install, held by at most one `start`."""
 

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from app.core.access import install_token, with_token
 from app.core.clock import utc_now
 from app.core.db import open_database
 from app.core.errors import DomainError
@@ -34,7 +35,7 @@ def say(line: str) -> None:
 
 def start(settings: Settings) -> int:
     """Bring everything up, keep it up, and end it. Returns the exit code. Raises DomainError when it cannot begin."""
-    address = f"http://{_reachable(settings.bind)}:{settings.port}"
+    address = settings.address
     install = _open_install(settings.data.resolve())
     if not install.hold():
         note = install.running()
@@ -52,18 +53,13 @@ def start(settings: Settings) -> int:
         supervisor.on_change()
         _wait_for_page(f"{address}/healthz", supervisor)
         if not supervisor.asked_to_stop:
-            say(f"RankZero is at {address}   (Ctrl-C ends it; logs in {settings.log_folder})")
+            opened = with_token(address, install_token(settings))
+            say(f"RankZero is at {opened}   (Ctrl-C ends it; logs in {settings.log_folder})")
         return supervisor.watch()
     finally:
         say("RankZero is ending what it started.")
         supervisor.stop()
         install.note_path.unlink(missing_ok=True)
-
-
-def _reachable(bind: str) -> str:
-    """How an address of this machine is named in a URL: IPv6 in brackets, "every address" as loopback."""
-    named = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104 - a key, nothing is bound
-    return f"[{named}]" if ":" in named else named
 
 
 def _open_install(folder: Path) -> Install:

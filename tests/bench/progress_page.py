@@ -38,7 +38,7 @@ def measure(data: Path) -> dict[str, Any]:
 
 def _seconds(folder: Path, reviews: int) -> float:
     folder.mkdir(parents=True)
-    settings = Settings(data=folder, redis_url=f"unix://{folder}/nothing.sock", log_level="error")
+    settings = Settings(data=folder, redis_url=f"unix://{folder}/nothing.sock", log_level="error", token="off")
     database, now = open_database(settings.sqlalchemy_url), datetime.now(UTC)
     migrate(database, now)
     if reviews:
