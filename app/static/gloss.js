@@ -1,4 +1,6 @@
 // A marked term says what it means: on hover, on focus, on a tap. Without script its title does.
+import { within } from "./dom.js";
+
 const popover = document.createElement("div");
 popover.id = "gloss";
 popover.className = "gloss-says";
@@ -39,12 +41,12 @@ function place(term) {
   popover.style.top = `${top + scrollY}px`;
 }
 
-const termOf = (event) => (event.target instanceof Element ? event.target.closest(".gloss") : null);
+const termOf = (event) => within(event, ".gloss");
 
 document.addEventListener("pointerover", (event) => {
   const term = termOf(event);
   if (term) show(term);
-  else if (shown && shown !== document.activeElement && !popover.contains(event.target)) hide();
+  else if (shown && shown !== document.activeElement && !within(event, "#gloss")) hide();
 });
 document.addEventListener("focusin", (event) => (termOf(event) ? show(termOf(event)) : hide()));
 document.addEventListener("focusout", (event) => termOf(event) && hide());

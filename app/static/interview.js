@@ -6,7 +6,10 @@ const endsAt = performance.now() + 1000 * Number(root.dataset.seconds);
 
 function showClock() {
   const left = Math.max(0, Math.round((endsAt - performance.now()) / 1000));
-  clock.textContent = left > 120 ? `${Math.round(left / 60)} min left` : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`;
+  clock.textContent =
+    left > 120
+      ? `${Math.round(left / 60)} min left`
+      : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`;
   if (left === 0) {
     clearInterval(ticking);
     save().finally(() => location.reload()); // the server closes it and shows the scorecard
@@ -54,7 +57,12 @@ async function send() {
   const sent = value();
   const body = new URLSearchParams({ part: form.elements.part.value, answer: sent });
   try {
-    const reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" }, keepalive: sent.length < 60000 });
+    const reply = await fetch(form.action, {
+      method: "POST",
+      body,
+      headers: { Accept: "application/json" },
+      keepalive: sent.length < 60000,
+    });
     const said = await reply.json();
     if (reply.ok) {
       saved = sent;

@@ -1,5 +1,6 @@
 // A live number opens where it comes from: beside the text when there is room, below its paragraph otherwise.
 // Without this script the link leads to the same derivation as a page of its own.
+import { fieldsOf, within } from "./dom.js";
 
 let open = null; // { link, panel }
 
@@ -60,7 +61,7 @@ function place(panel, link) {
 // Editing an input recomputes in place; what is out of range is said at its field by the server.
 let timer = 0;
 function onInput(event) {
-  const form = event.target.closest(".derivation form");
+  const form = within(event, ".derivation form");
   if (!form) return;
   clearTimeout(timer);
   timer = setTimeout(() => recompute(form), 200);
@@ -70,7 +71,7 @@ let turn = 0;
 async function recompute(form) {
   clearTimeout(timer);
   const mine = ++turn;
-  const query = new URLSearchParams(new FormData(form));
+  const query = fieldsOf(form);
   const fresh = await fetchPanel(`${form.getAttribute("action")}?${query}`);
   if (!fresh || mine !== turn) return; // a newer question is under way
   // only what is computed changes: the field being typed in keeps its text, caret and focus
@@ -87,16 +88,16 @@ async function recompute(form) {
 export function openLiveNumbers(scope) {
   scope.addEventListener("click", (event) => {
     if (!(event.target instanceof Element) || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    const link = event.target.closest("a[data-live]");
+    const link = within(event, "a[data-live]");
     if (link) {
       event.preventDefault();
       openDerivation(link);
     }
-    if (event.target.closest("[data-close-derivation]")) closeDerivation();
+    if (within(event, "[data-close-derivation]")) closeDerivation();
   });
   scope.addEventListener("input", onInput);
   scope.addEventListener("submit", (event) => {
-    const form = event.target.closest(".derivation form");
+    const form = within(event, ".derivation form");
     if (form) {
       event.preventDefault();
       recompute(form);
@@ -108,7 +109,7 @@ export function openLiveNumbers(scope) {
       closeDerivation();
     }
     // a link that acts like a button answers to space as well
-    if (event.key === " " && event.target.matches?.("a[data-live]")) {
+    if (event.key === " " && within(event, "a[data-live]")) {
       event.preventDefault();
       openDerivation(event.target);
     }

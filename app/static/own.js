@@ -1,4 +1,6 @@
 // The editor of own cards: the preview follows what is typed, rendered by the server. Without script a button asks for it.
+import { fieldsOf } from "./dom.js";
+
 const form = document.querySelector("[data-own]");
 const state = document.querySelector("[data-state]");
 let timer = 0;
@@ -10,8 +12,10 @@ function showKind() {
 
 async function preview() {
   const turn = ++asked;
-  const body = new URLSearchParams(new FormData(form));
-  const reply = await fetch(form.dataset.preview, { method: "POST", body, headers: { "HX-Request": "true" } }).catch(() => null);
+  const body = fieldsOf(form);
+  const reply = await fetch(form.dataset.preview, { method: "POST", body, headers: { "HX-Request": "true" } }).catch(
+    () => null,
+  );
   if (turn !== asked) return;
   state.textContent = reply?.ok ? "" : "The server does not answer; this is an earlier state.";
   if (!reply?.ok) return;
@@ -42,7 +46,9 @@ const isTyped = (field) => {
   return field.type !== "hidden" && "defaultValue" in field && field.value !== field.defaultValue;
 };
 const isUnsaved = () => "unsaved" in form.dataset || [...form.elements].some(isTyped);
-form.addEventListener("submit", () => { sent = true; });
+form.addEventListener("submit", () => {
+  sent = true;
+});
 window.addEventListener("beforeunload", (event) => {
   if (!sent && isUnsaved()) event.preventDefault();
 });

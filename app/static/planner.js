@@ -1,15 +1,18 @@
 // The form recomputes as it changes; the address follows, so that a plan can be sent and gone back to.
+import { fieldsOf } from "./dom.js";
+
 const form = document.querySelector("[data-plan]");
 let timer = 0;
 let asked = 0;
 
 async function recompute() {
-  const address = `${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`;
+  const address = `${form.getAttribute("action")}?${fieldsOf(form)}`;
   const turn = ++asked;
   const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (turn !== asked) return;
   if (!reply?.ok) {
-    document.querySelector('[role="status"]').textContent = "The server does not answer; these figures are of an earlier form.";
+    document.querySelector('[role="status"]').textContent =
+      "The server does not answer; these figures are of an earlier form.";
     return;
   }
   const fresh = document.createElement("div");

@@ -1,6 +1,6 @@
 // n asks for another variant, c leads to the scratch pad; after a check the first part that needs attention has the
 // focus. The scratch pad's lines are worked out by the server, which reads them like answers and keeps nothing.
-import { typing } from "./typing.js";
+import { typing } from "./dom.js";
 
 const MOST_LINES = 12;
 let lines = []; // { text, result } or { text, refused }, oldest first: they outlive a check of the answers
@@ -18,7 +18,8 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("htmx:after:swap", () => {
   setUpPad();
-  const field = document.querySelector(".parts .unsure :is(input, select):enabled") ??
+  const field =
+    document.querySelector(".parts .unsure :is(input, select):enabled") ??
     document.querySelector(".parts :is(input:not([readonly]), select):enabled");
   (field ?? document.querySelector("[data-again] button"))?.focus({ preventScroll: true });
 });
@@ -69,16 +70,18 @@ async function workOut(field) {
 }
 
 function draw(pad) {
-  pad.querySelector(".calc").replaceChildren(...lines.map((line) => {
-    const item = document.createElement("li");
-    const code = document.createElement("code");
-    code.textContent = line.text;
-    const said = document.createElement(line.result ? "b" : "span");
-    said.textContent = line.result ? line.result.text : line.refused;
-    if (!line.result) item.className = "contra";
-    item.append(code, said);
-    return item;
-  }));
+  pad.querySelector(".calc").replaceChildren(
+    ...lines.map((line) => {
+      const item = document.createElement("li");
+      const code = document.createElement("code");
+      code.textContent = line.text;
+      const said = document.createElement(line.result ? "b" : "span");
+      said.textContent = line.result ? line.result.text : line.refused;
+      if (!line.result) item.className = "contra";
+      item.append(code, said);
+      return item;
+    }),
+  );
 }
 
 async function offerNames(pad) {

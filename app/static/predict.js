@@ -1,4 +1,5 @@
 // A slider and a text field that are the same value, and how sure one is. Without script the text field is enough.
+import { fieldsOf, within } from "./dom.js";
 import { quantityText, readQuantity } from "./units.js";
 
 const form = document.querySelector("[data-predict]");
@@ -7,6 +8,7 @@ function setUp(item) {
   const text = item.querySelector(".box input");
   const range = item.querySelector("input[type=range]");
   const maximum = Number(item.dataset.maximum);
+  /** @type {import("./units.js").Units} */
   const units = JSON.parse(item.dataset.units);
   const steps = Number(range.max);
   const said = (value) => quantityText(value, units);
@@ -21,7 +23,8 @@ function setUp(item) {
     range.setAttribute("aria-valuetext", empty ? "not set" : text.value);
     const sure = item.querySelector(".sure input:checked");
     const span = item.querySelector("[data-said]");
-    span.textContent = value === null ? "" : sure ? `${said(value / sure.value)} to ${said(value * sure.value)}` : "how sure?";
+    span.textContent =
+      value === null ? "" : sure ? `${said(value / sure.value)} to ${said(value * sure.value)}` : "how sure?";
     count();
   };
   range.addEventListener("input", () => {
@@ -50,8 +53,8 @@ for (const item of form.querySelectorAll(".preds > li")) setUp(item);
 
 // Turning a knob asks for the same page with it turned; the numbers go along.
 form.addEventListener("change", (event) => {
-  if (!event.target.matches("[data-knob]")) return;
-  const query = new URLSearchParams(new FormData(form));
+  if (!within(event, "[data-knob]")) return;
+  const query = fieldsOf(form);
   query.delete("key");
   location.replace(`${location.pathname}?${query}`);
 });

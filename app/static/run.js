@@ -2,26 +2,66 @@
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
+/**
+ * What a rank reported of one step, as far as the curves need it.
+ * @typedef {object} StepEvent
+ * @property {"step"} kind
+ * @property {number} step
+ * @property {number | null} loss null where it is not a finite number
+ * @property {number} tokens_per_second
+ * @property {boolean} probed
+ */
+
+/**
+ * @typedef {object} OtherEvent
+ * @property {"phase" | "memory" | "communication" | "span" | "log" | "reading" | "error"} kind
+ */
+
+/**
+ * A chunk of the run's event stream; its sequence is the event id that a broken connection resumes behind.
+ * @typedef {object} Chunk
+ * @property {number} sequence
+ * @property {(StepEvent | OtherEvent)[]} events
+ */
+
 const root = document.querySelector("[data-run]");
 const id = root.dataset.run;
 const totalSteps = Number(root.dataset.steps);
+/** @type {StepEvent[]} */
 const steps = [];
 const plots = {};
 const REFRESH_MS = 400;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const number = (value, digits = 0) =>
+  value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 
 // ---- curves -------------------------------------------------------------------------------------------------
 
 function axes(format) {
-  const style = { stroke: colour("--ink-3"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+  const style = {
+    stroke: colour("--ink-3"),
+    grid: { stroke: colour("--grid"), width: 1 },
+    ticks: { show: false },
+    font: "12px system-ui",
+  };
   return [
-    { ...style, grid: { show: false }, values: (_, marks) => marks.map((mark) => (Number.isInteger(mark) ? `${mark}` : "")), space: 70 },
+    {
+      ...style,
+      grid: { show: false },
+      values: (_, marks) => marks.map((mark) => (Number.isInteger(mark) ? `${mark}` : "")),
+      space: 70,
+    },
     { ...style, values: (_, marks) => marks.map(format), size: 58, space: 26 },
   ];
 }
 
+/**
+ * @param {"loss" | "rate"} name
+ * @param {(step: StepEvent) => number | null} pick
+ * @param {(mark: number) => string} format
+ * @param {boolean} fromZero
+ */
 function draw(name, pick, format, fromZero) {
   const holder = root.querySelector(`[data-plot="${name}"]`);
   plots[name]?.destroy();
@@ -31,7 +71,7 @@ function draw(name, pick, format, fromZero) {
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
-      x: { time: false, range: [1, Math.max(2, totalSteps)] },
+      x: { time: false, range: /** @type {uPlot.Range.MinMax} */ ([1, Math.max(2, totalSteps)]) },
       y: { range: (_, low, high) => yRange(low, high, fromZero) },
     },
     series: [{}, { stroke: colour("--data-measurement"), width: 1.5, points: { show: steps.length < 3, size: 5 } }],
@@ -40,7 +80,13 @@ function draw(name, pick, format, fromZero) {
   plots[name] = new uPlot(options, [steps.map((step) => step.step), steps.map(pick)], holder);
 }
 
-// The lower end is 0 for a rate; a loss keeps its first range, so that the curve grows and never jumps.
+/**
+ * The lower end is 0 for a rate; a loss keeps whole numbers as its ends, so that the curve grows and seldom jumps.
+ * @param {number | null} low
+ * @param {number | null} high
+ * @param {boolean} fromZero
+ * @returns {uPlot.Range.MinMax}
+ */
 function yRange(low, high, fromZero) {
   if (low === null || high === null) return [0, 1];
   if (fromZero) return [0, high * 1.15 || 1];
@@ -51,19 +97,42 @@ function drawCurves() {
   if (!steps.length) return;
   root.querySelector("[data-curves]").hidden = false;
   root.querySelector("[data-curve-table]").hidden = false;
-  draw("loss", (step) => step.loss, (mark) => number(mark, 1), false);
-  draw("rate", (step) => step.tokens_per_second, (mark) => number(mark), true);
+  draw(
+    "loss",
+    (step) => step.loss,
+    (mark) => number(mark, 1),
+    false,
+  );
+  draw(
+    "rate",
+    (step) => step.tokens_per_second,
+    (mark) => number(mark),
+    true,
+  );
   const [first, last] = [steps[0], steps.at(-1)];
   root.querySelector("[data-loss]").textContent = last.loss === null ? "not a number" : number(last.loss, 3);
   root.querySelector("[data-loss-from]").textContent = first.loss === null ? "" : `, from ${number(first.loss, 3)}`;
   root.querySelector("[data-rate]").textContent = number(last.tokens_per_second);
-  root.querySelector('[data-plot="loss"]').setAttribute("aria-label", `Loss by step: ${number(first.loss ?? 0, 2)} at step ${first.step}, ${number(last.loss ?? 0, 2)} at step ${last.step}.`);
-  root.querySelector('[data-plot="rate"]').setAttribute("aria-label", `Tokens per second by step: ${number(last.tokens_per_second)} at step ${last.step}.`);
+  root
+    .querySelector('[data-plot="loss"]')
+    .setAttribute(
+      "aria-label",
+      `Loss by step: ${number(first.loss ?? 0, 2)} at step ${first.step}, ${number(last.loss ?? 0, 2)} at step ${last.step}.`,
+    );
+  root
+    .querySelector('[data-plot="rate"]')
+    .setAttribute("aria-label", `Tokens per second by step: ${number(last.tokens_per_second)} at step ${last.step}.`);
 }
 
+/** @param {StepEvent} step */
 function addRow(step) {
   const row = root.querySelector("[data-curve-table] tbody").insertRow();
-  const cells = [step.step, step.loss === null ? "not a number" : number(step.loss, 4), number(step.tokens_per_second), step.probed ? "on" : ""];
+  const cells = [
+    step.step,
+    step.loss === null ? "not a number" : number(step.loss, 4),
+    number(step.tokens_per_second),
+    step.probed ? "on" : "",
+  ];
   cells.forEach((text, index) => {
     const cell = row.insertCell();
     cell.textContent = text;
@@ -118,11 +187,15 @@ function swap(holder, html) {
   const pinned = !log || log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
   const top = log?.scrollTop ?? 0;
   holder.innerHTML = html;
-  [...holder.querySelectorAll("details")].forEach((each, index) => (each.open = open[index] ?? false));
+  [...holder.querySelectorAll("details")].forEach((each, index) => {
+    each.open = open[index] ?? false;
+  });
   const fresh = holder.querySelector(".log.tall");
   if (fresh) fresh.scrollTop = pinned ? fresh.scrollHeight : top;
   if (focused) {
-    const again = [...holder.querySelectorAll("a, button, summary, pre")].find((each) => (each.getAttribute("aria-label") ?? each.textContent) === label);
+    const again = [...holder.querySelectorAll("a, button, summary, pre")].find(
+      (each) => (each.getAttribute("aria-label") ?? each.textContent) === label,
+    );
     again?.focus({ preventScroll: true });
   }
 }
@@ -141,6 +214,7 @@ function redrawSoon() {
   }, wait);
 }
 
+/** @param {StepEvent | OtherEvent} event */
 function take(event) {
   if (event.kind === "step") {
     steps.push(event);
@@ -158,6 +232,7 @@ function follow() {
   const source = new EventSource(`/lab/runs/${id}/events`);
   let last = 0;
   source.addEventListener("chunk", (message) => {
+    /** @type {Chunk} */
     const chunk = JSON.parse(message.data);
     if (chunk.sequence <= last) return;
     last = chunk.sequence;
@@ -186,7 +261,7 @@ function oneLessUnderWay() {
   const count = document.querySelector('.nav a[data-key="l"] .count');
   if (!count) return;
   const left = parseInt(count.textContent, 10) - 1;
-  if (left > 0) count.firstChild.textContent = left;
+  if (left > 0) count.firstChild.textContent = String(left);
   else count.remove();
 }
 

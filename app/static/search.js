@@ -1,7 +1,7 @@
 // Search from anywhere: / opens it, results come while one types, arrows walk them, Enter goes there.
-import { typing } from "./typing.js";
+import { typing, within } from "./dom.js";
 
-const dialog = document.getElementById("search");
+const dialog = /** @type {HTMLDialogElement | null} */ (document.getElementById("search"));
 
 function openSearch() {
   const own = document.querySelector("main [data-search] input");
@@ -49,7 +49,13 @@ function onFormKey(event, form) {
   } else if (event.key === "Enter" && event.target === form.elements.q) {
     event.preventDefault();
     goToFirst(form);
-  } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && event.target.matches("[data-hit]")) {
+  } else if (
+    event.key.length === 1 &&
+    !event.ctrlKey &&
+    !event.metaKey &&
+    !event.altKey &&
+    within(event, "[data-hit]")
+  ) {
     form.elements.q.focus(); // typing on goes back into the question
   }
 }
@@ -69,14 +75,14 @@ function leave(link) {
 }
 
 document.addEventListener("input", (event) => {
-  const form = event.target.closest?.("[data-search]");
+  const form = within(event, "[data-search]");
   if (!form) return;
   clearTimeout(timer);
   timer = setTimeout(() => ask(form), 80);
 });
 
 document.addEventListener("keydown", (event) => {
-  const form = event.target instanceof Element ? event.target.closest("[data-search]") : null;
+  const form = within(event, "[data-search]");
   if (form) onFormKey(event, form);
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   if (event.key === "/" && !document.querySelector("dialog[open]")) {
@@ -87,11 +93,11 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   if (!(event.target instanceof Element)) return;
-  const opener = event.target.closest("[data-open-search]");
+  const opener = within(event, "[data-open-search]");
   if (opener && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     opener.closest("dialog")?.close();
     openSearch();
   }
-  if (event.target.closest("#search [data-hit]") && !event.ctrlKey && !event.metaKey) dialog.close();
+  if (within(event, "#search [data-hit]") && !event.ctrlKey && !event.metaKey) dialog.close();
 });

@@ -1,13 +1,14 @@
 // The shell's own behaviour: theme, keys between rooms, dialogs, live numbers.
+import { typing, within } from "./dom.js";
 import { openLiveNumbers } from "./live.js";
-import { typing } from "./typing.js";
 
 const root = document.documentElement;
 const isDark = () =>
   root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 
 function labelThemeButtons() {
-  for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = isDark() ? "Light" : "Dark";
+  for (const button of document.querySelectorAll("[data-theme-toggle]"))
+    button.textContent = isDark() ? "Light" : "Dark";
 }
 
 function toggleTheme() {
@@ -32,14 +33,19 @@ function onKey(event) {
     }
   }
   if (event.key === "g") pendingGo = performance.now();
-  if (event.key === "?") document.getElementById("keys").showModal();
+  if (event.key === "?") openDialog("keys");
+}
+
+/** @param {string} id */
+function openDialog(id) {
+  /** @type {HTMLDialogElement} */ (document.getElementById(id)).showModal();
 }
 
 function onClick(event) {
-  const on = (selector) => event.target instanceof Element && event.target.closest(selector);
+  const on = (selector) => within(event, selector);
   if (on("[data-theme-toggle]")) toggleTheme();
-  if (on("[data-keys]")) document.getElementById("keys").showModal();
-  if (on("[data-more]")) document.getElementById("more").showModal();
+  if (on("[data-keys]")) openDialog("keys");
+  if (on("[data-more]")) openDialog("more");
   const copy = on("[data-copy]");
   if (copy) copyText(copy);
   if (event.target instanceof HTMLDialogElement) event.target.close(); // the backdrop

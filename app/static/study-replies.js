@@ -1,5 +1,6 @@
 // A request that got no reply must not leave the learner guessing: the page asks whether the answer was counted, as soon
 // as there is somebody to ask, and says which. Sending it again would be safe as well: it carries a key.
+import { fieldsOf, within } from "./dom.js";
 
 const ASK_AGAIN_MILLISECONDS = 1000;
 
@@ -23,13 +24,17 @@ export function watchReplies(page) {
     lost(form).finally(() => (asking = false));
   });
 
-  document.addEventListener("submit", (event) => {
-    const form = event.target.closest?.("[data-rate]");
-    if (form && event.submitter) form.dataset.level = event.submitter.value;
-  }, true);
+  document.addEventListener(
+    "submit",
+    (event) => {
+      const form = within(event, "[data-rate]");
+      if (form && event.submitter) form.dataset.level = /** @type {HTMLButtonElement} */ (event.submitter).value;
+    },
+    true,
+  );
 
   async function lost(form) {
-    const { card_id: card, version, key } = Object.fromEntries(new FormData(form));
+    const { card_id: card, version, key } = Object.fromEntries(fieldsOf(form));
     say(`No reply from RankZero. Looking whether your answer to ${card} was counted …`);
     for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
     const found = await whenItAnswers(`/api/v1/study/reviews/${encodeURIComponent(card)}/${version}?key=${key}`);
@@ -39,7 +44,8 @@ export function watchReplies(page) {
       say(`Your answer to ${card} was not counted. Rate it again.`);
       return;
     }
-    const heard = () => say(found.same_request ? `Your answer to ${card} was counted.` : `${card} was answered in another tab.`);
+    const heard = () =>
+      say(found.same_request ? `Your answer to ${card} was counted.` : `${card} was answered in another tab.`);
     document.addEventListener("htmx:after:swap", heard, { once: true });
     await htmx.ajax("GET", page().dataset.home, { target: "#study", swap: "outerHTML" });
   }
@@ -50,6 +56,11 @@ export function watchReplies(page) {
   };
 }
 
+/**
+ * What became of a rating, as soon as the server answers at all.
+ * @param {string} address
+ * @returns {Promise<{ recorded: boolean, same_request: boolean }>}
+ */
 async function whenItAnswers(address) {
   for (;;) {
     try {

@@ -1,4 +1,5 @@
 // Steps that are put in order by arrow keys or buttons. Without this script each place has a list to choose from.
+import { within } from "./dom.js";
 
 export function setUpSteps(page) {
   const group = page?.querySelector("[data-order]");
@@ -10,12 +11,12 @@ export function setUpSteps(page) {
     item.querySelector("[data-step]").replaceWith(asButton(item.querySelector("[data-step]")));
   }
   group.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-move]");
+    const button = within(event, "[data-move]");
     if (button) move(button.closest("li"), Number(button.dataset.move), button);
   });
   group.addEventListener("keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const step = event.target.closest(".step");
+    const step = within(event, ".step");
     if (!by || !step) return;
     event.preventDefault();
     move(step.closest("li"), by, step);

@@ -1,4 +1,5 @@
 // One-handed on a phone: a swipe shows the answer, and then right is "good", left is "blank". Buttons do the same.
+import { within } from "./dom.js";
 
 const FAR = 90; // CSS pixels; less is a slip of the thumb
 const NEARLY_LEVEL = 0.5; // a swipe that goes up or down by more than this share of its width scrolls
@@ -10,7 +11,7 @@ export function setUpSwipe({ page, reveal, rate }) {
   document.addEventListener("pointerdown", (event) => {
     from = null;
     if (event.pointerType === "mouse" || !event.isPrimary) return;
-    if (!event.target.closest?.("[data-card]") || event.target.closest("a, button, input, select, textarea, summary")) return;
+    if (!within(event, "[data-card]") || within(event, "a, button, input, select, textarea, summary")) return;
     if (scrollsSideways(event.target)) return;
     from = { x: event.clientX, y: event.clientY, moved: 0 };
   });
@@ -22,7 +23,7 @@ export function setUpSwipe({ page, reveal, rate }) {
     show(card(), from.moved, isOpen());
   });
 
-  for (const name of ["pointerup", "pointercancel"]) {
+  for (const name of /** @type {const} */ (["pointerup", "pointercancel"])) {
     document.addEventListener(name, (event) => {
       if (!from || !event.isPrimary) return;
       const { moved } = from;

@@ -1,9 +1,9 @@
 // Keys and timing of the reviewer. The page works without it: links reveal, buttons check and rate.
-import { typing } from "./typing.js";
+import { typing, within } from "./dom.js";
 import { closeDerivation } from "./live.js";
+import { watchReplies } from "./study-replies.js";
 import { setUpSteps } from "./study-steps.js";
 import { setUpSwipe } from "./study-swipe.js";
-import { watchReplies } from "./study-replies.js";
 
 let shownAt = performance.now();
 
@@ -17,12 +17,13 @@ function reveal() {
     return true;
   }
   const answer = page()?.querySelector("[data-answer]");
-  if (!answer || !answer.hidden) return false;
+  if (!answer?.hidden) return false;
   answer.hidden = false;
   page().querySelector("[data-reveal]").hidden = true;
   page().querySelector("[data-card]").classList.remove("asking");
   page().querySelector("[data-aside]").hidden = false;
-  for (const field of page().querySelectorAll("[data-revealed]")) field.value = page().querySelector("[data-card]").dataset.card;
+  for (const field of page().querySelectorAll("[data-revealed]"))
+    field.value = page().querySelector("[data-card]").dataset.card;
   rateForm().hidden = false;
   wasOpen = true;
   announce(`Answer: ${readable(answer)}`);
@@ -41,7 +42,8 @@ function announce(text) {
 function readable(answer) {
   const copy = answer.cloneNode(true);
   for (const picture of copy.querySelectorAll("[role=img][aria-label]")) picture.replaceChildren(picture.ariaLabel);
-  for (const unread of copy.querySelectorAll("[aria-hidden=true], .deeper, .general, table:not(.solved), annotation")) unread.remove();
+  for (const unread of copy.querySelectorAll("[aria-hidden=true], .deeper, .general, table:not(.solved), annotation"))
+    unread.remove();
   return copy.textContent.replace(/\s+/g, " ").trim();
 }
 
@@ -61,26 +63,30 @@ function rate(level) {
 }
 
 // The time until checking, or else until rating, goes along; a second submit while one is under way is not sent.
-document.addEventListener("submit", (event) => {
-  const form = event.target.closest?.("[data-rate], [data-undo], [data-check], [data-mark], [data-note]");
-  if (!form) return;
-  if (form.dataset.sent) {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    return;
-  }
-  window.htmx?.process(form); // the card may have been put in a moment ago: a key must not be faster than htmx
-  form.dataset.sent = "yes";
-  const elapsed = form.querySelector("[name=elapsed_milliseconds]");
-  if (elapsed?.disabled) {
-    elapsed.disabled = false;
-    elapsed.value = Math.round(performance.now() - shownAt);
-  }
-  closeDerivation({ refocus: false });
-}, true);
+document.addEventListener(
+  "submit",
+  (event) => {
+    const form = within(event, "[data-rate], [data-undo], [data-check], [data-mark], [data-note]");
+    if (!form) return;
+    if (form.dataset.sent) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
+    window.htmx?.process(form); // the card may have been put in a moment ago: a key must not be faster than htmx
+    form.dataset.sent = "yes";
+    const elapsed = form.querySelector("[name=elapsed_milliseconds]");
+    if (elapsed?.disabled) {
+      elapsed.disabled = false;
+      elapsed.value = Math.round(performance.now() - shownAt);
+    }
+    closeDerivation({ refocus: false });
+  },
+  true,
+);
 
 document.addEventListener("click", (event) => {
-  if (!checkForm() && event.target.closest?.("[data-reveal] a") && reveal()) event.preventDefault();
+  if (!checkForm() && within(event, "[data-reveal] a") && reveal()) event.preventDefault();
 });
 
 // Enter in a list of choices goes on to the next open one, and checks when all are chosen.
@@ -101,7 +107,7 @@ function answerKey(event) {
     option.focus();
     option.click();
   }
-  if (event.key !== "Enter" || event.target.closest("a, button:not(.step), summary")) return option !== null;
+  if (event.key !== "Enter" || within(event, "a, button:not(.step), summary")) return option !== null;
   if (form.querySelector("input:checked, [data-order]")) form.requestSubmit();
   else (field ?? form.querySelector("input:not([type=hidden]), select"))?.focus();
   return true;
@@ -110,11 +116,11 @@ function answerKey(event) {
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (document.querySelector("dialog[open]")) return;
-  if (event.key === "Enter" && event.target.matches("[data-check] select")) {
+  if (event.key === "Enter" && within(event, "[data-check] select")) {
     event.preventDefault();
     enterInSelect(event.target);
   }
-  const choosing = event.target.matches("[data-check] :is([type=radio], [type=checkbox])");
+  const choosing = within(event, "[data-check] :is([type=radio], [type=checkbox])") !== null;
   if ((!typing(event.target) || choosing) && answerKey(event)) {
     event.preventDefault();
     return;
@@ -122,7 +128,7 @@ document.addEventListener("keydown", (event) => {
   if (typing(event.target)) return;
   if (event.key === " " || event.key === "Enter") {
     // a focused link or button keeps its own meaning, unless it is the one that reveals
-    if (event.target.closest("a, button, summary") && !event.target.closest("[data-reveal]")) return;
+    if (within(event, "a, button, summary") && !within(event, "[data-reveal]")) return;
     if (reveal()) event.preventDefault();
   }
   if (/^[1-5]$/.test(event.key)) rate(event.key);
@@ -164,7 +170,7 @@ function unjot() {
 }
 
 document.addEventListener("click", (event) => {
-  const on = (selector) => event.target instanceof Element && event.target.closest(selector);
+  const on = (selector) => within(event, selector);
   if (on("[data-jot]") && jot()) event.preventDefault();
   if (on("[data-unjot]")) unjot();
   const menu = page()?.querySelector("[data-menu][open]");
@@ -173,7 +179,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
-  if (event.target.closest?.("[data-note]")) unjot();
+  if (within(event, "[data-note]")) unjot();
   const menu = page()?.querySelector("[data-menu][open]");
   if (!menu) return;
   menu.open = false;
@@ -201,7 +207,8 @@ document.addEventListener("htmx:after:swap", () => {
   if (!isSame) scrollTo({ top: 0 });
   // what the machine checks is opened by the server: its answer is said like any other, unless there is a verdict to say
   if (opened && !verdict) announce(`Answer: ${readable(solution())}`);
-  if (!isSame) announce(shown ? page().querySelector(".where span").textContent : page().querySelector("h1").textContent);
+  if (!isSame)
+    announce(shown ? page().querySelector(".where span").textContent : page().querySelector("h1").textContent);
 });
 setUpSteps(page());
 setUpSwipe({ page, reveal, rate });

@@ -1,12 +1,27 @@
 // Quantities as the pages write them, in the units the page hands over; the server reads and judges what was typed.
 
-// `units.write`: [unit, size] with the largest first.
+/**
+ * @typedef {object} Units
+ * @property {[unit: string, size: number][]} write units to write in, the largest first, each with its size in base units
+ * @property {Record<string, number>} read the size of every unit that is understood, in base units
+ */
+
+/**
+ * @param {number} value in base units
+ * @param {Units} units
+ */
 export function quantityText(value, units, digits = 3) {
   const [unit, size] = units.write.find(([, size]) => value >= size) ?? units.write.at(-1);
   return `${Number((value / size).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits })} ${unit}`.trimEnd();
 }
 
-// null when the text is not a plain "12.5 MB": the field keeps it and the server has the last word.
+/**
+ * The value in base units; null when the text is not a plain "12.5 MB": the field keeps it and the server has the last
+ * word.
+ * @param {string} text
+ * @param {Units} units
+ * @returns {number | null}
+ */
 export function readQuantity(text, units) {
   const match = text.trim().match(/^~?\s*([\d.,]+(?:e[+-]?\d+)?)\s*([^\d\s.,]\S*)?$/);
   const size = match && units.read[match[2] ?? ""];

@@ -42,7 +42,7 @@ def test_a_first_visit_weighs_little(client: TestClient) -> None:
         with client.stream("GET", address) as sent:
             total += sum(map(len, sent.iter_raw()))
         waiting += [urljoin(address, name) for name in re.findall(r'from "(\./[^"]+)"', found.text)]
-    assert {"/static/study.css", "/static/study-swipe.js", "/static/typing.js"} <= seen
+    assert {"/static/study.css", "/static/study-swipe.js", "/static/dom.js"} <= seen
     assert FIRST_PAGE_BYTES / 10 < total <= FIRST_PAGE_BYTES, total
 
 
