@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
@@ -26,6 +26,14 @@ class Scale:
     def percent(self, value: float) -> str:
         """Where `value` stands, in percent of the axis."""
         return f"{100 * value / self.maximum:.2f}"
+
+    def stack(self, parts: Mapping[str, float], order: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The parts that are not zero, in that order, each with its width in percent of the axis."""
+        return tuple((part, self.percent(parts[part])) for part in order if parts.get(part))
+
+    def places(self, marks: Iterable[tuple[str, float]]) -> tuple[tuple[str, str], ...]:
+        """Where marks stand, in percent of the axis, by kind; one beyond the axis stands at its end."""
+        return tuple((kind, self.percent(min(value, self.maximum))) for kind, value in marks)
 
 
 _BYTE_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
