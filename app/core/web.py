@@ -55,5 +55,6 @@ WriteSession = Annotated[Session, Depends(_write, scope="function")]
 Now = Annotated[datetime, Depends(current_time)]
 LearnerId = Annotated[int, Depends(_learner)]
 Db = Annotated[Database, Depends(_database)]
-RowId = Annotated[int, Path(ge=1, le=2**31 - 1)]  # what both databases can look up
+MOST_ROW_ID = 2**31 - 1  # what both databases can look up
+RowId = Annotated[int, Path(ge=1, le=MOST_ROW_ID)]
 WorkQueue = Annotated[Queue, Depends(_queue)]

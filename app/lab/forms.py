@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import DomainError, Violation
-from labs.spec import LAB_MODELS
+from labs.spec import LAB_MODELS, RunSpec
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     text: str = ""
     error: str | None = None
+    has_focus: bool = False
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
@@ -78,6 +79,26 @@ def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:
     return spec
 
 
+_LABELS = {field.path.rpartition(".")[2]: field.label.lower() for field in FREE_FORM}
+# Where a word can only be the field: one with an underscore, a factor, what is given or accepted a value.
+_NAMES = re.compile(
+    r"(?<= × )(?:{names})\b|\b(?:{names})(?= (?:=|×) )|\b(?:micro_batch(?:es)?|virtual_stages)\b".format(
+        names="|".join(sorted(_LABELS, key=len, reverse=True))
+    )
+)
+
+
+def settings_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What to type to run it again: the form's fields, or `spec` as JSON where the form has no field for something."""
+    typed = {field.name: str(get(spec, field.path, field.text)) for field in FREE_FORM}
+    try:
+        if RunSpec.model_validate(spec_of_form(typed)) == RunSpec.model_validate(spec):
+            return typed
+    except ValueError:
+        pass
+    return {"spec": json.dumps(spec, indent=2)}
+
+
 def spec_of_text(text: str) -> Any:
     """The RunSpec data somebody wrote down as JSON. Raises DomainError where it is none."""
     try:
@@ -89,9 +110,18 @@ def spec_of_text(text: str) -> Any:
 
 
 def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[FormField]:
-    """The form as it was sent, each violation at its field."""
-    errors = {each.field: f"{each.message} Accepted: {each.accepted}." for each in reversed(violations)}
-    return [replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path)) for field in FREE_FORM]
+    """The form as it was sent, each violation at its field, the first of them with the focus."""
+    errors = {each.field: as_labelled(f"{each.message} Accepted: {each.accepted}.") for each in reversed(violations)}
+    shown = [
+        replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path)) for field in FREE_FORM
+    ]
+    first = next((index for index, field in enumerate(shown) if field.error), None)
+    return [replace(field, has_focus=index == first) for index, field in enumerate(shown)]
+
+
+def as_labelled(message: str) -> str:
+    """A message of the spec with the form's names: "width = 100" for "hidden = 100"."""
+    return _NAMES.sub(lambda name: _LABELS[name[0]], message)
 
 
 def violations_elsewhere(violations: list[Violation]) -> list[Violation]:

@@ -54,7 +54,7 @@ def index(
     """The lab's front page: experiments, devices, the queue, one's runs and the free form."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
-    elsewhere = forms.violations_elsewhere(violations)
+    elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     return {
         "experiments": [
@@ -64,11 +64,16 @@ def index(
         **_devices(session, learner_id, now),
         "runs": [_row(run, content, now) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         "fields": forms.form_after({} if written else typed or {}, [] if written else violations),
-        "errors": [str(each) for each in (violations if written else elsewhere)] + ([message] if message else []),
+        "errors": ([str(each) for each in violations] if written else elsewhere) + ([message] if message else []),
         "key": secrets.token_hex(8),
         "written": written,
         "example": _EXAMPLE,
     }
+
+
+def typed_again(session: Session, learner_id: int, run_id: int) -> dict[str, str]:
+    """What was typed for a run of one's own, or would have been, to run it again with a change."""
+    return forms.settings_of_run(service.find_run(session, learner_id, run_id).spec)
 
 
 def experiment(

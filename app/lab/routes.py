@@ -16,7 +16,7 @@ from app.core.db import Database
 from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
+from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from app.lab import forms, gantt, pages, results, run_page, service, support
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub
@@ -35,8 +35,29 @@ FormData = Annotated[dict[str, str], Depends(_form)]
 
 
 @router.get("/lab", response_class=HTMLResponse)
-def lab(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
-    return page(request, "lab/index.html", pages.index(session, learner, content, now))
+def lab(
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    again: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
+) -> HTMLResponse:
+    """The lab's front page; `again` fills the form in as one's own earlier run had it."""
+    typed = pages.typed_again(session, learner, again) if again is not None else None
+    return page(request, "lab/index.html", pages.index(session, learner, content, now, typed))
+
+
+@router.get("/lab/runs")
+def runs() -> Response:
+    """Where a refused form was sent to has a page, too: its address may be reloaded or gone back to."""
+    return RedirectResponse("/lab#mine", 303)
+
+
+@router.get("/lab/experiments/{key}/runs")
+def runs_of_experiment(content: Content, key: str) -> Response:
+    """As with one's own runs: the address of a prediction that was refused leads back to the experiment."""
+    return RedirectResponse(f"/lab/experiments/{pages.find_experiment(content, key).slug}", 303)
 
 
 @router.get("/lab/experiments/{key}", response_class=HTMLResponse)

@@ -112,9 +112,11 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Dr
     return [drawing for drawing in drawn if drawing is not None]
 
 
-def _again(item: Experiment | None, found: Run) -> str | None:
-    """The experiment's page with its knobs as this run had them."""
-    return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}" if item else None
+def _again(item: Experiment | None, found: Run) -> str:
+    """The experiment's page with its knobs as this run had them, or the form of own runs filled in as it was."""
+    if item is None:
+        return f"/lab?again={found.id}#ff"
+    return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}"
 
 
 def headline(found: Run, rows: list[Any]) -> str:

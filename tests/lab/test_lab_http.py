@@ -161,3 +161,46 @@ def test_the_sliders_give_no_answer_away(client: TestClient, query: str) -> None
             theory = run_theory(spec_of(stage, ranks))
             for answer in (theory.state_total_bytes, theory.payload_bytes_per_step):
                 assert all(abs(number / answer - 1) > 0.02 for number in numbers if answer)
+
+
+def test_a_refused_form_has_the_focus_on_its_first_error_and_says_the_fields_as_they_are_labelled(
+    client: TestClient,
+) -> None:
+    reply = client.post("/lab/runs", data={"hidden": "100", "heads": "3", "data": "9"}, headers=HTML)
+    assert reply.status_code == 422
+    focused = re.findall(r"<[^>]*\bautofocus\b[^>]*>", reply.text)
+    assert len(focused) == 1
+    assert 'id="f-data"' in focused[0]
+    assert 'aria-invalid="true"' in focused[0]
+    assert "3 does not divide width = 100." in reply.text
+    assert "hidden = 100" not in reply.text
+
+
+def test_a_refused_run_written_out_has_the_focus_on_its_text(client: TestClient) -> None:
+    reply = client.post("/lab/runs", data={"spec": "{"}, headers=HTML)
+    focused = re.findall(r"<[^>]*\bautofocus\b[^>]*>", reply.text)
+    assert len(focused) == 1
+    assert focused[0].startswith("<textarea")
+
+
+def test_the_address_of_a_refused_form_can_be_reloaded(client: TestClient) -> None:
+    reply = client.get("/lab/runs", headers=HTML)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/lab#mine")
+    reply = client.get("/lab/experiments/L10/runs", headers=HTML)
+    assert reply.status_code == 303
+    assert client.get(reply.headers["location"], headers=HTML).status_code == 200
+
+
+def test_a_run_of_ones_own_is_run_again_from_the_form_or_written_out_where_the_form_has_no_field(
+    client: TestClient,
+) -> None:
+    client.post("/lab/runs", data={"zero": "2", "data": "4", "steps": "7"})
+    client.post("/lab/runs/1/cancel")
+    assert 'href="/lab?again=1#ff"' in client.get("/lab/runs/1", headers=HTML).text.replace("&amp;", "&")
+    form = client.get("/lab?again=1", headers=HTML).text
+    assert re.search(r'name="steps" value="7"', form)
+    assert re.search(r'<option value="2" selected>ZeRO-2', form)
+    client.post("/api/v1/lab/runs", json={"spec": SPEC | {"training": {"seed": 5}}})
+    written = client.get("/lab?again=2", headers=HTML).text
+    assert re.search(r"<textarea[^>]*>\s*\{[^<]*&#34;seed&#34;: 5", written)
+    assert client.get("/lab?again=3", headers=HTML).status_code == 404
