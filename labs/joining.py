@@ -12,7 +12,9 @@ import torch.distributed as dist
 
 from labs.command import LOOPBACK
 from labs.failures import CannotStartError
+from labs.lifeline import cap_memory
 from labs.spec import RunSpec
+from labs.spec.limits import MAX_RUN_BYTES
 
 _PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
 
@@ -24,6 +26,7 @@ def choose_device(spec: RunSpec) -> torch.device:
     if spec.device == "cpu" or (spec.device == "auto" and gpus < local_ranks):
         # All ranks share the cores. More threads than cores would only make them wait for each other.
         torch.set_num_threads(max(1, _usable_cores() // local_ranks))
+        cap_memory(MAX_RUN_BYTES)
         return torch.device("cpu")
     if gpus < local_ranks:
         raise CannotStartError("no such device", f"{local_ranks} ranks need {local_ranks} GPUs; torch sees {gpus}.")

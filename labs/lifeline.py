@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _POLL_SECONDS = 0.5
+_LARGEST_SHARE = 0.9  # of the machine's memory
 
 
 def die_with_parent() -> None:
@@ -43,6 +45,32 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def cap_memory(more_bytes: float) -> int | None:
+    """From now on this process may take `more_bytes` of memory; asking for more fails as on a machine that has none.
+
+    Without a cap the system would have to choose whom to kill, and might choose the product. What counts is what the
+    process could write to and shares with nobody (RLIMIT_DATA): of address space alone, torch reserves far more than it
+    takes. Returns the cap in bytes, lowered to what the machine has; None where there is no such service.
+    """
+    if sys.platform != "linux":
+        return None
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cap = _data_bytes() + int(min(more_bytes, _LARGEST_SHARE * memory))
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if hard != resource.RLIM_INFINITY:
+        cap = min(cap, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (cap, cap))
+    return cap
+
+
+def _data_bytes() -> int:
+    """What counts against RLIMIT_DATA already."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def living_siblings() -> int | None:

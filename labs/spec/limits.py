@@ -13,6 +13,9 @@ MAX_RUN_BYTES = 6e9  # of all ranks together: they share one machine
 MAX_RUN_LAYERS = 64  # each costs its own collectives and kernels, however narrow it is
 MAX_RUN_VOCAB = 65_536
 MAX_RUN_SEQUENCE = 1024
+_ALL_FORWARD_FIRST = ("gpipe", "looped-bfs")
+_LOGITS = 3  # they, their logarithmic softmax and its gradient
+_SCORES_AT_WORK = 3  # the scores, masked, and the gradient of the weights made of them
 
 
 def check_size(spec: RunSpec) -> list[Violation]:
@@ -46,21 +49,42 @@ def check_size(spec: RunSpec) -> list[Violation]:
 
 def _check_memory(spec: RunSpec, parameters: float) -> list[Violation]:
     """All ranks share a machine: state and activations of all of them must fit beside everything else."""
-    ranks, micro_batch = spec.parallel.world_size, spec.training.micro_batch
-    copies = 1 if spec.parallel.zero == 3 else ranks // (spec.parallel.tensor * spec.parallel.pipeline)
-    state = 16 * parameters * copies
-    each = approximate_activation_bytes(spec.model, spec.training.sequence)
-    if state + ranks * micro_batch * each <= MAX_RUN_BYTES:
+    micro_batch = spec.training.micro_batch
+    state = _state_bytes(spec, parameters)
+    each = spec.parallel.world_size * _in_flight(spec) * approximate_activation_bytes(spec)  # with micro-batches of one
+    if state + micro_batch * each <= MAX_RUN_BYTES:
         return []
-    most = int((MAX_RUN_BYTES - state) / (ranks * each))
+    most = int((MAX_RUN_BYTES - state) / each)
     message = (
-        f"{ranks} × {micro_batch} sequences of {spec.training.sequence} save about "
-        f"{ranks * micro_batch * each / 1e9:,.1f} GB for backward; with the model state a run may take "
+        f"{spec.parallel.world_size} × {micro_batch} sequences of {spec.training.sequence} save about "
+        f"{micro_batch * each / 1e9:,.1f} GB for backward; with the model state a run may take "
         f"{MAX_RUN_BYTES / 1e9:.0f} GB."
     )
     if most >= 1:
         return [Violation("training.micro_batch", micro_batch, message, f"1 to {most} for this model and sequence")]
+    if spec.training.attention == "full":
+        lighter = spec.model_copy(update={"training": spec.training.model_copy(update={"attention": "flash"})})
+        if not _check_memory(lighter, parameters):
+            message = f"Full attention holds a matrix of all pairs of tokens for every head. {message}"
+            return [Violation("training.attention", "full", message, "flash, or a shorter sequence")]
     return [Violation("training.sequence", spec.training.sequence, message, "a shorter sequence or a smaller model")]
+
+
+def _state_bytes(spec: RunSpec, parameters: float) -> float:
+    """Parameters, gradients and optimizer of all ranks; what compression remembers; and a buffer to send from."""
+    parallel = spec.parallel
+    copies = 1 if parallel.zero == 3 else parallel.world_size // (parallel.tensor * parallel.pipeline)
+    each = 16.0 + (8.0 if spec.compression.kind != "none" else 0.0)
+    return each * parameters * copies
+
+
+def _in_flight(spec: RunSpec) -> float:
+    """Micro-batches whose activations a rank holds at once, in whole models: a pipeline's rank has a part of each."""
+    stages, sent = spec.parallel.pipeline, spec.training.micro_batches
+    if stages == 1:
+        return 1.0
+    held = sent if spec.parallel.schedule in _ALL_FORWARD_FIRST else min(sent, 2 * stages)
+    return max(1.0, held / stages)
 
 
 def _check_duration(spec: RunSpec, parameters: float) -> list[Violation]:
@@ -75,10 +99,25 @@ def _check_duration(spec: RunSpec, parameters: float) -> list[Violation]:
     return [Violation("training.steps", steps, message, f"1 to {most:,} for this model and batch")]
 
 
-def approximate_activation_bytes(model: Model, sequence: int) -> float:
-    """fp32 bytes one sequence saves for backward, for limits only."""
-    each_layer = (8 * model.hidden + 2 * model.ffn_hidden * (2 if model.gated_mlp else 1)) * sequence
-    return 4.0 * (model.layers * each_layer + 2 * model.vocab * sequence)
+def approximate_activation_bytes(spec: RunSpec) -> float:
+    """fp32 bytes one sequence saves for backward, for limits only: never much below what app.theory says."""
+    model, sequence = spec.model, spec.training.sequence
+    wide = model.ffn_hidden * (2 if model.gated_mlp else 1)
+    if model.experts > 1:
+        routed = (model.expert_ffn_hidden or model.ffn_hidden) * (model.active_experts + model.shared_experts)
+        wide = max(wide, routed * (2 if model.gated_mlp else 1))
+    each_layer = (8 * model.hidden + 2 * wide) * sequence
+    logits = _LOGITS * model.vocab * sequence
+    return 4.0 * (model.layers * each_layer + logits) + _score_bytes(spec)
+
+
+def _score_bytes(spec: RunSpec) -> float:
+    """Full attention's matrices: one that each layer keeps for backward, and those of the layer at work."""
+    if spec.training.attention != "full":
+        return 0.0
+    keeps = spec.training.recompute == "none" or spec.training.recompute_every > 1
+    matrices = (spec.model.layers if keeps else 1) + _SCORES_AT_WORK
+    return 4.0 * matrices * spec.model.heads * spec.training.sequence**2
 
 
 def approximate_parameters(model: Model, sequence: int) -> float:

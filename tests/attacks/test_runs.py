@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
-from labs.command import environment
+from labs.command import environment, torchrun_command
+from labs.failures import OUT_OF_MEMORY
+from labs.spec import parse_run_spec
+from worker.failures import explain
+from worker.launcher import launch
+from worker.tail import Follower
 
 KEYS = (
     "OPENAI_API_KEY",
@@ -35,3 +43,30 @@ def test_no_secret_of_ours_reaches_a_rank(monkeypatch: pytest.MonkeyPatch, name:
 def test_a_rank_has_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "/somewhere")
     assert environment()[name] == "/somewhere"
+
+
+@pytest.mark.slow
+def test_a_rank_that_takes_more_than_its_cap_ends_with_the_cause_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the product starts it; only what the ranks do is another program's, which takes a gigabyte after the other."""
+    hog = Path(__file__).with_name("programs") / "hog.py"
+    spec = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 2}, "device": "cpu"})
+
+    def with_the_hog(*given: object) -> list[str]:
+        command = torchrun_command(*given)  # type: ignore[arg-type]
+        at = command.index("labs.train")
+        return [*command[: at - 1], str(hog), *command[at + 1 :]]
+
+    monkeypatch.setattr("worker.launcher.torchrun_command", with_the_hog)
+    launched = launch(spec, tmp_path / "run", {"CUDA_VISIBLE_DEVICES": ""})
+    try:
+        deadline = time.monotonic() + 90
+        while launched.exit_code() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        launched.end()
+    found = explain(Follower(launched.events, 2).read(), launched.output.read_text(), launched.logs)
+    assert found["cause"] == OUT_OF_MEMORY
+    assert found["rank"] == 1

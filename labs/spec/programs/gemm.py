@@ -13,6 +13,7 @@ from labs.spec.violations import Violation
 Side = Annotated[int, Field(ge=8, le=16_384)]
 Dtype = Literal["fp32", "bf16", "fp16"]
 MAX_FLOPS = 2e12  # of all products together
+MAX_BYTES = 2e9  # of the matrices of one product
 
 
 class GemmOptions(Options):
@@ -47,6 +48,15 @@ class GemmOptions(Options):
         squares = sum(2.0 * side**3 for side in self.sides)
         sliced = sum(8.0 * self.tokens * self.hidden**2 / parts for parts in self.slices)
         flops = (squares + sliced) * len(self.dtypes) * (self.repeats + 1)
+        # in fp32, as they are drawn, and once more in their own type; (tokens, hidden) × (hidden, 4 hidden / slices)
+        thickest = 4 * self.hidden / min(self.slices) if self.slices else 0.0
+        sliced_values = self.tokens * self.hidden + (self.hidden + self.tokens) * thickest
+        if self.slices and 8 * sliced_values > MAX_BYTES:
+            message = f"Its thickest slice takes {8 * sliced_values:.1e} bytes; a product may take {MAX_BYTES:.0e}."
+            yield Violation("options.hidden", self.hidden, message, "a smaller width, or more slices")
+        if 8 * 3.0 * max(self.sides) ** 2 > MAX_BYTES:
+            message = f"Its matrices take {24.0 * max(self.sides) ** 2:.1e} bytes; a product may take {MAX_BYTES:.0e}."
+            yield Violation("options.sides", self.sides, message, f"at most {int((MAX_BYTES / 24) ** 0.5):,}")
         if flops > MAX_FLOPS:
             message = f"All products together take {flops:.1e} FLOPs; a run may use {MAX_FLOPS:.0e}."
             yield Violation("options.sides", self.sides, message, "smaller sides, or fewer repeats")
