@@ -1,0 +1,39 @@
+"""Every file, folder and name that the documentation names is there: what it tells cannot rot unseen."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app.core.settings import ROOT
+
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PLACE = re.compile(r"`((?:app|labs|worker|cards|tests|migrations|docs|\.ci)/[\w./<>*-]*)(?::(\w+))?`")
+NAME_IN_PLACE = re.compile(r"`(\w+)` in\s+`((?:app|labs|worker|tests)/[\w/]+\.py)`")
+LINK = re.compile(r"\]\((?!https?:|#|/)([^)#]+)")
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    missing = []
+    for path, name in PLACE.findall(text):
+        found = list(ROOT.glob(re.sub(r"<[^>]+>", "*", path).rstrip("/")))
+        if not found:
+            missing.append(path)
+        elif name and not re.search(rf"\b{name}\b", found[0].read_text()):
+            missing.append(f"{path}:{name}")
+    missing += [
+        f"{name} in {path}"
+        for name, path in NAME_IN_PLACE.findall(text)
+        if not (ROOT / path).exists() or not re.search(rf"\b{name}\b", (ROOT / path).read_text())
+    ]
+    missing += [link for link in LINK.findall(text) if not (page.parent / link.strip()).exists()]
+    assert not missing
+
+
+def test_the_check_sees_what_is_missing(tmp_path: Path) -> None:
+    assert PLACE.findall("`app/nowhere.py:thing`") == [("app/nowhere.py", "thing")]
+    assert not list(ROOT.glob("app/nowhere.py"))
