@@ -10,7 +10,7 @@ from pathlib import Path
 
 UMASK = 0o077
 # What an install has in its data folder. The folder may have been somebody's before: nothing else in it is touched.
-OURS = ("rankzero.sqlite3*", "backups", "log", "redis", "runs", "bench", "lock", "running.json")
+OURS = ("rankzero.sqlite3*", "backups", "log", "redis", "runs", "bench", "lock", "running.json", "token")
 
 
 def keep_to_ourselves() -> None:
