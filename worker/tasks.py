@@ -46,6 +46,9 @@ def sweep_runs() -> None:
 def close_sittings() -> None:
     """Close interviews whose time is up and which nobody touched since."""
     context = current()
+    with context.database.read() as session:
+        if not interview.has_overdue(session, utc_now()):
+            return
     with context.database.write() as session:
         closed = interview.close_overdue(session, catalogue(), utc_now())
     if closed:
