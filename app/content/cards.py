@@ -9,45 +9,26 @@ from typing import TypeVar
 
 from markupsafe import Markup
 
-from app.content import seeded
-from app.content.card_kinds import RULES, SLOW, Rules
 from app.content.card_schemas import CardHead
 from app.content.diagrams.drawing import Drawing, draw
 from app.content.figures import Figure, draw_figure
 from app.content.files import ContentError, Source, validated
-from app.content.live import ExpressionError, Expressions, at
-from app.content.markdown import render, render_cloze, render_inline
+from app.content.kinds import head_model, kind_of
+from app.content.kinds.kind import CardKind, CheckedKind
+from app.content.live import ExpressionError, Expressions
+from app.content.markdown import render, render_inline
 from app.content.schemas import Deck
-from app.content.seeded import SeededNumber, make_number
 from app.core.errors import ContentProblem
 
 CARD_SECTIONS = ("Question", "Answer", "Shorthand", "Precise", "Trap")
-_LETTERED = re.compile(r"(^|[\s(*])a\)", re.MULTILINE)
+SLOW = 3.0  # this many times the expected seconds is too long for a right answer to have been easy
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class ShownOption:
-    """An option of a choose card, rendered."""
-
-    id: str
-    text: Markup
-    correct: bool
-    message: Markup
-
-
-@dataclass(frozen=True)
-class ShownPair:
-    """A pair of a match card, rendered."""
-
-    left: Markup
-    right: Markup
-
-
-@dataclass(frozen=True)
 class Card:
-    """A card and where it belongs."""
+    """A card and where it belongs. `asks` is what its kind asks, rendered: options, pairs, steps and so on."""
 
     head: CardHead
     deck: Deck
@@ -55,46 +36,48 @@ class Card:
     figure: Figure | None
     source: Source
     diagram: Drawing | None = None
-    options: tuple[ShownOption, ...] = ()
-    pairs: tuple[ShownPair, ...] = ()
-    steps: tuple[Markup, ...] = ()
+    asks: object = None
 
     @property
     def id(self) -> str:
         return self.head.id
 
     @property
-    def rules(self) -> Rules:
-        return RULES[self.head.kind]
+    def kind(self) -> CardKind:
+        return kind_of(self.head)
 
     @property
     def is_checked(self) -> bool:
         """Whether the machine checks what is answered."""
-        return self.rules.checked and bool(self.head.ask or self.options or self.pairs or self.steps)
-
-    @property
-    def is_lettered(self) -> bool:
-        """Whether the question itself names its options a), b) and so on: they then keep their order."""
-        return bool(self.options) and bool(_LETTERED.search(self.source.sections["Question"]))
+        return isinstance(self.kind, CheckedKind) and bool(self.asks)
 
     @property
     def expected_seconds(self) -> int:
-        return self.head.seconds or self.rules.seconds
+        return self.head.seconds or self.kind.seconds
 
     @property
     def slow_milliseconds(self) -> int:
         """From here on a right answer was not easy."""
         return round(SLOW * self.expected_seconds * 1000)
 
+    def name_at(self, seed: int) -> str:
+        """What decides the order in which things are offered at a seed."""
+        return f"{self.id}:{self.head.revision}:{seed}"
+
+    def fenced(self, section: str, info: str) -> list[str]:
+        """The fenced blocks of a section that are marked `info`."""
+        return fenced(self.source.sections[section], info)
+
 
 def make_card(source: Source, deck: Deck, stem: str) -> Card:
     """The card in a file called `stem`. Raises ContentError with everything that is wrong with it."""
-    head = validated(CardHead, source)
+    head = validated(head_model(), source)
+    kind = kind_of(head)
     problems = list(_section_problems(source))
     if head.id != stem:
         problems.append(source.problem(("id",), f"{head.id} stands in a file called {stem}.md"))
     show = _Renderer(source, problems)
-    sections = {name: show.section(name, head) for name in source.sections}
+    sections = {name: show.section(name, kind) for name in source.sections}
     card = Card(
         head,
         deck,
@@ -102,23 +85,8 @@ def make_card(source: Source, deck: Deck, stem: str) -> Card:
         show.part("figure", make=lambda: draw_figure(head.figure, Expressions()) if head.figure else None),
         source,
         show.part("diagram", make=lambda: draw(head.diagram) if head.diagram else None),
-        tuple(
-            ShownOption(
-                option.id,
-                show.inline(option.text, "options", index, "text"),
-                option.correct,
-                show.inline(option.message or "", "options", index, "message"),
-            )
-            for index, option in enumerate(head.options)
-        ),
-        tuple(
-            ShownPair(show.inline(pair.left, "pairs", index, "left"), show.inline(pair.right, "pairs", index, "right"))
-            for index, pair in enumerate(head.pairs)
-        ),
-        tuple(show.inline(step, "steps", index) for index, step in enumerate(head.steps)),
+        kind.make(head, show) if isinstance(kind, CheckedKind) else None,
     )
-    if head.ask:
-        show.part(make=lambda: ask_number(head, 1))
     if problems:
         raise ContentError(problems)
     return card
@@ -129,17 +97,6 @@ def fenced(text: str, info: str) -> list[str]:
     return re.findall(rf"^```{re.escape(info)} *\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def ask_number(card: CardHead, seed: int) -> SeededNumber:
-    """The number a numeric card asks at `seed`. Raises ExpressionError with the field that does not compute."""
-    source = card.ask
-    assert source is not None, "only a card with numbers to draw is asked for one"
-    with at("ask"):
-        name = f"{card.id}:{card.revision}"
-        drawn = seeded.draw(name, source.parameters, source.let, source.where, seed)
-        values = seeded.with_lets(source.let, drawn)
-        return make_number(source.prompt, source.key, source.unit, source.tolerance, source.slips, values)
-
-
 class _Renderer:
     """Renders the parts of one file and collects what does not compute, each with its line."""
 
@@ -147,10 +104,10 @@ class _Renderer:
         self.source = source
         self.problems = problems
 
-    def section(self, name: str, head: CardHead) -> Markup:
+    def section(self, name: str, kind: CardKind) -> Markup:
         text = self.source.sections[name]
         try:
-            return render_cloze(text) if (head.kind, name) == ("cloze", "Question") else render(text)
+            return kind.render_question(text) if name == "Question" else render(text)
         except ExpressionError as error:
             self.problems.append(self.source.section_problem(name, str(error)))
         return Markup()

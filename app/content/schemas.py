@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -85,6 +86,12 @@ class BarRow(Strict):
     optimizer: str = "0"
     activations: str = "0"
     temporary: str = "0"
+
+
+def all_different(texts: Sequence[str], what: str) -> None:
+    """Raises ValueError where two of `texts` are the same."""
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"two of them have the same {what}")
 
 
 class Slip(Strict):

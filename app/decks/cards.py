@@ -7,22 +7,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 import yaml
 from markupsafe import Markup
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from app.content.card_schemas import CardHead, CardOption
-from app.content.cards import Card, ShownOption
+from app.content.card_schemas import CardHead
+from app.content.cards import Card
 from app.content.files import Source
+from app.content.kinds import OWN_KINDS, PLAIN, WITH_BLANKS
+from app.content.kinds.choose import CardOption
 from app.content.outside import render_outside, render_outside_cloze, render_outside_inline
 from app.content.schemas import Deck, Slug
 from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, DraftOption
+from app.grading.questions import Option
 
 OWN = "OWN-"
 
-OwnKind = Literal["basic", "cloze", "choose"]
+
+def _own_kind(name: str) -> str:
+    if name not in OWN_KINDS:
+        raise ValueError(f"there is no such kind of own card, but {', '.join(OWN_KINDS)}")
+    return name
+
+
+OwnKind = Annotated[str, AfterValidator(_own_kind)]
 OwnId = Annotated[str, StringConstraints(pattern=r"^(OWN-[A-Z2-7]{10})?$")]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
@@ -40,7 +50,7 @@ class OwnHead(CardHead):
     id: OwnId = ""  # it follows from the GUID
     guid: Line | None = None
     title: str = ""
-    kind: OwnKind = "basic"
+    kind: OwnKind = PLAIN
     deck: str = DEFAULT_DECK
     tags: tuple[str, ...] = ()
     concepts: tuple[Slug, ...] = ()
@@ -48,9 +58,6 @@ class OwnHead(CardHead):
     options: Annotated[tuple[OwnOption, ...], Field(max_length=20)] = ()
     figure: None = None
     diagram: None = None
-    ask: None = None
-    pairs: tuple[()] = ()
-    steps: tuple[()] = ()
 
 
 class OwnDeck(Deck):
@@ -92,7 +99,7 @@ def make_own_card(stored: Stored) -> Card:
         revision=stored.revision,
         guid=stored.guid,
         title=draft.title,
-        kind=cast(OwnKind, draft.kind),
+        kind=draft.kind,
         deck=draft.deck,
         tags=draft.tags,
         source=draft.source,
@@ -105,8 +112,8 @@ def make_own_card(stored: Stored) -> Card:
         _Rendered(draft),
         None,
         source,
-        options=tuple(
-            ShownOption(
+        asks=tuple(
+            Option(
                 f"o{index}", render_outside_inline(option.text), option.correct, render_outside_inline(option.message)
             )
             for index, option in enumerate(draft.options, 1)
@@ -131,7 +138,8 @@ class _Rendered(Mapping[str, Markup]):
 
     def __getitem__(self, name: str) -> Markup:
         text = self._draft.sections[name]
-        return render_outside_cloze(text) if (self._draft.kind, name) == ("cloze", "Question") else render_outside(text)
+        has_blanks = (self._draft.kind, name) == (WITH_BLANKS, "Question")
+        return render_outside_cloze(text) if has_blanks else render_outside(text)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._draft.sections)

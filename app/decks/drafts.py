@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from app.content.cards import CARD_SECTIONS
+from app.content.kinds import OWN_KINDS, PLAIN, WITH_BLANKS, WITH_OPTIONS
 from app.content.outside import blanks, text_problems
 from app.content.plain_math import plain_math
 from app.core.errors import DomainError, Violation
 from app.core.texts import storable
 
-KINDS = ("basic", "cloze", "choose")
 DEFAULT_DECK = "My cards"
 DEFAULT_SOURCE = "Own card"
 
@@ -48,7 +48,7 @@ class DraftOption:
 class Draft:
     """What an author gives of a card."""
 
-    kind: str = "basic"
+    kind: str = PLAIN
     deck: str = DEFAULT_DECK
     title: str = ""
     tags: tuple[str, ...] = ()
@@ -84,23 +84,23 @@ def checked(draft: Draft) -> Draft:
 
 def problems(draft: Draft, *, formulas_set: bool = False) -> Iterator[Violation]:
     """What keeps a tidied draft from being stored; `formulas_set` says that its formulas were tried already."""
-    if draft.kind not in KINDS:
-        yield Violation("kind", draft.kind, "There is no such kind of own card.", ", ".join(KINDS))
+    if draft.kind not in OWN_KINDS:
+        yield Violation("kind", draft.kind, "There is no such kind of own card.", ", ".join(OWN_KINDS))
     for name, text in draft.sections.items():
         for reason, accepted in _section_problems(name, text, draft, formulas_set):
             yield Violation(name.lower(), "…", reason, accepted)
     yield from _line_problems(draft)
-    if draft.kind == "choose":
+    if draft.kind == WITH_OPTIONS:
         yield from _option_problems(draft.options)
     elif draft.options:
-        yield Violation("options", "…", f"A {draft.kind} card has no options.", "none, or the kind choose")
+        yield Violation("options", "…", f"A {draft.kind} card has no options.", f"none, or the kind {WITH_OPTIONS}")
 
 
 def _section_problems(name: str, text: str, draft: Draft, formulas_set: bool) -> Iterator[tuple[str, str]]:
     if len(text) > LONGEST_SECTION:
         yield f"{len(text):,} characters are too many.", f"up to {LONGEST_SECTION:,} characters"
         return
-    if not text and (name == "Question" or (name == "Answer" and draft.kind == "basic")):
+    if not text and (name == "Question" or (name == "Answer" and draft.kind == PLAIN)):
         yield "It is empty.", "Markdown text"
     if _opens_a_section(text):
         yield "A line that begins with a single # begins a new section of the card's file.", "## for a heading"
@@ -108,7 +108,7 @@ def _section_problems(name: str, text: str, draft: Draft, formulas_set: bool) ->
         yield "A program that begins with ``` has no end.", "``` on a line of its own after the program"
     for problem in () if formulas_set else text_problems(text):
         yield problem[0].upper() + problem[1:] + ".", r"LaTeX between dollars; \$ is a dollar"
-    if name == "Question" and draft.kind == "cloze" and not 1 <= blanks(text) <= MOST_BLANKS:
+    if name == "Question" and draft.kind == WITH_BLANKS and not 1 <= blanks(text) <= MOST_BLANKS:
         yield f"It has {blanks(text)} blanks.", f"1 to {MOST_BLANKS} blanks, each written [[text]]"
 
 

@@ -7,10 +7,11 @@ import secrets
 from pydantic import BaseModel
 
 from app.content.cards import CARD_SECTIONS
+from app.content.kinds import OWN_KINDS, PLAIN, WITH_OPTIONS
 from app.decks.cards import Stored
 from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, parse_options, parse_tags, title_of
 
-KIND_LABELS = (("basic", "Question and answer"), ("cloze", "Blanks in a text"), ("choose", "Options to choose from"))
+KIND_LABELS = tuple((name, kind.own.label) for name, kind in OWN_KINDS.items() if kind.own)
 
 
 class CardForm(BaseModel):
@@ -18,7 +19,7 @@ class CardForm(BaseModel):
 
     guid: str = ""
     version: int = 0
-    kind: str = "basic"
+    kind: str = PLAIN
     deck: str = DEFAULT_DECK
     title: str = ""
     tags: str = ""
@@ -56,5 +57,5 @@ class CardForm(BaseModel):
     def draft(self) -> Draft:
         """What is to be stored. Options are kept in the form, and count for the kind that has them."""
         sections = {name: getattr(self, name.lower()) for name in CARD_SECTIONS}
-        options = parse_options(self.options) if self.kind == "choose" else ()
+        options = parse_options(self.options) if self.kind == WITH_OPTIONS else ()
         return Draft(self.kind, self.deck, self.title, parse_tags(self.tags), sections, options, self.source)

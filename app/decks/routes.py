@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
+from app.content.kinds import WITH_OPTIONS
 from app.content.web import Content
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.templating import page
@@ -148,6 +149,7 @@ def _editor(
         "saved": saved,
         "added": added,
         "kinds": KIND_LABELS,
+        "kind_with_options": WITH_OPTIONS,
         "shown": _shown(stored) if begun else None,
         "decks": list(service.list_cards(session, learner, Filter()).decks),
     }

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 
 from app.content.cards import CARD_SECTIONS
+from app.content.kinds import PLAIN
 from app.decks.cards import Stored
 from app.decks.drafts import DEFAULT_DECK, DEFAULT_SOURCE, Draft, mend, parse_options, parse_tags
 from app.exchange.archive import refused
@@ -68,7 +69,7 @@ def read_csv(text: str, in_time: InTime, progress: Progress = not_shown) -> Find
 
 def _take(found: Findings, number: int, row: Mapping[str, str]) -> None:
     draft = Draft(
-        row.get("kind", "").strip() or "basic",
+        row.get("kind", "").strip() or PLAIN,
         row.get("deck", "") or DEFAULT_DECK,
         row.get("title", ""),
         parse_tags(row.get("tags", "")),

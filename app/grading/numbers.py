@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Literal
 
+from app.grading.grade import Grade
 from app.grading.quantities import Unreadable, read_quantity
-
-Status = Literal["correct", "wrong", "invalid"]
 
 # A slip is recognised more narrowly than a right answer is accepted: it names a cause and should not guess.
 SLIP_TOLERANCE = 0.01
@@ -23,19 +21,6 @@ class KnownSlip:
     value: float
     title: str
     message: str
-    cure: str | None = None
-
-
-@dataclass(frozen=True)
-class Grade:
-    """What became of one answer. `credit` is 0..1; an invalid answer has none and counts for nothing."""
-
-    status: Status
-    credit: float
-    message: str
-    value: float | None = None
-    misconception: str | None = None
-    title: str | None = None
     cure: str | None = None
 
 

@@ -8,7 +8,8 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.live import ExpressionError
 from app.content.schemas import Interview
-from app.interview.scoring import options, parts_of, prompt, right_answer, scorecard
+from app.interview.parts import offered, parts_of, prompt, right_answer
+from app.interview.scoring import scorecard
 from app.interview.service import draw, values_of
 
 SEEDS = range(50)
@@ -40,8 +41,8 @@ def _finding(interview: Interview, seed: int) -> str | None:
             return f"the prompt of {part.id} links to a formula: name the value in let"
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
-        options(part, values, answers)
+        offered(part, values, answers, seed)
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
-    rows = scorecard(interview, values, answers, {})["rows"]
-    wrong = [row["id"] for row in rows if row["kind"] != "text" and row["verdict"] != "right"]
+    rows = scorecard(interview, values, answers, {}).rows
+    wrong = [row.id for row in rows if row.kind != "text" and row.verdict != "right"]
     return f"the key does not grade as right: {', '.join(wrong)}" if wrong else None

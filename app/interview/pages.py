@@ -14,10 +14,11 @@ from app.content.schemas import Interview
 from app.core.errors import DomainError
 from app.core.zone import learner_zone
 from app.grading import levels
-from app.grading.units import EXAMPLES
-from app.interview import queries, scoring, service, timing
+from app.grading.questions.number import example_of
+from app.interview import queries, service, timing
 from app.interview.models import Sitting
-from app.theory.units import SCALES
+from app.interview.parts import FOLLOW_UP_SHARE, offered, parts_of, prompt
+from app.interview.scoring import Scorecard
 
 
 def index(session: Session, learner_id: int, content: Catalogue, now: datetime) -> dict[str, Any]:
@@ -44,11 +45,11 @@ def _in_order(content: Catalogue) -> list[Interview]:
 
 def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> dict[str, Any]:
     """An interview as the index shows it: what it probes, how long it is and how it went."""
-    scores = [float((each.scorecard or {}).get("score", 0.0)) for each in results]
+    scores = [service.scorecard_of(each).score for each in results]
     return {
         "interview": interview,
         "probes": named(content.concepts, interview.concepts),
-        "parts": len(scoring.parts_of(interview)),
+        "parts": len(parts_of(interview)),
         "last": results[-1] if results else None,
         "best": max(scores) if len(scores) > 1 else None,
     }
@@ -60,12 +61,12 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "interview": found,
         "opened": opened,
         "content": content,
-        "parts": len(scoring.parts_of(found)),
+        "parts": len(parts_of(found)),
         "probes": named(content.concepts, found.concepts),
         "words": sum(question.kind == "text" for question in found.questions),
         "follow_ups": sum(question.follow_up is not None for question in found.questions),
         "levels": levels.for_page(),
-        "share": scoring.FOLLOW_UP_SHARE,
+        "share": FOLLOW_UP_SHARE,
     }
 
 
@@ -85,9 +86,9 @@ def sitting(
     saved = service.answers_of(session, found)
     texts = {part: answer.answer for part, answer in saved.items() if answer.final}
     rows: list[dict[str, Any]] = []
-    for number, part in enumerate(scoring.parts_of(interview), 1):
+    for number, part in enumerate(parts_of(interview), 1):
         given = saved.get(part.id)
-        asked = scoring.prompt(part, values, texts)
+        asked = prompt(part, values, texts)
         rows.append(
             {
                 "part": part,
@@ -95,7 +96,7 @@ def sitting(
                 "answer": given.answer if given else "",
                 "final": bool(given and given.final),
                 "saved_at": given.saved_at if given else None,
-                "title": part.question.title + (", follow-up" if part.is_follow_up else ""),
+                "title": part.title,
                 "number": number,
                 "short": "follow-up" if part.is_follow_up else part.question.title,
             }
@@ -118,9 +119,9 @@ def sitting(
         "seconds_left": seconds,
         "left": timing.left_text(seconds),
         "zone": learner_zone(),
-        "example": EXAMPLES[SCALES[unit][0]] if unit is not None else "",
+        "example": example_of(unit) if unit is not None else "",
         "kind": part.question.kind,
-        "options": scoring.options(part, values, texts),
+        "choice": offered(part, values, texts, found.id) if part.kind == "choice" else None,
         "all_final": all(row["final"] for row in asked_rows),
     }
 
@@ -131,7 +132,7 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
     texts = {part: answer.answer for part, answer in saved.items() if answer.final}
-    ids = [part.id for part in scoring.parts_of(interview) if scoring.prompt(part, values, texts) is not None]
+    ids = [part.id for part in parts_of(interview) if prompt(part, values, texts) is not None]
     still_open = [each for each in ids if not (each in saved and saved[each].final)]
     behind = [each for each in still_open if ids.index(each) > ids.index(part_id)] if part_id in ids else []
     return (behind or still_open or [part_id])[0]
@@ -140,7 +141,7 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
 def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     """The scorecard of a closed sitting."""
     interview: Interview = service.find_interview(content, found.interview_id)
-    card = found.scorecard or {"rows": [], "points": 0, "reached": 0, "score": 0.0, "level": None, "to_judge": []}
+    card = service.scorecard_of(found)
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     return {
         "sitting": found,
@@ -156,11 +157,11 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     }
 
 
-def _cures(content: Catalogue, card: dict[str, Any]) -> list[dict[str, Any]]:
+def _cures(content: Catalogue, card: Scorecard) -> list[dict[str, Any]]:
     """The cards for the slips that were made, each once, with the questions they were made in."""
     found: dict[str, dict[str, Any]] = {}
-    for row in card["rows"]:
-        if row.get("cure") in content.cards:
-            cure = content.cards[row["cure"]]
-            found.setdefault(cure.id, {"card": cure, "titles": []})["titles"].append(row["title"])
+    for row in card.rows:
+        if row.cure and row.cure in content.cards:
+            cure = content.cards[row.cure]
+            found.setdefault(cure.id, {"card": cure, "titles": []})["titles"].append(row.title)
     return list(found.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -12,16 +11,19 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from app.content import seeded
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
-from app.content.live import Expressions
 from app.content.schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.records import as_record
 from app.core.texts import storable
 from app.grading.quantities import Unreadable
+from app.grading.questions import read_number
 from app.interview import queries, scoring, timing
 from app.interview.models import Sitting, SittingAnswer
+from app.interview.parts import Part, parts_of
+from app.interview.scoring import Scorecard
 
 LONGEST_ANSWER = 20_000
 
@@ -92,16 +94,13 @@ def start(session: Session, learner_id: int, content: Catalogue, interview: Inte
 
 def draw(interview: Interview, seed: int) -> dict[str, Any]:
     """The parameters of a sitting, drawn by seed. They are stored: a later revision must not change a sitting."""
-    source = random.Random(f"{interview.id}:{interview.revision}:{seed}")  # noqa: S311 - a seeded draw, not a secret
-    return {name: source.choice(choices) for name, choices in interview.parameters.items()}
+    return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
 
 
 def values_of(interview: Interview, drawn: Mapping[str, Any]) -> dict[str, Any]:
     """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes."""
-    values: dict[str, Any] = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
-    for name, expression in interview.let.items():
-        values[name] = Expressions(values).value(expression)
-    return values
+    kept = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
+    return seeded.with_lets(interview.let, kept)
 
 
 def save_answer(
@@ -114,7 +113,7 @@ def save_answer(
     sitting = queries.lock_sitting(session, sitting.id)  # it must not be closed and graded while this is saved
     text = storable(text)
     interview = _interview(content, sitting)
-    part = next((each for each in scoring.parts_of(interview) if each.id == part_id), None)
+    part = next((each for each in parts_of(interview) if each.id == part_id), None)
     if part is None:
         raise NotFound(f"There is no question {part_id!r} in {interview.id}.")
     if timing.is_over(sitting.deadline_at, now):
@@ -152,7 +151,7 @@ def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime,
     session.refresh(sitting)
     if changed.rowcount != 1:  # type: ignore[attr-defined]
         return False
-    sitting.scorecard = _scorecard(session, content, sitting)
+    sitting.scorecard = _graded(session, content, sitting).to_json()
     session.flush()
     return True
 
@@ -180,7 +179,7 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
     if sitting.closed_at is None:
         raise DomainError("A sitting is judged once it is closed.")
     interview = _interview(content, sitting)
-    part = next((each for each in scoring.parts_of(interview) if each.id == part_id), None)
+    part = next((each for each in parts_of(interview) if each.id == part_id), None)
     answer = session.get(SittingAnswer, (sitting.id, part_id))
     if part is None or part.question.kind != "text" or answer is None:
         raise NotFound(f"There is no text answer {part_id!r} to judge.")
@@ -192,7 +191,7 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
         )
     answer.judged = {point.id: point.id in met for point in part.question.rubric}
     session.flush()
-    sitting.scorecard = _scorecard(session, content, sitting)
+    sitting.scorecard = _graded(session, content, sitting).to_json()
     session.flush()
 
 
@@ -203,11 +202,11 @@ def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     """Every part of every closed sitting that was asked and judged."""
     return [
-        Evidence("interview", sitting.interview_id, sitting.closed_at, row["reached"] / row["points"])
+        Evidence("interview", sitting.interview_id, sitting.closed_at, row.reached / row.points)
         for sitting in queries.list_all(session, learner_id)
         if sitting.closed_at is not None
-        for row in (sitting.scorecard or {}).get("rows", ())
-        if row["points"] and row["verdict"] not in ("to judge", "not asked")
+        for row in scorecard_of(sitting).rows
+        if row.is_evidence
     ]
 
 
@@ -223,7 +222,7 @@ def list_results(session: Session, learner_id: int) -> dict[str, list[Sitting]]:
 def best_scores(session: Session, learner_id: int) -> dict[str, float]:
     """The best score of each interview, 0 to 1. Words that are not judged yet count nothing in it."""
     return {
-        interview_id: max(float((sitting.scorecard or {}).get("score", 0.0)) for sitting in sittings)
+        interview_id: max(scorecard_of(sitting).score for sitting in sittings)
         for interview_id, sittings in list_results(session, learner_id).items()
     }
 
@@ -238,7 +237,12 @@ def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
     return found
 
 
-def _scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[str, Any]:
+def scorecard_of(sitting: Sitting) -> Scorecard:
+    """What a closed sitting came to; an empty card before it is closed."""
+    return Scorecard.from_json(sitting.scorecard) if sitting.scorecard else Scorecard()
+
+
+def _graded(session: Session, content: Catalogue, sitting: Sitting) -> Scorecard:
     interview = _interview(content, sitting)
     saved = answers_of(session, sitting)
     texts = {part: answer.answer for part, answer in saved.items()}
@@ -250,12 +254,12 @@ def _interview(content: Catalogue, sitting: Sitting) -> Interview:
     return find_interview(content, sitting.interview_id)
 
 
-def _must_be_an_answer(part: scoring.Part, text: str) -> None:
+def _must_be_an_answer(part: Part, text: str) -> None:
     """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered."""
     violation = None
     if part.question.kind == "number":
         try:
-            scoring.read_number(part, text)
+            read_number(text, part.source.unit or "")
         except Unreadable as error:
             violation = Violation(part.id, text, str(error), "a number with its unit")
     elif part.question.kind == "choice":

@@ -9,8 +9,9 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.live import ExpressionError
 from app.content.problem_schemas import ChoicePart, Problem, TextPart
-from app.content.seeded import CHECKED_SEEDS, number_findings
-from app.practice.parts import AnyPart, ChoiceAsked, ConfigurationAsked, NumberAsked, OrderAsked
+from app.content.questions import number_findings
+from app.content.seeded import CHECKED_SEEDS
+from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion, Question
 from app.practice.variants import make_variant
 from app.theory.units import SCALES
 
@@ -46,12 +47,12 @@ def _problem_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...],
             variant = make_variant(problem, seed)
             if seed < RENDERED_SEEDS:
                 _ = variant.statement, variant.given, variant.hints, variant.solution, variant.figure
-            found = [(index, reason) for index, part in enumerate(variant.parts) for reason in _part_findings(part)]
+            found = [(index, reason) for index, part in enumerate(variant.parts) for reason in _findings(part.question)]
         except ExpressionError as error:
             yield error.location, f"seed {seed}: {error}"
             return
         for index, part in enumerate(variant.parts):
-            kept.update((index, slip.id) for slip in getattr(part, "slips", ()))
+            kept.update((index, slip.id) for slip in getattr(part.question, "slips", ()))
         for index, reason in found:
             kind = (index, reason.split(":")[0])
             if kind not in seen:
@@ -64,39 +65,39 @@ def _problem_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...],
                 yield ("parts", index, "slips"), f"{seldom} of {len(CHECKED_SEEDS)} variants"
 
 
-def _part_findings(part: AnyPart) -> Iterator[str]:
-    """What is wrong with a part at its seed: what is right must grade as right, and what is wrong as itself."""
-    if isinstance(part, NumberAsked):
+def _findings(part: Question | None) -> Iterator[str]:
+    """What is wrong with a question at its seed: what is right must grade as right, and what is wrong as itself."""
+    if isinstance(part, NumberQuestion):
         yield from number_findings(part)
         yield from _slip_findings(part)
-    elif isinstance(part, ChoiceAsked):
+    elif isinstance(part, ChoiceQuestion):
         yield from _choice_findings(part)
-    elif isinstance(part, OrderAsked):
+    elif isinstance(part, OrderQuestion):
         if part.grade(part.answer_text).status != "correct":
             yield "the right order does not grade as right"
         if len({item.value for item in part.items}) == 1:
             yield "all items have the same value: any order is right"
-    elif isinstance(part, ConfigurationAsked):
+    elif isinstance(part, ConfigurationQuestion):
         yield from _configuration_findings(part)
 
 
-def _slip_findings(part: NumberAsked) -> Iterator[str]:
+def _slip_findings(part: NumberQuestion) -> Iterator[str]:
     for slip in part.slips:
         found = part.grade(f"{slip.value / SCALES[part.unit][1]!r} {part.unit}")
         if found.misconception != slip.id:
             yield f"slip {slip.id} is taken for {found.misconception}: {slip.value}"
 
 
-def _choice_findings(part: ChoiceAsked) -> Iterator[str]:
+def _choice_findings(part: ChoiceQuestion) -> Iterator[str]:
     if not part.right:
         yield "no option is right"
-    elif part.kind == "choice" and len(part.right) > 1:
+    elif not part.several and len(part.right) > 1:
         yield f"a choice has one right option, and here are {len(part.right)}: {part.key}"
     elif part.grade(part.answer_text).status != "correct":
         yield "the right options do not grade as right"
 
 
-def _configuration_findings(part: ConfigurationAsked) -> Iterator[str]:
+def _configuration_findings(part: ConfigurationQuestion) -> Iterator[str]:
     try:
         best = part.key_text
     except ValueError as error:

@@ -9,9 +9,9 @@ from typing import Any
 
 from app.content.problem_schemas import Problem
 from app.core.errors import DomainError, NotFound, Violation
-from app.grading.numbers import Grade
+from app.grading.grade import Grade
 from app.practice import variants
-from app.practice.parts import AnyPart
+from app.practice.parts import Part
 
 HINT_FACTOR = 0.75  # each opened hint leaves three quarters of the credit of the parts that are still open
 LONGEST_ANSWER = 500
@@ -21,7 +21,7 @@ LONGEST_ANSWER = 500
 class PartState:
     """A part of a variant and what became of the answer to it, if anything."""
 
-    part: AnyPart
+    part: Part
     text: str
     grade: Grade | None
 
@@ -88,9 +88,7 @@ def grade_alone(problem: Problem, seed: int, answers: Mapping[str, str]) -> Desk
     return Desk(variant, states, 0, score, None, is_issued=False)
 
 
-def grade_in_order(
-    parts: Sequence[AnyPart], answers: Mapping[str, str], before: Mapping[str, Grade]
-) -> dict[str, Grade]:
+def grade_in_order(parts: Sequence[Part], answers: Mapping[str, str], before: Mapping[str, Grade]) -> dict[str, Grade]:
     """Grades of the answers that are not blank. A part sees the learner's own values of the parts before it."""
     own = {part: grade.value for part, grade in before.items() if grade.value is not None}
     found: dict[str, Grade] = {}

@@ -8,10 +8,11 @@ from typing import Any
 from app.content.catalogue import Catalogue
 from app.content.live import Expressions
 from app.content.markdown import render_plain
-from app.grading.numbers import Grade
+from app.grading.grade import Grade
+from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion
 from app.practice import service
 from app.practice.desk import Desk, check_seed, grade_alone
-from app.practice.parts import AnyPart, Argued, ChoiceAsked, ConfigurationAsked, NumberAsked, OrderAsked
+from app.practice.parts import Part
 from app.practice.variants import make_variant
 
 
@@ -31,7 +32,7 @@ def variant_json(content: Catalogue, identity: str, seed: int) -> dict[str, Any]
     }
 
 
-def part_json(part: AnyPart) -> dict[str, Any]:
+def part_json(part: Part) -> dict[str, Any]:
     """What is asked, without what is right."""
     shown: dict[str, Any] = {
         "id": part.id,
@@ -42,29 +43,31 @@ def part_json(part: AnyPart) -> dict[str, Any]:
         "unit": None,
         "tolerance": None,
     }
-    if isinstance(part, NumberAsked):
-        shown |= {"unit": part.unit, "tolerance": part.tolerance}
-    elif isinstance(part, ChoiceAsked):
-        shown["choices"] = [{"id": each.id, "text": each.text.striptags()} for each in part.options]
-    elif isinstance(part, OrderAsked):
-        shown["choices"] = [{"id": each.id, "text": each.text.striptags()} for each in part.items]
-    elif isinstance(part, ConfigurationAsked):
-        shown["fields"] = {name: list(values) for name, values in part.fields.items()}
-    elif isinstance(part, Argued):
+    question = part.question
+    if isinstance(question, NumberQuestion):
+        shown |= {"unit": question.unit, "tolerance": question.tolerance}
+    elif isinstance(question, ChoiceQuestion):
+        shown["choices"] = [{"id": each.id, "text": each.text.striptags()} for each in question.options]
+    elif isinstance(question, OrderQuestion):
+        shown["choices"] = [{"id": each.id, "text": each.text.striptags()} for each in question.items]
+    elif isinstance(question, ConfigurationQuestion):
+        shown["fields"] = {name: list(values) for name, values in question.fields.items()}
+    else:
         shown["rubric"] = part.rubric
     return shown
 
 
-def _key(part: AnyPart) -> dict[str, Any] | None:
-    if isinstance(part, Argued):
+def _key(part: Part) -> dict[str, Any] | None:
+    if part.question is None:
         return None
-    return {"value": part.key, "unit": getattr(part, "dimension", None), "text": part.answer_text}
+    unit = part.question.dimension if isinstance(part.question, NumberQuestion) else None
+    return {"value": part.key, "unit": unit, "text": part.answer_text}
 
 
-def _slips(part: AnyPart) -> list[dict[str, Any]]:
-    if not isinstance(part, NumberAsked):
+def _slips(part: Part) -> list[dict[str, Any]]:
+    if not isinstance(part.question, NumberQuestion):
         return []
-    return [{"id": slip.id, "value": slip.value, "title": slip.title} for slip in part.slips]
+    return [{"id": slip.id, "value": slip.value, "title": slip.title} for slip in part.question.slips]
 
 
 def grade_json(content: Catalogue, identity: str, seed: int, answers: Mapping[str, str]) -> dict[str, Any]:

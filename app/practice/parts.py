@@ -1,305 +1,132 @@
-"""The parts of a variant: what is asked, what is right, and what an answer to it is worth. Pure.
-
-An answer is a text whatever the kind: a quantity, the ids of options or of items in order, or a plan's fields.
-"""
+"""The parts of a variant: what is asked, and what an answer to it is worth. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 from markupsafe import Markup
 
 from app.content import problem_schemas as schemas
-from app.content.live import ExpressionError, Expressions
-from app.content.seeded import SeededNumber, known_slips
-from app.grading.numbers import Grade, KnownSlip, grade_number, within
-from app.grading.units import EXAMPLES
-from app.practice.configurations import Configurations
-from app.theory.units import scaled
+from app.content.questions import (
+    follow_own,
+    inline,
+    make_configuration,
+    make_number,
+    make_options,
+    make_order,
+)
+from app.grading.grade import Grade, invalid
+from app.grading.questions import (
+    Carried,
+    ChoiceQuestion,
+    ConfigurationQuestion,
+    NumberQuestion,
+    OrderQuestion,
+    Question,
+    carried_values,
+    shuffled,
+)
 
-EXACT = 0.001
-UNIT_EXAMPLES = {
-    "×": "1.5×",
-    "billion": "7B",
-    "s": "2.2 s",
-    "min": "75 min",
-    "h": "36 h",
-    "days": "30 days",
-    "MB": "350 MB",
-    "GPU-hours": "1e6 GPU-hours",
-}
-VALUE_CREDIT = 0.5  # of a part: the number is right, its unit is not
 Own = Mapping[str, float]  # a learner's own values of earlier parts, in base units
-_WORDS = re.compile(r"[^\s,;>→]+")
 
 
 @dataclass(frozen=True)
 class Part:
-    """What all kinds of parts share. A part without points is not graded here."""
+    """A part at a seed. One that is argued in words has a rubric and no question: it is not graded here."""
 
-    id: str
-    kind: str
+    source: schemas.AnyPart = field(repr=False)
     prompt: Markup
-    points: int
+    question: Question | None
+    values: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def id(self) -> str:
+        return self.source.id
+
+    @property
+    def kind(self) -> str:
+        return self.source.kind
+
+    @property
+    def points(self) -> int:
+        return self.source.points if self.question else 0
+
+    @property
+    def rubric(self) -> str | None:
+        """Where it is argued."""
+        return self.source.rubric if isinstance(self.source, schemas.TextPart) else None
+
+    @property
+    def key(self) -> Any:
+        """What is right, as JSON: a number in base units, ids, or a plan's fields. None where there is no key."""
+        return self.question.key if self.question else None
 
     @property
     def key_text(self) -> str:
         """What is right, as a person reads it."""
-        return ""
+        return self.question.key_text if self.question else ""
 
     @property
     def answer_text(self) -> str:
         """What is right, as it would be answered."""
-        return self.key_text
+        return self.question.answer_text if self.question else ""
+
+    def said(self, text: str) -> str:
+        """An answer as a person reads it."""
+        return self.question.said(text) if self.question else text
+
+    def ids(self, text: str) -> list[str]:
+        """The options or items that an answer names; none where it cannot be read."""
+        if isinstance(self.question, ChoiceQuestion):
+            return [option.id for option in self.question.chosen(text) or ()]
+        return (
+            [item.id for item in self.question.placed(text) or ()] if isinstance(self.question, OrderQuestion) else []
+        )
+
+    def filled(self, text: str) -> dict[str, str]:
+        """An answer by the fields of its form: the place of each item, or the fields of a plan."""
+        return self.question.filled(text) if isinstance(self.question, OrderQuestion | ConfigurationQuestion) else {}
 
     def grade(self, text: str, own: Own | None = None) -> Grade:
         """What an answer is worth; `own` are the learner's values of earlier parts."""
-        return Grade("invalid", 0.0, "This part is argued on a page of its own.")
+        if self.question is None:
+            return invalid("This part is argued on a page of its own.")
+        if isinstance(self.question, NumberQuestion):
+            return self.question.grade(text, self._carried(own or {}))
+        return self.question.grade(text)
 
-    def said(self, text: str) -> str:
-        """An answer as a person reads it."""
-        return text
-
-
-@dataclass(frozen=True)
-class NumberAsked(SeededNumber):
-    """A number, graded against the key and, where it carries, against what follows from the learner's own values."""
-
-    id: str
-    points: int
-    source: schemas.NumberPart = field(repr=False)
-    values: Mapping[str, Any] = field(repr=False, compare=False)
-    kind: str = "number"
-
-    @property
-    def answer_text(self) -> str:
-        """What is right, as it would be answered."""
-        return self.key_text
-
-    @property
-    def example(self) -> str:
-        """Some answer to something else in the same unit: how it may be written."""
-        return UNIT_EXAMPLES.get(self.unit, EXAMPLES[self.dimension])
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether a whole number is asked for, with no room beside it."""
-        return self.tolerance <= EXACT
-
-    def grade(self, text: str, own: Own | None = None) -> Grade:
-        found = grade_number(text, self.key, self.dimension, self.tolerance, self.slips, VALUE_CREDIT)
-        if found.status != "wrong" or found.value is None:
-            return found
-        carried = self._carried(own or {})
-        if carried is None:
-            return found
-        key, slips = carried
-        if within(found.value, key, self.tolerance):
-            message = f"It follows from your own {' and '.join(self.source.carries)}, so it counts in full."
-            return Grade("correct", 1.0, message, found.value)
-        if found.misconception:
-            return found
-        forward = grade_number(text, key, self.dimension, self.tolerance, slips, VALUE_CREDIT)
-        return forward if forward.misconception else found
-
-    def _carried(self, own: Own) -> tuple[float, tuple[KnownSlip, ...]] | None:
-        """Key and slips as they follow from wrong earlier values; None where those lead nowhere."""
+    def _carried(self, own: Own) -> Carried | None:
+        """Key and slips as they follow from wrong earlier values; None where none was wrong or they lead nowhere."""
+        if not isinstance(self.source, schemas.NumberPart):
+            return None
         right = self.values["answer"]
-        mine = {part: own[part] for part in self.source.carries if part in own and own[part] != right[part]}
-        if not mine:
+        mine = carried_values(self.source.carries, own, right) or {}
+        changed = tuple(part for part, value in mine.items() if value != right[part])
+        if not changed:
             return None
-        values = {**self.values, "answer": {**right, **mine}}
-        try:
-            key = float(Expressions(values).number(self.source.key))
-            if key <= 0:
-                return None
-            slips = known_slips(self.source.slips, key, self.tolerance, values)
-            return key, told_apart(slips, self.tolerance)
-        except (ExpressionError, OverflowError):
-            return None
-
-    def said(self, text: str) -> str:
-        """An answer as a person reads it."""
-        return text
+        found = follow_own(self.source, {**self.values, "answer": {**right, **mine}})
+        return Carried(self.source.carries, found.key, found.slips) if found else None
 
 
-@dataclass(frozen=True)
-class Ticked:
-    """An option at a seed."""
+def make_part(source: schemas.AnyPart, values: Mapping[str, Any], name: str) -> Part:
+    """The part at a seed; `name` (of problem, revision, part and seed) decides the order of what is offered.
 
-    id: str
-    text: Markup
-    correct: bool
-    message: str
-    cure: str | None
+    Raises ExpressionError with the field that does not compute.
+    """
+    question = _question(source, values, name)
+    return Part(source, inline(source.prompt, values, "prompt"), question, values)
 
 
-@dataclass(frozen=True)
-class ChoiceAsked(Part):
-    """One option, or all that are right: each wrong tick takes back what a right one gives."""
-
-    options: tuple[Ticked, ...]
-
-    @property
-    def right(self) -> tuple[Ticked, ...]:
-        return tuple(option for option in self.options if option.correct)
-
-    @property
-    def key(self) -> list[str]:
-        return [option.id for option in self.right]
-
-    @property
-    def answer_text(self) -> str:
-        return ", ".join(self.key)
-
-    @property
-    def key_text(self) -> str:
-        return "; ".join(option.text.striptags() for option in self.right)
-
-    def said(self, text: str) -> str:
-        chosen = self.chosen(text)
-        return text if chosen is None else "; ".join(option.text.striptags() for option in chosen)
-
-    def grade(self, text: str, own: Own | None = None) -> Grade:
-        chosen = self.chosen(text)
-        accepted = ", ".join(option.id for option in self.options)
-        if not chosen:
-            return Grade("invalid", 0.0, f"That is none of the options. Accepted: {accepted}.")
-        if self.kind == "choice" and len(chosen) > 1:
-            return Grade("invalid", 0.0, "One option is asked for, and several were given.")
-        misjudged = [option for option in self.options if option.correct != (option in chosen)]
-        if not misjudged:
-            return Grade("correct", 1.0, " ".join(option.message for option in chosen))
-        told = chosen if self.kind == "choice" else misjudged
-        ticked = next((option for option in misjudged if not option.correct), misjudged[0])
-        hits, wrong = sum(option.correct for option in chosen), sum(not option.correct for option in chosen)
-        credit = round(max(0.0, (hits - wrong) / len(self.right)), 4)
-        cure = next((option.cure for option in told if option.cure), None)
-        return Grade("wrong", credit, " ".join(option.message for option in told), None, ticked.id, None, cure)
-
-    def chosen(self, text: str) -> list[Ticked] | None:
-        """The options named, by id or by their whole text; None when something else is named."""
-        by_name = {option.id: option for option in self.options}
-        whole = {option.text.striptags().lower(): option for option in self.options}
-        if text.strip().lower() in whole:
-            return [whole[text.strip().lower()]]
-        names = [word.lower() for word in _WORDS.findall(text)]
-        if any(name not in by_name for name in names):
-            return None
-        return [by_name[name] for name in dict.fromkeys(names)]
-
-
-@dataclass(frozen=True)
-class Placed:
-    """An item to put in order at a seed."""
-
-    id: str
-    text: Markup
-    value: float
-
-
-@dataclass(frozen=True)
-class OrderAsked(Part):
-    """Items in order: every pair that stands wrong takes its share of the credit twice."""
-
-    items: tuple[Placed, ...]
-    direction: str
-    unit: str | None
-    message: str
-
-    @property
-    def key(self) -> list[str]:
-        return [item.id for item in self._sorted()]
-
-    @property
-    def answer_text(self) -> str:
-        return ", ".join(self.key)
-
-    @property
-    def key_text(self) -> str:
-        shown = [
-            item.text.striptags() + (f" ({scaled(item.value, self.unit)})" if self.unit else "")
-            for item in self._sorted()
-        ]
-        return ", ".join(shown)
-
-    def said(self, text: str) -> str:
-        named = self._named(text)
-        return text if named is None else ", ".join(item.text.striptags() for item in named)
-
-    def grade(self, text: str, own: Own | None = None) -> Grade:
-        named = self._named(text)
-        if named is None:
-            accepted = ", ".join(item.id for item in self.items)
-            return Grade("invalid", 0.0, f"Give each of these exactly one place: {accepted}.")
-        pairs = list(combinations(named, 2))
-        standing = sum(self._may_precede(before, after) for before, after in pairs)
-        if standing == len(pairs):
-            return Grade("correct", 1.0, "")
-        return Grade("wrong", round(max(0.0, 2 * standing / len(pairs) - 1), 4), self.message)
-
-    def filled(self, text: str) -> dict[str, str]:
-        """The place given to each item, for the fields of the form."""
-        return {item.id: str(place) for place, item in enumerate(self._named(text) or (), 1)}
-
-    def _sorted(self) -> list[Placed]:
-        return sorted(self.items, key=lambda item: item.value, reverse=self.direction == "descending")
-
-    def _may_precede(self, before: Placed, after: Placed) -> bool:
-        if within(before.value, after.value, 1e-9):
-            return True
-        return (before.value < after.value) == (self.direction == "ascending")
-
-    def _named(self, text: str) -> list[Placed] | None:
-        by_id = {item.id: item for item in self.items}
-        names = [word.lower() for word in _WORDS.findall(text)]
-        return [by_id[name] for name in names] if sorted(names) == sorted(by_id) else None
-
-
-@dataclass(frozen=True)
-class ConfigurationAsked(Part):
-    """Fields of a plan, judged by the theory library."""
-
-    judge: Configurations = field(repr=False)
-
-    @property
-    def fields(self) -> Mapping[str, tuple[int | str, ...]]:
-        return self.judge.fields
-
-    @property
-    def key(self) -> dict[str, int | str]:
-        return self.judge.best().chosen
-
-    @property
-    def key_text(self) -> str:
-        return self.judge.best().text
-
-    def filled(self, text: str) -> dict[str, str]:
-        """What was chosen for each field, for the fields of the form."""
-        return self.judge.filled(text)
-
-    def grade(self, text: str, own: Own | None = None) -> Grade:
-        return self.judge.grade(text)
-
-
-@dataclass(frozen=True)
-class Argued(Part):
-    """Something to argue in words, on the page of its rubric."""
-
-    rubric: str
-
-
-AnyPart = NumberAsked | ChoiceAsked | OrderAsked | ConfigurationAsked | Argued
-
-
-def told_apart(slips: Sequence[KnownSlip], tolerance: float) -> tuple[KnownSlip, ...]:
-    """The slips that can be told from all before them: in some variants two mistakes lead to the same number."""
-    found: list[KnownSlip] = []
-    for slip in slips:
-        if not any(within(slip.value, other.value, tolerance) for other in found):
-            found.append(slip)
-    return tuple(found)
+def _question(source: schemas.AnyPart, values: Mapping[str, Any], name: str) -> Question | None:
+    if isinstance(source, schemas.NumberPart):
+        return make_number(source, values)
+    if isinstance(source, schemas.ChoicePart):
+        return ChoiceQuestion(tuple(shuffled(name, list(make_options(source.options, values)))), source.kind == "set")
+    if isinstance(source, schemas.OrderPart):
+        made = make_order(source, values)
+        return OrderQuestion(
+            tuple(shuffled(name, made.items, never=made.right)), made.direction, made.unit, made.message
+        )
+    return make_configuration(source, values) if isinstance(source, schemas.ConfigurationPart) else None

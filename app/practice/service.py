@@ -18,7 +18,7 @@ from app.content.sources import digest_of, item_then, keep_source
 from app.core.errors import NotFound, Stale
 from app.core.records import as_record
 from app.core.texts import storable
-from app.grading.numbers import Grade
+from app.grading.grade import Grade
 from app.practice import queries, variants
 from app.practice.desk import (
     Desk,
@@ -120,7 +120,7 @@ def answer(
             variant_id=row.id,
             answered_at=now,
             answers={part: answers[part] for part in fresh},
-            results={part: grade.__dict__ for part, grade in fresh.items()},
+            results={part: grade.to_json() for part, grade in fresh.items()},
             counted=any(grade.status != "invalid" for grade in fresh.values()),
         )
         session.add(attempt)
@@ -250,7 +250,7 @@ def _desk(session: Session, problem: Problem, row: VariantRow, made: variants.Va
         for part_id, result in attempt.results.items():
             if part_id in grades and grades[part_id].status != "invalid":
                 continue
-            texts[part_id], grades[part_id] = attempt.answers[part_id], Grade(**result)
+            texts[part_id], grades[part_id] = attempt.answers[part_id], Grade.from_json(result)
     states = tuple(PartState(part, texts.get(part.id, ""), grades.get(part.id)) for part in variant.parts)
     return Desk(
         variant,

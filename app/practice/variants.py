@@ -14,8 +14,8 @@ from app.content.figures import Figure, draw_figure
 from app.content.live import Expressions, at
 from app.content.markdown import render, render_inline
 from app.content.problem_schemas import Problem
-from app.practice.making import make_part
-from app.practice.parts import AnyPart, NumberAsked
+from app.grading.questions import NumberQuestion
+from app.practice.parts import Part, make_part
 
 LARGEST_SEED = 2**31 - 1
 LARGEST_ISSUED_SEED = 999_999  # short enough to read out
@@ -28,7 +28,7 @@ class Variant:
     problem: Problem
     seed: int
     values: Mapping[str, Any]
-    parts: tuple[AnyPart, ...]
+    parts: tuple[Part, ...]
 
     @cached_property
     def statement(self) -> Markup:
@@ -81,18 +81,19 @@ def make_variant(problem: Problem, seed: int, drawn: Mapping[str, Any] | None = 
     """
     keeps = drawn is not None and set(drawn) == set(problem.parameters)
     values = seeded.with_lets(problem.let, drawn if drawn is not None and keeps else draw(problem, seed))
-    parts, right = _parts(problem, values)
+    parts, right = _parts(problem, values, seed)
     return Variant(problem, seed, {**values, "answer": right}, parts)
 
 
-def _parts(problem: Problem, values: Mapping[str, Any]) -> tuple[tuple[AnyPart, ...], Mapping[str, float]]:
+def _parts(problem: Problem, values: Mapping[str, Any], seed: int) -> tuple[tuple[Part, ...], Mapping[str, float]]:
     """The parts in order, and the right values of its numbers, which later parts may build on."""
-    parts: list[AnyPart] = []
+    parts: list[Part] = []
     right: dict[str, float] = {}
     for index, source in enumerate(problem.parts):
         with at("parts", index):
-            part = make_part(source, {**values, "answer": dict(right)})
-        if isinstance(part, NumberAsked):
-            right[part.id] = part.key
+            name = f"{problem.id}:{problem.revision}:{source.id}:{seed}"
+            part = make_part(source, {**values, "answer": dict(right)}, name)
+        if isinstance(part.question, NumberQuestion):
+            right[part.id] = part.question.key
         parts.append(part)
     return tuple(parts), right

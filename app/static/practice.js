@@ -1,6 +1,7 @@
 // n asks for another variant, c leads to the scratch pad; after a check the first part that needs attention has the
 // focus. The scratch pad's lines are worked out by the server, which reads them like answers and keeps nothing.
 import { typing } from "./dom.js";
+import { setUpSteps } from "./steps.js";
 
 const MOST_LINES = 12;
 let lines = []; // { text, result } or { text, refused }, oldest first: they outlive a check of the answers
@@ -18,9 +19,10 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("htmx:after:swap", () => {
   setUpPad();
+  setUpSteps(document.getElementById("problem"));
   const field =
-    document.querySelector(".parts .unsure :is(input, select):enabled") ??
-    document.querySelector(".parts :is(input:not([readonly]), select):enabled");
+    document.querySelector(".parts .unsure :is(input:not([type=hidden]), select, .step):enabled") ??
+    document.querySelector(".parts :is(input:not([readonly], [type=hidden]), select, .step):enabled");
   (field ?? document.querySelector("[data-again] button"))?.focus({ preventScroll: true });
 });
 
@@ -94,3 +96,4 @@ async function offerNames(pad) {
 }
 
 setUpPad();
+setUpSteps(document.getElementById("problem"));

@@ -1,8 +1,8 @@
 // Keys and timing of the reviewer. The page works without it: links reveal, buttons check and rate.
 import { typing, within } from "./dom.js";
 import { closeDerivation } from "./live.js";
+import { setUpSteps } from "./steps.js";
 import { watchReplies } from "./study-replies.js";
-import { setUpSteps } from "./study-steps.js";
 import { setUpSwipe } from "./study-swipe.js";
 
 let shownAt = performance.now();

@@ -105,7 +105,7 @@ def test_options_change_places_unless_the_question_names_them(kinds: Catalogue) 
 def right_letters(showing: Asked) -> list[str]:
     """The letters of a match card's right sides, in the order of the left ones."""
     by_text = {choice.text: choice.key for choice in showing.choices}
-    return [by_text[pair.right] for pair in showing.card.pairs]
+    return [by_text[pair.right] for pair in showing.card.asks]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("seed", range(8))

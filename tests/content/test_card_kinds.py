@@ -154,4 +154,4 @@ def test_a_card_expects_its_own_seconds_or_its_kinds(cards: Path) -> None:
     loaded = load(cards)
     assert loaded.cards["C16"].expected_seconds == 11
     assert loaded.cards["C16"].slow_milliseconds == 33_000
-    assert loaded.cards["C11"].expected_seconds == loaded.cards["C11"].rules.seconds
+    assert loaded.cards["C11"].expected_seconds == loaded.cards["C11"].kind.seconds

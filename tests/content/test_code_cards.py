@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from app.content.card_checks import OUTPUT, RUN
 from app.content.cards import fenced
 from app.content.catalogue import load
+from app.content.kinds.code import OUTPUT, RUN
 from app.core.settings import ROOT
 
 LONGEST_SECONDS = 100  # for all of them on a busy machine

@@ -7,11 +7,13 @@ from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from markupsafe import Markup
 
 from app.content.asked import ask
 from app.content.cards import Card
 from app.content.catalogue import Catalogue, load
 from app.core.settings import ROOT
+from app.grading.questions import ChoiceQuestion
 from app.practice.variants import make_variant
 from app.reference.service import derive, find_formula
 from app.theory.units import digits, scaled
@@ -68,9 +70,10 @@ def test_a_card_asks_answers_and_belongs_to_a_concept(card: Card, content: Catal
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.id)
 def test_a_live_number_opens_on_the_number_it_shows(card: Card) -> None:
-    shown = [*card.sections.values(), *card.steps]
-    shown += [html for option in card.options for html in (option.text, option.message)]
-    shown += [html for pair in card.pairs for html in (pair.left, pair.right)]
+    shown = list(card.sections.values())
+    for each in card.asks if isinstance(card.asks, tuple) else ():  # options, pairs or steps
+        parts = (getattr(each, name, "") for name in ("text", "message", "left", "right"))
+        shown += [each] if isinstance(each, Markup) else list(parts)
     for html in shown:
         check_live_numbers(html)
 
@@ -82,12 +85,13 @@ def test_what_the_machine_checks_takes_its_own_key(card: Card, seed: int) -> Non
     if showing.number:
         check_live_numbers(showing.prompt)
         right = showing.number.key_text
-    elif card.options:
-        right = ",".join(option.id for option in card.options if option.correct)
+    elif isinstance(showing.question, ChoiceQuestion):
+        right = ",".join(option.id for option in showing.question.options if option.correct)
     else:
         left = list(showing.choices)
         right = ""
-        for text in [pair.right for pair in card.pairs] or card.steps:
+        for each in card.asks:  # type: ignore[attr-defined]
+            text = getattr(each, "right", each)
             choice = next(choice for choice in left if choice.text == text)
             left.remove(choice)
             right += f"{choice.key},"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.schemas import Interview
 from app.core.db import Database
-from app.interview import pages, scoring, service
+from app.interview import pages, parts, scoring, service
 from tests.conftest import NOW
 
 STATE = {
@@ -72,20 +72,20 @@ def _interview(*questions: dict[str, Any]) -> Interview:
 
 
 def _prompts(interview: Interview, answers: dict[str, str]) -> Iterator[str | None]:
-    for part in scoring.parts_of(interview):
-        found = scoring.prompt(part, {}, answers)
+    for part in parts.parts_of(interview):
+        found = parts.prompt(part, {}, answers)
         yield None if found is None else str(found.striptags())
 
 
-def _rows(interview: Interview, answers: dict[str, str]) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in scoring.scorecard(interview, {}, answers, {})["rows"]}
+def _rows(interview: Interview, answers: dict[str, str]) -> dict[str, scoring.Row]:
+    return {row.id: row for row in scoring.scorecard(interview, {}, answers, {}).rows}
 
 
 def test_a_later_question_goes_by_the_candidates_own_number() -> None:
     interview = _interview(STATE, GPUS)
     assert list(_prompts(interview, {"state": "40 GB"})) == ["How much?", "For your 40 GB?"]
     rows = _rows(interview, {"state": "40 GB", "gpus": "2"})
-    assert (rows["state"]["verdict"], rows["gpus"]["verdict"]) == ("wrong", "right")
+    assert (rows["state"].verdict, rows["gpus"].verdict) == ("wrong", "right")
 
 
 def test_nothing_is_asked_before_what_it_builds_on_is_answered() -> None:
@@ -94,27 +94,28 @@ def test_nothing_is_asked_before_what_it_builds_on_is_answered() -> None:
     assert list(_prompts(interview, {"state": "112 GB"})) == ["How much?", "Twice 112 GB?", None]
     assert list(_prompts(interview, {"state": "112 GB", "trap": "yes"}))[2] == "Why?"
     rows = _rows(interview, {"words": "typed all the same"})
-    assert [rows[each]["verdict"] for each in ("trap", "words")] == ["not asked", "not asked"]
+    assert [rows[each].verdict for each in ("trap", "words")] == ["not asked", "not asked"]
 
 
 def test_a_number_without_consequence_asks_nothing_and_breaks_nothing() -> None:
     interview = _interview(STATE, GPUS)
     assert list(_prompts(interview, {"state": "0 GB"})) == ["How much?", None]
-    assert _rows(interview, {"state": "0 GB", "gpus": "2"})["gpus"]["verdict"] == "not asked"
+    assert _rows(interview, {"state": "0 GB", "gpus": "2"})["gpus"].verdict == "not asked"
 
 
 def test_what_a_choice_offers_is_computed_and_gives_no_formula_away() -> None:
-    trap = scoring.parts_of(_interview(STATE, TRAP))[1]
-    assert scoring.options(trap, {}, {"state": "7 GB"}) == [("yes", "It is 14 GB."), ("no", "It is 112 GB.")]
+    trap = parts.parts_of(_interview(STATE, TRAP))[1]
+    choice = parts.offered(trap, {}, {"state": "7 GB"}, 1)
+    assert {option.id: option.text for option in choice.options} == {"yes": "It is 14 GB.", "no": "It is 112 GB."}
     row = _rows(_interview(STATE, TRAP), {"state": "7 GB", "trap": "no"})["trap"]
-    assert (row["verdict"], row["said_text"], row["key"]) == ("right", "It is 112 GB.", "It is 112 GB.")
+    assert (row.verdict, row.said_text, row.key) == ("right", "It is 112 GB.", "It is 112 GB.")
 
 
 def test_prompts_show_what_let_computes_without_its_formula(content: Catalogue) -> None:
     interview = content.interviews["M5"]
     values = service.values_of(interview, service.draw(interview, 1))
-    gap = next(part for part in scoring.parts_of(interview) if part.id == "gap")
-    asked = scoring.prompt(gap, values, {"time": "300 days"})
+    gap = next(part for part in parts.parts_of(interview) if part.id == "gap")
+    asked = parts.prompt(gap, values, {"time": "300 days"})
     assert asked is not None
     assert "days" in asked
     assert "data-live" not in asked

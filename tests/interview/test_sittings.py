@@ -12,7 +12,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
 from app.grading.levels import level_of
-from app.interview import queries, scoring, service
+from app.interview import parts, queries, scoring, service
 from app.interview.models import Sitting
 from tests.conftest import NOW
 
@@ -106,14 +106,13 @@ def test_the_follow_up_is_about_the_candidates_own_number(database: Database, co
     sitting = _start(database, content)
     interview = content.interviews["M9"]
     values = service.values_of(interview, sitting.drawn)
-    follow = next(part for part in scoring.parts_of(interview) if part.is_follow_up)
-    assert scoring.prompt(follow, values, {}) is None
-    asked = scoring.prompt(follow, values, {"q1": "100 GB"})
+    follow = next(part for part in parts.parts_of(interview) if part.is_follow_up)
+    assert parts.prompt(follow, values, {}) is None
+    asked = parts.prompt(follow, values, {"q1": "100 GB"})
     assert asked is not None
     assert "You said 100 GB" in asked.striptags()
     card = scoring.scorecard(interview, values, {"q1": "100 GB", "q1.follow": f"{100 / values['ranks']} GB"}, {})
-    rows = {row["id"]: row for row in card["rows"]}
-    assert rows["q1.follow"]["verdict"] == "right", "carried forward from a wrong first answer"
+    assert card.row("q1.follow").verdict == "right", "carried forward from a wrong first answer"
 
 
 def test_slips_are_named_on_the_scorecard(database: Database, content: Catalogue) -> None:

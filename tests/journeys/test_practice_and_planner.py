@@ -17,7 +17,7 @@ def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Ca
     page.wait_for_url(re.compile(r"/practice/zero-bytes-per-gpu/\d+$"))
     seed = int(page.url.rsplit("/", 1)[1])
     parts = {part.id: part for part in make_variant(content.problems["P03"], seed).parts}
-    slip = next(slip for slip in parts["b"].slips if slip.id == "everything-sharded")
+    slip = next(slip for slip in parts["b"].question.slips if slip.id == "everything-sharded")
 
     page.get_by_label(re.compile("Stage 1")).fill(parts["a"].key_text)
     page.get_by_label(re.compile("Stage 2")).fill(f"{slip.value / 1e9:.6g} GB")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.content.catalogue import Catalogue
-from app.practice.parts import ChoiceAsked, ConfigurationAsked, NumberAsked, OrderAsked
+from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion
 from app.practice.variants import Variant, make_variant
 from app.theory.units import SCALES
 
@@ -248,12 +248,16 @@ def test_every_problem_is_here(content: Catalogue) -> None:
 def test_keys_are_those_found_by_hand(content: Catalogue, problem: str) -> None:
     parameters, expected = BY_HAND[problem]
     variant = variant_of(content, problem, parameters)
-    graded = {part.id: part for part in variant.parts if part.points and not isinstance(part, ConfigurationAsked)}
+    graded = {
+        part.id: part for part in variant.parts if part.points and not isinstance(part.question, ConfigurationQuestion)
+    }
     assert set(graded) == set(expected)
     for name, part in graded.items():
-        if isinstance(part, NumberAsked):
-            assert part.key / SCALES[part.unit][1] == pytest.approx(expected[name], rel=1e-3), name
-        elif isinstance(part, ChoiceAsked | OrderAsked):
+        if isinstance(part.question, NumberQuestion):
+            assert part.key / SCALES[part.question.unit][1] == pytest.approx(expected[name], rel=1e-3), name
+        elif isinstance(part.question, ChoiceQuestion):
+            assert sorted(part.key) == sorted(expected[name]), name
+        elif isinstance(part.question, OrderQuestion):
             assert part.key == expected[name], name
 
 
@@ -262,8 +266,8 @@ def test_what_was_found_by_hand_grades_as_right(content: Catalogue, problem: str
     parameters, expected = BY_HAND[problem]
     for part in variant_of(content, problem, parameters).parts:
         answer = expected.get(part.id)
-        if isinstance(part, NumberAsked):
-            assert part.grade(f"{answer} {part.unit}").status == "correct", part.id
+        if isinstance(part.question, NumberQuestion):
+            assert part.grade(f"{answer} {part.question.unit}").status == "correct", part.id
         elif isinstance(answer, list):
             assert part.grade(", ".join(answer)).status == "correct", part.id
 
@@ -272,11 +276,11 @@ def test_what_was_found_by_hand_grades_as_right(content: Catalogue, problem: str
 PLANS = {"P19": ("g", 128), "SP2": ("i", 128), "SP5": ("l", 512)}
 
 
-def plan_part(content: Catalogue, problem: str) -> ConfigurationAsked:
+def plan_part(content: Catalogue, problem: str) -> ConfigurationQuestion:
     variant = variant_of(content, problem, BY_HAND[problem][0])
     part = next(part for part in variant.parts if part.id == PLANS[problem][0])
-    assert isinstance(part, ConfigurationAsked)
-    return part
+    assert isinstance(part.question, ConfigurationQuestion)
+    return part.question
 
 
 @pytest.mark.parametrize(

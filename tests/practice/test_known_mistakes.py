@@ -10,7 +10,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.content.problem_schemas import NumberPart
 from app.practice.checks import check_problems
-from app.practice.parts import AnyPart
+from app.practice.parts import Part
 from app.practice.variants import make_variant
 
 P02 = {"billions": 3, "device": "a100-80gb", "percent": 90}
@@ -35,7 +35,7 @@ P13 = {
 P14 = {"hidden": 4096, "tensor": 8, "device": "a100-80gb", "percent": 50, "longer": 2}
 
 
-def part_of(content: Catalogue, problem: str, parameters: dict[str, Any], part: str) -> AnyPart:
+def part_of(content: Catalogue, problem: str, parameters: dict[str, Any], part: str) -> Part:
     """The part with its problem's parameters fixed; levels narrow what is drawn, so they are left out."""
     fixed = {name: (value,) for name, value in parameters.items()}
     found = content.problems[problem].model_copy(update={"parameters": fixed, "levels": ()})

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.content.catalogue import Catalogue
-from app.practice.parts import ConfigurationAsked, OrderAsked
+from app.grading.questions import ConfigurationQuestion, OrderQuestion
 from app.practice.variants import make_variant
 
 API = "/api/v1/problems"
@@ -26,10 +26,10 @@ def form_of(content: Catalogue, identity: str, seed: int) -> list[tuple[str, str
     """The fields of the form filled in rightly, as a browser would send them."""
     fields: list[tuple[str, str]] = []
     for part in make_variant(content.problems[identity], seed).parts:
-        if isinstance(part, OrderAsked | ConfigurationAsked):
+        if isinstance(part.question, ConfigurationQuestion):
             filled = part.filled(part.answer_text)
             fields += [(f"answer.{part.id}.{name}", value) for name, value in filled.items()]
-        elif part.kind == "set":
+        elif part.kind == "set" or isinstance(part.question, OrderQuestion):
             fields += [(f"answer.{part.id}", option) for option in part.answer_text.split(", ")]
         elif part.points:
             fields.append((f"answer.{part.id}", part.answer_text))

@@ -133,7 +133,7 @@ def test_blank_answers_change_nothing(desk: Desk) -> None:
 
 
 def test_a_slip_is_kept_with_its_cause(desk: Desk, problem: Problem) -> None:
-    slip = make_variant(problem, desk.seed).parts[0].slips[0]
+    slip = make_variant(problem, desk.seed).parts[0].question.slips[0]
     desk.answer(a=f"{slip.value!r} B")
     grade = desk.show().parts[0].grade
     assert grade is not None

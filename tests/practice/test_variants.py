@@ -102,7 +102,7 @@ def test_a_habit_is_no_slip_where_it_is_right(content: Catalogue) -> None:
     for layout in ("zero-16", "fp32"):
         (part,) = variant_of(content, "P01", billions=7, layout=layout).parts
         assert part.key == 112 * GB
-        assert "sixteen-by-habit" not in {slip.id for slip in part.slips}
+        assert "sixteen-by-habit" not in {slip.id for slip in part.question.slips}
 
 
 def test_stage_2_of_70b_on_64_gpus(content: Catalogue) -> None:
@@ -142,8 +142,8 @@ def test_the_bubble_of_eight_stages_and_32_micro_batches(content: Catalogue) -> 
 def test_keys_grade_as_right_and_slips_as_what_they_are(content: Catalogue, problem: str, seed: int) -> None:
     for part in make_variant(content.problems[problem], seed).parts:
         assert part.grade(part.key_text).status == "correct"
-        for slip in part.slips:
-            assert not part.tolerance * part.key >= abs(slip.value - part.key)
+        for slip in part.question.slips:
+            assert not part.question.tolerance * part.key >= abs(slip.value - part.key)
 
 
 def test_statement_hints_and_solution_are_in_the_variants_own_numbers(content: Catalogue) -> None:
@@ -161,4 +161,4 @@ def test_statement_hints_and_solution_are_in_the_variants_own_numbers(content: C
 
 def test_what_was_accepted_is_said_as_a_range(content: Catalogue) -> None:
     (part,) = variant_of(content, "P01", billions=7, layout="zero-16").parts
-    assert part.accepted_text == "110 to 114 GB"
+    assert part.question.accepted_text == "110 to 114 GB"

@@ -65,7 +65,7 @@ def answers(kinds: Catalogue, card: str, seed: int) -> tuple[str, str]:
         return showing.number.key_text, f"{showing.number.key * 3} B"
     if card in ("C12", "C13"):
         return {"C12": ("ring", "star"), "C13": ("weights,moments", "weights")}[card]
-    wanted = [pair.right for pair in showing.card.pairs] or list(showing.card.steps)
+    wanted: list[Any] = [getattr(each, "right", each) for each in showing.card.asks]  # type: ignore[attr-defined]
     left = list(showing.choices)
     right = []
     for text in wanted:

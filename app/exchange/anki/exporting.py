@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 import nh3
 from markupsafe import Markup, escape
 
-from app.content.asked import LETTERS, ask
 from app.content.cards import Card
+from app.content.kinds import WITH_BLANKS
+from app.content.kinds.kind import CheckedKind
 from app.content.outside import (
     MATH_ATTRIBUTES,
     MATH_TAGS,
@@ -36,7 +37,7 @@ _SAYS = {"ol": {"start"}, **{tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}}
 def own_note(stored: Stored, modified_at: datetime, remembered: Remembered | None) -> AnkiNote:
     """A card of the learner's own."""
     draft = stored.draft
-    is_cloze = draft.kind == "cloze"
+    is_cloze = draft.kind == WITH_BLANKS
     html = {
         name: render_anki_cloze(text) if is_cloze and name == "Question" else render_outside(text, "mathjax")
         for name, text in draft.sections.items()
@@ -58,7 +59,7 @@ def own_note(stored: Stored, modified_at: datetime, remembered: Remembered | Non
 
 def catalogue_note(card: Card, modified_at: datetime, remembered: Remembered | None) -> AnkiNote:
     """A card of the catalogue, as it is shown here; numbers stand as they are computed."""
-    is_cloze = card.head.kind == "cloze"
+    is_cloze = card.head.kind == WITH_BLANKS
     question = card.sections["Question"]
     front = _Cloze.rewritten(question) if is_cloze else _plain(question)
     asked, told = _asked(card)
@@ -80,19 +81,12 @@ def _plain(html: Markup) -> Markup:
 
 def _asked(card: Card) -> tuple[Markup, Markup]:
     """What a checked card offers to choose from, and what is right, as lists."""
-    if not (card.options or card.pairs or card.steps):
+    if not isinstance(card.kind, CheckedKind) or not card.is_checked:
         return Markup(), Markup()
-    asked = ask(card, SEED)
-    texts = [_plain(choice.text) for choice in asked.choices]
-    if card.options:
-        right = [_plain(each.text) for each in card.options if each.correct]
-        return _list(texts), _list(right)
-    if card.pairs:
-        lefts = [_plain(left) for left in asked.lefts]
-        pairs = [_plain(pair.left) + Markup(": ") + _plain(pair.right) for pair in card.pairs]
-        lettered = [Markup("{}) {}").format(letter, text) for letter, text in zip(LETTERS, texts, strict=False)]
-        return _list(lefts) + _list(lettered), _list(pairs)
-    return _list(texts), _list([_plain(step) for step in card.steps], "ol")
+    listed = card.kind.listed(card, SEED)
+    offered = Markup().join(_list(map(_plain, texts)) for texts in listed.offered)
+    right = list(map(_plain, listed.right))
+    return offered, _list(right, "ol" if listed.in_order else "ul") if right else Markup()
 
 
 def _figure(card: Card) -> Markup:

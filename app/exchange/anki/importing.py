@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
+from app.content.kinds import PLAIN, WITH_BLANKS
 from app.content.outside import blanks
 from app.decks.drafts import DEFAULT_DECK, LONGEST_DECK, LONGEST_TAG, MOST_TAGS, Draft, clean_line, mend
 from app.exchange.anki import schema
@@ -112,7 +113,9 @@ class _Note:
         texts = {name: self._text(self.fields[name]) for name in ("Answer", "Shorthand", "Precise", "Trap")}
         texts["Question"] = self._text(cloze(question, 1) if is_cloze else question)
         source = clean_line(self._text(self.fields["Source"])).replace("\\", "")
-        draft = Draft("cloze" if is_cloze else "basic", self._deck(card), "", self._tags(), texts, source=source[:200])
+        draft = Draft(
+            WITH_BLANKS if is_cloze else PLAIN, self._deck(card), "", self._tags(), texts, source=source[:200]
+        )
         return Incoming(self.note.guid, draft)
 
     def _foreign(self, card: SourceCard) -> Incoming | None:
@@ -124,7 +127,7 @@ class _Note:
             self.found.leave_out(self.note.fields[0][:200], "its front has no text without pictures and sounds")
             return None
         draft = Draft(
-            "cloze" if sides.has_blank else "basic",
+            WITH_BLANKS if sides.has_blank else PLAIN,
             self._deck(card),
             "",
             self._tags(),
@@ -186,4 +189,4 @@ def _without_blanks(draft: Draft) -> Draft:
     )
     answer = text.replace("[[", "").replace("]]", "")
     more = draft.sections.get("Answer", "")
-    return replace(draft, kind="basic", sections={"Question": question, "Answer": f"{answer}\n\n{more}".strip()})
+    return replace(draft, kind=PLAIN, sections={"Question": question, "Answer": f"{answer}\n\n{more}".strip()})

@@ -1,13 +1,16 @@
-// Steps that are put in order by arrow keys or buttons. Without this script each place has a list to choose from.
+// Items that are put in order by arrow keys or buttons. Without this script each place has a list to choose from.
 import { within } from "./dom.js";
 
 export function setUpSteps(page) {
-  const group = page?.querySelector("[data-order]");
-  if (!group) return;
+  for (const group of page?.querySelectorAll("[data-order]:not([data-ready])") ?? []) setUp(group);
+}
+
+function setUp(group) {
+  group.dataset.ready = "yes";
   for (const each of group.querySelectorAll(".with-script")) each.hidden = false;
   for (const each of group.querySelectorAll(".without-script")) each.hidden = true;
   for (const item of group.querySelectorAll(".steps > li")) {
-    item.querySelector("[name=answer]").disabled = false;
+    item.querySelector("input").disabled = group.hasAttribute("data-untouched"); // no answer before it is touched
     item.querySelector("[data-step]").replaceWith(asButton(item.querySelector("[data-step]")));
   }
   group.addEventListener("click", (event) => {
@@ -39,7 +42,10 @@ function move(item, by, focused) {
   if (by < 0) other.before(item);
   else other.after(item);
   focused.focus(); // moving a node in the page takes its focus away
+  const group = item.closest("[data-order]");
+  group.removeAttribute("data-untouched");
+  for (const input of group.querySelectorAll(".steps input")) input.disabled = false;
   const items = [...item.parentElement.children];
-  const said = item.closest("[data-order]").querySelector("[data-moved]");
+  const said = group.querySelector("[data-moved]");
   said.textContent = `${item.querySelector(".step").textContent}: now ${items.indexOf(item) + 1} of ${items.length}`;
 }

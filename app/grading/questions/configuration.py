@@ -13,9 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from app.content.live import ExpressionError, Expressions
-from app.content.problem_schemas import ConfigurationPart
-from app.grading.numbers import Grade
+from app.grading.grade import Grade, invalid
 from app.theory.planner import PlanTraining, estimate, parse_estimate_request
 from app.theory.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
@@ -53,7 +51,6 @@ TERMS = {
 }
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 
-_EXPRESSION = re.compile(r"\$\{(.+)\}", re.DOTALL)
 _PAIR = re.compile(r"([a-z][a-z_-]*)\s*[=:]?\s*([0-9]+|[a-z][a-z0-9-]*)", re.IGNORECASE)
 _LIST = re.compile(r"[\[(]?\s*(\w[\w-]*(?:\s*[,;/×]\s*\w[\w-]*)*)\s*[\])]?")
 
@@ -84,7 +81,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Configurations:
+class ConfigurationQuestion:
     """A plan, and the fields of it that a learner chooses."""
 
     plan: Mapping[str, Any]
@@ -92,15 +89,33 @@ class Configurations:
     objective: str
     within: float
 
-    @staticmethod
-    def of(source: ConfigurationPart, expressions: Expressions) -> Configurations:
-        """The part's plan at a seed. Raises ExpressionError for what is no field, or an expression that fails."""
-        unknown = [name for name in source.fields if _section(name) is None]
+    @property
+    def problem(self) -> str | None:
+        """What keeps it from being asked: fields that no plan has, or too many combinations to try."""
+        unknown = [name for name in self.fields if _section(name) is None]
         if unknown:
-            raise ExpressionError(f"no field of a plan: {', '.join(unknown)}")
-        if prod(map(len, source.fields.values())) > MOST_COMBINATIONS:
-            raise ExpressionError(f"more than {MOST_COMBINATIONS:,} combinations to try")
-        return Configurations(_filled(source.plan, expressions), source.fields, source.objective, source.within)
+            return f"no field of a plan: {', '.join(unknown)}"
+        if prod(map(len, self.fields.values())) > MOST_COMBINATIONS:
+            return f"more than {MOST_COMBINATIONS:,} combinations to try"
+        return None
+
+    @property
+    def key(self) -> dict[str, int | str]:
+        return self.best().chosen
+
+    @property
+    def key_text(self) -> str:
+        """What is right, as a person reads it. Raises ValueError when nothing fits."""
+        return self.best().text
+
+    @property
+    def answer_text(self) -> str:
+        """What is right, as it would be answered. Raises ValueError when nothing fits."""
+        return self.key_text
+
+    def said(self, text: str) -> str:
+        """An answer as a person reads it."""
+        return text
 
     def read(self, text: str) -> dict[str, int | str] | str:
         """The fields in `text`: "tensor 8, pipeline 2", "tp8·pp2·dp8", or a list in the fields' order. A text says what
@@ -161,11 +176,11 @@ class Configurations:
         """What a learner's configuration is worth; one that breaks a rule is not counted, and is told which."""
         chosen = self.read(text)
         if isinstance(chosen, str):
-            return Grade("invalid", 0.0, chosen)
+            return invalid(chosen)
         try:
             mine = self.judged(chosen)
         except SpecError as error:
-            return Grade("invalid", 0.0, "That plan is not valid. " + " ".join(str(each) for each in error.violations))
+            return invalid("That plan is not valid. " + " ".join(str(each) for each in error.violations))
         best = self.best()
         if not mine.fits:
             return Grade(
@@ -214,22 +229,11 @@ def _of_capacity(judged: Judged) -> str:
 
 @lru_cache(maxsize=256)  # a plan is searched once, not for every answer to it
 def _best(described: str) -> Judged:
-    judge = Configurations(**json.loads(described))
+    judge = ConfigurationQuestion(**json.loads(described))
     fitting = [each for each in judge.combinations() if each.fits]
     if not fitting:
         raise ValueError("no combination of the fields' values is valid and fits")
     return min(fitting, key=lambda each: (judge.cost(each), each.text))
-
-
-def _filled(data: Any, expressions: Expressions) -> Any:
-    if isinstance(data, dict):
-        return {name: _filled(value, expressions) for name, value in data.items()}
-    match = _EXPRESSION.fullmatch(data) if isinstance(data, str) else None
-    if match is None:
-        return data
-    value = expressions.value(match.group(1))
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
-    return int(value) if whole else value
 
 
 def _section(name: str) -> str | None:

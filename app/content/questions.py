@@ -1,0 +1,156 @@
+"""Questions made from content at a variant: keys, slips, options, items and plans computed from its values.
+
+What is drawn by seed is in `seeded`; what an answer is worth, in `app.grading.questions`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from markupsafe import Markup
+
+from app.content.live import ExpressionError, Expressions, at
+from app.content.markdown import render_inline
+from app.content.problem_schemas import ConfigurationPart, OrderPart
+from app.content.schemas import Slip
+from app.grading.numbers import KnownSlip, within
+from app.grading.questions import (
+    ConfigurationQuestion,
+    NumberQuestion,
+    Option,
+    OrderItem,
+    OrderQuestion,
+    told_apart,
+)
+from app.theory.units import SCALES
+
+Values = Mapping[str, Any]  # what expressions see of a variant
+
+_EXPRESSION = re.compile(r"\$\{(.+)\}", re.DOTALL)
+
+
+class NumberSource(Protocol):
+    """What content says of a number: `key` and the slips' values are expressions in base units."""
+
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def unit(self) -> str | None: ...
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def slips(self) -> Sequence[Slip]: ...
+
+
+class OptionSource(Protocol):
+    """What content says of an option; `correct` may be a condition on the variant."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def correct(self) -> bool | str: ...
+    @property
+    def message(self) -> str: ...
+
+
+def make_number(source: NumberSource, values: Values) -> NumberQuestion:
+    """The number asked for `values`. Raises ExpressionError with the field that does not compute."""
+    assert source.key is not None, "asked of numbers alone"
+    assert source.unit is not None, "asked of numbers alone"
+    with at("key"):
+        key = float(Expressions(values).number(source.key))
+    with at("slips"):
+        slips = told_apart(list(_known_slips(source.slips, key, source.tolerance, values)), source.tolerance)
+    return NumberQuestion(key, source.unit, source.tolerance, slips)
+
+
+def follow_own(source: NumberSource, values: Values) -> NumberQuestion | None:
+    """The number as it follows from a learner's own values of earlier ones, which `values` hold.
+
+    None where they lead to no positive number: nothing divides by 0, and a relative tolerance needs something to be
+    relative to.
+    """
+    try:
+        found = make_number(source, values)
+    except (ExpressionError, OverflowError):
+        return None
+    return found if found.key > 0 else None
+
+
+def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, values: Values) -> Iterator[KnownSlip]:
+    """The slips of a variant. One whose value would count as right cannot be told from right and is left out."""
+    for index, slip in enumerate(slips):
+        with at(index, "value"):
+            value = float(Expressions(values).number(slip.value))
+        if not within(value, key, tolerance):
+            with at(index, "message"):
+                message = render_inline(slip.message, Expressions(values)).striptags()
+            yield KnownSlip(slip.id, value, slip.title, message, slip.cure)
+
+
+def number_findings(number: NumberQuestion) -> Iterator[str]:
+    """What is wrong with a number at its seed: the key must grade as right, every slip as wrong."""
+    if number.key <= 0:
+        yield f"the key is {number.key}: a relative tolerance needs a positive one"
+    own = number.grade(number.key_text)
+    if own.status != "correct":
+        yield f"the key as it is shown grades as {own.status}: {number.key_text}"
+    for slip in number.slips:
+        found = number.grade(f"{slip.value / SCALES[number.unit][1]!r} {number.unit}")
+        if found.status != "wrong":
+            yield f"slip {slip.id} grades as {found.status}: {slip.value}"
+
+
+def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Option]:
+    """The options at a variant, their messages as plain text. Raises ExpressionError."""
+    for index, option in enumerate(source):
+        with at("options", index):
+            with at("correct"):
+                right = option.correct
+                correct = Expressions(values).truth(right) if isinstance(right, str) else right
+            text, message = inline(option.text, values, "text"), inline(option.message, values, "message")
+        yield Option(option.id, text, correct, message.striptags(), getattr(option, "cure", None))
+
+
+def make_order(source: OrderPart, values: Values) -> OrderQuestion:
+    """The items to put in order at a variant. Raises ExpressionError."""
+    items = []
+    for index, item in enumerate(source.items):
+        with at("items", index):
+            with at("value"):
+                value = float(Expressions(values).number(item.value))
+            items.append(OrderItem(item.id, inline(item.text, values, "text"), value))
+    message = inline(source.message, values, "message").striptags()
+    return OrderQuestion(tuple(items), source.direction, source.unit, message)
+
+
+def make_configuration(source: ConfigurationPart, values: Values) -> ConfigurationQuestion:
+    """The plan to fill in at a variant. Raises ExpressionError for what is no field, or an expression that fails."""
+    with at("plan"):
+        plan = _filled(source.plan, Expressions(values))
+        question = ConfigurationQuestion(plan, source.fields, source.objective, source.within)
+        if question.problem:
+            raise ExpressionError(question.problem)
+    return question
+
+
+def inline(text: str, values: Values, *location: str | int) -> Markup:
+    """A line of content with its numbers. Raises ExpressionError that names the field."""
+    with at(*location):
+        return render_inline(text, Expressions(values))
+
+
+def _filled(data: Any, expressions: Expressions) -> Any:
+    """A plan with its `${…}` computed."""
+    if isinstance(data, dict):
+        return {name: _filled(value, expressions) for name, value in data.items()}
+    match = _EXPRESSION.fullmatch(data) if isinstance(data, str) else None
+    if match is None:
+        return data
+    value = expressions.value(match.group(1))
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole else value

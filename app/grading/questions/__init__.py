@@ -1,0 +1,32 @@
+"""Questions with a key: number, choice, order, pairs and configuration. Pure.
+
+Cards, problems and interviews ask with them, so that the same question gets the same verdict and credit wherever it is
+asked. An answer is one text whatever the question is: a quantity, ids of options, items in order, or a plan's fields.
+"""
+
+from app.grading.questions.choice import ChoiceQuestion, Option, Standing
+from app.grading.questions.configuration import ConfigurationQuestion
+from app.grading.questions.number import Carried, NumberQuestion, carried_values, read_number, told_apart
+from app.grading.questions.order import OrderItem, OrderQuestion
+from app.grading.questions.pairs import PairsQuestion, Right
+from app.grading.questions.shuffling import shuffled
+
+Question = NumberQuestion | ChoiceQuestion | OrderQuestion | PairsQuestion | ConfigurationQuestion
+
+__all__ = [
+    "Carried",
+    "ChoiceQuestion",
+    "ConfigurationQuestion",
+    "NumberQuestion",
+    "Option",
+    "OrderItem",
+    "OrderQuestion",
+    "PairsQuestion",
+    "Question",
+    "Right",
+    "Standing",
+    "carried_values",
+    "read_number",
+    "shuffled",
+    "told_apart",
+]

@@ -1,0 +1,108 @@
+"""An order: every pair that stands wrong takes its share of the credit twice, so that guessing earns nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from markupsafe import Markup
+
+from app.grading.grade import Grade, invalid
+from app.grading.numbers import within
+from app.grading.questions.reading import incomplete, read_ids
+from app.theory.units import scaled
+
+Direction = Literal["ascending", "descending"]
+
+SAME = 1e-9  # values this close, relative, may stand either way
+
+
+@dataclass(frozen=True)
+class OrderItem:
+    """An item to put in its place: the place is decided by `value`."""
+
+    id: str
+    text: Markup
+    value: float
+
+
+@dataclass(frozen=True)
+class OrderQuestion:
+    """Items to put in order. Those of equal value, and those that read the same, may change places.
+
+    `message` is said of a wrong order; without one it says how many places hold another `noun`.
+    """
+
+    items: tuple[OrderItem, ...]
+    direction: Direction = "ascending"
+    unit: str | None = None
+    message: str = ""
+    noun: str = "item"
+
+    @property
+    def right(self) -> tuple[OrderItem, ...]:
+        return tuple(sorted(self.items, key=lambda item: item.value, reverse=self.direction == "descending"))
+
+    @property
+    def key(self) -> list[str]:
+        return [item.id for item in self.right]
+
+    @property
+    def answer_text(self) -> str:
+        """What is right, as it would be answered."""
+        return ", ".join(self.key)
+
+    @property
+    def key_text(self) -> str:
+        """What is right, as a person reads it."""
+        shown = [
+            item.text.striptags() + (f" ({scaled(item.value, self.unit)})" if self.unit else "") for item in self.right
+        ]
+        return ", ".join(shown)
+
+    def said(self, text: str) -> str:
+        """An answer as a person reads it."""
+        placed = self.placed(text)
+        return text if placed is None else ", ".join(item.text.striptags() for item in placed)
+
+    def placed(self, text: str) -> list[OrderItem] | None:
+        """The items in the order given; None where each is not named exactly once."""
+        by_id = {item.id: item for item in self.items}
+        given = read_ids(text)
+        return None if incomplete(given, by_id, self.noun) else [by_id[each] for each in given]
+
+    def filled(self, text: str) -> dict[str, str]:
+        """The place given to each item, counted from 1, for the fields of a form."""
+        return {item.id: str(place) for place, item in enumerate(self.placed(text) or (), 1)}
+
+    def grade(self, text: str) -> Grade:
+        """What an answer is worth."""
+        placed = self.placed(text)
+        if placed is None:
+            return invalid(incomplete(read_ids(text), [item.id for item in self.items], self.noun) or "")
+        values = self._values(placed)
+        pairs = list(combinations(values, 2))
+        standing = sum(self._may_precede(before, after) for before, after in pairs)
+        if standing == len(pairs):
+            return Grade("correct", 1.0, "")
+        return Grade("wrong", round(max(0.0, 2 * standing / len(pairs) - 1), 4), self.message or self._moved(placed))
+
+    def _may_precede(self, before: float, after: float) -> bool:
+        if within(before, after, SAME):
+            return True
+        return (before < after) == (self.direction == "ascending")
+
+    def _values(self, placed: Sequence[OrderItem]) -> list[float]:
+        """The value at each place, where items that read the same share theirs: the first placed has the first."""
+        by_text: dict[Markup, list[float]] = defaultdict(list)
+        for item in self.right:
+            by_text[item.text].append(item.value)
+        left = {text: iter(values) for text, values in by_text.items()}
+        return [next(left[item.text]) for item in placed]
+
+    def _moved(self, placed: Sequence[OrderItem]) -> str:
+        moved = sum(mine.text != own.text for mine, own in zip(placed, self.right, strict=True))
+        return f"{moved} of {len(placed)} places hold another {self.noun}."
