@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -34,7 +34,6 @@ from labs.command import parse_spec, read_spec
 from labs.parallel.mesh import Mesh, axis_sizes
 from labs.parallel.strategy import MicroBatch
 from labs.preload import EVERY_STRATEGY, preload
-from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.watched import spread_watched, watched_step
@@ -117,7 +116,7 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
         "activation_bytes": instrument.moments["activation_peak"]["activations"],  # at their own largest
         "model_state_bytes": model_state(instrument.moments["step_end"]),
         "collectives": [
-            {k: v for k, v in as_fields(entry).items() if k != "seconds"} for entry in instrument.collectives or []
+            {k: v for k, v in asdict(entry).items() if k != "seconds"} for entry in instrument.collectives or []
         ],
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -14,6 +13,7 @@ from labs.command import LOOPBACK
 from labs.failures import CannotStartError
 from labs.lifeline import cap_memory
 from labs.spec import RunSpec
+from labs.spec.events import Circumstances
 from labs.spec.limits import MAX_RUN_BYTES
 
 _PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
@@ -68,11 +68,11 @@ def _shared_folder() -> Path:
     return Path(report).parent.parent
 
 
-def circumstances(device: torch.device) -> dict[str, Any]:
+def circumstances(device: torch.device) -> Circumstances:
     """With how many others, and on what, a rank has worked: a part of its result."""
-    return {
-        "world_size": dist.get_world_size(),
-        "backend": dist.get_backend(),
-        "device": device.type,
-        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
-    }
+    return Circumstances(
+        world_size=dist.get_world_size(),
+        backend=dist.get_backend(),
+        device=device.type,
+        device_name=torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU",
+    )

@@ -6,8 +6,7 @@ import os
 import signal
 import statistics
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import torch
 import torch.distributed as dist
@@ -16,13 +15,13 @@ from torch import Tensor
 from labs.data import Batches, load_text
 from labs.joining import choose_device, circumstances, join
 from labs.parallel.mesh import Mesh
-from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.probes.watched import spread_watched, watched_step
 from labs.spec import RunSpec
+from labs.spec.events import MeasurementEvent, ResultEvent, StepEvent, TrainingSummary
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         _report_step(reporter, spec, number, steps[-1], instrument)
         instrument.report(reporter, number)
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
-            reporter.emit("measurement", name=name, x=number, y=value, unit=unit)
+            reporter.emit(MeasurementEvent, name, number, value, unit)
 
     peak = peak_of_all_ranks(device)
-    reporter.emit("result", summary=_summary(spec, parameters, steps, instrument, device, peak))
+    reporter.emit(ResultEvent, _summary(spec, parameters, steps, instrument, device, peak))
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
 
@@ -84,16 +83,15 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, ins
     if reporter.rank != 0:
         return
     tokens = spec.tokens_per_step
-    split = instrument.split() if step.probed else None
     reporter.emit(
-        "step",
+        StepEvent,
         step=number,
         loss=step.loss,
         tokens=tokens,
         seconds=step.seconds,
         tokens_per_second=tokens / step.seconds,
         probed=step.probed,
-        **({"split": split} if split else {}),
+        split=instrument.split() if step.probed else None,
     )
     if step.loss - step.loss != 0:  # NaN and the infinities
         reporter.log("stderr", f"the loss of step {number} is {step.loss}: the training has diverged")
@@ -106,34 +104,34 @@ def _summary(
     instrument: Instrument,
     device: torch.device,
     peak_flops_per_second: float | None,
-) -> dict[str, Any]:
+) -> TrainingSummary:
     """This rank's result. Memory and communication are null where their probe was off."""
     held, kept = instrument.moments.get("step_end"), instrument.moments.get("activation_peak")
     collectives = instrument.collectives
     tokens_per_second = spec.tokens_per_step / _typical_seconds(steps)
     used = tokens_per_second * model_flops_per_token(spec.model, spec.training.sequence)
-    return {
-        "steps": len(steps),
-        "first_loss": steps[0].loss,
-        "final_loss": steps[-1].loss,
-        "tokens_per_second": tokens_per_second,
-        "model_flops_per_second": used,
+    return TrainingSummary(
+        steps=len(steps),
+        first_loss=steps[0].loss,
+        final_loss=steps[-1].loss,
+        tokens_per_second=tokens_per_second,
+        model_flops_per_second=used,
         # On a CPU the matrix products its ranks do together at best, measured after the last step.
-        "peak_flops_per_second": peak_flops_per_second,
-        "mfu": None if peak_flops_per_second is None else used / peak_flops_per_second,
-        "parameters": parameters,
-        **circumstances(device),
-        "state_layout": spec.training.state_layout,
-        "model_state_bytes": None if held is None else model_state(held),
-        "peak_bytes": instrument.largest_peak,
+        peak_flops_per_second=peak_flops_per_second,
+        mfu=None if peak_flops_per_second is None else used / peak_flops_per_second,
+        parameters=parameters,
+        **asdict(circumstances(device)),
+        state_layout=spec.training.state_layout,
+        model_state_bytes=None if held is None else model_state(held),
+        peak_bytes=instrument.largest_peak,
         # At their own largest, which is not always when the total was.
-        "activation_bytes": kept and kept["activations"],
-        "payload_bytes_per_step": None if collectives is None else sum(e.payload_bytes for e in collectives),
-        "wire_bytes_per_step": None if collectives is None else sum(e.wire_bytes for e in collectives),
-        "collectives": None if collectives is None else [as_fields(entry) for entry in collectives],
+        activation_bytes=None if kept is None else kept["activations"],
+        payload_bytes_per_step=None if collectives is None else sum(e.payload_bytes for e in collectives),
+        wire_bytes_per_step=None if collectives is None else sum(e.wire_bytes for e in collectives),
+        collectives=collectives,
         # The GPU allocator's own count, to be held against ours.
-        "device_peak_bytes": torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
-    }
+        device_peak_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
+    )
 
 
 def _typical_seconds(steps: list[Step]) -> float:

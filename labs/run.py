@@ -6,7 +6,6 @@ process dies, however it dies. Torch-free: only the ranks need torch.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,8 +17,9 @@ from pathlib import Path
 from types import FrameType
 
 from labs.command import environment, parse_spec, read_spec, torchrun_command
-from labs.probes.report import RUN_STARTED_AT, Event
+from labs.probes.report import RUN_STARTED_AT
 from labs.spec import RunSpec, SpecError
+from labs.spec.events import Event, event_line, read_event
 
 _POLL_SECONDS = 0.03
 # Ranks write down an event right after they stamped it. Those younger than this are held back, so that
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         _pass_on_signals(run)
         try:
             for event in follow(run, Path(folder)):
-                sys.stdout.write(json.dumps(event) + "\n")
+                sys.stdout.write(event_line(event).decode() + "\n")
                 sys.stdout.flush()
         except BrokenPipeError:  # the reader has seen enough: end the run
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -75,10 +75,10 @@ def follow(run: subprocess.Popen[bytes], events_dir: Path) -> Iterator[Event]:
     while True:
         ended = run.poll() is not None
         for path in sorted(events_dir.glob("events-*.jsonl")):
-            waiting += (json.loads(line) for line in files.setdefault(path, Lines(path)).read_new())
-        waiting.sort(key=lambda event: event["t"])
+            waiting += (read_event(line) for line in files.setdefault(path, Lines(path)).read_new())
+        waiting.sort(key=lambda event: event.t)
         settled = float("inf") if ended else time.time() - started_at - _SETTLE_SECONDS
-        while waiting and waiting[0]["t"] <= settled:
+        while waiting and waiting[0].t <= settled:
             yield waiting.pop(0)
         if ended:
             return

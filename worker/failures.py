@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from labs.spec.events import Event, Failure, LogEvent, PhaseEvent, StepEvent
 from worker import untrusted
 
 LAST_LINES = 20
@@ -17,19 +18,19 @@ LOST_ANOTHER_RANK = "lost another rank"
 _REPORT = re.compile(r"^ *rank *: *(\d{1,4})\b[^\n]*\n *exitcode *: *(-?\d{1,4})\b", re.MULTILINE)
 
 
-def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Path) -> dict[str, Any]:
+def explain(events: Iterable[Event], torchrun_output: str, logs: Path) -> dict[str, Any]:
     """Cause, message, rank, step and last lines of a run that ended badly.
 
     torchrun blames whichever rank it saw end first, often one that only noticed that another had died. So what the
     ranks said comes first: one with a cause of its own; else one that left no word, by its exit code.
     """
     seen = list(events)
-    said = {int(e["rank"]): e for e in seen if e["kind"] == "phase" and e.get("phase") == "failed"}
-    own = [event for event in said.values() if _cause(event) != LOST_ANOTHER_RANK]
+    said = {e.rank: e for e in seen if isinstance(e, PhaseEvent) and e.phase == "failed"}
+    own = [event for event in said.values() if event.detail is None or event.detail.cause != LOST_ANOTHER_RANK]
     codes = {int(rank): int(code) for rank, code in _REPORT.findall(torchrun_output)}
     silent = [rank for rank in codes if rank not in said]
     if own:
-        rank, cause, text = _by_own_word(min(own, key=lambda event: event["t"]))
+        rank, cause, text = _by_own_word(min(own, key=lambda event: event.t))
     elif silent:
         rank = min(silent, key=lambda each: codes[each])  # a signal (negative) says more than an exit code
         cause, text = _by_exit_code(rank, codes[rank])
@@ -45,7 +46,7 @@ def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Pat
             "lines_rank": None,
             "lines": torchrun_output.splitlines()[-LAST_LINES:],
         }
-    step = max((event["step"] for event in seen if event["kind"] == "step"), default=0) + 1
+    step = max((event.step for event in seen if isinstance(event, StepEvent)), default=0) + 1
     lines_rank, lines = _lines_of_first([rank, *said], seen, logs)
     return {
         "cause": cause,
@@ -57,7 +58,7 @@ def explain(events: Iterable[Mapping[str, Any]], torchrun_output: str, logs: Pat
     }
 
 
-def _lines_of_first(ranks: Iterable[int], events: list[Mapping[str, Any]], logs: Path) -> tuple[int | None, list[str]]:
+def _lines_of_first(ranks: Iterable[int], events: list[Event], logs: Path) -> tuple[int | None, list[str]]:
     """The last lines of the first of `ranks` that wrote any: a killed rank may have written none."""
     for rank in ranks:
         lines = last_lines(events, rank, logs)
@@ -66,21 +67,14 @@ def _lines_of_first(ranks: Iterable[int], events: list[Mapping[str, Any]], logs:
     return None, []
 
 
-def _cause(event: Mapping[str, Any]) -> Any:
-    detail = event.get("detail")
-    return detail.get("cause") if isinstance(detail, Mapping) else None
+def _by_own_word(event: PhaseEvent) -> tuple[int, str, str]:
+    detail = event.detail or Failure("failed", "It did not say why.")
+    return event.rank, detail.cause, f"Rank {event.rank} failed: {detail.cause}. {detail.message}".strip()
 
 
-def _by_own_word(event: Mapping[str, Any]) -> tuple[int, str, str]:
-    given = event.get("detail")
-    detail = given if isinstance(given, Mapping) else {}
-    rank, cause, message = int(event["rank"]), str(detail.get("cause")), str(detail.get("message") or "")
-    return rank, cause, f"Rank {rank} failed: {cause}. {message}".strip()
-
-
-def last_lines(events: Iterable[Mapping[str, Any]], rank: int, logs: Path) -> list[str]:
+def last_lines(events: Iterable[Event], rank: int, logs: Path) -> list[str]:
     """The last lines a rank wrote: its reported log lines, else what its standard error holds."""
-    reported = [str(event["line"]) for event in events if event["kind"] == "log" and event["rank"] == rank]
+    reported = [event.line for event in events if isinstance(event, LogEvent) and event.rank == rank]
     if reported:
         return reported[-LAST_LINES:]
     for stream in ("stderr", "stdout"):

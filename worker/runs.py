@@ -13,6 +13,7 @@ from app.core.clock import utc_now
 from app.lab import service as lab
 from app.lab.service import Claim, LeaseLost
 from labs.spec import RunSpec
+from labs.spec.events import Event, LogEvent, PhaseEvent, StepEvent
 from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
@@ -41,8 +42,8 @@ class _Progress:
 
     follower: Follower
     started: float = field(default_factory=time.monotonic)
-    pending: list[dict[str, Any]] = field(default_factory=list)
-    seen: list[dict[str, Any]] = field(default_factory=list)
+    pending: list[Event] = field(default_factory=list)
+    seen: list[Event] = field(default_factory=list)
     last_chunk: float = 0.0
     last_beat: float = 0.0
 
@@ -122,7 +123,7 @@ def _write(context: Context, claim: Claim, progress: _Progress, last: bool = Fal
     """Move new events into a chunk, at most every CHUNK_SECONDS, and wake whoever looks on; whether there were any."""
     fresh = progress.follower.read()
     progress.pending += fresh
-    progress.seen += [event for event in fresh if event["kind"] in ("phase", "step", "log")]
+    progress.seen += [event for event in fresh if isinstance(event, PhaseEvent | StepEvent | LogEvent)]
     now = time.monotonic()
     if not progress.pending or (now - progress.last_chunk < CHUNK_SECONDS and not last):
         return False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from labs.spec.events import Event, LogEvent, PhaseEvent, ResultEvent, read_event
 from worker.untrusted import LONGEST_LINE_BYTES, MOST_FILE_BYTES, GrowingLines, shown
 
-KINDS = frozenset({"phase", "step", "memory", "communication", "measurement", "span", "log", "result"})
 MOST_EVENTS = 200_000
 MOST_LOG_LINES = 2_000
 LONGEST_LOG_LINE = 2_000
@@ -28,10 +27,10 @@ class Follower:
         self.log_lines = 0
         self._refused = 0
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Event]:
         """Events written since the last call."""
         found = [event for rank in self._lines for event in self._read_rank(rank)]
-        found.sort(key=lambda event: event["t"])
+        found.sort(key=lambda event: event.t)
         return found
 
     @property
@@ -44,18 +43,18 @@ class Follower:
         """Whether there may be more to read at once: one call reads a bounded part of each file."""
         return any(lines.is_behind for lines in self._lines.values())
 
-    def _read_rank(self, rank: int) -> Iterator[dict[str, Any]]:
+    def _read_rank(self, rank: int) -> Iterator[Event]:
         lines, last = self._lines[rank], 0.0
         for line in lines.read():
             self._bytes += len(line)
             event = self._checked(line, rank) if self._bytes <= MOST_RUN_BYTES else None
             if event is not None:
-                last = event["t"]
+                last = event.t
                 yield event
         for why in self._cuts(lines):
             if why not in self._said:
                 self._said.add(why)
-                yield {"t": last, "kind": "log", "rank": rank, "stream": "stderr", "line": f"[cut: {why}]"}
+                yield LogEvent(last, rank, "stderr", f"[cut: {why}]")
 
     def _cuts(self, lines: GrowingLines) -> Iterator[str]:
         """What was left out so far."""
@@ -70,39 +69,31 @@ class Follower:
         if self.events > MOST_EVENTS:
             yield f"a run's events are kept up to {MOST_EVENTS:,}"
 
-    def _checked(self, line: bytes, rank: int) -> dict[str, Any] | None:
+    def _checked(self, line: bytes, rank: int) -> Event | None:
         """The event of a line, or None: what is no event of ours, or too much of it, is counted and left out."""
         event = _parsed(line)
-        if event is None or str(event.get("kind")) not in KINDS or not isinstance(event.get("t"), int | float):
+        if event is None:
             self._refused += 1
             return None
-        event["rank"] = rank  # a file speaks for its own rank
-        if event["kind"] == "step" and not isinstance(event.get("step"), int):
-            self._refused += 1
-            return None
-        if event["kind"] == "log":
+        if event.rank != rank:  # a file speaks for its own rank
+            event = replace(event, rank=rank)
+        if isinstance(event, LogEvent):
             self.log_lines += 1
-            event["line"] = shown(str(event.get("line", "")), LONGEST_LOG_LINE)
             if self.log_lines >= MOST_LOG_LINES:  # the last one says that there were more
                 return None
+            event = replace(event, line=shown(event.line, LONGEST_LOG_LINE))
         self.events += 1
         if self.events <= MOST_EVENTS:
             return event
-        self._late += event["kind"] in ("result", "phase")
-        return event if event["kind"] in ("result", "phase") and self._late <= MOST_PAST_THE_LIMIT else None
+        counts_late = isinstance(event, ResultEvent | PhaseEvent)
+        self._late += counts_late
+        return event if counts_late and self._late <= MOST_PAST_THE_LIMIT else None
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: bytes) -> Event | None:
     if rb"\u0000" in line:  # which ends a string in C: no database keeps it
         return None
     try:
-        event = json.loads(line, parse_constant=_refuse)
-        if rb"\u" in line:
-            json.dumps(event, ensure_ascii=False).encode()  # half a character cannot be written down
-    except (ValueError, RecursionError):
+        return read_event(line)
+    except ValueError:
         return None
-    return event if isinstance(event, dict) else None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from app.content.diagrams.drawing import Drawing, draw
@@ -10,6 +10,7 @@ from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, wrap_svg
 from app.theory.units import digits
 from labs.spec import RunSpec, ScheduleOptions
+from labs.spec.events import SpanEvent
 
 _LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 36.0, 760.0
 _STRIP = 5.0  # communication runs below what is computed
@@ -27,39 +28,37 @@ _TRACE_MICROSECONDS = 1e6
 _TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "group", "payload_bytes")
 _FIRST_THREAD = 1000  # of collectives; those below are stages
 
-SpanEvent = Mapping[str, Any]
 
-
-def draw_spans(spans: list[SpanEvent]) -> Drawing | None:
+def draw_spans(spans: Sequence[SpanEvent]) -> Drawing | None:
     """A lane a rank over the milliseconds of the step; None where no step was watched."""
     if not spans:
         return None
-    start, end = min(each["start"] for each in spans), max(each["end"] for each in spans)
-    ranks = sorted({each["rank"] for each in spans})
+    start, end = min(each.start for each in spans), max(each.end for each in spans)
+    ranks = sorted({each.rank for each in spans})
     canvas = Canvas(_WIDTH)
     scale = (_WIDTH - _LEFT - _RIGHT) / max(end - start, 1e-6)
     for lane, rank in enumerate(ranks):
         y = _TOP + lane * _PITCH
         canvas.label(0, y + 16, f"Rank {rank}")
         for span in spans:
-            if span["rank"] == rank:
-                _span(canvas, span, _LEFT + (span["start"] - start) * scale, y, (span["end"] - span["start"]) * scale)
+            if span.rank == rank:
+                _span(canvas, span, _LEFT + (span.start - start) * scale, y, (span.end - span.start) * scale)
     _axis(canvas, 1000 * (end - start), scale / 1000, _TOP + len(ranks) * _PITCH)
     picture = _picture(canvas, spans, ranks, end - start)
-    svg = wrap_svg(picture, f"gantt-{spans[0]['step']}", "Measured")
+    svg = wrap_svg(picture, f"gantt-{spans[0].step}", "Measured")
     return Drawing("Measured", picture.says, svg, picture.says, picture.head, picture.rows, picture.key, True)
 
 
 def _span(canvas: Canvas, span: SpanEvent, x: float, y: float, width: float) -> None:
-    if span["what"] == "idle":
+    if span.what == "idle":
         canvas.hatched(x, y, max(width, 0.5), _ROW)
         return
-    if span["what"] == _COMMUNICATION:
+    if span.what == _COMMUNICATION:
         canvas.box(x, y + _ROW + 1, max(width, 0.5), _STRIP, _COMMUNICATION)
         return
-    tone = _TONES[span["what"]]
+    tone = _TONES[span.what]
     canvas.box(x, y, max(width - 0.5, 0.5), _ROW, tone)
-    text = "" if span["micro_batch"] is None else str(span["micro_batch"])
+    text = "" if span.micro_batch is None else str(span.micro_batch)
     if text and width >= 8 * len(text) + 2:
         canvas.label(x + width / 2, y + 16, text, f"d-on-{tone}", "middle")
 
@@ -73,14 +72,14 @@ def _axis(canvas: Canvas, milliseconds: float, scale: float, y: float) -> None:
     canvas.label(_LEFT, y + 34, "milliseconds of the step", "t3")
 
 
-def _picture(canvas: Canvas, spans: list[SpanEvent], ranks: list[int], seconds: float) -> Picture:
+def _picture(canvas: Canvas, spans: Sequence[SpanEvent], ranks: list[int], seconds: float) -> Picture:
     busy = {rank: _seconds(spans, rank, ("F", "B", "W", "optimizer")) for rank in ranks}
     idle = 1 - sum(busy.values()) / (len(ranks) * max(seconds, 1e-9))
     says = (
-        f"Step {spans[0]['step']} took {digits(1000 * seconds)} ms on {len(ranks)} "
+        f"Step {spans[0].step} took {digits(1000 * seconds)} ms on {len(ranks)} "
         f"rank{'s' if len(ranks) > 1 else ''}, which were busy {digits(100 * (1 - idle), 3)} % of it."
     )
-    used = [what for what in _NAMES if any(span["what"] == what for span in spans)]
+    used = [what for what in _NAMES if any(span.what == what for span in spans)]
     key = [(_TONES.get(what, what), _NAMES[what]) for what in used]
     head = ("Rank", *(f"{_NAMES[what]}, ms" for what in used), "Passes in order")
     rows = (
@@ -90,9 +89,9 @@ def _picture(canvas: Canvas, spans: list[SpanEvent], ranks: list[int], seconds: 
     return canvas.picture(_TOP + len(ranks) * _PITCH + 40, says, head, rows, key)
 
 
-def _seconds(spans: list[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float:
+def _seconds(spans: Sequence[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float:
     """How long any of them was going on: several collectives may be under way at once."""
-    mine = sorted((float(s["start"]), float(s["end"])) for s in spans if s["rank"] == rank and s["what"] in kinds)
+    mine = sorted((s.start, s.end) for s in spans if s.rank == rank and s.what in kinds)
     total, until = 0.0, float("-inf")
     for start, end in mine:
         total += max(0.0, end - max(until, start))
@@ -100,11 +99,11 @@ def _seconds(spans: list[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float
     return total
 
 
-def _order(spans: list[SpanEvent], rank: int) -> Iterator[str]:
-    mine = [each for each in spans if each["rank"] == rank and each["what"] in ("F", "B", "W")]
-    stages = len({each["stage"] for each in mine}) > 1
-    for each in sorted(mine, key=lambda span: float(span["start"])):
-        yield f"{each['stage'] if stages else ''}{each['what']}{each['micro_batch']}"
+def _order(spans: Sequence[SpanEvent], rank: int) -> Iterator[str]:
+    mine = [each for each in spans if each.rank == rank and each.what in ("F", "B", "W")]
+    stages = len({each.stage for each in mine}) > 1
+    for each in sorted(mine, key=lambda span: span.start):
+        yield f"{each.stage if stages else ''}{each.what}{each.micro_batch}"
 
 
 def draw_ideal(spec: RunSpec) -> Drawing | None:
@@ -138,18 +137,18 @@ def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
 
     Collectives have threads of their own, as many as were under way at once, for spans of a thread may not overlap.
     """
-    ordered = sorted(spans, key=lambda span: float(span["start"]))
+    ordered = sorted(spans, key=lambda span: span.start)
     free_at: dict[tuple[int, int], float] = {}  # by rank and thread
     events = [
         {
             "name": _trace_name(span),
-            "cat": _NAMES[span["what"]],
+            "cat": _NAMES[span.what],
             "ph": "X",
-            "ts": span["start"] * _TRACE_MICROSECONDS,
-            "dur": (span["end"] - span["start"]) * _TRACE_MICROSECONDS,
-            "pid": span["rank"],
+            "ts": span.start * _TRACE_MICROSECONDS,
+            "dur": (span.end - span.start) * _TRACE_MICROSECONDS,
+            "pid": span.rank,
             "tid": _thread(span, free_at),
-            "args": {name: span[name] for name in _TRACE_ARGUMENTS if span.get(name) is not None},
+            "args": {name: value for name in _TRACE_ARGUMENTS if (value := getattr(span, name)) is not None},
         }
         for span in ordered
     ]
@@ -157,12 +156,12 @@ def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
 
 
 def _thread(span: SpanEvent, free_at: dict[tuple[int, int], float]) -> int:
-    if span["what"] != _COMMUNICATION:
-        return int(span["stage"])
+    if span.what != _COMMUNICATION:
+        return span.stage or 0
     thread = _FIRST_THREAD
-    while free_at.get((span["rank"], thread), 0.0) > span["start"]:
+    while free_at.get((span.rank, thread), 0.0) > span.start:
         thread += 1
-    free_at[span["rank"], thread] = span["end"]
+    free_at[span.rank, thread] = span.end
     return thread
 
 
@@ -180,7 +179,7 @@ def _thread_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _trace_name(span: SpanEvent) -> str:
-    if span["what"] == _COMMUNICATION:
-        return f"{span['operation']} over {span['group']}"
-    batch = "" if span["micro_batch"] is None else f" {span['micro_batch']}"
-    return f"{_NAMES[span['what']]}{batch}"
+    if span.what == _COMMUNICATION:
+        return f"{span.operation} over {span.group}"
+    batch = "" if span.micro_batch is None else f" {span.micro_batch}"
+    return f"{_NAMES[span.what]}{batch}"

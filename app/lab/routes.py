@@ -20,6 +20,7 @@ from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, Wo
 from app.lab import forms, gantt, pages, results, run_page, service, support
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub
+from labs.spec.events import SpanEvent
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
 
@@ -244,7 +245,7 @@ def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowI
 def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
     """What its ranks did when, in the trace event format that Chrome and Perfetto open. Empty without the timeline."""
     run = service.find_run(session, learner, run_id)
-    spans = (event for event in results.every_event(session, run.id) if event["kind"] == "span")
+    spans = (event for event in results.every_event(session, run.id) if isinstance(event, SpanEvent))
     name = f'attachment; filename="run-{run.id}-trace.json"'
     return JSONResponse(gantt.chrome_trace(spans), headers={"Content-Disposition": name})
 

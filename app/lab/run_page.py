@@ -21,12 +21,14 @@ from app.content.schemas import Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.zone import learner_zone
 from app.lab import gantt, plots, results, service
+from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
+from app.lab.folding import fold
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
-from app.lab.view import Comparison, RunView, compare, fold
+from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from labs.command import plain_command
 from labs.spec import Quantity, RunSpec

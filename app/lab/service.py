@@ -23,6 +23,7 @@ from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run, WorkerPresence
 from app.lab.predict import read_prediction, theory_record
 from app.lab.quantities import dimension_of, is_right
 from labs.spec import RunSpec, parse_run_spec
+from labs.spec.events import Event, StepEvent, to_json
 
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
@@ -196,9 +197,9 @@ def beat(session: Session, claim: Claim, now: datetime) -> bool:
     return run is not None and run.cancel_requested_at is not None
 
 
-def append_chunk(session: Session, claim: Claim, events: list[dict[str, Any]], now: datetime) -> int:
+def append_chunk(session: Session, claim: Claim, events: Sequence[Event], now: datetime) -> int:
     """Write events behind the run's last chunk; returns the chunk's sequence number. Raises LeaseLost."""
-    steps = [event["step"] for event in events if event["kind"] == "step"]
+    steps = [event.step for event in events if isinstance(event, StepEvent)]
     values: dict[str, Any] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
     if steps:
         values |= {"steps_done": max(steps), "status": "running", "phase": ""}
@@ -206,7 +207,7 @@ def append_chunk(session: Session, claim: Claim, events: list[dict[str, Any]], n
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; its events are not written.")
     run = session.get(Run, claim.run_id, populate_existing=True)
     assert run is not None
-    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=events, created_at=now))
+    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(e) for e in events], created_at=now))
     session.flush()
     return run.chunks
 

@@ -37,8 +37,9 @@ from torch.distributed.pipelining import schedules as library
 from labs.model import GPT
 from labs.parallel.mesh import Axis, Mesh
 from labs.parallel.precision import stream_dtype
-from labs.parallel.strategy import MicroBatch, Pass, Phase, Phases, SharesOf, Strategy
+from labs.parallel.strategy import MicroBatch, Phases, SharesOf, Strategy
 from labs.spec import V_SHAPED, Parallel, RunSpec
+from labs.spec.events import Pass, StepPhase
 
 
 class OneFOneB(library.Schedule1F1B):
@@ -177,7 +178,7 @@ class PipelinePasses:
 
         setattr(stage, name, told)
 
-    def _tell_of_messages(self, stage: PipelineStage, name: str, phase: Phase) -> None:
+    def _tell_of_messages(self, stage: PipelineStage, name: str, phase: StepPhase) -> None:
         """And of what a stage is about to send."""
         make = getattr(stage, name)
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from labs.parallel.buckets import local
 from labs.parallel.recompute import Recomputation
+from labs.spec.events import Pass, StepPhase
 
 SharesOf = Callable[[Iterable[nn.Parameter]], list[Tensor]]
 MicroBatch = tuple[Tensor, Tensor]  # token ids and targets, both (micro_batch, sequence)
-Phase = Literal["forward", "backward", "optimizer"]
-Pass = Literal["F", "B", "W"]  # forward, backward (without weight gradients where W follows), weight gradients
 
 
 class Phases(Protocol):
@@ -26,7 +25,7 @@ class Phases(Protocol):
         """Around one pass of one micro-batch through one stage."""
         ...
 
-    def sending(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+    def sending(self, phase: StepPhase, messages: Iterable[Tensor]) -> None:
         """These tensors are about to be sent, and belong to this phase, whatever runs meanwhile."""
 
     def waiting(self, stage: int) -> AbstractContextManager[None]:

@@ -23,17 +23,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import Phase
-
-Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send"]
+from labs.probes.report import Reporter
+from labs.spec.events import Collectives, Operation, SpanEvent, StepPhase
 
 # Collectives as the dispatcher's `c10d` library has them: what each one is, and which of its arguments is the
 # payload. A message is entered where it is sent, not where it is received, so that it counts once.
@@ -58,7 +57,7 @@ class Collective:
     """One collective, as a rank took part in it."""
 
     operation: Operation
-    phase: Phase
+    phase: StepPhase
     group: str
     group_size: int
     payload_bytes: int
@@ -68,20 +67,6 @@ class Collective:
     @property
     def wire_bytes(self) -> int:
         return ring_wire_bytes(self.operation, self.payload_bytes, self.group_size)
-
-
-@dataclass
-class Entry:
-    """All collectives of one kind in one phase of a step."""
-
-    operation: Operation
-    phase: Phase
-    group: str
-    group_size: int
-    count: int = 0
-    payload_bytes: int = 0
-    wire_bytes: int = 0
-    seconds: float = 0.0
 
 
 def ring_wire_bytes(operation: Operation, payload_bytes: int, group_size: int) -> int:
@@ -99,12 +84,12 @@ class Ledger:
         self._mesh = mesh
         self._timed = timed  # nothing takes any time among fake ranks
         self._on_cuda = device.type == "cuda"
-        self.phase: Phase = "forward"
+        self.phase: StepPhase = "forward"
         self._unix_offset = 0.0  # from this process's clock to the one that all ranks of a machine share
         self._collectives: list[Collective] = []
         self._finish: list[Callable[[], object]] = []
         self._messages: list[tuple[Collective, dist.Work]] = []  # under way
-        self._phase_of_message: dict[int, Phase] = {}  # by the storage that is sent
+        self._phase_of_message: dict[int, StepPhase] = {}  # by the storage that is sent
 
     def start(self) -> None:
         self._unix_offset = time.time() - time.perf_counter()
@@ -128,7 +113,7 @@ class Ledger:
             self._time(collective, _work_of(result))
         return result
 
-    def messages_of(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+    def messages_of(self, phase: StepPhase, messages: Iterable[Tensor]) -> None:
         """Have what is sent next entered under `phase`: a schedule may send a result when it runs something else."""
         self._phase_of_message |= {_address(message): phase for message in messages}
 
@@ -176,7 +161,7 @@ class Ledger:
         else:
             self._finish.append(future.then(completed).wait)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Collectives]:
         """The step's collectives added up by operation, phase and group, in the order of first appearance."""
         if self._on_cuda:
             torch.cuda.synchronize()
@@ -184,36 +169,41 @@ class Ledger:
             finish()
         self._finish = []
         self.messages_may_have_arrived()
-        entries: dict[tuple[str, str, str], Entry] = {}
+        alike: dict[tuple[Operation, StepPhase, str], list[Collective]] = {}
         for item in self._collectives:
-            key = (item.operation, item.phase, item.group)
-            entry = entries.setdefault(key, Entry(item.operation, item.phase, item.group, item.group_size))
-            entry.count += 1
-            entry.payload_bytes += item.payload_bytes
-            entry.wire_bytes += item.wire_bytes
-            entry.seconds += item.seconds
-        return list(entries.values())
+            alike.setdefault((item.operation, item.phase, item.group), []).append(item)
+        return [_added_up(items) for items in alike.values()]
 
-    def spans(self, run_started_at_seconds: float) -> list[dict[str, Any]]:
-        """Each collective of the step as a span event has it; `start` is when it was called."""
-        since = self._unix_offset - run_started_at_seconds
-        return [
-            {
-                "what": "communication",
-                "stage": None,
-                "micro_batch": None,
-                "operation": each.operation,
-                "group": each.group,
-                "payload_bytes": each.payload_bytes,
-                "start": round(each.started_at + since, 6),
-                "end": round(each.started_at + each.seconds + since, 6),
-            }
-            for each in self._collectives
-        ]
+    def report_spans(self, reporter: Reporter, step: int) -> None:
+        """Emit each collective of the step as a span; it starts when it was called."""
+        since = self._unix_offset - reporter.started_at_seconds
+        for each in self._collectives:
+            reporter.emit(
+                SpanEvent,
+                step=step,
+                what="communication",
+                stage=None,
+                micro_batch=None,
+                start=round(each.started_at + since, 6),
+                end=round(each.started_at + each.seconds + since, 6),
+                operation=each.operation,
+                group=each.group,
+                payload_bytes=each.payload_bytes,
+            )
 
 
-def as_fields(entry: Entry) -> dict[str, Any]:
-    return {**asdict(entry), "seconds": round(entry.seconds, 9)}
+def _added_up(alike: list[Collective]) -> Collectives:
+    first = alike[0]
+    return Collectives(
+        operation=first.operation,
+        phase=first.phase,
+        group=first.group,
+        group_size=first.group_size,
+        count=len(alike),
+        payload_bytes=sum(each.payload_bytes for each in alike),
+        wire_bytes=sum(each.wire_bytes for each in alike),
+        seconds=round(sum(each.seconds for each in alike), 9),
+    )
 
 
 def _address(tensor: Tensor) -> int:

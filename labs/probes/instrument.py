@@ -11,6 +11,7 @@ import gc
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -21,13 +22,13 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
-from labs.parallel.strategy import Pass, Phase, Strategy
-from labs.probes.communication import Entry, Ledger, as_fields
+from labs.parallel.strategy import Strategy
+from labs.probes.communication import Ledger
 from labs.probes.gloo import Gloo
-from labs.probes.memory import Bytes, MemoryTracker, SavedTensor
+from labs.probes.memory import MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
-from labs.probes.timeline import Timeline, What
-from labs.probes.timeline import as_fields as span_fields
+from labs.probes.timeline import Timeline, What, report_spans
+from labs.spec.events import Bytes, Collectives, CommunicationEvent, MemoryEvent, Moment, Pass, Split, StepPhase
 
 _EVERY_STEPS = 20
 _LET_GO_SECONDS = 2.0
@@ -88,11 +89,11 @@ class Instrument:
         self._timeline = Timeline(device) if "timeline" in probes else None
         self._parameters: list[nn.Parameter] = []
         self._strategy: Strategy | None = None
-        self._phase: Phase | None = None  # None outside of probed steps
-        self.moments: dict[str, Bytes] = {}
+        self._phase: StepPhase | None = None  # None outside of probed steps
+        self.moments: dict[Moment, Bytes] = {}
         self.peak_during = ""
         self.largest_peak: Bytes | None = None
-        self.collectives: list[Entry] | None = None
+        self.collectives: list[Collectives] | None = None
 
     def watches(self, step: int) -> bool:
         off = self._memory is None and self._ledger is None and self._timeline is None
@@ -181,7 +182,7 @@ class Instrument:
         if self._ledger is not None:
             self.collectives = self._ledger.entries()
 
-    def enter(self, phase: Phase) -> None:
+    def enter(self, phase: StepPhase) -> None:
         """The step goes over to `phase`."""
         if self._phase is None:
             return
@@ -204,7 +205,7 @@ class Instrument:
         with self._span(what, stage, micro_batch):
             yield
 
-    def sending(self, phase: Phase, messages: Iterable[Tensor]) -> None:
+    def sending(self, phase: StepPhase, messages: Iterable[Tensor]) -> None:
         """These tensors are about to be sent."""
         if self._phase is not None and self._ledger is not None:
             self._ledger.messages_of(phase, messages)
@@ -229,24 +230,20 @@ class Instrument:
             return nullcontext()
         return self._timeline.span(what, stage, micro_batch)
 
-    def split(self) -> dict[str, float] | None:
-        """Seconds of the last probed step by what the rank did; null without the timeline.
-
-        `communication` is how long any collective or message was under way, during the rest or not.
-        """
+    def split(self) -> Split | None:
+        """Seconds of the last probed step by what the rank did; None without the timeline."""
         if self._timeline is None:
             return None
         seconds = self._timeline.seconds_of
-        under_way = 0.0 if self._ledger is None else self._ledger.seconds_under_way()
-        return {
-            "forward": seconds("F"),
-            "backward": seconds("B") + seconds("W"),
-            "optimizer": seconds("optimizer"),
-            "idle": seconds("idle"),
-            "communication": under_way,
-        }
+        return Split(
+            forward=seconds("F"),
+            backward=seconds("B") + seconds("W"),
+            optimizer=seconds("optimizer"),
+            idle=seconds("idle"),
+            communication=0.0 if self._ledger is None else self._ledger.seconds_under_way(),
+        )
 
-    def note(self, moment: str) -> None:
+    def note(self, moment: Moment) -> None:
         """Remember where the memory is now, under this name."""
         if self._memory is None or self._phase is None:
             return
@@ -258,16 +255,14 @@ class Instrument:
         if not self.watches(step):
             return
         for at, found in self.moments.items():
-            during = {"during": self.peak_during} if at == "peak" else {}
-            reporter.emit("memory", step=step, at=at, bytes=found, **during)
+            reporter.emit(MemoryEvent, step, at, found, self.peak_during if at == "peak" else None)
         for entry in self.collectives or []:
-            reporter.emit("communication", step=step, **as_fields(entry))
+            reporter.emit(CommunicationEvent, step=step, **asdict(entry))
         if self._timeline is None:
             return
-        for span in self._timeline.spans:
-            reporter.emit("span", step=step, **span_fields(span, reporter.started_at_seconds))
-        for fields in self._ledger.spans(reporter.started_at_seconds) if self._ledger is not None else []:
-            reporter.emit("span", step=step, **fields)
+        report_spans(reporter, step, self._timeline.spans)
+        if self._ledger is not None:
+            self._ledger.report_spans(reporter, step)
 
     # --- what the memory tracker cannot see in the operations alone
 

@@ -23,18 +23,16 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from labs.parallel.buckets import local
+from labs.spec.events import Bytes, Component
 
-Component = Literal["parameters", "gradients", "optimizer", "activations", "temporary"]
 COMPONENTS: tuple[Component, ...] = ("parameters", "gradients", "optimizer", "activations", "temporary")
 _MODEL_STATE: tuple[Component, ...] = ("parameters", "gradients", "optimizer")
-
-Bytes = dict[str, int]  # by component, and "total"
 
 
 @dataclass(slots=True)
@@ -226,4 +224,5 @@ def model_state(held: Bytes) -> Bytes:
 
 
 def _with_total(by_component: Mapping[Component, int]) -> Bytes:
-    return {**{str(name): size_bytes for name, size_bytes in by_component.items()}, "total": sum(by_component.values())}
+    held: Bytes = dict(by_component.items())
+    return held | {"total": sum(by_component.values())}

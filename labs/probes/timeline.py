@@ -13,14 +13,17 @@ takes away what would have overlapped: watched steps are slower than the others,
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
-What = Literal["F", "B", "W", "idle", "optimizer"]
+from labs.probes.report import Reporter
+from labs.spec.events import Pass, SpanEvent
+
+What = Pass | Literal["idle", "optimizer"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class Timeline:
         return time.time()
 
 
-def as_fields(span: Span, run_started_at_seconds: float) -> dict[str, Any]:
-    """The span as an event has it: its times in seconds since the run started."""
-    since = {name: round(getattr(span, name) - run_started_at_seconds, 6) for name in ("start", "end")}
-    return {**asdict(span), **since}
+def report_spans(reporter: Reporter, step: int, spans: Iterable[Span]) -> None:
+    """Emit the spans of a step, their times in seconds since the run started."""
+    since = reporter.started_at_seconds
+    for span in spans:
+        start, end = round(span.start - since, 6), round(span.end - since, 6)
+        reporter.emit(SpanEvent, step, span.what, span.stage, span.micro_batch, start, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -12,8 +13,9 @@ import torch.distributed as dist
 
 from labs.joining import choose_device, circumstances, join
 from labs.probes.report import Reporter
-from labs.probes.timeline import Span, as_fields
+from labs.probes.timeline import Span, report_spans
 from labs.spec import Options, RunSpec
+from labs.spec.events import MeasurementEvent, ResultEvent
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -29,12 +31,11 @@ class Bench:
     def point(self, figure: str, name: str, x: float, y: float) -> None:
         """One point of the series `name` in one of the program's figures. Raises KeyError for an unknown figure."""
         unit = self._options.figures[figure].y_unit
-        self._reporter.emit("measurement", figure=figure, name=name, x=x, y=y, unit=unit)
+        self._reporter.emit(MeasurementEvent, name, x, y, unit, figure)
 
     def spans(self, step: int, spans: Iterable[Span]) -> None:
         """What this rank did in a step, for the timeline."""
-        for span in spans:
-            self._reporter.emit("span", step=step, **as_fields(span, self._reporter.started_at_seconds))
+        report_spans(self._reporter, step, spans)
 
     def point_of_all(self, figure: str, name: str, x: float, y: float) -> None:
         """A point that every rank found alike: rank 0 speaks for them all."""
@@ -89,6 +90,6 @@ def run_program(spec: RunSpec, reporter: Reporter) -> None:
     bench = Bench(spec.options, reporter, device, spec.training.seed)
     reporter.phase("running")
     quantities: dict[str, float] = measure(spec.options, bench)
-    reporter.emit("result", summary={"program": spec.program, **circumstances(device), **quantities})
+    reporter.emit(ResultEvent, {"program": spec.program, **asdict(circumstances(device)), **quantities})
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")

@@ -16,6 +16,8 @@ import psutil
 import pytest
 
 from app.core.private import close_to_others
+from labs.spec.events import PhaseEvent, event_line
+from tests.support.events import log, result, step
 from tests.support.product import Product, running_product
 from tests.support.sockets import Watch, tree
 from worker import untrusted
@@ -120,7 +122,7 @@ def test_the_product_listens_on_loopback_only_and_redis_on_no_port(product: tupl
 
 # --- what ranks leave behind
 
-STEP = b'{"t": 1.0, "kind": "step", "rank": 0, "step": 1}\n'
+STEP = event_line(step(1, t=1.0)) + b"\n"
 MUCH = 8 * 2**20  # bytes of memory that reading may take
 
 
@@ -162,7 +164,7 @@ def short_path() -> Iterator[Path]:
 def secret(short_path: Path) -> Path:
     path = short_path / "elsewhere" / "secret"
     path.parent.mkdir()
-    path.write_bytes(STEP.replace(b'step"', b'log", "line": "the-secret"', 1))
+    path.write_bytes(event_line(log("the-secret")) + b"\n")
     return path
 
 
@@ -240,8 +242,8 @@ def test_an_event_file_of_hundreds_of_megabytes_is_read_so_far_and_said_to_be_cu
     with little_memory():
         while follower.is_behind:
             found += follower.read()
-    assert [event["kind"] for event in found] == ["log"]
-    assert f"{MOST_FILE_BYTES:,}" in found[0]["line"]
+    assert [event.kind for event in found] == ["log"]
+    assert f"{MOST_FILE_BYTES:,}" in found[0].line
     assert follower.read() == []
 
 
@@ -252,15 +254,15 @@ def test_what_follows_in_a_line_that_is_too_long_is_no_line_of_its_own(tmp_path:
     follower, found = Follower(tmp_path, 1), []
     while follower.is_behind:
         found += follower.read()
-    assert [event["kind"] for event in found] == ["log", "step"]
-    assert "cut" in found[0]["line"]
+    assert [event.kind for event in found] == ["log", "step"]
+    assert "cut" in found[0].line
 
 
 def test_results_without_end_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.tail.MOST_EVENTS", 10)
-    write_large(tmp_path / "events-0.jsonl", b'{"t": 1, "kind": "result", "summary": {}}\n', 2**18)
+    write_large(tmp_path / "events-0.jsonl", event_line(result(0, {"program": "gemm"})) + b"\n", 2**18)
     found = Follower(tmp_path, 1).read()
-    assert len(found) < 200
+    assert 10 < len(found) < 200
 
 
 @pytest.mark.parametrize(
@@ -268,24 +270,25 @@ def test_results_without_end_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         b"[" * 60_000,
         b'{"a":' * 10_000,
-        b'{"t": NaN, "kind": "log", "line": "x"}',
-        b'{"t": Infinity, "kind": "log", "line": "x"}',
-        b'{"t": 1, "kind": "log", "line": "\\u0000"}',
-        b'{"t": 1, "kind": "log", "line": "\\ud800"}',
-        b'{"t": 1, "kind": "log", "line": "\xff\xfe"}',
-        b'{"t": ' + b"9" * 60_000 + b', "kind": "log", "line": "x"}',
-        b'{"t": "1", "kind": "log", "line": "x"}',
-        b'{"t": 1, "kind": ["log"], "line": "x"}',
-        b'{"t": 1, "kind": "step", "step": "1"}',
+        b'{"t": NaN, "kind": "log", "rank": 0, "stream": "stderr", "line": "x"}',
+        b'{"t": Infinity, "kind": "log", "rank": 0, "stream": "stderr", "line": "x"}',
+        b'{"t": 1, "kind": "log", "rank": 0, "stream": "stderr", "line": "\\u0000"}',
+        b'{"t": 1, "kind": "log", "rank": 0, "stream": "stderr", "line": "\\ud800"}',
+        b'{"t": 1, "kind": "log", "rank": 0, "stream": "stderr", "line": "\xff\xfe"}',
+        b'{"t": ' + b"9" * 60_000 + b', "kind": "log", "rank": 0, "stream": "stderr", "line": "x"}',
+        b'{"t": "1", "kind": "log", "rank": 0, "stream": "stderr", "line": "x"}',
+        b'{"t": 1, "kind": ["log"], "rank": 0, "stream": "stderr", "line": "x"}',
+        event_line(step(1)).replace(b'"step":1', b'"step":"1"'),
+        event_line(step(1)).replace(b'"step":1', b'"step":99999999999999999999'),
         b"null",
         b'"step"',
         b"\x00" * 1000,
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_a_line_no_database_or_reader_could_take_is_left_out(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "events-0.jsonl").write_bytes(line + b"\n" + STEP)
-    assert [event["kind"] for event in Follower(tmp_path, 1).read()] == ["step"]
+    assert [event.kind for event in Follower(tmp_path, 1).read()] == ["step"]
 
 
 @pytest.mark.parametrize(
@@ -302,6 +305,6 @@ def test_a_line_no_database_or_reader_could_take_is_left_out(tmp_path: Path, lin
 )
 def test_no_report_of_torchruns_is_slow_or_fatal_to_read(tmp_path: Path, said: str) -> None:
     began = time.monotonic()
-    found = explain([{"t": 1.0, "kind": "phase", "rank": 0, "phase": "failed", "detail": "text"}], said, tmp_path)
+    found = explain([PhaseEvent(1.0, 0, "failed")], said, tmp_path)
     assert found["cause"]
     assert time.monotonic() - began < 5

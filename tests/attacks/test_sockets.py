@@ -117,7 +117,7 @@ def wait_for_steps(events: Path, more_than: int = 0) -> int:
     deadline = time.monotonic() + TIME_LIMIT_SECONDS
     while time.monotonic() < deadline:
         path = events / "events-0.jsonl"
-        done = path.read_text().count('"kind": "step"') if path.exists() else 0
+        done = path.read_text().count('"kind":"step"') if path.exists() else 0
         if done > more_than:
             return done
         time.sleep(0.05)

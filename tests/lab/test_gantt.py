@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
+from app.lab.folding import fold
 from app.lab.gantt import chrome_trace, draw_ideal, draw_spans
 from app.lab.support import example, page
-from app.lab.view import fold
 from labs.spec import SUPPORT, parse_run_spec
-
-
-def span(rank: int, what: str, start: float, end: float, step: int = 3, **rest: Any) -> dict[str, Any]:
-    micro_batch = None if what in ("idle", "optimizer") else 0
-    return {
-        "kind": "span",
-        "rank": rank,
-        "step": step,
-        "what": what,
-        "stage": rank,
-        "micro_batch": micro_batch,
-        "start": start,
-        "end": end,
-        "t": end,
-        **rest,
-    }
-
+from tests.support.events import span
 
 TWO_RANKS = [
     span(0, "F", 1.0, 1.01),
@@ -47,8 +31,8 @@ def test_the_picture_says_how_busy_the_ranks_were() -> None:
 
 
 def test_only_the_last_watched_step_is_drawn() -> None:
-    view = fold([span(0, "F", 0.0, 0.5, step=2), *TWO_RANKS], {})
-    assert view.spans == TWO_RANKS
+    view = fold([span(0, "F", 0.0, 0.5, number=2), *TWO_RANKS], {})
+    assert view.spans == tuple(TWO_RANKS)
     assert draw_spans([]) is None
 
 
@@ -60,9 +44,8 @@ def test_a_trace_has_a_process_for_every_rank_and_microseconds() -> None:
 
 
 def test_collectives_run_below_what_is_computed_and_overlap_in_threads_of_their_own() -> None:
-    reduce = span(0, "communication", 1.041, 1.05) | {"stage": None, "micro_batch": None}
-    reduce |= {"operation": "all_reduce", "group": "data", "payload_bytes": 4096}
-    spans = [*TWO_RANKS, reduce, reduce | {"start": 1.045, "end": 1.055}, reduce | {"start": 1.052, "end": 1.06}]
+    reduce = span(0, "communication", 1.041, 1.05, operation="all_reduce", group="data", payload_bytes=4096)
+    spans = [*TWO_RANKS, reduce, replace(reduce, start=1.045, end=1.055), replace(reduce, start=1.052, end=1.06)]
     drawn = draw_spans(spans)
     assert drawn is not None
     assert "Collectives and messages, ms" in drawn.head

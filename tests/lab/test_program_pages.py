@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from fastapi.testclient import TestClient
 
@@ -11,7 +9,9 @@ from app.core.db import Database
 from app.lab import service
 from app.theory.lab_runs import expected_of_program
 from labs.spec import PROGRAMS, RunSpec, parse_run_spec
+from labs.spec.events import Event
 from tests.conftest import NOW
+from tests.support import events
 
 HTML = {"Accept": "text/html"}
 
@@ -22,17 +22,13 @@ def spec_of(name: str) -> RunSpec:
     return parse_run_spec({"program": name, "parallel": parallel})
 
 
-def events_of(spec: RunSpec) -> list[dict[str, Any]]:
+def events_of(spec: RunSpec) -> list[Event]:
     """A point of every figure, and every rank's result with every quantity."""
     assert spec.options is not None
-    points = [
-        {"t": 1.0, "kind": "measurement", "rank": 0, "figure": figure, "name": "seen", "x": 2.0, "y": 0.5, "unit": ""}
-        for figure in spec.options.figures
-    ]
+    points = [events.measurement("seen", 2.0, 0.5, figure=figure) for figure in spec.options.figures]
     facts = {"program": spec.program, "backend": "gloo", "device": "cpu", "device_name": "CPU", "world_size": 2}
     summary = facts | dict.fromkeys(spec.options.quantities, 0.25)
-    ranks = range(spec.parallel.world_size)
-    return points + [{"t": 2.0, "kind": "result", "rank": rank, "summary": summary} for rank in ranks]
+    return [*points, *(events.result(rank, summary) for rank in range(spec.parallel.world_size))]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

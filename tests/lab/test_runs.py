@@ -14,7 +14,9 @@ from app.core.models import Learner
 from app.lab import queries, results, service
 from app.lab.models import Chunk, Run
 from app.lab.service import Claim, LeaseLost
+from labs.spec.events import ResultEvent
 from tests.conftest import NOW
+from tests.support import events
 
 SPEC: dict[str, Any] = {
     "model": "gpt-mini",
@@ -40,22 +42,9 @@ def _run(database: Database, run_id: int) -> Run:
         return found
 
 
-def _result(rank: int, **changes: Any) -> dict[str, Any]:
-    summary = {
-        "steps": 10,
-        "first_loss": 5.5,
-        "final_loss": 3.0,
-        "tokens_per_second": 1000.0,
-        "backend": "gloo",
-        "device": "cpu",
-        "device_name": "CPU",
-        "state_layout": "fp32",
-        "model_state_bytes": {"parameters": 1, "gradients": 1, "optimizer": 2 + rank, "total": 4 + rank},
-        "peak_bytes": {"parameters": 1, "gradients": 1, "optimizer": 2, "activations": 5, "temporary": 1, "total": 10},
-        "payload_bytes_per_step": 100,
-        "wire_bytes_per_step": 50,
-    } | changes
-    return {"t": 1.0, "kind": "result", "rank": rank, "summary": summary}
+def _result(rank: int) -> ResultEvent:
+    held = {"parameters": 1, "gradients": 1, "optimizer": 2 + rank, "total": 4 + rank}
+    return events.result(rank, events.training_summary(model_state_bytes=held))
 
 
 def test_a_bad_spec_queues_nothing_and_names_every_field(database: Database) -> None:
@@ -139,12 +128,11 @@ def test_chunks_are_numbered_without_gaps_and_keep_the_step(database: Database) 
     assert claim is not None
     for step in (1, 2, 3):
         with database.write() as session:
-            event = {"t": 0.1, "kind": "step", "rank": 0, "step": step, "loss": 1.0}
-            assert service.append_chunk(session, claim, [event], NOW) == step
+            assert service.append_chunk(session, claim, [events.step(step)], NOW) == step
     run = _run(database, run_id)
     assert (run.status, run.steps_done, run.chunks) == ("running", 3, 3)
     with database.read() as session:
-        assert [event["step"] for event in results.every_event(session, run_id)] == [1, 2, 3]
+        assert list(results.every_event(session, run_id)) == [events.step(number) for number in (1, 2, 3)]
         assert [chunk.sequence for chunk in queries.list_chunks(session, run_id, after=1)] == [2, 3]
 
 
@@ -195,7 +183,7 @@ def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database
     claim = _claim(database)
     assert claim is not None
     with database.write() as session:
-        service.append_chunk(session, claim, [{"t": 0.1, "kind": "step", "rank": 0, "step": 1}], NOW)
+        service.append_chunk(session, claim, [events.step(1)], NOW)
     with database.write() as session:
         assert service.give_up_on_stale(session, NOW + timedelta(seconds=19)) == []
         assert service.give_up_on_stale(session, NOW + timedelta(seconds=25)) == [run_id]
@@ -205,7 +193,7 @@ def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database
     assert run.failure["cause"] == "worker lost"
     assert "25 s" in run.failure["message"]
     for write in (
-        lambda session: service.append_chunk(session, claim, [{"t": 1, "kind": "log", "rank": 0, "line": "x"}], NOW),
+        lambda session: service.append_chunk(session, claim, [events.log("x")], NOW),
         lambda session: service.beat(session, claim, NOW),
     ):
         with pytest.raises(LeaseLost), database.write() as session:

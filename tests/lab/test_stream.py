@@ -15,6 +15,7 @@ from app.core.db import Database
 from app.core.queue import Queue
 from app.lab import service
 from app.lab.stream import Hub, Message
+from tests.support import events
 
 SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 50, "sequence": 32}}
 CHUNKS = 30
@@ -34,9 +35,8 @@ class _Writer:
         self.claim = claim
 
     def write(self, step: int) -> None:
-        event = {"t": 0.0, "kind": "step", "rank": 0, "step": step, "loss": 1.0}
         with self.database.write() as session:
-            service.append_chunk(session, self.claim, [event], datetime.now(UTC))
+            service.append_chunk(session, self.claim, [events.step(step)], datetime.now(UTC))
 
     def end(self) -> None:
         with self.database.write() as session:

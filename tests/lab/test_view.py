@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from app.lab.comparison import Comparison, compare
+from app.lab.folding import RunFold, fold
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of, value_text
-from app.lab.view import Comparison, compare, fold
 from labs.spec import parse_run_spec
+from tests.support.events import communication, log, measurement, memory, one_of_each
 
 THEORY = {
     "transfers": [
@@ -18,18 +22,14 @@ THEORY = {
 }
 
 
-def _memory(rank: int, step: int, at: str, **sizes: float) -> dict[str, object]:
-    return {"t": 1.0, "kind": "memory", "rank": rank, "step": step, "at": at, "bytes": sizes, "during": "backward"}
-
-
 def test_the_newest_probed_step_counts_and_the_worst_rank_is_named() -> None:
     view = fold(
         [
-            _memory(0, 2, "peak", parameters=1.0, activations=1.0),
-            _memory(1, 2, "peak", parameters=1.0),
-            _memory(0, 12, "peak", parameters=5.0, activations=1.0),
-            _memory(1, 12, "peak", parameters=5.0, activations=4.0),
-            _memory(1, 12, "step_end", parameters=5.0, gradients=5.0, optimizer=10.0, temporary=3.0),
+            memory(0, 2, "peak", parameters=1, activations=1),
+            memory(1, 2, "peak", parameters=1),
+            memory(0, 12, "peak", parameters=5, activations=1),
+            memory(1, 12, "peak", parameters=5, activations=4),
+            memory(1, 12, "step_end", parameters=5, gradients=5, optimizer=10, temporary=3),
         ],
         THEORY,
     )
@@ -40,9 +40,8 @@ def test_the_newest_probed_step_counts_and_the_worst_rank_is_named() -> None:
 
 
 def test_collectives_are_added_up_beside_theory() -> None:
-    event = {"t": 1.0, "kind": "communication", "rank": 0, "step": 2, "operation": "all_gather", "phase": "forward"}
-    numbers = {"count": 1, "payload_bytes": 60, "wire_bytes": 30, "seconds": 0.5}
-    view = fold([event | numbers, event | numbers, event | numbers | {"rank": 1}], THEORY)
+    event = communication("all_gather", payload_bytes=60, wire_bytes=30, seconds=0.5)
+    view = fold([event, event, replace(event, rank=1)], THEORY)
     (row,) = view.transfers
     assert (row.title, row.count, row.payload_bytes, row.wire_bytes, row.seconds) == (
         "All-gather, forward",
@@ -64,15 +63,15 @@ def test_theory_is_added_up_where_a_ledger_cannot_tell_apart() -> None:
             kind | {"group": "data", "title": "All-reduce, gradients", "payload_bytes": 7.0},
         ]
     }
-    numbers = {"t": 1.0, "kind": "communication", "rank": 0, "step": 2, "count": 8, "payload_bytes": 103}
-    (row,) = fold([kind | numbers], theory).transfers
+    event = communication("all_reduce", group="tensor", count=8, payload_bytes=103)
+    (row,) = fold([event], theory).transfers
     assert row.title == "All-reduce, results; All-reduce, cross entropy"
     assert row.expected_payload_bytes == 103.0
 
 
 def test_long_logs_keep_their_end_and_say_how_much_is_missing() -> None:
-    view = fold([{"t": i, "kind": "log", "rank": 0, "line": str(i)} for i in range(250)], THEORY)
-    assert (len(view.log), view.log_dropped, view.log[-1]["line"]) == (200, 50, "249")
+    view = fold([log(str(i), t=i) for i in range(250)], THEORY)
+    assert (len(view.log), view.log_dropped, view.log[-1].line) == (200, 50, "249")
 
 
 @pytest.mark.parametrize(
@@ -112,9 +111,8 @@ def test_quantities_without_a_result_still_show_theory() -> None:
 
 
 def test_what_a_strategy_reports_of_itself_is_rank_0s_latest() -> None:
-    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "read from file", "x": 1, "y": 4000.0, "unit": "B"}
-    scale = event | {"name": "loss scale", "y": 65536.0, "unit": ""}
-    view = fold([event, scale, event | {"x": 2, "y": 12000.0}, event | {"rank": 1, "x": 3}], THEORY)
+    event, scale = measurement("read from file", 1, 4000.0, "B"), measurement("loss scale", 1, 65536.0)
+    view = fold([event, scale, replace(event, x=2, y=12000.0), replace(event, rank=1, x=3)], THEORY)
     assert [(each.name, each.step, each.value, each.unit) for each in view.readings] == [
         ("read from file", 2, 12000.0, "B"),
         ("loss scale", 1, 65536.0, ""),
@@ -123,8 +121,7 @@ def test_what_a_strategy_reports_of_itself_is_rank_0s_latest() -> None:
 
 def test_a_reading_that_is_no_number_is_left_out() -> None:
     """JSON has no NaN: a rank sends null."""
-    event = {"t": 1.0, "kind": "measurement", "rank": 0, "name": "loss scale", "x": 1, "y": None, "unit": ""}
-    assert fold([event], THEORY).readings == []
+    assert fold([measurement("loss scale", 1, None)], THEORY).readings == ()
 
 
 @pytest.mark.parametrize(
@@ -148,22 +145,22 @@ def test_a_run_says_in_which_precision_it_computes() -> None:
 
 
 def test_points_of_a_programs_figure_come_from_every_rank() -> None:
-    event = {
-        "t": 1.0,
-        "kind": "measurement",
-        "rank": 1,
-        "figure": "rate",
-        "name": "fp32",
-        "x": 32,
-        "y": 2e9,
-        "unit": "",
-    }
-    view = fold([event, event | {"rank": 0, "x": 64}, event | {"y": None}], {})
+    event = measurement("fp32", 32, 2e9, rank=1, figure="rate")
+    view = fold([event, replace(event, rank=0, x=64), replace(event, y=None)], {})
     assert [(point.figure, point.name, point.x, point.y) for point in view.points] == [
         ("rate", "fp32", 32.0, 2e9),
         ("rate", "fp32", 64.0, 2e9),
     ]
     assert not view.readings
+
+
+def test_folding_bit_by_bit_comes_to_the_same_and_leaves_earlier_views_alone() -> None:
+    events = [*one_of_each(), *(log(str(i)) for i in range(300)), memory(1, 2, "peak", parameters=3)]
+    folded, views = RunFold(THEORY), []
+    for event in events:
+        folded.take([event])
+        views.append(folded.view())
+    assert views == [fold(events[: i + 1], THEORY) for i in range(len(events))]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,13 @@ import time
 import pytest
 
 from labs.probes.instrument import is_probed
-from labs.probes.report import EventFile, Reporter, valid_json
+from labs.probes.report import EventFile, Reporter
+from labs.spec.events import StepEvent, event_line, read_event, read_events, to_json
 from tests.labs.ranks import DDP, FSDP, call, parse_events, twelve_rows
+from tests.support import events
+from tests.support.events import step
+
+NOT_A_NUMBER = event_line(step(1)).replace(b"1.0", b"NaN")
 
 
 def test_every_twentieth_step_is_probed_and_the_only_one():
@@ -31,14 +36,61 @@ def test_time_counts_from_when_the_run_was_started(monkeypatch, tmp_path):
 
 def test_events_are_appended_line_by_line(tmp_path):
     for number in range(2):  # a second file object, as a restarted rank would have
-        Reporter(0, EventFile(tmp_path, 0)).emit("step", step=number)
+        Reporter(0, EventFile(tmp_path, 0)).emit(StepEvent, number, 1.0, 128, 0.1, 1280.0, False)
     assert [event["step"] for event in parse_events((tmp_path / "events-0.jsonl").read_text())] == [0, 1]
 
 
 def test_what_json_cannot_say_is_null():
-    given = {"loss": math.nan, "list": [math.inf, 1.5, (None, -math.inf)], "fine": {"x": 0, "y": True}}
-    expected = {"loss": None, "list": [None, 1.5, [None, None]], "fine": {"x": 0, "y": True}}
-    assert valid_json(given) == expected
+    (diverged,) = parse_events(event_line(step(1, loss=math.nan)).decode())
+    assert diverged["loss"] is None
+    given = {"program": "x", "list": [math.inf, 1.5, [None, -math.inf]], "fine": {"x": 0, "y": True}, "nan": math.nan}
+    expected = {"program": "x", "list": [None, 1.5, [None, None]], "fine": {"x": 0, "y": True}, "nan": None}
+    (result,) = parse_events(event_line(events.result(0, given)).decode())
+    assert result["summary"] == expected
+
+
+@pytest.mark.parametrize("event", events.one_of_each(), ids=lambda event: event.kind)
+def test_what_was_written_is_read_back(event):
+    assert read_event(event_line(event)) == event
+    assert read_events([to_json(event)]) == [event]
+    assert json.loads(event_line(event)) == to_json(event)
+    absent = {name for name, value in to_json(event).items() if value is None}
+    assert absent <= {"loss", "x", "y", "stage", "micro_batch"}, "what is optional and not there has no key"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"kind": "party"}, "kind"),
+        ({"step": "3"}, "step"),
+        ({"step": None}, "step"),
+        ({"t": True}, "t"),
+        ({"rank": 0.5}, "rank"),
+        ({"split": {"forward": 1.0}}, "split"),
+    ],
+)
+def test_what_is_no_event_is_refused_by_field(change, field):
+    line = json.dumps({**to_json(step(1)), **change})
+    with pytest.raises(ValueError, match=field):
+        read_event(line)
+    with pytest.raises(ValueError, match="tokens"):
+        read_event(json.dumps({name: value for name, value in to_json(step(1)).items() if name != "tokens"}))
+
+
+@pytest.mark.parametrize("line", [b"", b"[1]", b"null", b'{"kind": "log"', b"\xff", NOT_A_NUMBER])
+def test_what_is_no_json_is_refused(line):
+    with pytest.raises(ValueError, match="validation error"):
+        read_event(line)
+
+
+def test_what_another_release_stored_and_nobody_can_read_is_left_out():
+    assert read_events([{"kind": "party"}, to_json(step(1)), {**to_json(step(2)), "new": 1}]) == [step(1), step(2)]
+
+
+def test_a_line_that_is_no_utf8_is_reported_all_the_same(tmp_path):
+    Reporter(0, EventFile(tmp_path, 0)).log("stderr", "no such file: caf\udce9")
+    (event,) = parse_events((tmp_path / "events-0.jsonl").read_text())
+    assert event["line"] == "no such file: caf\\udce9"
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from app.core.db import Database
 from app.core.queue import Queue
 from app.lab import results, service
 from app.lab.models import ENDED, Run
+from labs.spec.events import StepEvent
 from tests.support.product import environment
 
 pytestmark = pytest.mark.slow
@@ -122,7 +123,7 @@ def test_a_run_is_carried_out_once_and_measures_what_theory_says(lab: Lab) -> No
     assert run.result["payload_bytes_per_step"] == run.theory["payload_bytes_per_step"]
     assert run.result["model_state_bytes"] == pytest.approx(run.theory["model_state_bytes"], rel=0.01)
     with lab.database.read() as session:
-        steps = [event["step"] for event in results.every_event(session, run.id) if event["kind"] == "step"]
+        steps = [event.step for event in results.every_event(session, run.id) if isinstance(event, StepEvent)]
     assert steps == [1, 2, 3, 4, 5, 6]
 
 

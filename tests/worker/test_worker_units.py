@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import service as lab
 from labs.spec import parse_run_spec
+from labs.spec.events import Event, event_line
+from tests.support.events import failed, log, step
 from worker.context import Context
 from worker.devices import Devices, Gpu, UnknownDevice, find_devices
 from worker.failures import explain
@@ -32,73 +33,56 @@ Root Cause (first observed failure):
 """
 
 
-def _write(path: Path, *events: dict[str, object], end: str = "\n") -> None:
-    with path.open("a") as file:
-        file.write("\n".join(json.dumps(event) for event in events) + end)
-
-
-def _step(step: int, t: float = 0.0, rank: int = 0) -> dict[str, object]:
-    return {"t": t, "kind": "step", "rank": rank, "step": step}
+def _write(path: Path, *events: Event) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(event_line(event) + b"\n" for event in events))
 
 
 def test_new_lines_are_read_once_and_torn_ones_when_they_are_whole(tmp_path: Path) -> None:
     follower, path = Follower(tmp_path, 1), tmp_path / "events-0.jsonl"
     assert follower.read() == []
-    _write(path, _step(1), _step(2))
-    assert [event["step"] for event in follower.read()] == [1, 2]
-    with path.open("a") as file:
-        file.write('{"t": 1, "kind": "step", "ra')
+    _write(path, step(1), step(2))
+    assert follower.read() == [step(1), step(2)]
+    line = event_line(step(3)) + b"\n"
+    with path.open("ab") as file:
+        file.write(line[:20])
     assert follower.read() == []
-    with path.open("a") as file:
-        file.write('nk": 0, "step": 3}\n')
-    assert [event["step"] for event in follower.read()] == [3]
+    with path.open("ab") as file:
+        file.write(line[20:])
+    assert follower.read() == [step(3)]
 
 
 def test_ranks_are_merged_by_time_and_speak_for_themselves(tmp_path: Path) -> None:
-    _write(tmp_path / "events-0.jsonl", _step(1, t=0.2), _step(2, t=0.4))
-    _write(tmp_path / "events-1.jsonl", {"t": 0.3, "kind": "log", "rank": 0, "line": "mine"})
+    _write(tmp_path / "events-0.jsonl", step(1, t=0.2), step(2, t=0.4))
+    _write(tmp_path / "events-1.jsonl", log("mine", t=0.3))
     events = Follower(tmp_path, 2).read()
-    assert [(event["t"], event["rank"]) for event in events] == [(0.2, 0), (0.3, 1), (0.4, 0)]
+    assert [(event.t, event.rank) for event in events] == [(0.2, 0), (0.3, 1), (0.4, 0)]
 
 
 def test_what_is_no_event_is_left_out_and_counted(tmp_path: Path) -> None:
     with (tmp_path / "events-0.jsonl").open("w") as file:
         file.write('not json\n[1,2]\n{"kind":"party","t":1}\n{"kind":"step","t":1,"step":"x"}\n' + "x" * 100_000 + "\n")
-    _write(tmp_path / "events-0.jsonl", _step(1))
+    _write(tmp_path / "events-0.jsonl", step(1))
     follower = Follower(tmp_path, 1)
-    assert [event["kind"] for event in follower.read()] == ["step", "log"]  # the log says what was cut
+    assert [event.kind for event in follower.read()] == ["step", "log"]  # the log says what was cut
     assert follower.refused == 5
 
 
 def test_a_rank_that_talks_without_end_is_capped(tmp_path: Path) -> None:
-    _write(
-        tmp_path / "events-0.jsonl", *({"t": 0.0, "kind": "log", "rank": 0, "line": "x" * 5000} for _ in range(3000))
-    )
+    _write(tmp_path / "events-0.jsonl", *(log("x" * 5000) for _ in range(3000)))
     follower, kept = Follower(tmp_path, 1), []
     while events := follower.read():
         kept += events
     assert len(kept) <= MOST_LOG_LINES
-    assert all(len(event["line"]) <= 2000 for event in kept)
+    assert all(len(event.line) <= 2000 for event in kept)
 
 
 def test_a_rank_with_a_cause_of_its_own_is_the_cause(tmp_path: Path) -> None:
     events = [
-        {"t": 2.0, "kind": "log", "rank": 1, "line": "RuntimeError: boom"},
-        {
-            "t": 2.0,
-            "kind": "phase",
-            "rank": 1,
-            "phase": "failed",
-            "detail": {"cause": "RuntimeError", "message": "boom"},
-        },
-        {
-            "t": 1.9,
-            "kind": "phase",
-            "rank": 0,
-            "phase": "failed",
-            "detail": {"cause": "lost another rank", "message": "peer"},
-        },
-        {"t": 1.0, "kind": "step", "rank": 0, "step": 4},
+        log("RuntimeError: boom", t=2.0, rank=1),
+        failed(1, "RuntimeError", "boom", t=2.0),
+        failed(0, "lost another rank", "peer", t=1.9),
+        step(4, t=1.0),
     ]
     found = explain(events, TORCHRUN, tmp_path)
     assert (found["cause"], found["rank"], found["step"]) == ("RuntimeError", 1, 5)
@@ -106,15 +90,7 @@ def test_a_rank_with_a_cause_of_its_own_is_the_cause(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_left_no_word_is_blamed_before_one_that_noticed(tmp_path: Path) -> None:
-    events = [
-        {
-            "t": 1.9,
-            "kind": "phase",
-            "rank": 0,
-            "phase": "failed",
-            "detail": {"cause": "lost another rank", "message": "peer"},
-        }
-    ]
+    events = [failed(0, "lost another rank", "peer", t=1.9)]
     stderr = tmp_path / "run" / "attempt_0" / "1" / "stderr.log"
     stderr.parent.mkdir(parents=True)
     stderr.write_text("one\ntwo\n")
@@ -125,8 +101,7 @@ def test_a_rank_that_left_no_word_is_blamed_before_one_that_noticed(tmp_path: Pa
 
 
 def test_a_killed_rank_that_wrote_nothing_leaves_the_word_to_who_noticed(tmp_path: Path) -> None:
-    noticed = {"t": 1.9, "kind": "phase", "rank": 0, "phase": "failed", "detail": {"cause": "lost another rank"}}
-    line = {"t": 1.9, "kind": "log", "rank": 0, "line": "Connection reset by peer"}
+    noticed, line = failed(0, "lost another rank", t=1.9), log("Connection reset by peer", t=1.9)
     found = explain([line, noticed], TORCHRUN, tmp_path)
     assert (found["rank"], found["lines_rank"], found["lines"]) == (1, 0, ["Connection reset by peer"])
 

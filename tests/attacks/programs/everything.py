@@ -47,7 +47,7 @@ def main() -> None:
             bench = Bench(spec.options, reporter, CPU, seed=1)
             importlib.import_module(f"labs.programs.{spec.program}").measure(spec.options, bench)
         dist.barrier()
-        reporter.emit("log", stream="stdout", line=name)
+        reporter.log("stdout", name)
     dist.barrier()
     os._exit(0)  # as labs.train does, and for its reason
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from findings import Findings
 
 from labs.data import Batches, load_text
 from labs.joining import join
 from labs.parallel.mesh import Mesh
 from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
-from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import spread_watched, watched_step
 from labs.spec import RunSpec, parse_run_spec
 
@@ -41,9 +41,9 @@ def main() -> None:
     torch.set_num_threads(1)
     preload(*EVERY_STRATEGY)
     join(CPU)
-    reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
+    findings = Findings(options.events, dist.get_rank())
     for name, data in json.loads(options.specs.read_text()).items():
-        reporter.emit("moments", name=name, moments=moments(parse_run_spec(data)))
+        findings.add("moments", name=name, moments=moments(parse_run_spec(data)))
     dist.barrier()
     os._exit(0)  # as labs.train does, and for its reason
 

@@ -10,11 +10,13 @@ import argparse
 import json
 import os
 import traceback
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from findings import Findings
 
 from labs.data import Batches, draw_passages, load_text
 from labs.joining import join
@@ -22,9 +24,7 @@ from labs.model import build_model
 from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
 from labs.preload import EVERY_STRATEGY, preload
-from labs.probes.communication import as_fields
 from labs.probes.instrument import Instrument
-from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import spread_watched, watched_step
 from labs.spec import Parallel, RunSpec, parse_run_spec
 
@@ -100,7 +100,7 @@ def main() -> None:
     torch.set_num_threads(1)
     preload(*EVERY_STRATEGY)
     join(CPU)
-    reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
+    findings = Findings(options.events, dist.get_rank())
     for row in json.loads(options.rows.read_text()):
         spec = parse_run_spec(row["spec"])
         try:
@@ -108,14 +108,14 @@ def main() -> None:
             exact, _ = train(spec, dtype, watched=False)
             _, seen = train(spec, torch.float32, watched=True)
         except Exception:  # the others may wait for this rank: nothing after it can be trusted
-            reporter.emit("row", id=row["id"], error=traceback.format_exc())
+            findings.add("row", id=row["id"], error=traceback.format_exc())
             os._exit(1)
-        reporter.emit(
+        findings.add(
             "row",
             id=row["id"],
             losses=exact,
             reference=reference(spec, dtype),
-            collectives=[as_fields(entry) for entry in seen.collectives or []],
+            collectives=[asdict(entry) for entry in seen.collectives or []],
             moments=seen.moments,
         )
     dist.barrier()

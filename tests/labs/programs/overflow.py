@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from findings import Findings
 from torch import Tensor
 
 from labs.command import read_spec
@@ -20,7 +21,6 @@ from labs.parallel.mesh import Mesh
 from labs.parallel.precision import LossScaler
 from labs.parallel.strategy import Strategy, train_step
 from labs.probes.instrument import Instrument
-from labs.probes.report import EventFile, Reporter
 from labs.spec import RunSpec
 
 CPU = torch.device("cpu")
@@ -38,14 +38,14 @@ def main() -> None:
     given = read_spec(options.spec)
     torch.set_num_threads(1)
     join(CPU)
-    reporter = Reporter(dist.get_rank(), EventFile(options.events, dist.get_rank()))
+    findings = Findings(options.events, dist.get_rank())
     for zero in range(4):
-        overflow(given.model_copy(update={"parallel": given.parallel.model_copy(update={"zero": zero})}), reporter)
+        overflow(given.model_copy(update={"parallel": given.parallel.model_copy(update={"zero": zero})}), findings)
     dist.barrier()
     os._exit(0)  # as labs.train does, and for its reason
 
 
-def overflow(spec: RunSpec, reporter: Reporter) -> None:
+def overflow(spec: RunSpec, findings: Findings) -> None:
     mesh = Mesh(spec.parallel, "cpu")
     strategy = parallelise(build_model(spec.model, spec.training.sequence, 1), spec, mesh, CPU)
     scaler = strategy.optimizer
@@ -54,7 +54,7 @@ def overflow(spec: RunSpec, reporter: Reporter) -> None:
     off = Instrument((), 2, CPU, mesh)
     scales, moved = [scaler.scale], []
     for step in (1, 2):
-        too_much = 1e12 if step == 1 and reporter.rank == 1 else 1.0
+        too_much = 1e12 if step == 1 and findings.rank == 1 else 1.0
         strategy.loss_scale = lambda too_much=too_much: too_much * scaler.scale
         before = weights(strategy)
         train_step(strategy, batches.of_step(step), off)
@@ -62,7 +62,7 @@ def overflow(spec: RunSpec, reporter: Reporter) -> None:
         moved.append(any(not torch.equal(a, b) for a, b in zip(before, weights(strategy), strict=True)))
         scales.append(scaler.scale)
     finite = all(bool(each.isfinite().all()) for each in weights(strategy))
-    reporter.emit("overflow", zero=spec.parallel.zero, scales=scales, moved=moved, finite=finite)
+    findings.add("overflow", zero=spec.parallel.zero, scales=scales, moved=moved, finite=finite)
 
 
 main()

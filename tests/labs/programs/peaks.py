@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from findings import Findings
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.distributed._tools.mem_tracker import MemTracker
 from torch.profiler import ProfilerActivity, profile
@@ -24,7 +25,6 @@ from labs.parallel.apply import parallelise
 from labs.parallel.mesh import Mesh
 from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
-from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import watched_step
 from labs.spec import RunSpec
 
@@ -95,9 +95,9 @@ def main() -> None:
         first = Subject(subject.spec, steps=1)
         first.step(1, first.ours)
         if rank == 0:
-            reporter = Reporter(rank, EventFile(options.events, rank))
-            reporter.emit("peak", strategy=strategy, **found)
-            reporter.emit("first_step", strategy=strategy, moments=first.ours.moments)
+            findings = Findings(options.events, rank)
+            findings.add("peak", strategy=strategy, **found)
+            findings.add("first_step", strategy=strategy, moments=first.ours.moments)
     dist.barrier()
     os._exit(0)  # as labs.train does, and for its reason
 
