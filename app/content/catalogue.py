@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +36,11 @@ class Catalogue:
     handbook: Handbook = field(default_factory=Handbook)
     given: Mapping[str, str] = field(default_factory=dict)
     rubrics: Mapping[str, RubricFile] = field(default_factory=dict)
+
+    @cached_property
+    def revised_cards(self) -> tuple[str, ...]:
+        """The cards whose meaning changed since they were written first."""
+        return tuple(card.id for card in self.cards.values() if card.head.revision != 1)
 
     @property
     def pages(self) -> Mapping[str, Page]:

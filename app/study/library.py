@@ -28,3 +28,9 @@ def all_cards(session: Session, learner_id: int, catalogue: Catalogue) -> Mappin
         return catalogue.cards
     turns = chain.from_iterable(zip_longest(catalogue.cards.items(), own.items()))
     return dict(pair for pair in turns if pair)
+
+
+def list_revised(session: Session, learner_id: int, catalogue: Catalogue) -> list[str]:
+    """The cards that no longer mean what they meant at first: only these may have been met and be new again."""
+    own = own_cards(session, learner_id)
+    return [*catalogue.revised_cards, *(card.id for card in own.values() if card.head.revision != 1)]

@@ -3,7 +3,7 @@
 Local mode knows one learner; here a header says who asks. It takes the place of the product's dependency before the
 rooms are loaded: with an override FastAPI would take every dependency's signature apart again in each request
 (measured: a sixth of a review), which the product does not do. Further cards are copies of the shipped ones under new
-ids.
+ids, at the revision that the long log was learned at.
 """
 
 from __future__ import annotations
@@ -47,4 +47,6 @@ def grown(catalogue: Catalogue, count: int) -> Catalogue:
 def _copy(card: Card, index: int) -> Card:
     round_ = index // 1000
     cluster = card.head.cluster and f"{card.head.cluster}-{round_}"
-    return dataclasses.replace(card, head=card.head.model_copy(update={"id": f"B{index + 1}", "cluster": cluster}))
+    return dataclasses.replace(
+        card, head=card.head.model_copy(update={"id": f"B{index + 1}", "cluster": cluster, "revision": 1})
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, filterfalse, islice
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
@@ -27,8 +27,8 @@ LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its 
 class Agenda:
     """Today: which card is first, what was done, and how much is left of what.
 
-    `new` is what is left of today's share of the `new_waiting` cards that were never met. `buried` cards are due but
-    wait for tomorrow, because a card of their cluster was answered today.
+    `buried` cards are due but wait for tomorrow, because a card of their cluster was answered today. `new` is what is
+    left of today's share of new cards, `new_waiting` as well what is beyond it where nothing else is left.
     """
 
     first: str | None
@@ -62,31 +62,28 @@ def agenda(
         return card.head.cluster in day.clusters
 
     takes = _takes(cards, wanted)
-    learning = _scheduled(session, learner_id, now + LEARN_AHEAD, "learning", wanted, takes)
-    known = _scheduled(session, learner_id, now, "due", wanted, takes)
+    learning = _scheduled(session, learner_id, now, now + LEARN_AHEAD, "learning", wanted, takes)
+    known = _scheduled(session, learner_id, now, now, "due", wanted, takes)
     due = [row.card_id for row in known if not is_near(cards[row.card_id])]
     reviews_left = len(due) if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
-    fresh = [
-        card_id
-        for card_id in (_fresh(session, learner_id, cards, policy, now) if _may(wanted, "new") else ())
-        if not is_near(cards[card_id]) and takes(card_id, None)
-    ]
-    new = min(len(fresh), max(0, policy.new_per_day + extra_new - day.introduced))
-    is_over = bool(learning) and learning[0].available_at <= now
+    unmet = _fresh(session, learner_id, catalogue, cards, policy, now) if _may(wanted, "new") else iter(())
+    fresh = (card_id for card_id in unmet if not is_near(cards[card_id]) and takes(card_id, None))
+    new = list(islice(fresh, max(0, policy.new_per_day + extra_new - day.introduced)))
     offered = chain(
-        [learning[0].card_id] if is_over else [],
+        [row.card_id for row in learning[:1] if row.is_ready],
         due[: min(1, reviews_left)],
-        fresh[: min(1, new)],
-        [learning[0].card_id] if learning else [],
+        new[:1],
+        [row.card_id for row in learning[:1]],
     )
+    first = next(offered, None)
     return Agenda(
-        next(offered, None),
+        first,
         day.done,
         len(learning),
         min(len(due), reviews_left),
-        new,
+        len(new),
         len(known) - len(due),
-        len(fresh),
+        len(new) + (sum(1 for _ in fresh) if first is None else 0),
     )
 
 
@@ -121,24 +118,36 @@ def _takes(cards: Mapping[str, Card], wanted: Filter) -> Takes:
 
 
 def _scheduled(
-    session: Session, learner_id: int, until: datetime, kind: str, wanted: Filter, takes: Takes
+    session: Session, learner_id: int, now: datetime, until: datetime, kind: str, wanted: Filter, takes: Takes
 ) -> list[Scheduled]:
     """Cards in their learning steps, or known ones, that come back by `until`, the soonest first."""
     if not _may(wanted, kind):
         return []
-    found = queues.list_scheduled(session, learner_id, kind == "learning", until)
+    found = queues.list_scheduled(session, learner_id, kind == "learning", now, until)
     return [row for row in found if takes(row.card_id, row)]
 
 
-def _fresh(session: Session, learner_id: int, cards: Mapping[str, Card], policy: Policy, now: datetime) -> list[str]:
-    """New cards in the order of introduction: never met, or met when they meant something else; none that is away."""
+def _fresh(
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    cards: Mapping[str, Card],
+    policy: Policy,
+    now: datetime,
+) -> Iterator[str]:
+    """New cards in the order of introduction: never met, or met when they meant something else; none that is away.
+
+    Looking into twenty thousand cards would take longer than all the rest, so only their ids are walked through.
+    """
     touched = queues.list_touched(session, learner_id)
-    revised = [card_id for card_id in touched if card_id in cards and cards[card_id].head.revision != 1]
-    rows = [*queues.list_unsettled(session, learner_id), *queries.list_standing_of(session, learner_id, revised)]
+    revised = touched.intersection(library.list_revised(session, learner_id, catalogue))
+    rows = queues.list_without_memory(session, learner_id) + queries.list_standing_of(session, learner_id, revised)
     new_again = {row.card_id for row in rows if row.card_id in cards and _is_new(row, cards[row.card_id], now)}
-    first = dict.fromkeys(card_id for card_id in policy.order or () if card_id in cards)
-    order = chain(first, (card_id for card_id in cards if card_id not in first))
-    return [card_id for card_id in order if card_id not in touched or card_id in new_again]
+    order: Iterable[str] = cards
+    if policy.order:
+        first = dict.fromkeys(card_id for card_id in policy.order if card_id in cards)
+        order = chain(first, filterfalse(first.__contains__, cards))
+    return filterfalse((touched - new_again if new_again else touched).__contains__, order)
 
 
 def _is_new(row: queries.Standing, card: Card, now: datetime) -> bool:
