@@ -100,9 +100,16 @@ def changes(chosen: Chosen, now: datetime) -> dict[str, Any]:
 
 
 def _planned(plan: Plan | None, now: datetime) -> dict[str, Any]:
-    if plan is None or (today := day_number(now, learner_zone())) >= plan.day.toordinal():
+    if plan is None:
         return {}
-    found: dict[str, Any] = {"deadline": plan.day, "order": tuple(plan.card_order), "planned_day": plan.planned_day}
+    today = day_number(now, learner_zone())
+    if today >= plan.day.toordinal():
+        return {"is_unplanned": plan.planned_day != today}
+    found: dict[str, Any] = {
+        "is_unplanned": plan.planned_day != today,
+        "deadline": plan.day,
+        "order": tuple(plan.card_order),
+    }
     if plan.planned_day == today:
         found["new_per_day"] = plan.new_today
     if plan.strategy is not None:

@@ -27,7 +27,7 @@ class Policy:
     """What decides which cards come today and when they come again.
 
     `reviews_per_day` of None means all that are due. `order` introduces its cards first, in this order; `deadline` is
-    the day that counts, if there is one, and `planned_day` the study day whose cards were chosen for it last.
+    the day that counts, if there is one; `is_unplanned` while nothing chose this study day's cards for it yet.
     """
 
     new_per_day: int = NEW_PER_DAY
@@ -37,7 +37,7 @@ class Policy:
     parameters_id: str = DEFAULT_ID
     order: tuple[str, ...] | None = None
     deadline: date | None = None
-    planned_day: int | None = None
+    is_unplanned: bool = False
 
 
 PLAIN = Policy()

@@ -17,13 +17,14 @@ from app.core.zone import learner_zone
 from app.study import checking, library, queries
 from app.study.checking import Checked
 from app.study.days import day_number
+from app.study.exam import preparation
 from app.study.fsrs import scheduling
 from app.study.log import evidence as reviewed
 from app.study.log import recording
 from app.study.log.recording import Given, Recorded, undo
 from app.study.policy import NEW_PER_DAY, Policy, policy_for, rules_of
 from app.study.queries import State
-from app.study.queue.agenda import agenda, next_due_at
+from app.study.queue.agenda import Agenda, agenda, next_due_at
 from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.marking import mark
 
@@ -133,7 +134,7 @@ def study(
 ) -> Desk:
     """The learner's next card and progress. `extra_new` cards are introduced beyond today's share."""
     policy = policy_for(session, learner_id, now)
-    found = agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted)
+    found = _day(session, learner_id, catalogue, policy, now, extra_new, wanted)
     card = None
     if found.first is not None:
         shown = library.find_card(session, learner_id, catalogue, found.first)
@@ -159,8 +160,7 @@ def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, 
 
 def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
     """Cards to answer today: due ones and today's share of new ones."""
-    policy = policy_for(session, learner_id, now)
-    return agenda(session, learner_id, catalogue, policy, now, learner_zone()).left
+    return _day(session, learner_id, catalogue, policy_for(session, learner_id, now), now).left
 
 
 def has_studied(session: Session, learner_id: int) -> bool:
@@ -196,6 +196,8 @@ def submit_review(
     recording.must_be_shown(state, card_id, version)
     judged = _judge(learner_id, card, version, seed, answer, elapsed_milliseconds)
     policy = policy_for(session, learner_id, now)
+    if policy.is_unplanned:
+        preparation.plan_day(session, learner_id, catalogue, now)
     memory = recording.memory_of(session, learner_id, state, card, policy)
     limit = int(LONGEST_ANSWER.total_seconds() * 1000)
     given = Given(
@@ -251,6 +253,24 @@ def _judge(
             [Violation("answer", answer, found.verdict.message.striptags(), example)],
         )
     return found
+
+
+def _day(
+    session: Session,
+    learner_id: int,
+    catalogue: Catalogue,
+    policy: Policy,
+    now: datetime,
+    extra_new: int = 0,
+    wanted: Filter = NOTHING,
+) -> Agenda:
+    """The learner's day, as the page, the badge and Today show it; a plan's cards count before anything wrote them."""
+    chosen = None
+    if policy.is_unplanned:
+        found = preparation.choose_day(session, learner_id, catalogue, now)
+        chosen = (found.brought, found.held)
+        policy = replace(policy, new_per_day=found.new) if policy.deadline else policy
+    return agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted, chosen)
 
 
 def _load(

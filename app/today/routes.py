@@ -8,9 +8,8 @@ from fastapi.responses import HTMLResponse
 from app.content.web import Content
 from app.core import times
 from app.core.templating import page
-from app.core.web import LearnerId, Now
+from app.core.web import LearnerId, Now, ReadSession
 from app.core.zone import learner_zone
-from app.study.pages.web import DaySession
 from app.theory.hardware import GPUS
 from app.theory.state import zero_state_bytes
 from app.today import service
@@ -22,7 +21,7 @@ FIRST_RANKS = 8
 
 
 @router.get("/", response_class=HTMLResponse)
-def today(request: Request, session: DaySession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
+def today(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
     context = {
         "today": service.today(session, learner, content, now),
         "date": times.date(now, learner_zone()),

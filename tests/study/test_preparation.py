@@ -142,17 +142,45 @@ def test_a_day_is_planned_once_and_the_next_one_anew(database: Database, content
 def test_who_comes_before_the_sweep_gets_the_planned_day_all_the_same(
     client: TestClient, database: Database, content: Catalogue, clock: Clock, address: str
 ) -> None:
-    """A machine that slept through the morning: the first page that shows the day has it chosen."""
+    """A machine that slept through the morning: a page shows the chosen cards, and looking at it writes nothing."""
     _answer_all(database, content, clock.now)
     tomorrow = clock.advance(days=1)
+    before = {each: (state.available_at, state.version) for each, state in _states(database).items()}
     client.get(address)
     with database.read() as session:
-        assert preparation.list_unplanned(session, tomorrow) == []
-        before = service.study(session, 1, content, tomorrow).progress
+        assert preparation.list_unplanned(session, tomorrow) == [1], "a look writes nothing"
+        looked = service.study(session, 1, content, tomorrow)
+        assert service.count_due(session, 1, content, tomorrow) == looked.progress.left, "the badge asks the same"
+    assert {each: (state.available_at, state.version) for each, state in _states(database).items()} == before
     with database.write() as session:
         preparation.plan_day(session, 1, content, tomorrow)  # the sweep, at last
     with database.read() as session:
-        assert service.study(session, 1, content, tomorrow).progress == before
+        swept = service.study(session, 1, content, tomorrow)
+    assert swept.progress == looked.progress
+    assert swept.card is not None
+    assert looked.card is not None
+    assert swept.card.card.id == looked.card.card.id
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize("days", [1, 13, 25])
+def test_the_first_answer_of_a_day_writes_down_what_the_page_showed(
+    database: Database, content: Catalogue, clock: Clock, days: int
+) -> None:
+    """With reviews due, near the date and after it."""
+    _answer_all(database, content, clock.now, level=4)
+    day = clock.advance(days=days)
+    with database.read() as session:
+        looked = service.study(session, 1, content, day)
+    assert looked.card is not None
+    with database.write() as session:
+        card_id, version = looked.card.card.id, looked.card.version
+        service.submit_review(session, 1, content, card_id=card_id, level=5, version=version, now=day)
+        assert preparation.list_unplanned(session, day) == []
+        after = service.study(session, 1, content, day)
+    assert after.progress.done == looked.progress.done + 1
+    assert after.progress.left <= looked.progress.left - 1, "what is buried beside it waits for tomorrow"
+    assert after.progress.left >= looked.progress.left - 1 - (after.buried - looked.buried)
 
 
 def test_when_nobody_plans_a_day_everything_held_is_back(database: Database, content: Catalogue, clock: Clock) -> None:

@@ -20,7 +20,7 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
-from app.study import library, plans, queries
+from app.study import library, queries
 from app.study.days import day_number, day_start, study_day
 from app.study.exam.forecast import Course
 from app.study.exam.order import introduction_order, left_out_last
@@ -77,6 +77,15 @@ class Draft:
     minutes_per_day: int
     strategy: dict[str, Any] | None
     order: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ChosenDay:
+    """A study day of a plan: how many new cards, the known ones to review today, and those to hold until tomorrow."""
+
+    new: int
+    brought: Sequence[str]
+    held: Sequence[str]
 
 
 def draft(
@@ -148,23 +157,45 @@ def list_unplanned(session: Session, now: datetime) -> list[int]:
     return list(session.scalars(query))
 
 
-def is_unplanned(session: Session, learner_id: int, now: datetime) -> bool:
-    """Whether the learner prepares for a date and today's cards are yet to be chosen."""
-    plan = plans.find_plan(session, learner_id)
-    return plan is not None and plan.planned_day != day_number(now, learner_zone())
-
-
 def plan_day(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> None:
     """Choose today's cards, once a study day: bring forward what is to be reviewed, hold the rest until tomorrow."""
     plan = session.get(InterviewPlan, learner_id)
     today = day_number(now, learner_zone())
     if plan is None or plan.planned_day == today:
         return
-    plan.planned_day, plan.new_today = today, 0
+    chosen = choose_day(session, learner_id, catalogue, now)
+    plan.planned_day, plan.new_today = today, chosen.new
     _release(session, learner_id, now)
-    if today < plan.day.toordinal():
-        _choose(session, learner_id, catalogue, plan, now, today)
+    zone = learner_zone()
+    _move(session, _BRING, learner_id, chosen.brought, day_start(today, zone), now)
+    _move(session, _HOLD, learner_id, chosen.held, day_start(today + 1, zone), now)
     session.flush()
+
+
+def choose_day(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> ChosenDay:
+    """Today's cards as the plan has them. Only reads: a page shows them before anything was written."""
+    plan = session.get(InterviewPlan, learner_id)
+    zone = learner_zone()
+    today = day_number(now, zone)
+    if plan is None or today >= plan.day.toordinal():
+        return ChosenDay(0, (), ())
+    policy = policy_for(session, learner_id, now)
+    cards = library.all_cards(session, learner_id, catalogue)
+    standing = _standing(session, learner_id, cards, plan.card_order, today)
+    done = queues.read_day(session, learner_id, *study_day(now, zone))
+    if not standing.ids:
+        return ChosenDay(0, (), ())
+    left = max(0.0, answers_per_day(plan.minutes_per_day) - done.done)
+    days = plan.day.toordinal() - today
+    rule = rule_of(_strategy(plan), standing.cards, days, plan.started_on.toordinal() - today)
+    chosen = rule(memory_model.parameters(policy.parameters), standing.cards, 0, days, left)
+    may_move = standing.cards.met[0] & ~standing.is_learning & (standing.cards.last_day[0] < 0)
+    asked = chosen.reviews[0] & may_move
+    return ChosenDay(
+        int(chosen.new[0]) + done.introduced,
+        [each for each, yes in zip(standing.ids, asked, strict=True) if yes],
+        [each for each, yes in zip(standing.ids, may_move & ~asked, strict=True) if yes],
+    )
 
 
 def forecast(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Forecast | None:
@@ -226,29 +257,6 @@ def _violations(day: date, minutes: int, today: date) -> list[Violation]:
 
 def _strategy(plan: InterviewPlan) -> Strategy | None:
     return None if plan.strategy is None else Strategy(**plan.strategy)
-
-
-def _choose(
-    session: Session, learner_id: int, catalogue: Catalogue, plan: InterviewPlan, now: datetime, today: int
-) -> None:
-    zone = learner_zone()
-    policy = policy_for(session, learner_id, now)
-    library_cards = library.all_cards(session, learner_id, catalogue)
-    standing = _standing(session, learner_id, library_cards, plan.card_order, today)
-    done = queues.read_day(session, learner_id, *study_day(now, zone))
-    left = max(0.0, answers_per_day(plan.minutes_per_day) - done.done)
-    if not standing.ids:
-        return
-    days = plan.day.toordinal() - today
-    rule = rule_of(_strategy(plan), standing.cards, days, plan.started_on.toordinal() - today)
-    chosen = rule(memory_model.parameters(policy.parameters), standing.cards, 0, days, left)
-    plan.new_today = int(chosen.new[0]) + done.introduced
-    may_move = standing.cards.met[0] & ~standing.is_learning & (standing.cards.last_day[0] < 0)
-    asked = chosen.reviews[0] & may_move
-    brought = [each for each, yes in zip(standing.ids, asked, strict=True) if yes]
-    held = [each for each, yes in zip(standing.ids, may_move & ~asked, strict=True) if yes]
-    _move(session, _BRING, learner_id, brought, day_start(today, zone), now)
-    _move(session, _HOLD, learner_id, held, day_start(today + 1, zone), now)
 
 
 def _standing(

@@ -21,7 +21,6 @@ from app.study.pages import card_routes, setting_routes
 from app.study.pages.export import checked_json, desk_json
 from app.study.pages.notices import SILENCE, Notice, suggestions, warn_of_leech
 from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, new_key
-from app.study.pages.web import DaySession
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])
@@ -65,7 +64,7 @@ def _page(
 @router.get("/study", response_class=HTMLResponse)
 def study(
     request: Request,
-    session: DaySession,
+    session: ReadSession,
     content: Content,
     learner: LearnerId,
     now: Now,
@@ -218,7 +217,9 @@ class ReviewRequest(BaseModel):
 
 
 @api.get("/next")
-def next_card(session: DaySession, content: Content, learner: LearnerId, now: Now, scope: QueryScope) -> dict[str, Any]:
+def next_card(
+    session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope
+) -> dict[str, Any]:
     """The card to answer now, or null; of a deck, a concept or a state, if one is named."""
     return desk_json(service.study(session, learner, content, now, scope.more, scope.wanted))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, filterfalse, islice
@@ -20,6 +20,7 @@ from app.study.queue import queues
 from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.queues import Scheduled
 
+Chosen = tuple[Collection[str], Collection[str]]
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
 
 
@@ -53,8 +54,12 @@ def agenda(
     zone: ZoneInfo,
     extra_new: int = 0,
     wanted: Filter = NOTHING,
+    chosen: Chosen | None = None,
 ) -> Agenda:
-    """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown."""
+    """The learner's day. `extra_new` cards are introduced beyond today's share; `wanted` narrows what is shown.
+
+    `chosen` are the cards brought to this day and those held from it, where a plan says so but nothing wrote it down.
+    """
     cards = library.all_cards(session, learner_id, catalogue)
     day = queues.read_day(session, learner_id, *study_day(now, zone))
 
@@ -63,7 +68,11 @@ def agenda(
 
     takes = _takes(cards, wanted)
     learning = _scheduled(session, learner_id, now, now + LEARN_AHEAD, "learning", wanted, takes)
-    known = _scheduled(session, learner_id, now, now, "due", wanted, takes)
+    if chosen is None:
+        known = _scheduled(session, learner_id, now, now, "due", wanted, takes)
+    else:
+        released = queues.list_chosen(session, learner_id, now, *chosen) if _may(wanted, "due") else []
+        known = [row for row in released if takes(row.card_id, row)]
     due = [row.card_id for row in known if not is_near(cards[row.card_id])]
     reviews_left = len(due) if policy.reviews_per_day is None else max(0, policy.reviews_per_day - day.repeated)
     unmet = _fresh(session, learner_id, catalogue, cards, policy, now) if _may(wanted, "new") else iter(())

@@ -5,6 +5,7 @@ They read an index's few rows, but for the scan of a day's first look.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -57,6 +58,24 @@ _SCHEDULED = (
     .where(_OF_LEARNER, _STATE.is_learning == bindparam("is_learning"), _STATE.available_at <= bindparam("until"))
     .order_by(_STATE.available_at, _STATE.position)
 )
+_RELEASED = (
+    select(
+        _STATE.card_id,
+        _STATE.revision,
+        _STATE.lapses,
+        _STATE.flagged_at.is_not(None).label("is_flagged"),
+        true().label("is_ready"),
+        (_STATE.due_at <= bindparam("now")).label("is_due"),
+    )
+    .where(
+        _OF_LEARNER,
+        _STATE.is_learning == false(),
+        _STATE.due_at.is_not(None),
+        _STATE.suspended_at.is_(None),
+        _STATE.buried_until.is_(None) | (_STATE.buried_until <= bindparam("now")),
+    )
+    .order_by(_STATE.position)
+)
 _BETWEEN = "\n"
 # All ids in one row, which the primary key's index holds: twenty thousand rows cost 48 ms, this one 2 ms.
 _TOUCHED = select(func.aggregate_strings(_STATE.card_id, _BETWEEN)).where(_OF_LEARNER)
@@ -93,6 +112,17 @@ def list_scheduled(
     """
     found = rows(session, _SCHEDULED, learner_id=learner_id, is_learning=is_learning, now=now, until=until)
     return list(map(Scheduled._make, found))
+
+
+def list_chosen(
+    session: Session, learner_id: int, now: datetime, brought: Collection[str], held: Collection[str]
+) -> list[Scheduled]:
+    """The known cards of a day that a plan chose and nothing wrote down yet: those due, more `brought`, less `held`."""
+    more, less = frozenset(brought), frozenset(held)
+    found = rows(session, _RELEASED, learner_id=learner_id, now=now)
+    return [
+        Scheduled._make(row[:-1]) for row in found if row.card_id in more or (row.is_due and row.card_id not in less)
+    ]
 
 
 def list_touched(session: Session, learner_id: int) -> frozenset[str]:
