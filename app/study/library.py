@@ -30,7 +30,7 @@ def all_cards(session: Session, learner_id: int, catalogue: Catalogue) -> Mappin
     return dict(pair for pair in turns if pair)
 
 
-def list_revised(session: Session, learner_id: int, catalogue: Catalogue) -> list[str]:
-    """The cards that no longer mean what they meant at first: only these may have been met and be new again."""
-    own = own_cards(session, learner_id)
-    return [*catalogue.revised_cards, *(card.id for card in own.values() if card.head.revision != 1)]
+def list_revised(catalogue: Catalogue, cards: Mapping[str, Card]) -> list[str]:
+    """Those of `cards` that no longer mean what they meant at first: only these may have been met and be new again."""
+    own = cards.keys() - catalogue.cards.keys() if cards is not catalogue.cards else ()
+    return [*catalogue.revised_cards, *(card_id for card_id in own if cards[card_id].head.revision != 1)]

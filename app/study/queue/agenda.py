@@ -149,7 +149,7 @@ def _fresh(
     Looking into twenty thousand cards would take longer than all the rest, so only their ids are walked through.
     """
     touched = queues.list_touched(session, learner_id)
-    revised = touched.intersection(library.list_revised(session, learner_id, catalogue))
+    revised = touched.intersection(library.list_revised(catalogue, cards))
     rows = queues.list_without_memory(session, learner_id) + queries.list_standing_of(session, learner_id, revised)
     new_again = {row.card_id for row in rows if row.card_id in cards and _is_new(row, cards[row.card_id], now)}
     order: Iterable[str] = cards
