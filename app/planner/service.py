@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
+from app.planner.columns import Communication, communication_table
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
 from app.theory.planner import Candidate, estimate, fewest_ranks, parse_estimate_request, parse_search_request, search
@@ -88,6 +89,16 @@ class Plan:
         if self.form.is_own or values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
             return None
         return {"parameters": self.estimate["parameters"]["per_rank"], "ranks": self.form.data * values["context"]}
+
+    @property
+    def communication(self) -> Communication:
+        """What a GPU sends in a step, a unit for each column."""
+        return communication_table(self.estimate["communication"])
+
+    @property
+    def tokens_per_second_text(self) -> str:
+        """Tokens a second with as many digits as an estimate has a right to."""
+        return digits(float(f"{self.estimate['time']['tokens_per_second'] or 0:.3g}"))
 
     @property
     def long_run_seconds(self) -> float | None:

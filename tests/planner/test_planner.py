@@ -371,7 +371,7 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
         assert again.estimate == option.candidate.estimate
     html = page.get("/planner", params=LARGE | {"find": "1"}).text
     assert "Which configuration is fastest?" in html
-    assert html.count(">Plan it</a>") == len(found.options)
+    assert html.count(">Use this plan</a>") == len(found.options)
 
 
 def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
@@ -419,3 +419,18 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
     reply = page.post("/api/v1/search", json=request | many)
     assert reply.status_code == 422
     assert "can be divided in more than" in reply.text
+
+
+def test_after_a_search_the_form_stays_and_the_plan_stands_in_the_table(page: TestClient) -> None:
+    html = page.get("/planner?find=1").text
+    assert "data-plan" in html
+    table = html[html.index('id="p-find"') :]
+    assert table.index("Your plan") < table.index("Use this plan")
+
+
+def test_an_estimate_has_three_digits_and_a_column_one_unit(page: TestClient) -> None:
+    html = page.get("/planner").text
+    rate = re.search(r"([\d,.]+) <small[^>]*>tokens/s", html)
+    assert rate is not None
+    assert len(rate[1].replace(",", "").replace(".", "").strip("0")) <= 3
+    assert re.search(r"<th[^>]*>Wire, [TGMk]?B</th>", html)

@@ -1,0 +1,65 @@
+"""A column of quantities in one unit and with as many decimals in every row, so that it can be compared at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log10
+from typing import Any
+
+from app.theory.units import SCALES
+
+_SIGNIFICANT = 3
+_BYTES = ("TB", "GB", "MB", "kB", "B")
+_SECONDS = ("s", "ms", "µs")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The unit for the column's head, and the number of each row."""
+
+    unit: str
+    texts: tuple[str, ...]
+
+
+def bytes_column(values: Sequence[float]) -> Column:
+    """Bytes in the unit that suits the largest."""
+    return _column(values, _BYTES)
+
+
+def seconds_column(values: Sequence[float]) -> Column:
+    """Seconds in the unit that suits the longest; a step's parts are never so long that minutes would."""
+    return _column(values, _SECONDS)
+
+
+def _column(values: Sequence[float], units: Sequence[str]) -> Column:
+    largest = max((abs(value) for value in values), default=0.0)
+    unit = next((each for each in units if largest >= SCALES[each][1]), units[-1])
+    scaled = [value / SCALES[unit][1] for value in values]
+    top = largest / SCALES[unit][1]
+    decimals = max(0, _SIGNIFICANT - 1 - floor(log10(top))) if top > 0 else 0
+    return Column(unit, tuple(_text(value, decimals) for value in scaled))
+
+
+def _text(value: float, decimals: int) -> str:
+    """0 is 0; what rounds to it without being it says so."""
+    if value and round(abs(value), decimals) == 0:
+        return f"< {10**-decimals:.{decimals}f}"
+    return f"{value:,.{decimals}f}" if value else "0"
+
+
+@dataclass(frozen=True)
+class Communication:
+    """The table of what a GPU sends in a step: a row for each use of a link, its quantities one unit a column."""
+
+    rows: tuple[Any, ...]
+    wire: Column
+    time: Column
+    exposed: Column
+
+
+def communication_table(rows: Sequence[Any]) -> Communication:
+    """From the communication of an Estimate. Time and what of it is not hidden share a unit."""
+    wire = bytes_column([row["wire_bytes_per_rank_per_step"] for row in rows])
+    both = seconds_column([row[name] for row in rows for name in ("seconds", "exposed_seconds")])
+    return Communication(tuple(rows), wire, Column(both.unit, both.texts[::2]), Column(both.unit, both.texts[1::2]))

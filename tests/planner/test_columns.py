@@ -1,0 +1,24 @@
+"""A column has one unit and as many decimals in every row."""
+
+from __future__ import annotations
+
+from app.planner.columns import bytes_column, communication_table, seconds_column
+
+
+def test_the_largest_value_chooses_the_unit_and_the_decimals() -> None:
+    column = bytes_column([12.345e9, 340e6, 0.0, 2.0])
+    assert (column.unit, column.texts) == ("GB", ("12.3", "0.3", "0", "< 0.1"))
+    assert seconds_column([0.0123, 0.4]).texts == ("12", "400")
+    assert seconds_column([0.0123, 0.4]).unit == "ms"
+    assert bytes_column([]).texts == ()
+
+
+def test_time_and_what_is_not_hidden_share_a_unit() -> None:
+    rows = [
+        {"wire_bytes_per_rank_per_step": 5e6, "seconds": 2.0, "exposed_seconds": 0.002},
+        {"wire_bytes_per_rank_per_step": 1e6, "seconds": 0.5, "exposed_seconds": 0.0},
+    ]
+    table = communication_table(rows)
+    assert table.time.unit == table.exposed.unit == "s"
+    assert table.time.texts == ("2.00", "0.50")
+    assert table.exposed.texts == ("< 0.01", "0")
