@@ -37,7 +37,7 @@ from app.core.web import current_time
 from app.exchange.limits import MB, UPLOAD_BYTES
 from app.rubrics.second import second_grader
 from app.search.service import build_index
-from app.theory.units import bytes_text, count_text, digits, seconds_text
+from app.units import bytes_text, count_text, digits, seconds_text
 from labs.spec import violation_of
 
 ROOMS = (

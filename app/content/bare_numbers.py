@@ -6,58 +6,23 @@ import re
 from collections.abc import Iterable, Iterator
 from math import isclose
 
+from app.units import MAGNITUDES, factor_of
+
 # What makes a number one that may follow from others, and how many base units it is. Counts without a unit are left
 # to the author, and so is a B for billions, which names a model.
-FACTORS = {
-    "B/s": 1.0,
-    "kB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "TB": 1e12,
-    "PB": 1e15,
-    "KiB": 2.0**10,
-    "MiB": 2.0**20,
-    "GiB": 2.0**30,
-    "TiB": 2.0**40,
-    "bytes": 1.0,
-    "byte": 1.0,
-    "%": 0.01,
-    "per cent": 0.01,
-    "percent": 0.01,
-    "×": 1.0,
-    "times": 1.0,
-    "ns": 1e-9,
-    "µs": 1e-6,
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "seconds": 1.0,
-    "min": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hours": 3600.0,
-    "days": 86400.0,
-    "weeks": 604800.0,
-    "months": 2629800.0,
-    "years": 31557600.0,
-    "FLOPs": 1.0,
-    "TFLOPs": 1e12,
-    "TFLOP/s": 1e12,
-    "PFLOP/s": 1e15,
-    "tokens": 1.0,
-    "MB/s": 1e6,
-    "GB/s": 1e9,
-    "TB/s": 1e12,
-    "Gb/s": 1.25e8,
-    "Tb/s": 1.25e11,
-    "GPU-hours": 3600.0,
-}
-MAGNITUDES = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_LABELS = (
+    *("kB", "MB", "GB", "TB", "PB", "KiB", "MiB", "GiB", "TiB", "bytes", "byte"),
+    *("B/s", "MB/s", "GB/s", "TB/s", "Gb/s", "Tb/s", "%", "percent", "×", "times"),
+    *("ns", "µs", "us", "ms", "s", "seconds", "min", "minutes", "h", "hours", "days", "weeks", "months", "years"),
+    *("FLOPs", "TFLOPs", "TFLOP/s", "PFLOP/s", "tokens", "GPU-hours"),
+)
+FACTORS = {label: factor_of(label) for label in _LABELS} | {"per cent": factor_of("percent")}
+_SAID = ("k", "M", "B", "T", "million", "billion", "trillion")
 
 _UNIT = "|".join(sorted(map(re.escape, FACTORS), key=len, reverse=True))
 _FIGURE = re.compile(
     r"(?<![\w.,−-])(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)"
-    rf"\s?(?:(?P<magnitude>{'|'.join(MAGNITUDES)})(?=\s))?[ \u00a0-]?(?P<unit>{_UNIT})"
+    rf"\s?(?:(?P<magnitude>{'|'.join(_SAID)})(?=\s))?[ \u00a0-]?(?P<unit>{_UNIT})"
     r"(?![\w/])(?!(?<=×)\s*(?:[\d(·∞]|inf\b|[A-Za-z]\b))"  # 8 × 16 is a product, 1.5 × as long a figure
 )
 _SET = re.compile(r"\{\{.*?\}\}|^```.*?^```|`[^`\n]*`|\$[^$\n]+\$", re.MULTILINE | re.DOTALL)

@@ -23,7 +23,7 @@ from app.content.one_card import unplaced_call, unplaced_division
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Evaluation, Formula, evaluate
 from app.theory.hardware import GPUS
-from app.theory.units import SCALES, count_text, digits, scaled
+from app.units import SCALES, count_text, digits, scaled
 from labs.spec import SpecError
 
 OPEN, CLOSE = "\ue000", "\ue001"  # private-use characters keep live numbers out of Markdown's reach

@@ -24,7 +24,7 @@ from app.grading.questions import (
     OrderQuestion,
     told_apart,
 )
-from app.theory.units import SCALES
+from app.units import SCALES
 
 Values = Mapping[str, Any]  # what expressions see of a variant
 

@@ -13,7 +13,7 @@ from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
 from app.grading.rubrics.grader import Critical, Part, Point, Rubric
 from app.grading.rubrics.patterns import BadPattern, Pattern, parse
-from app.theory.units import SCALES
+from app.units import SCALES
 
 Evidence = tuple[Text, ...]
 

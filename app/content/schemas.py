@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from app.theory.units import SCALES
+from app.units import SCALES
 
 
 def _known_unit(unit: str) -> str:

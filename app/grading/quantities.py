@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from app.grading.reader import Quantity, Reader, Unreadable
-from app.grading.units import DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, Dimension
+from app.units import DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, Dimension
 
 __all__ = ["Quantity", "Unreadable", "evaluate_quantity", "read_quantity"]
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.grading.units import MAGNITUDES, NONE, UNITS, Dimension, Unit, combine
+from app.units import MAGNITUDES, NONE, UNITS, Dimension, Unit, combine
 
 MAX_DEPTH = 20
 

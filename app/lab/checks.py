@@ -17,7 +17,7 @@ from app.lab.knobs import Settings, own_settings, reachable_settings, spec_with
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.lab.sliders import Slider, make_slider
-from app.theory.units import SCALES
+from app.units import SCALES
 from labs.spec import RunSpec, SpecError, parse_run_spec
 
 _GIVEN_AWAY = 0.02  # as near to the answer no mark of a slider may be

@@ -8,7 +8,7 @@ from typing import Any
 from app.content.diagrams.drawing import Drawing, draw
 from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, wrap_svg
-from app.theory.units import digits
+from app.units import digits
 from labs.spec import RunSpec, ScheduleOptions
 from labs.spec.events import SpanEvent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.theory.transformer import parameter_count
-from app.theory.units import count_text
+from app.units import count_text
 from labs.spec import RunSpec
 
 

@@ -10,8 +10,8 @@ from math import exp, isfinite, log
 from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
 from app.content.diagrams.svg import Canvas, number_text, wrap_svg
-from app.lab.quantities import SECONDS
 from app.theory.lab_runs import Point
+from app.units import BASE_UNITS, step_for
 from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0
@@ -19,13 +19,8 @@ _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
-# By base unit the units to choose from and their size, the largest first.
-_UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
-    "B": (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
-    "s": SECONDS,
-    "FLOP/s": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 1e6)),
-    "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
-}
+_DIMENSIONS: Mapping[str, str] = {unit: dimension for dimension, unit in BASE_UNITS.items()}
+_SCALED = ("B", "s", "FLOP/s", "B/s")  # axes in these base units choose the unit that suits their values
 
 
 @dataclass(frozen=True)
@@ -81,13 +76,14 @@ def _can_stand(figure: Figure, point: Point) -> bool:
 
 def _unit(unit: str, values: list[float], is_log: bool) -> _Unit:
     """The unit in which the largest value, or the middle of a log axis, is at least 1."""
-    if unit not in _UNITS:
+    if unit not in _SCALED:
         return _Unit(unit)
     sizes = [abs(value) for value in values if value]
     typical = max(sizes, default=1.0)
     if is_log and sizes:
         typical = exp((log(min(sizes)) + log(max(sizes))) / 2)
-    return _Unit(*next((each for each in _UNITS[unit] if typical >= each[1]), _UNITS[unit][-1]))
+    step = step_for(typical, _DIMENSIONS[unit])
+    return _Unit(step.unit, step.size)
 
 
 def _places(

@@ -8,9 +8,9 @@ from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
-from app.grading.units import EXAMPLES
 from app.lab.quantities import quantities_of
 from app.theory.lab_runs import activation_bytes, expected_of_program, fullest, rank_theory, world
+from app.units import EXAMPLES
 from labs.spec import RunSpec
 
 CONFIDENCES = (1.1, 1.5, 3.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.theory.units import SCALES, bytes_text, count_text, digits, scaled
+from app.units import bytes_text, count_text, digits, scaled, step_for
 from labs.spec import PROGRAMS, Quantity, RunSpec
 
 _OF_TRAINING: Mapping[str, Quantity] = {
@@ -14,27 +14,6 @@ _OF_TRAINING: Mapping[str, Quantity] = {
     "activation_bytes": Quantity("Activations at their largest", "bytes"),
     "step_seconds": Quantity("Duration of a step", "seconds"),
 }
-SECONDS = (
-    ("h", 3600.0),
-    ("min", 60.0),
-    ("s", 1.0),
-    ("ms", 1e-3),
-    ("µs", 1e-6),
-)  # units and their size, the largest first
-
-# By dimension the units values are written in and their size, the largest first.
-UNITS: Mapping[str, tuple[tuple[str, float], ...]] = {
-    "bytes": tuple((unit, SCALES[unit][1]) for unit in ("TB", "GB", "MB", "kB", "B")),
-    "seconds": SECONDS,
-    "fraction": (("%", 0.01),),
-    "count": (("", 1.0),),
-    "flop": (("FLOPs", 1.0),),
-    "tokens": (("tokens", 1.0),),
-    "bytes_per_second": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
-    "flop_per_second": (("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("MFLOP/s", 1e6)),
-    "tokens_per_second": (("tokens/s", 1.0),),
-}
-
 # A prediction this near to the measurement, as a factor, was right. What is counted can be known exactly.
 _RIGHT_WITHIN, _RIGHT_COUNT_WITHIN = 1.5, 1.1
 
@@ -56,11 +35,6 @@ def dimension_of(name: str) -> str | None:
     return _DIMENSIONS.get(name)
 
 
-def unit_for(value: float, dimension: str) -> tuple[str, float]:
-    """The largest unit in which `value` is at least 1, or the smallest there is, and its size."""
-    return next((each for each in UNITS[dimension] if abs(value) >= each[1]), UNITS[dimension][-1])
-
-
 def value_text(value: float, dimension: str) -> str:
     """A value in base units, in the unit that suits its size: 29.7 MB, 3.2 ms, 27.3 %."""
     if dimension == "bytes":
@@ -69,8 +43,8 @@ def value_text(value: float, dimension: str) -> str:
         return scaled(value, "%")
     if dimension in ("count", "flop"):
         return count_text(value, 4) if abs(value) >= 1 else digits(value)
-    unit, size = unit_for(value, dimension)
-    return f"{digits(value / size)} {unit}".rstrip()
+    step = step_for(value, dimension)
+    return f"{digits(value / step.size)} {step.unit}".rstrip()
 
 
 def is_right(predicted: float, measured: float, dimension: str) -> bool:

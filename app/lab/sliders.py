@@ -11,9 +11,8 @@ from app.content.live import Expressions
 from app.content.markdown import render_plain
 from app.content.schemas import Quantity
 from app.core.charts import Scale, round_scale
-from app.grading.units import DIMENSIONS
-from app.grading.units import UNITS as READABLE
-from app.lab.quantities import UNITS, unit_for, value_text
+from app.lab.quantities import value_text
+from app.units import DIMENSIONS, LADDERS, UNITS, step_for
 
 _STEPS = 1000  # of a slider for what is not counted
 _ROUND = (1, 1.5, 2, 3, 5, 8, 10)  # times a power of ten, where ranges end
@@ -39,7 +38,8 @@ def make_slider(quantity: Quantity, dimension: str, values: Mapping[str, Any]) -
     """The slider of `quantity` for a run of which `values` is known. Raises ExpressionError."""
     known = Expressions(values)
     most, anchor = known.number(quantity.most), float(known.number(quantity.anchor.value))
-    unit, size = unit_for(most, dimension)
+    step = step_for(most, dimension)
+    unit, size = step.unit, step.size
     scale = round_scale(rounded_up(most / size), unit)
     maximum = scale.maximum * size
     says = f"{render_plain(quantity.anchor.says, Expressions(values))}, {value_text(anchor, dimension)}"
@@ -57,8 +57,10 @@ def rounded_up(value: float) -> float:
 
 def _units(dimension: str) -> str:
     """For the page's script, which writes what the slider says and follows what is typed."""
-    read = {name: unit.factor for name, unit in READABLE.items() if unit.dimension == DIMENSIONS[dimension]}
-    read |= UNITS[dimension]  # a rate is read as one unit over another, and has no name in the table
+    read = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == DIMENSIONS[dimension]}
+    ladder = LADDERS[dimension]
+    read |= {step.unit: step.size for step in ladder}  # a rate is read as one unit over another: not in the table
     if dimension in ("count", "fraction"):
         read[""] = 1.0
-    return json.dumps({"write": UNITS[dimension], "read": read}, ensure_ascii=False, separators=(",", ":"))
+    write = [[step.unit, step.size, step.least] for step in ladder]
+    return json.dumps({"write": write, "read": read}, ensure_ascii=False, separators=(",", ":"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
-from app.theory.units import SCALES
+from app.units import SCALES
 
 _SIGNIFICANT = 3
 _BYTES = ("TB", "GB", "MB", "kB", "B")

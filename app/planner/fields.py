@@ -11,7 +11,7 @@ from app.grading.quantities import Unreadable, read_quantity
 from app.theory.hardware import GPUS
 from app.theory.planner import parse_estimate_request
 from app.theory.presets import PRESETS
-from app.theory.units import count_text
+from app.units import count_text
 from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout
 
 OWN = "own"

@@ -16,7 +16,7 @@ from app.planner.step import Lane, lanes_of
 from app.theory.planner import Candidate, estimate, fewest_ranks, parse_estimate_request, parse_search_request, search
 from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.presets import PRESETS
-from app.theory.units import count_text, digits, scaled
+from app.units import count_text, digits, scaled
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
 MOST_OPTIONS = 8

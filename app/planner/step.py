@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.charts import Scale, round_scale
+from app.units import factor_of
 
 # By process group: what its communication is called on its lane, and as what a step loses to it.
 _AXES: Mapping[str, tuple[str, str]] = {
@@ -64,6 +65,7 @@ def lanes_of(estimate: Mapping[str, Any]) -> tuple[Lane, ...]:
 def step_scale(lanes: Sequence[Lane]) -> Scale:
     """The axis of the lanes, in the unit that suits the whole step; `percent` takes seconds."""
     total = sum(lane.seconds for lane in lanes)
-    unit, size = ("s", 1.0) if total >= 1 else ("ms", 1e-3)
+    unit = "s" if total >= 1 else "ms"  # an axis in minutes would not have round ticks
+    size = factor_of(unit)
     scale = round_scale(total / size, unit)
     return Scale(scale.maximum * size, scale.ticks)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from app.grading.quantities import Quantity, Unreadable, evaluate_quantity
-from app.grading.units import DIMENSIONS, NAMES, NONE, UNITS, Dimension
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Formula, Input, Value, evaluate
-from app.theory.units import digits
+from app.units import DIMENSIONS, NAMES, NONE, UNITS, Dimension, digits
 from labs.spec import SpecError
 
 MAX_TEXT = 400

@@ -13,7 +13,7 @@ from app.content.questions import number_findings
 from app.content.seeded import CHECKED_SEEDS
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion, Question
 from app.practice.variants import make_variant
-from app.theory.units import SCALES
+from app.units import SCALES
 
 RENDERED_SEEDS = 50  # whose texts are rendered as well: half of the time of the check, and they have few branches
 LEAST_SHARE = 0.1  # of the variants in which a slip must be one: where it rarely is, it is not worth its words

@@ -14,7 +14,7 @@ from app.core.errors import NotFound
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.formulas import FORMULAS, SECTIONS
 from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
-from app.theory.units import SCALES, count_text, digits, scaled
+from app.units import SCALES, bytes_text, count_text, digits, scaled
 from labs.spec import SpecError, Violation
 
 # What an input is written in, by dimension, when a learner opens it.
@@ -221,8 +221,7 @@ def _read_back(each: Input, text: str) -> float:
 
 def _rounded(each: Input, value: float, significant: int) -> str:
     if each.dimension == "bytes":
-        unit = next((u for u in ("TB", "GB", "MB", "kB") if value >= SCALES[u][1]), "B")
-        return scaled(value, unit, significant)
+        return bytes_text(value, significant)
     if each.dimension == "tokens":
         return f"{count_text(value, significant)} tokens"
     if each.dimension in _INPUT_UNITS:

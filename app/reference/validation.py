@@ -12,15 +12,14 @@ from pathlib import Path
 from app.content.published import Table, left_out_constants, published_tables
 from app.theory.planner import Comparison, Summary, predict, summarise
 from app.theory.planner.engine.constants import FITTED, MEANINGS
-from app.theory.units import digits
+from app.units import digits, factor_of
 
 WIDEST = 1.5  # the axis goes from its inverse to this
-GIB = 2.0**30
 UNITS = {
     "step_seconds": ("s", 1.0),
     "tokens_per_second_per_gpu": ("tokens/s per GPU", 1.0),
-    "hardware_flops_per_second_per_gpu": ("TFLOP/s per GPU", 1e12),
-    "peak_bytes": ("GiB at the peak", GIB),
+    "hardware_flops_per_second_per_gpu": ("TFLOP/s per GPU", factor_of("TFLOP/s")),
+    "peak_bytes": ("GiB at the peak", factor_of("GiB")),
 }
 # Korthikanti et al. 2022, table 5: MFU and HFU in per cent, which follow from the time alone.
 UTILISATION = {"22B": (41.5, 43.7), "175B": (51.4, 52.8), "530B": (56.0, 57.0), "1T": (56.3, 57.0)}

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {object} Units
- * @property {[unit: string, size: number][]} write units to write in, the largest first, each with its size in base units
+ * @property {[unit: string, size: number, least: number][]} write units to write in, the largest first, each with its
+ *   size in base units and the least value it is used for
  * @property {Record<string, number>} read the size of every unit that is understood, in base units
  */
 
@@ -11,7 +12,7 @@
  * @param {Units} units
  */
 export function quantityText(value, units, digits = 3) {
-  const [unit, size] = units.write.find(([, size]) => value >= size) ?? units.write.at(-1);
+  const [unit, size] = units.write.find(([, , least]) => value >= least) ?? units.write.at(-1);
   return `${Number((value / size).toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits })} ${unit}`.trimEnd();
 }
 

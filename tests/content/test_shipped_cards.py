@@ -16,7 +16,7 @@ from app.core.settings import ROOT
 from app.grading.questions import ChoiceQuestion
 from app.practice.variants import make_variant
 from app.reference.service import derive, find_formula
-from app.theory.units import digits, scaled
+from app.units import digits, scaled
 
 CARDS = list(load(ROOT / "cards").cards.values())
 

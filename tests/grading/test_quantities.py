@@ -8,7 +8,7 @@ import time
 import pytest
 
 from app.grading.quantities import MAX_LENGTH, Unreadable, read_quantity
-from app.grading.units import DIMENSIONS, EXAMPLES
+from app.units import DIMENSIONS, EXAMPLES
 
 GB, GIB = 1e9, 2.0**30
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.grading.quantities import Quantity, Unreadable, evaluate_quantity, read_quantity
-from app.grading.units import DIMENSIONS
-from app.theory.units import SCALES, bytes_text, count_text, scaled
+from app.units import DIMENSIONS, SCALES, bytes_text, count_text, scaled
 
 VALUES = st.floats(min_value=1e-3, max_value=9e5, allow_nan=False)
 PIECES = st.sampled_from(

@@ -13,7 +13,7 @@ from app.grading.rubrics.grader import Critical, Part, Point, Rubric, grade
 from app.grading.rubrics.matching import find
 from app.grading.rubrics.patterns import BadPattern, parse
 from app.grading.rubrics.reading import read
-from app.theory.units import SCALES
+from app.units import SCALES
 
 
 def number(expression: str, unit: str) -> tuple[float, str, float]:

@@ -13,7 +13,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion
 from app.practice.variants import Variant, make_variant
-from app.theory.units import SCALES
+from app.units import SCALES
 
 Answers = Mapping[str, float | list[str]]
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from latex2mathml.converter import convert
 
-from app.grading.units import DIMENSIONS
 from app.theory.formulas import FORMULAS, SECTIONS
 from app.theory.formulas.registry import Formula, Registry, evaluate
-from app.theory.units import SCALES
+from app.units import DIMENSIONS, SCALES
 from labs.spec import SpecError
 from tests.theory.points import evaluations, outcome, points
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.grading.quantities import read_quantity
-from app.theory.units import SCALES, bytes_text, count_text, digits, latex_number, scaled
+from app.units import SCALES, bytes_text, count_text, digits, latex_number, scaled
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.content.diagrams.schema import Collective
 from app.content.diagrams.svg import NARROW, Canvas, Picture
 from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_reduce_bytes
-from app.theory.units import digits
+from app.units import digits
 
 Grid = list[list[str]]  # by rank and chunk; "" is nothing
 _LEFT, _TOP, _PITCH, _ROW = 48.0, 26.0, 30.0, 24.0

@@ -9,7 +9,7 @@ from itertools import pairwise
 from app.content.diagrams.schema import Overlap
 from app.content.diagrams.svg import NARROW, Canvas, Picture, nice_ticks, number_text, text_width
 from app.content.live import ExpressionError, Expressions, at
-from app.theory.units import digits
+from app.units import digits
 
 _EDGE, _WIDEST, _BAR, _PITCH = 12.0, 640.0, 18.0, 62.0
 _WORDS = {"compute": "compute", "communication": "communication", "idle": "idle", "memory": "memory traffic"}

@@ -8,7 +8,7 @@ from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import NARROW, Canvas, Picture, nice_ticks, number_text
 from app.theory.pipeline import ChunkSeconds, Order, Pass, PipelineRun, chunk_of, order, simulate_pipeline
 from app.theory.simulator import Span
-from app.theory.units import digits
+from app.units import digits
 
 _LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDEST = 50.0, 46.0, 24.0, 24.0, 30.0, 600.0
 _STRIPED = 5.0  # lines in narrower passes would only flicker

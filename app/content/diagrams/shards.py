@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.content.diagrams.schema import Shards
 from app.content.diagrams.svg import NARROW, Canvas, Picture
 from app.theory.state import LAYOUTS, zero_state_bytes
-from app.theory.units import digits
+from app.units import digits
 
 COMPONENTS = ("parameters", "gradients", "optimizer")
 _LEFT, _RIGHT, _GAP, _TOP, _ROW, _PITCH = 52.0, 54.0, 8.0, 24.0, 18.0, 26.0

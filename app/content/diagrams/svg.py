@@ -13,7 +13,7 @@ from math import ceil, floor, hypot, log10
 
 from markupsafe import Markup
 
-from app.theory.units import digits
+from app.units import digits
 
 NARROW = 352.0  # fits a phone of 390 px; a wider picture scrolls in its own box there
 LINE = 16.0  # from one line of text to the next

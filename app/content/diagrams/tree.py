@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.content.diagrams.schema import DoubleTree
 from app.content.diagrams.svg import NARROW, Canvas, Picture
 from app.theory.collectives import Tree, simulate_tree_all_reduce, two_trees
-from app.theory.units import digits
+from app.units import digits
 
 _LEVEL, _RADIUS, _HEAD, _BETWEEN = 36.0, 10.0, 30.0, 20.0
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from app.grading.grade import Grade, invalid
 from app.theory.planner import PlanTraining, estimate, parse_estimate_request
-from app.theory.units import bytes_text, digits, scaled
+from app.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
 
 TOO_BIG_CREDIT = 0.25  # a valid plan that does not fit

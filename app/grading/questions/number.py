@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from app.grading.grade import Grade
 from app.grading.numbers import KnownSlip, grade_number, within
 from app.grading.quantities import read_quantity
-from app.grading.units import EXAMPLES
-from app.theory.units import SCALES, scaled
+from app.units import EXAMPLES, SCALES, scaled
 
 EXACT = 0.001  # the largest relative tolerance under which a number of this size has no room beside it
 VALUE_CREDIT = 0.5  # the number is right, its unit is not

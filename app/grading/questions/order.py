@@ -13,7 +13,7 @@ from markupsafe import Markup
 from app.grading.grade import Grade, invalid
 from app.grading.numbers import within
 from app.grading.questions.reading import incomplete, read_ids
-from app.theory.units import scaled
+from app.units import scaled
 
 Direction = Literal["ascending", "descending"]
 

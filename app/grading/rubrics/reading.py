@@ -22,7 +22,7 @@ from app.grading.rubrics.lexicon import (
 )
 from app.grading.rubrics.numerals import numerals, with_digits
 from app.grading.rubrics.words import FUNCTION_WORDS, MENTIONING, REASONS, VACUOUS
-from app.grading.units import UNITS
+from app.units import UNITS
 
 LONGEST_SENTENCE = 3000  # characters; what is longer is read in pieces
 MOST_SENTENCES = 2000

@@ -6,7 +6,7 @@ from app.theory import batch, mesh
 from app.theory.formulas.latex import over
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import MICRO_BATCH, SEQUENCE, SHARDS, Inputs, by_case, plain
-from app.theory.units import latex_number
+from app.units import latex_number
 
 _MEGATRON = "Narayanan et al. 2021 (Megatron-LM), section 3"
 _MCCANDLISH = "McCandlish et al. 2018 (An Empirical Model of Large-Batch Training)"

@@ -6,7 +6,7 @@ from app.theory import compute
 from app.theory.formulas.latex import over
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import HIDDEN, KAPLAN, LAYERS, PARAMETERS, SEQUENCE, TOKENS, Inputs, by_case, plain
-from app.theory.units import digits, latex_number
+from app.units import digits, latex_number
 
 _PALM = "Chowdhery et al. 2022 (PaLM)"
 _KORTHIKANTI = "Korthikanti et al. 2022, section 5"

@@ -22,7 +22,7 @@ from app.theory.formulas.shared import (
     plain,
 )
 from app.theory.state import LAYOUTS
-from app.theory.units import digits, latex_number
+from app.units import digits, latex_number
 
 _STAGE = Input("stage", "ZeRO stage", "", minimum=0, maximum=3, integer=True)
 _UNITS = Input("units", "FSDP units", "U", minimum=1, maximum=1e5, integer=True)

@@ -8,7 +8,7 @@ from app.theory import number_formats as formats
 from app.theory.formulas.latex import over, power, two_to
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import Inputs
-from app.theory.units import latex_number
+from app.units import latex_number
 
 _SOURCES = "IEEE 754-2019; Kalamkar et al. 2019 (bf16); Micikevicius et al. 2022 (FP8); OCP Microscaling 1.0 (FP4)"
 _MIXED = "Micikevicius et al. 2018 (Mixed Precision Training), section 3"

@@ -6,7 +6,7 @@ from app.theory import reliability
 from app.theory.formulas.latex import over
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import PARAMETERS, Inputs, by_case, plain
-from app.theory.units import digits, latex_number
+from app.units import digits, latex_number
 
 _EXPONENTIAL = "exponentially distributed failures"
 _DALY = "Daly 2006 (A higher order estimate of the optimum checkpoint interval)"

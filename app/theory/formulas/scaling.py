@@ -6,7 +6,7 @@ from app.theory import scaling_laws as laws
 from app.theory.formulas.latex import over, power
 from app.theory.formulas.registry import Formula, Input, Latex
 from app.theory.formulas.shared import KAPLAN, PARAMETERS, TOKENS, Inputs, plain
-from app.theory.units import latex_number
+from app.units import latex_number
 
 _HOFFMANN = "Hoffmann et al. 2022 (Chinchilla)"
 _BOTH_FITS = "Hoffmann et al. 2022, section 3.3; Besiroglu et al. 2024"

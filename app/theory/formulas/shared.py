@@ -8,7 +8,7 @@ from typing import Any
 from app.theory import traffic
 from app.theory.formulas.registry import Input, Latex
 from app.theory.state import LAYOUTS
-from app.theory.units import latex_number
+from app.units import latex_number
 
 # Sources that several formulas name.
 ZERO = "Rajbhandari et al. 2020 (ZeRO)"
