@@ -59,6 +59,7 @@ check: lint
 	$(PYTEST) -m "not slow"
 
 test: lint
+	$(BIN)/python -m tests.support.audit
 	$(BIN)/python -m tests.support.browser
 	$(PYTEST)
 

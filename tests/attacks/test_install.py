@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ import pytest
 from app.operate.install import Install, troubles_of
 from app.operate.supervisor import MANY_CRASHES, Child, Supervisor
 from tests.attacks.conftest import ClientOf
+from tests.support.audit import audit
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -93,3 +95,21 @@ def test_a_product_whose_parts_keep_dying_is_not_ready(tmp_path: Path, client_of
     assert reply.status_code == 503
     assert "SIGSEGV" in reply.json()["troubles"]["web"]
     assert "rankzero_ready 0" in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    "said", ["", "no network", "[]", '{"dependencies": [{"name": "a", "skip_reason": "not found"}]}']
+)
+def test_without_a_source_of_advisories_the_audit_says_so_in_one_line(said: str) -> None:
+    code, words = audit(said)
+    assert code == 0
+    assert words.startswith("SKIPPED: vulnerabilities were not looked up")
+    assert "\n" not in words
+
+
+def test_a_known_vulnerability_fails_the_audit_and_names_its_cure() -> None:
+    known = {"name": "h11", "version": "0.1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["0.16"]}]}
+    code, words = audit(json.dumps({"dependencies": [known, {"name": "b", "version": "1", "vulns": []}]}))
+    assert code == 1
+    assert "h11 0.1: PYSEC-1 (fixed in: 0.16)" in words
+    assert "2 packages looked up, 1 known" in words
