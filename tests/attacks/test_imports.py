@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import sqlite3
 import time
 import zipfile
@@ -253,6 +254,19 @@ def test_a_text_that_is_nested_or_repeated_costs_little_to_read_and_to_show(read
     assert len(found.cards) + found.left_out_total == 1
     _, more = _timed(lambda: [render_outside(each.draft.sections["Question"]) for each in found.cards.values()])
     assert seconds + more < 3 * FAST_SECONDS
+
+
+@pytest.mark.parametrize("created", ["-1", "253402300799", "4611686018427387903", "-62135596801", "1e308", "9e999"])
+def test_a_collection_made_at_no_time_is_refused_or_read(read: Read, created: str) -> None:
+    """`col.crt` is day 0 of every due date: one that is no date must not end in a crash."""
+    data = package(_altered(f"UPDATE col SET crt = {created}; UPDATE cards SET type = 2, queue = 2, due = 99999"))  # noqa: S608
+    with contextlib.suppress(DomainError):  # every other error is a crash
+        assert list(read(data, "deck.apkg").cards) == ["guid1"]
+
+
+@pytest.mark.parametrize("created", ["-1", "253402300799", "4102444800"])
+def test_a_time_out_of_bounds_is_named(read: Read, created: str) -> None:
+    assert f"col.crt is {created}" in _refusal(read, package(_altered(f"UPDATE col SET crt = {created}")))  # noqa: S608
 
 
 HTML_BOMBS = {

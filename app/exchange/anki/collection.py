@@ -28,6 +28,7 @@ from app.study.api import day_number
 STEPS_BETWEEN_CHECKS = 100_000
 _READ = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 _LARGEST = 2**62
+_LATEST = 4_102_444_800  # the year 2100, in seconds since 1970
 _VIRTUAL = re.compile(r"\s*create\s+virtual\b", re.IGNORECASE)
 
 
@@ -258,6 +259,8 @@ def _newer(connection: sqlite3.Connection) -> tuple[dict[int, NoteType], dict[in
 
 def _calendar(created: int, conf: Mapping[str, Any], zone: ZoneInfo) -> Calendar:
     """Day 0 is the date the collection was made on, as its own clock said."""
+    if not 0 <= created < _LATEST:  # a hundred years around it are counted with, and must be dates
+        raise ValueError(f"col.crt is {created}, not a time between 1970 and 2100 in seconds")
     at = datetime.fromtimestamp(created, UTC)
     west = conf.get("creationOffset")
     if isinstance(west, int) and abs(west) <= 24 * 60:
