@@ -67,6 +67,21 @@ def checkpointed_bytes(
     return layers * 2 * sequence * micro_batch * hidden / (tensor if sequence_parallel else 1)
 
 
+def llama_layer_bytes(
+    sequence: int, micro_batch: int, hidden: int, mlp: int, heads: int, key_value_heads: int, bytes_each: float = 2.0
+) -> float:
+    """F06: bytes a Llama layer keeps under FlashAttention, w·sb(6h + 2gh + 3f), g the key-value heads' share of heads.
+
+    By counting: two norms' inputs and outputs and attention's query and output take 6h values a token, keys and values
+    2gh, the MLP's gate, up and product 3f. RMS norms are fused, and there is no dropout. Raises SpecError where the
+    heads do not divide the hidden size, or the key-value heads the heads.
+    """
+    check_divides("heads", heads, "hidden", hidden)
+    check_divides("key_value_heads", key_value_heads, "heads", heads)
+    values = 6 * hidden + 2 * hidden * key_value_heads / heads + 3 * mlp
+    return bytes_each * sequence * micro_batch * values
+
+
 def activation_bytes(
     sequence: int,
     micro_batch: int,

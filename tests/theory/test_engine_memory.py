@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.theory.activations import llama_layer_bytes
 from app.theory.pipeline import in_flight, order, peak_in_flight
 from app.theory.planner import estimate, parse_estimate_request
 from app.theory.planner.engine.kept import kept_bytes
@@ -15,6 +16,16 @@ from app.theory.planner.engine.resolve import plan_of
 from app.theory.presets import PRESETS
 from app.theory.transformer import head_size, parameter_count
 
+LLAMA: dict[str, Any] = {
+    "hidden": 1024,
+    "heads": 16,
+    "kv_heads": 4,
+    "ffn_hidden": 3584,
+    "vocab": 32000,
+    "norm": "rms",
+    "positions": "rotary",
+    "gated_mlp": True,
+}
 GPT: dict[str, Any] = {"layers": 4, "hidden": 1024, "heads": 16, "vocab": 32000, "biases": True}
 
 
@@ -41,6 +52,19 @@ def test_the_tensor_list_sums_to_the_papers_formulas(sequence_parallel: bool, at
     by_hand = size / 8 * (34 + scores) if sequence_parallel else size * (10 + 24 / 8 + scores / 8)
     found = activation_bytes(attention=attention, sequence_parallel=sequence_parallel)
     assert found == pytest.approx(4 * by_hand)
+
+
+def test_a_llama_layer_keeps_what_the_registered_formula_counts() -> None:
+    """Fused norms and kernels, no dropout: the difference that four more layers make."""
+    few, many = (
+        asked(
+            {**LLAMA, "layers": layers},
+            training={"sequence": 512, "attention": "flash"},
+            profile="zero-paper",
+        )["memory"]["per_rank_bytes"]["activations"]
+        for layers in (4, 8)
+    )
+    assert many - few == pytest.approx(4 * llama_layer_bytes(512, 1, 1024, 3584, 16, 4))
 
 
 def test_selective_recomputation_drops_the_scores_alone() -> None:

@@ -55,6 +55,14 @@ EXAMPLES: list[Example] = [
         for billions, ranks, row in ZERO
         for stage, shown in enumerate(row)
     ),
+    # Llama 3 70B: 2 × (6 × 8,192 + 2 × 8,192/8 + 3 × 28,672) = 274,432 bytes a token; 8B: 2 × (24,576 + 2,048 + 43,008)
+    ("activation_layer_llama", {**SHAPE_70B, "mlp": 28672, "heads": 64, "key_value_heads": 8}, GB, "1.124"),
+    (
+        "activation_layer_llama",
+        {"sequence": 1, "micro_batch": 1, "hidden": 4096, "mlp": 14336, "heads": 32, "key_value_heads": 8},
+        1e3,
+        "139.3",
+    ),
     # Korthikanti et al. 2022, section 4.1: sbh(34 + 5as/h), and 34sbh where the attention matrix is not kept.
     ("activation_layer", {"sequence": 2048, **LAYER_7B}, GB, "0.956"),
     ("activation_layer", {"sequence": 4096, **LAYER_7B}, GB, "3.255"),

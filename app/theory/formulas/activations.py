@@ -7,6 +7,7 @@ from dataclasses import replace
 from app.theory import activations
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
+    BYTES_EACH,
     FLASH,
     HEADS,
     HIDDEN,
@@ -191,6 +192,28 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_selective_latex),
         f"{KORTHIKANTI}, section 5",
         f"{_LAYER} FlashAttention also keeps its softmax statistics, a few bytes for each head and token.",
+    ),
+    Formula(
+        "F06",
+        "activation_layer_llama",
+        "Activations of one Llama layer",
+        activations.llama_layer_bytes,
+        (
+            *_SHAPE,
+            Input("mlp", "Width of the MLP", "f", minimum=1, maximum=1e6, integer=True),
+            HEADS,
+            Input("key_value_heads", "Key-value heads", "k", minimum=1, maximum=1e4, integer=True),
+            BYTES_EACH,
+        ),
+        "bytes",
+        "GB",
+        plain(
+            r"w\,s\,b\left(6h + 2\frac{k}{a}h + 3f\right)",
+            r"{bytes_each} \times {sequence} \times {micro_batch} \times \left(6 \times {hidden}"
+            r" + 2 \times \frac{{{key_value_heads}}}{{{heads}}} \times {hidden} + 3 \times {mlp}\right)",
+        ),
+        "counted tensor by tensor: SwiGLU, grouped queries, RMS norms, no dropout (Touvron et al. 2023)",
+        "FlashAttention, whose statistics are left out, and fused norms; eager ones keep their input in fp32 as well.",
     ),
     Formula(
         "F07",
