@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 from app.grading.grade import Grade
+from app.grading.omissions import Node, explained
 from app.grading.quantities import Unreadable, read_quantity
 
 # A slip is recognised more narrowly than a right answer is accepted: it names a cause and should not guess.
 SLIP_TOLERANCE = 0.01
+OMISSION = "omission"  # the misconception of a slip that nobody listed
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class KnownSlip:
     message: str
     cure: str | None = None
 
+    @property
+    def is_of_units(self) -> bool:
+        """Whether bits were taken for bytes: said only where nothing else explains the factor."""
+        return self.id.startswith("bits")
+
 
 def within(value: float, key: float, tolerance: float) -> bool:
     """Whether `value` is at most `tolerance` (relative) off `key`; exact where the key is 0."""
@@ -30,25 +37,53 @@ def within(value: float, key: float, tolerance: float) -> bool:
 
 
 def grade_number(
-    text: str, key: float, dimension: str, tolerance: float, slips: Sequence[KnownSlip] = (), value_credit: float = 0.0
+    text: str,
+    key: float,
+    dimension: str,
+    tolerance: float,
+    slips: Sequence[KnownSlip] = (),
+    value_credit: float = 0.0,
+    structure: Node | None = None,
+    asked_unit: str | None = None,
 ) -> Grade:
     """Grade what was typed against `key` in base units of `dimension`.
 
-    `value_credit` is what the right number in the wrong unit is worth, as "112 TB" for 112 GB.
+    A wrong number is looked for among the listed slips, then in the key's `structure` with one thing left out, then as
+    a slip of units, then with two things left out: what was built wrongly is likelier than a wrong prefix.
+    `value_credit` is what the right number in the wrong unit is worth, as "112 TB" for 112 GB. A bare number is taken
+    in `asked_unit`, where the question names one.
     """
     try:
-        quantity = read_quantity(text, dimension)
+        quantity = read_quantity(text, dimension, asked_unit)
     except Unreadable as error:
         return Grade("invalid", 0.0, str(error))
-    value = quantity.value
-    if within(value, key, tolerance):
-        return Grade("correct", 1.0, "", value)
-    for slip in slips:
-        if within(value, slip.value, SLIP_TOLERANCE) and not within(slip.value, key, tolerance):
-            return Grade("wrong", 0.0, slip.message, value, slip.id, slip.title, slip.cure)
+    if within(quantity.value, key, tolerance):
+        return Grade("correct", 1.0, quantity.taken_as, quantity.value)
+    found = _wrong(quantity.value, key, dimension, tolerance, slips, value_credit, structure)
+    return replace(found, message=f"{quantity.taken_as} {found.message}".strip())
+
+
+def _wrong(
+    value: float,
+    key: float,
+    dimension: str,
+    tolerance: float,
+    slips: Sequence[KnownSlip],
+    value_credit: float,
+    structure: Node | None,
+) -> Grade:
+    """A wrong number with its likeliest cause."""
+    fitting = [s for s in slips if within(value, s.value, SLIP_TOLERANCE) and not within(s.value, key, tolerance)]
+    listed = next((slip for slip in fitting if not slip.is_of_units), None)
+    if listed is None and structure is not None and (says := explained(structure, value, tolerance)):
+        return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "a part of it is missing")
+    if listed := listed or next(iter(fitting), None):
+        return Grade("wrong", 0.0, listed.message, value, listed.id, listed.title, listed.cure)
     if value_credit and (factor := _other_unit(value, key, dimension, tolerance)):
         message = f"The digits are right, and the unit makes them {factor}."
         return Grade("wrong", value_credit, message, value, "unit", "right number, wrong unit")
+    if structure is not None and (says := explained(structure, value, tolerance, two=True)):
+        return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "two parts of it are missing")
     return Grade("wrong", 0.0, _how_far(value, key), value)
 
 

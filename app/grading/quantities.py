@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from app.grading.reader import Quantity, Reader, Unreadable
-from app.units import DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, Dimension
+from app.units import DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, UNITS, Dimension
 
 __all__ = ["Quantity", "Unreadable", "evaluate_quantity", "read_quantity"]
 
@@ -27,10 +27,11 @@ _SEVERAL = re.compile(r"\s*(?:,\s|;|\bor\b|\band\b|\bto\b|…|\.\.+|–|—|(?<=
 _JOINED_BY_MINUS = re.compile(r"[\dA-Za-z%]\s?-\s?\d")
 
 
-def read_quantity(text: str, expected: str) -> Quantity:
+def read_quantity(text: str, expected: str, asked_unit: str | None = None) -> Quantity:
     """The quantity in `text`, where `expected` (a key of DIMENSIONS) decides between readings such as "7B".
 
-    Raises Unreadable when it cannot be parsed, has no unit where one matters, or another dimension.
+    A bare number is one of `asked_unit`, where a question asks “how many GB”, and `taken_as` says so. Raises
+    Unreadable when it cannot be parsed, has no unit where one matters, or another dimension.
     """
     example = EXAMPLES[expected]
     stripped = _visible(text, example)
@@ -41,6 +42,10 @@ def read_quantity(text: str, expected: str) -> Quantity:
     found = _finite(joined, DIMENSIONS[expected], example)
     if found.dimension == NONE and found.magnitude and DIMENSIONS[expected] == TOKENS:
         return Quantity(found.value, TOKENS, True, True)  # 1.4T of them: nothing else can be meant
+    if asked_unit and found.dimension == NONE and not found.unit_given and not found.magnitude:
+        factor = UNITS[asked_unit].factor
+        said = f"A bare number was taken as {asked_unit}."
+        return Quantity(found.value * factor, UNITS[asked_unit].dimension, True, taken_as=said)
     _check_dimension(found, expected, example)
     return found
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.units import MAGNITUDES, NONE, UNITS, Dimension, Unit, combine
+from app.units import BYTES, MAGNITUDES, NONE, UNITS, Dimension, Unit, combine
 
 MAX_DEPTH = 20
 
@@ -33,12 +33,16 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """A value in base units. `unit_given` is False when the text was a bare number, `magnitude` True for one as 7B."""
+    """A value in base units. `unit_given` is False when the text was a bare number, `magnitude` True for one as 7B.
+
+    `taken_as` says how what was not quite a unit was understood, where that is not evident.
+    """
 
     value: float
     dimension: Dimension
     unit_given: bool
     magnitude: bool = False
+    taken_as: str = ""
 
 
 class Reader:
@@ -52,6 +56,7 @@ class Reader:
         self.at = 0
         self.unit_given = False
         self.magnitude = False
+        self.taken_as = ""
 
     def read(self) -> Quantity:
         value, unit = self._sum(0)
@@ -61,7 +66,7 @@ class Reader:
             before = self.text[max(0, self.at - 30) : self.at].strip()
             said = f"“{before}” was read, but not “{rest}” behind it"
             raise Unreadable(f"{said}. Write one number with its unit, such as {self.example}.")
-        return Quantity(value * unit.factor, unit.dimension, self.unit_given, self.magnitude)
+        return Quantity(value * unit.factor, unit.dimension, self.unit_given, self.magnitude, self.taken_as)
 
     def _skip(self) -> None:
         while self.at < len(self.text) and self.text[self.at] == " ":
@@ -186,12 +191,22 @@ class Reader:
             self.magnitude = True
             following = self._unit()
             return combine(Unit(NONE, MAGNITUDES[word]), following or Unit(NONE, 1.0), 1)
-        known = UNITS.get(word) or UNITS.get(word.lower() if len(word) > 3 else word)
+        known = UNITS.get(word) or UNITS.get(word.lower() if len(word) > 3 else word) or self._lower_case(word)
         if known is None:
             raise Unreadable(self._unknown(word))
         self.at = match.end()
         self.unit_given = True
         return known
+
+    def _lower_case(self, word: str) -> Unit | None:
+        """`gb` for GB where bytes are asked for and no speed: memory is not counted in bits."""
+        if word[-1:] != "b" or self.wanted != BYTES:
+            return None
+        unit = next((each for each in (f"{word[:-1]}B", f"{word[:-1].upper()}B") if each in UNITS), None)
+        if unit is None:
+            return None
+        self.taken_as = f"“{word}” was read as {unit}."
+        return UNITS[unit]
 
     def _unknown(self, word: str) -> str:
         if word[-1:] == "b" and (both := [f"{word[:-1].upper()}{end}" for end in "bB"]) and both[0] in UNITS:

@@ -207,7 +207,7 @@ def test_nothing_is_nothing_to_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "112 gb",  # bits or bytes?
+        "112 gbb",
         "112 GBs",
         "112 furlongs",
         "112 GB GB",

@@ -121,7 +121,7 @@ def test_a_hundred_thousand_characters_take_no_time(piece: str) -> None:
         ("112 to 120 GB", "bytes", "more than one answer"),
         ("[4, 8, 8]", "count", "list"),
         ("112", "bytes", "unit is missing: it reads as 112"),
-        ("112 gb", "bytes", "Write Gb or GB"),
+        ("25 gb/s", "bytes_per_second", "Write Gb or GB"),
         ("112 GB quickly", "bytes", "“112 GB” was read, but not “quickly”"),
         ("26 GB/s", "bytes", "bandwidth"),
     ],
@@ -147,3 +147,19 @@ def test_a_refusal_says_what_was_understood(text: str, expected: str, said: str)
 )
 def test_more_of_what_engineers_type(text: str, expected: str, value: float) -> None:
     assert read_quantity(text, expected).value == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(("text", "value", "said"), [("112 gb", 112e9, "GB"), ("40mb", 40e6, "MB")])
+def test_memory_in_small_letters_is_bytes_and_that_is_said(text: str, value: float, said: str) -> None:
+    found = read_quantity(text, "bytes")
+    assert found.value == pytest.approx(value)
+    assert found.taken_as.endswith(f"read as {said}.")
+
+
+def test_a_bare_number_is_taken_in_the_unit_that_was_asked_for_and_that_is_said() -> None:
+    found = read_quantity("112", "bytes", "GB")
+    assert found.value == pytest.approx(112e9)
+    assert "taken as GB" in found.taken_as
+    assert read_quantity("112 MB", "bytes", "GB").value == pytest.approx(112e6)
+    with pytest.raises(Unreadable, match="unit is missing"):
+        read_quantity("112", "bytes")

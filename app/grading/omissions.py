@@ -1,0 +1,131 @@
+"""Mistakes in building a number up, found by building it up with one or two of its parts wrong.
+
+A key is a tree of sums, products and formulas. Each node knows what may go wrong at it: a term left out, a factor not
+applied, a formula taken for another case. Trying all of them names slips that nobody listed. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import isfinite
+
+ONE_TOLERANCE = 0.006  # relative: three figures of an answer, and no room for a guess
+TWO_TOLERANCE = 0.002  # two mistakes reach many numbers, so they must be met closely
+MOST_PAIRS = 1500
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that may be done wrong at a node. `says` follows “It looks as if ”."""
+
+    says: str
+    value: Callable[[], float | None]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a number: `terms` are added, or `factors` multiplied, each with its sign or exponent."""
+
+    label: str
+    value: float
+    terms: tuple[tuple[int, Node], ...] = ()
+    factors: tuple[tuple[int, Node], ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+Path = tuple[int, ...]
+Wrong = Mapping[Path, float | None]  # at a path another value; None: left out
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A way to be wrong, and the number it leads to."""
+
+    path: Path
+    replaced: float | None
+    says: str
+
+
+def explained(node: Node, value: float, tolerance: float, two: bool = False) -> str | None:
+    """What was done wrong if `value` comes of it: one mistake, or `two` at once. None where nothing fits.
+
+    The closest one; where two lead to the same number, both. `tolerance` is that of the right answer: what would count
+    as right explains nothing.
+    """
+    slips = list(_slips(node, ()))
+    within = TWO_TOLERANCE if two else ONE_TOLERANCE
+    fitting: list[tuple[float, str]] = []
+    for chosen in islice(combinations(slips, 2) if two else ((slip,) for slip in slips), MOST_PAIRS):
+        if two and _overlap(chosen[0].path, chosen[-1].path):
+            continue
+        found = _evaluated(node, {slip.path: slip.replaced for slip in chosen}, ())
+        if found is None or not isfinite(found) or abs(found - node.value) <= tolerance * abs(node.value):
+            continue
+        if abs(found - value) <= within * abs(found):
+            off = round(abs(found - value) / abs(found), 6)
+            fitting.append((off, " and ".join(slip.says for slip in chosen)))
+    if not fitting:
+        return None
+    least = min(off for off, _ in fitting)
+    return ", or ".join(list(dict.fromkeys(says for off, says in fitting if off == least))[:2])
+
+
+def _slips(node: Node, path: Path) -> Iterator[Slip]:
+    for index, (sign, term) in enumerate(node.terms):
+        done = "you left out" if sign > 0 else "you did not subtract"
+        yield Slip((*path, index), None, f"{done} {term.label}")
+        yield from _slips(term, (*path, index))
+    for index, (exponent, factor) in enumerate(node.factors):
+        if not _is_a_unit(factor):
+            done = "multiply" if exponent > 0 else "divide"
+            yield Slip((*path, index), None, f"you did not {done} by {factor.label}")
+        yield from _slips(factor, (*path, index))
+    for change in node.changes:
+        replaced = change.value()
+        if replaced is not None:
+            yield Slip(path, replaced, change.says)
+
+
+def _is_a_unit(factor: Node) -> bool:
+    """A power of ten or a number of seconds converts units; a result without a factor of millions nobody believes."""
+    if abs(factor.value) >= 1e6 or abs(factor.value) <= 1e-6:
+        return True
+    typed = factor.label.replace(".", "").isdigit()
+    return typed and factor.value in (1.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    """Whether one place lies inside the other: then the two are one mistake."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def _evaluated(node: Node, wrong: Wrong, path: Path) -> float | None:
+    """The node's value with what is wrong below it; None where nothing of it is left."""
+    if path in wrong:
+        return wrong[path]
+    if not any(place[: len(path)] == path for place in wrong):
+        return node.value
+    if node.terms:
+        return _sum([(sign, _evaluated(term, wrong, (*path, i))) for i, (sign, term) in enumerate(node.terms)])
+    if node.factors:
+        return _product([(power, _evaluated(each, wrong, (*path, i))) for i, (power, each) in enumerate(node.factors)])
+    return node.value
+
+
+def _sum(terms: Sequence[tuple[int, float | None]]) -> float | None:
+    left = [sign * value for sign, value in terms if value is not None]
+    return sum(left) if left else None
+
+
+def _product(factors: Sequence[tuple[int, float | None]]) -> float | None:
+    found = 1.0
+    for exponent, value in factors:
+        if value is None:
+            continue
+        if exponent < 0 and value == 0:
+            return None
+        found = found * value if exponent > 0 else found / value
+    return found
