@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from markupsafe import Markup
@@ -15,6 +16,7 @@ from app.content.live import ExpressionError, Expressions, at
 from app.content.markdown import render_inline
 from app.content.problem_schemas import ConfigurationPart, OrderPart
 from app.content.schemas import Slip
+from app.content.structures import structure_of
 from app.grading.numbers import KnownSlip, within
 from app.grading.questions import (
     ConfigurationQuestion,
@@ -24,7 +26,7 @@ from app.grading.questions import (
     OrderQuestion,
     told_apart,
 )
-from app.units import SCALES
+from app.units import SCALES, UNITS
 
 Values = Mapping[str, Any]  # what expressions see of a variant
 
@@ -57,15 +59,26 @@ class OptionSource(Protocol):
     def message(self) -> str: ...
 
 
-def make_number(source: NumberSource, values: Values) -> NumberQuestion:
-    """The number asked for `values`. Raises ExpressionError with the field that does not compute."""
+def make_number(source: NumberSource, values: Values, let: Mapping[str, str] | None = None) -> NumberQuestion:
+    """The number asked for `values`; a wrong answer looks into what `let` computes as well.
+
+    Raises ExpressionError with the field that does not compute.
+    """
     assert source.key is not None, "asked of numbers alone"
     assert source.unit is not None, "asked of numbers alone"
     with at("key"):
         key = float(Expressions(values).number(source.key))
     with at("slips"):
         slips = told_apart(list(_known_slips(source.slips, key, source.tolerance, values)), source.tolerance)
-    return NumberQuestion(key, source.unit, source.tolerance, slips)
+    structure = partial(structure_of, source.key, let or {}, values)
+    return NumberQuestion(key, source.unit, source.tolerance, slips, structure, _unit_asked_for(source))
+
+
+def _unit_asked_for(source: NumberSource) -> str | None:
+    """The unit that a prompt asks for in so many words: “how many GB”."""
+    prompt = getattr(source, "prompt", "")
+    named = re.search(rf"how many {re.escape(source.unit)}\b", prompt, re.IGNORECASE) if source.unit else None
+    return source.unit if named and source.unit in UNITS else None
 
 
 def follow_own(source: NumberSource, values: Values) -> NumberQuestion | None:

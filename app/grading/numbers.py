@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 
@@ -43,7 +43,7 @@ def grade_number(
     tolerance: float,
     slips: Sequence[KnownSlip] = (),
     value_credit: float = 0.0,
-    structure: Node | None = None,
+    structure: Callable[[], Node | None] | None = None,
     asked_unit: str | None = None,
 ) -> Grade:
     """Grade what was typed against `key` in base units of `dimension`.
@@ -70,19 +70,20 @@ def _wrong(
     tolerance: float,
     slips: Sequence[KnownSlip],
     value_credit: float,
-    structure: Node | None,
+    structure: Callable[[], Node | None] | None,
 ) -> Grade:
     """A wrong number with its likeliest cause."""
     fitting = [s for s in slips if within(value, s.value, SLIP_TOLERANCE) and not within(s.value, key, tolerance)]
     listed = next((slip for slip in fitting if not slip.is_of_units), None)
-    if listed is None and structure is not None and (says := explained(structure, value, tolerance)):
+    tree = structure() if structure is not None and listed is None else None
+    if tree is not None and (says := explained(tree, value, tolerance)):
         return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "a part of it is missing")
     if listed := listed or next(iter(fitting), None):
         return Grade("wrong", 0.0, listed.message, value, listed.id, listed.title, listed.cure)
     if value_credit and (factor := _other_unit(value, key, dimension, tolerance)):
         message = f"The digits are right, and the unit makes them {factor}."
         return Grade("wrong", value_credit, message, value, "unit", "right number, wrong unit")
-    if structure is not None and (says := explained(structure, value, tolerance, two=True)):
+    if tree is not None and (says := explained(tree, value, tolerance, two=True)):
         return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "two parts of it are missing")
     return Grade("wrong", 0.0, _how_far(value, key), value)
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from app.content.catalogue import load
 from app.content.structures import structure_of
 from app.grading.numbers import KnownSlip, grade_number
-from app.grading.omissions import explained
-from app.practice.parts import NumberAsked
+from app.grading.omissions import Node, explained
+from app.grading.questions import NumberQuestion
 from app.practice.variants import make_variant
 
 STATE = "zero_state(parameters=parameters, ranks=ranks, stage=stage)"
@@ -27,7 +27,7 @@ def graded(key: str, value: float, dimension: str = "bytes", slips: Any = (), **
     structure = structure_of(key, {}, values)
     assert structure is not None
     unit = {"bytes": "B", "seconds": "s"}[dimension]
-    return grade_number(f"{value!r} {unit}", structure.value, dimension, 0.01, slips, 0.5, structure).message
+    return grade_number(f"{value!r} {unit}", structure.value, dimension, 0.01, slips, 0.5, lambda: structure).message
 
 
 @settings(max_examples=40, deadline=None)
@@ -92,34 +92,40 @@ def test_bits_for_bytes_is_said_only_where_nothing_else_explains_the_factor() ->
 
 
 @pytest.fixture(scope="module")
-def parts() -> list[NumberAsked]:
+def questions() -> list[NumberQuestion]:
     """Every number of every shipped problem, on seeds beyond those the checks look at."""
     content = load(Path(__file__).parents[2] / "cards")
     return [
-        part
+        part.question
         for problem in content.problems.values()
         for seed in (1001, 1002)
         for part in make_variant(problem, seed).parts
-        if isinstance(part, NumberAsked)
+        if isinstance(part.question, NumberQuestion)
     ]
 
 
-def test_every_key_of_the_problems_is_taken_apart_to_its_own_value(parts: list[NumberAsked]) -> None:
-    for part in parts:
-        structure = structure_of(part.source.key, {}, part.values)
-        assert structure is not None, part.source.key
-        assert structure.value == pytest.approx(part.key)
-        assert explained(structure, part.key, part.tolerance) is None
+def _tree(question: NumberQuestion) -> Node:
+    assert question.structure is not None
+    found = question.structure()
+    assert found is not None
+    return found
 
 
-def test_a_wrong_number_out_of_the_blue_is_hardly_ever_given_a_cause(parts: list[NumberAsked]) -> None:
+def test_every_key_of_the_problems_is_taken_apart_to_its_own_value(questions: list[NumberQuestion]) -> None:
+    assert questions
+    for question in questions:
+        tree = _tree(question)
+        assert tree.value == pytest.approx(question.key)
+        assert explained(tree, question.key, question.tolerance) is None
+
+
+def test_a_wrong_number_out_of_the_blue_is_hardly_ever_given_a_cause(questions: list[NumberQuestion]) -> None:
     drawn = random.Random(7)
     tried = named = 0
-    for part in parts:
-        structure = structure_of(part.source.key, {}, part.values)
-        assert structure is not None
+    for question in questions:
+        tree = _tree(question)
         for _ in range(10):
-            value = part.key * 10 ** drawn.uniform(-1.3, 1.3)
+            value = question.key * 10 ** drawn.uniform(-1.3, 1.3)
             tried += 1
-            named += any(explained(structure, value, part.tolerance, two) for two in (False, True))
+            named += any(explained(tree, value, question.tolerance, two) for two in (False, True))
     assert named / tried < 0.03

@@ -113,7 +113,7 @@ def _values(head: CardHead, source: Ask, seed: int) -> dict[str, Any]:
 def _asked(source: Ask, values: dict[str, Any]) -> tuple[NumberQuestion, Markup]:
     """The number asked for, and its prompt. Raises ExpressionError with the field."""
     with at("ask"):
-        return make_number(source, values), inline(source.prompt, values, "prompt")
+        return make_number(source, values, source.let), inline(source.prompt, values, "prompt")
 
 
 def _first_of_each(seen: dict[str, NumberQuestion]) -> Iterator[CardFinding]:

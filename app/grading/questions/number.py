@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from app.grading.grade import Grade
 from app.grading.numbers import KnownSlip, grade_number, within
+from app.grading.omissions import Node
 from app.grading.quantities import read_quantity
 from app.units import EXAMPLES, SCALES, scaled
 
@@ -35,12 +36,17 @@ class Carried:
 
 @dataclass(frozen=True)
 class NumberQuestion:
-    """One number: `key` in base units, shown in `unit`; `tolerance` is relative."""
+    """One number: `key` in base units, shown in `unit`; `tolerance` is relative.
+
+    `structure` takes the key apart, when a wrong answer needs it.
+    """
 
     key: float
     unit: str
     tolerance: float
     slips: tuple[KnownSlip, ...] = ()
+    structure: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
+    asked_unit: str | None = None  # what a bare number is taken in, where the question says “how many GB”
 
     @property
     def dimension(self) -> str:
@@ -90,7 +96,8 @@ class NumberQuestion:
         return forward if forward.misconception else found
 
     def _grade(self, text: str, key: float, slips: Sequence[KnownSlip]) -> Grade:
-        return grade_number(text, key, self.dimension, self.tolerance, slips, VALUE_CREDIT)
+        whole = self.structure if key == self.key else None
+        return grade_number(text, key, self.dimension, self.tolerance, slips, VALUE_CREDIT, whole, self.asked_unit)
 
 
 def example_of(unit: str) -> str:
