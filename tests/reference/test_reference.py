@@ -15,6 +15,7 @@ from app.core.errors import NotFound
 from app.core.settings import Settings
 from app.main import create_app
 from app.reference.service import Derivation, Section, all_formulas, derive, evaluate_inputs, find_formula, sections
+from app.theory.formulas.examples import EXAMPLES
 from app.theory.formulas.registry import Formula, Input, evaluate
 from labs.spec import SpecError
 from tests.theory.points import evaluations
@@ -125,9 +126,28 @@ def test_a_mistake_stays_at_its_field_with_what_was_typed(field: str, text: str,
 
 
 def test_every_missing_input_is_named() -> None:
-    found = opened("F17")
+    found = opened("F17", size_bytes="", ranks="", strategy="")
     assert set(errors(found)) == {"size_bytes", "ranks", "strategy"}
     assert "ddp" in errors(found)["strategy"]
+    assert set(errors(opened("F17", ranks="8"))) == {"size_bytes", "strategy"}
+
+
+@pytest.mark.parametrize("formula", all_formulas(), ids=lambda formula: formula.name)
+def test_a_formula_opens_with_its_worked_example(formula: Formula) -> None:
+    found = derive(formula, {})
+    assert errors(found) == {}
+    assert found.evaluation is not None
+    assert found.evaluation.value == evaluate(formula, EXAMPLES[formula.name]).value
+    assert dict(found.evaluation.inputs).items() >= EXAMPLES[formula.name].items()
+
+
+def test_an_input_that_was_emptied_is_missing_on_a_page_that_opened_computed(page: TestClient) -> None:
+    opens = page.get("/reference/formulas/zero_state").text
+    assert "38.5 GB" in opens
+    assert "This is missing" not in opens
+    emptied = page.get("/reference/formulas/zero_state?parameters=&ranks=8&stage=1").text
+    assert emptied.count("This is missing") == 1
+    assert "38.5 GB" not in emptied
 
 
 def test_an_unknown_choice_says_which_there_are() -> None:
@@ -174,7 +194,9 @@ def test_a_formula_can_be_set_in_symbols_and_with_its_values(formula: Formula) -
     for point in evaluations(formula, 4):
         shown = derive(formula, {name: str(value) for name, value in point.inputs.items()})
         assert shown.math.count("<math") == (1 if point.latex == point.latex_values else 2)
-    assert derive(formula, {}).math.count("<math") == (0 if any(each.default is None for each in formula.inputs) else 2)
+    emptied = derive(formula, {each.name: "" for each in formula.inputs})
+    assert emptied.math.count("<math") == (0 if any(each.default is None for each in formula.inputs) else 2)
+    assert derive(formula, {}).math.count("<math") > 0
 
 
 def test_inputs_that_clash_are_marked_where_they_are_changed() -> None:
@@ -219,6 +241,7 @@ def test_formulas_are_listed_with_their_inputs(page: TestClient) -> None:
     assert (state["id"], state["unit"]) == ("F02", "bytes")
     assert [each["name"] for each in state["inputs"]] == ["parameters", "ranks", "stage", "layout", "part"]
     assert {"name", "label", "unit", "minimum", "maximum", "integer", "choices", "default"} <= set(state["inputs"][0])
+    assert state["example"] == {"parameters": 7e9, "ranks": 8, "stage": 1}
 
 
 @pytest.mark.parametrize("key", ["F02", "f02", "zero_state"])

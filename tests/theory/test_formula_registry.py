@@ -11,6 +11,7 @@ import pytest
 from latex2mathml.converter import convert
 
 from app.theory.formulas import FORMULAS, SECTIONS
+from app.theory.formulas.examples import EXAMPLES
 from app.theory.formulas.registry import Formula, Registry, evaluate
 from app.units import DIMENSIONS, SCALES
 from labs.spec import SpecError
@@ -57,8 +58,10 @@ def test_every_formula_of_the_list_is_registered() -> None:
 
 def test_every_formula_has_a_worked_example() -> None:
     modules = [import_module(f"tests.theory.{path.stem}") for path in Path(__file__).parent.glob("test_worked_*.py")]
-    worked = {name for module in modules for name, *_ in module.EXAMPLES}
-    assert sorted(set(FORMULAS.by_name) - worked) == []
+    worked = [(name, inputs) for module in modules for name, inputs, *_ in module.EXAMPLES]
+    assert sorted(set(FORMULAS.by_name) - {name for name, _ in worked}) == []
+    assert set(EXAMPLES) == set(FORMULAS.by_name)
+    assert [name for name, inputs in EXAMPLES.items() if (name, inputs) not in worked] == []
 
 
 def test_every_section_is_registered_in_its_order() -> None:
