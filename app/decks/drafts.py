@@ -27,6 +27,10 @@ MOST_BLANKS = 10
 _OPTION = re.compile(r"^\s*[-*]?\s*\[(?P<mark>[ xX]?)\]\s*(?P<text>.*)$")
 _MARKS = re.compile(r"\\(?P<literal>[^\w\s]|_)|[*_`#>$\[\]]|^[-|]+")  # an escaped mark is meant as it stands
 _QUOTED = re.compile(r"[\\*_`#>$\[\]]")
+# A bar between spaces parts an option from its message, so one that the text itself holds is written as its character
+# reference, which Markdown shows as a bar too; a reference that was meant as text gets one more `amp;`.
+_BAR = re.compile(r" (?:\||&(?P<amps>(?:amp;)*)#124;)(?= |$)")
+_WRITTEN_BAR = re.compile(r" &(?:amp;(?P<amps>(?:amp;)*))?#124;(?= |$)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029\ue000\ue001]")
 
 
@@ -40,8 +44,9 @@ class DraftOption:
 
     @property
     def line(self) -> str:
-        """As it is typed: one option a line."""
-        return f"[{'x' if self.correct else ' '}] {self.text}" + (f" | {self.message}" if self.message else "")
+        """As it is typed: one option a line. `parse_options` reads the same option from it."""
+        text = _BAR.sub(_bar_written, self.text)
+        return f"[{'x' if self.correct else ' '}] {text}" + (f" | {self.message}" if self.message else "")
 
 
 @dataclass(frozen=True)
@@ -154,8 +159,18 @@ def parse_options(text: str) -> tuple[DraftOption, ...]:
         match = _OPTION.match(line)
         mark, rest = (match.group("mark"), match.group("text")) if match else (" ", line)
         said, _, message = rest.partition(" | ")
-        found.append(DraftOption(said.strip(), mark in ("x", "X"), message.strip()))
+        found.append(DraftOption(_WRITTEN_BAR.sub(_bar_read, said.strip()), mark in ("x", "X"), message.strip()))
     return tuple(found)
+
+
+def _bar_written(found: re.Match[str]) -> str:
+    amps = found["amps"]
+    return " &#124;" if amps is None else f" &amp;{amps}#124;"
+
+
+def _bar_read(found: re.Match[str]) -> str:
+    amps = found["amps"]
+    return " |" if amps is None else f" &{amps}#124;"
 
 
 def parse_tags(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from app.content.catalogue import Catalogue
@@ -128,8 +128,18 @@ def test_a_zip_of_decks_is_read_back_as_it_was(cards: list[Stored]) -> None:
     assert decks_zip(reversed(cards)) == data
 
 
+def _choice(*options: DraftOption) -> list[Stored]:
+    draft = Draft("choose", sections={"Question": "Which?", "Answer": ""}, options=options)
+    return [Stored("0", tidy(draft))]
+
+
 @many
 @given(SHELVES)
+@example(_choice(DraftOption("1", True), DraftOption("0 |", False, "0")))
+@example(_choice(DraftOption("0 | 1", True), DraftOption("0", False, "a | b")))
+@example(_choice(DraftOption("p | | q", True), DraftOption("| q", False), DraftOption("|", False, "| |")))
+@example(_choice(DraftOption("a &#124; b", True), DraftOption("a &amp;#124; b", False, "&#124; | &#124;")))
+@example(_choice(DraftOption(r"$a \| b$", True), DraftOption("a || b", False), DraftOption("[x] c |", False)))
 def test_a_table_is_read_back_as_it_was(cards: list[Stored]) -> None:
     assert _brought(read_csv(write_csv(cards), _always)) == _as_is(cards)
 
