@@ -3,31 +3,16 @@
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
 /**
- * What a rank reported of one step, as far as the curves need it.
- * @typedef {object} StepEvent
- * @property {"step"} kind
- * @property {number} step
- * @property {number | null} loss null where it is not a finite number
- * @property {number} tokens_per_second
- * @property {boolean} probed
- */
-
-/**
- * @typedef {object} OtherEvent
- * @property {"phase" | "memory" | "communication" | "span" | "log" | "reading" | "error"} kind
- */
-
-/**
  * A chunk of the run's event stream; its sequence is the event id that a broken connection resumes behind.
  * @typedef {object} Chunk
  * @property {number} sequence
- * @property {(StepEvent | OtherEvent)[]} events
+ * @property {RunEvents.Any[]} events
  */
 
 const root = document.querySelector("[data-run]");
 const id = root.dataset.run;
 const totalSteps = Number(root.dataset.steps);
-/** @type {StepEvent[]} */
+/** @type {RunEvents.StepEvent[]} */
 const steps = [];
 const plots = {};
 const REFRESH_MS = 400;
@@ -58,7 +43,7 @@ function axes(format) {
 
 /**
  * @param {"loss" | "rate"} name
- * @param {(step: StepEvent) => number | null} pick
+ * @param {(step: RunEvents.StepEvent) => number | null} pick
  * @param {(mark: number) => string} format
  * @param {boolean} fromZero
  */
@@ -124,7 +109,7 @@ function drawCurves() {
     .setAttribute("aria-label", `Tokens per second by step: ${number(last.tokens_per_second)} at step ${last.step}.`);
 }
 
-/** @param {StepEvent} step */
+/** @param {RunEvents.StepEvent} step */
 function addRow(step) {
   const row = root.querySelector("[data-curve-table] tbody").insertRow();
   const cells = [
@@ -214,7 +199,7 @@ function redrawSoon() {
   }, wait);
 }
 
-/** @param {StepEvent | OtherEvent} event */
+/** @param {RunEvents.Any} event */
 function take(event) {
   if (event.kind === "step") {
     steps.push(event);
