@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 WEB := .ci/web
 READY := $(VENV)/.ready
+LOCK := .ci/locks/dev.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Workers take whole files, in the order that tests/conftest.py puts them in.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 PORT ?=
 
-.PHONY: start setup lint types rules check test bench screenshots clean
+.PHONY: start setup lint types rules check test bench screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -17,10 +19,11 @@ start: setup
 
 # The stamp says which folder and which pyproject.toml the environment was made for, and is written last: an
 # interrupted set-up starts again, a moved clone gets a new environment (its scripts carry absolute paths), a changed
-# list of dependencies is installed into the one there is.
+# list of dependencies is installed into the one there is. Everything comes at the locked version with its digest
+# checked; PyTorch at its exact pin, and which file that is depends on the machine.
 setup:
 	@set -e; \
-	stamp="$(CURDIR) $$(cksum < pyproject.toml)"; found="$$(cat $(READY) 2>/dev/null || true)"; \
+	stamp="$(CURDIR) $$(cat pyproject.toml $(LOCK) | cksum)"; found="$$(cat $(READY) 2>/dev/null || true)"; \
 	if [ "$$found" = "$$stamp" ]; then exit 0; fi; \
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "RankZero needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.12"; exit 1; }; \
@@ -28,7 +31,9 @@ setup:
 	case "$$found" in "$(CURDIR) "*) clear= ;; *) clear=--clear ;; esac; \
 	$(PYTHON) -m venv $$clear $(VENV) || { \
 	  echo "Python could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
+	$(PIP) --require-hashes --requirement $(LOCK); \
+	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
+	$(PIP) --no-deps --no-build-isolation --editable .; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,
@@ -70,6 +75,11 @@ bench: setup
 screenshots: setup
 	$(BIN)/python -m tests.support.browser
 	$(BIN)/python -m tests.support.screenshots
+
+# After a change of the dependencies in pyproject.toml.
+lock: setup
+	$(PIP) uv
+	$(BIN)/python .ci/lock.py
 
 clean:
 	rm -rf $(VENV) $(WEB)/node_modules .mypy_cache .ruff_cache .pytest_cache build *.egg-info
