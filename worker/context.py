@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import threading
@@ -25,6 +26,7 @@ class Context:
     name: str
     stopping: threading.Event = field(default_factory=threading.Event)
     run_id: int | None = None
+    database_away_at: float = -math.inf  # when it last was, on the monotonic clock
 
 
 _current: Context | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import datetime
 
 import structlog
@@ -30,6 +31,7 @@ def _announce(context: Context) -> None:
             with context.database.write() as session:
                 lab.announce_worker(session, context.name, context.kind, devices, utc_now(), context.run_id)
         except SQLAlchemyError as error:
+            context.database_away_at = time.monotonic()
             log.warning("presence not written", error=str(error))
         if context.stopping.wait(lab.HEARTBEAT_SECONDS):
             return

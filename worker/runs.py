@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import structlog
+from sqlalchemy.orm import Session
 
 from app.core.clock import utc_now
 from app.lab import service as lab
@@ -19,6 +21,7 @@ from worker.context import Context
 from worker.devices import Placement
 from worker.launcher import Launch, launch
 from worker.tail import Follower
+from worker.writer import LONGEST_ABSENCE_SECONDS, StoppedWhileAway, Writer
 
 log = structlog.get_logger()
 
@@ -41,6 +44,8 @@ class _Progress:
     """What was read of a run and when it was last written."""
 
     follower: Follower
+    writer: Writer
+    chunks: int  # the run's last chunk that we know of
     started: float = field(default_factory=time.monotonic)
     pending: list[Event] = field(default_factory=list)
     seen: list[Event] = field(default_factory=list)
@@ -75,21 +80,23 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     log.info("run starts", run=claim.run_id, device=placement.text)
     # a folder of this claim's own: a database that starts again at run 1 must not read what an older run 1 left
     folder = context.settings.run_folder / f"{claim.run_id}-{claim.lease[:8]}"
+    writer = Writer(context.database, claim.run_id)
     try:
         launched = launch(claim.spec, folder, placement.environment)
     except OSError as error:
-        _end(context, claim, _Ending("failed", _failure("could not start", f"torchrun could not be started: {error}.")))
+        why = _failure("could not start", f"torchrun could not be started: {error}.")
+        _end(context, claim, writer, _Ending("failed", why))
         return
-    progress = _Progress(Follower(launched.events, claim.spec.parallel.world_size))
+    progress = _Progress(Follower(launched.events, claim.spec.parallel.world_size), writer, claim.chunks)
     try:
         ending = _follow(context, claim, launched, progress)
         launched.end()
-        _write(context, claim, progress, last=True)
-        while progress.follower.is_behind:
-            _write(context, claim, progress, last=True)
-        _end(context, claim, ending or _verdict(launched, progress))
+        _write_rest(context, claim, progress)
+        _end(context, claim, writer, ending or _verdict(launched, progress))
     except LeaseLost as error:
         log.warning("run was taken away", run=claim.run_id, reason=error.message)
+    except StoppedWhileAway:
+        log.warning("stopped while the database was away; the sweep decides about the run", run=claim.run_id)
     finally:
         launched.end()
 
@@ -101,13 +108,20 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
         now = time.monotonic()
         if now - progress.last_beat >= lab.HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
-            with context.database.write() as session:
-                if lab.beat(session, claim, utc_now()):
-                    return _Ending("cancelled")
+            if progress.writer.attempt(lambda session: lab.beat(session, claim, utc_now())):
+                return _Ending("cancelled")
         if context.stopping.is_set():
             return _Ending(
                 "failed",
                 _failure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
+            )
+        if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
+            away = round(progress.writer.seconds_away)
+            return _Ending(
+                "failed",
+                _failure(
+                    "database away", f"The database was away for {away} s, so the ranks were ended. Run it again."
+                ),
             )
         if now - progress.started > LONGEST_RUN_SECONDS:
             minutes = round(LONGEST_RUN_SECONDS / 60)
@@ -119,19 +133,45 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
     return None
 
 
-def _write(context: Context, claim: Claim, progress: _Progress, last: bool = False) -> bool:
-    """Move new events into a chunk, at most every CHUNK_SECONDS, and wake whoever looks on; whether there were any."""
+def _write(context: Context, claim: Claim, progress: _Progress) -> None:
+    """Move new events into a chunk, at most every CHUNK_SECONDS; while the database is away they stay in files."""
+    if not progress.writer.may_try:
+        return
+    if not progress.writer.is_away:
+        _read(progress)
+    if progress.pending and time.monotonic() - progress.last_chunk >= CHUNK_SECONDS:
+        _wrote(context, claim, progress, progress.writer.attempt(_chunk(claim, progress)))
+
+
+def _write_rest(context: Context, claim: Claim, progress: _Progress) -> None:
+    """All that the ranks, which are gone, have left, however long the database is away."""
+    while True:
+        _read(progress)
+        if progress.pending:
+            _wrote(context, claim, progress, progress.writer.insist(_chunk(claim, progress), context.stopping))
+        if not progress.follower.is_behind:
+            return
+
+
+def _read(progress: _Progress) -> None:
     fresh = progress.follower.read()
     progress.pending += fresh
     progress.seen += [event for event in fresh if isinstance(event, PhaseEvent | StepEvent | LogEvent)]
-    now = time.monotonic()
-    if not progress.pending or (now - progress.last_chunk < CHUNK_SECONDS and not last):
-        return False
-    with context.database.write() as session:
-        lab.append_chunk(session, claim, progress.pending, utc_now())
-    progress.pending, progress.last_chunk = [], now
+
+
+def _chunk(claim: Claim, progress: _Progress) -> Callable[[Session], int]:
+    def write(session: Session) -> int:
+        return lab.append_chunk(session, claim, progress.pending, utc_now(), after=progress.chunks)
+
+    return write
+
+
+def _wrote(context: Context, claim: Claim, progress: _Progress, sequence: int | None) -> None:
+    """Forget what is in the database now, and wake whoever looks on."""
+    if sequence is None:
+        return
+    progress.pending, progress.chunks, progress.last_chunk = [], sequence, time.monotonic()
     context.queue.wake_viewers(claim.run_id)
-    return True
 
 
 def _verdict(launched: Launch, progress: _Progress) -> _Ending:
@@ -142,9 +182,11 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
     return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs))
 
 
-def _end(context: Context, claim: Claim, ending: _Ending) -> None:
-    with context.database.write() as session:
-        lab.end_run(session, claim, ending.status, utc_now(), ending.failure)
+def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:
+    def write(session: Session) -> bool:
+        return lab.end_run(session, claim, ending.status, utc_now(), ending.failure)
+
+    writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)
     log.info("run ended", run=claim.run_id, status=ending.status)
 

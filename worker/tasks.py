@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import structlog
 from celery import shared_task
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.content.catalogue import catalogue
 from app.core import queue
@@ -13,7 +16,7 @@ from app.interview import service as interview
 from app.lab import service as lab
 from app.study import api as study
 from worker import fits, runs
-from worker.context import current
+from worker.context import Context, current
 
 log = structlog.get_logger()
 
@@ -30,9 +33,13 @@ def run_next() -> None:
 def sweep_runs() -> None:
     """End runs whose worker is gone, and nudge workers again when runs wait: a nudge may have been lost."""
     context = current()
-    with context.database.write() as session:
-        ended = lab.give_up_on_stale(session, utc_now())
-        forget_old(session, utc_now())
+    try:
+        with context.database.write() as session:
+            ended = lab.give_up_on_stale(session, utc_now()) if _workers_could_beat(context) else []
+            forget_old(session, utc_now())
+    except SQLAlchemyError:
+        context.database_away_at = time.monotonic()
+        raise
     for run_id in ended:
         log.warning("run given up on: its worker is gone", run=run_id)
         context.queue.wake_viewers(run_id)
@@ -40,6 +47,11 @@ def sweep_runs() -> None:
         waiting = lab.runs_wait(session)
     if waiting:
         context.queue.nudge_workers()
+
+
+def _workers_could_beat(context: Context) -> bool:
+    """Whether the database was there for as long as a worker may be silent. If not, its silence says nothing yet."""
+    return time.monotonic() - context.database_away_at > lab.STALE_AFTER.total_seconds()
 
 
 @shared_task(name=queue.CLOSE_SITTINGS)

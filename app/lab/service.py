@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
@@ -51,6 +51,7 @@ class Claim:
     run_id: int
     lease: str
     spec: RunSpec
+    chunks: int = 0  # written of it when it was claimed
 
 
 def submit_run(
@@ -185,7 +186,7 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             "heartbeat_at": now,
         }
         if _update(session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))):
-            return Claim(run.id, lease, spec)
+            return Claim(run.id, lease, spec, run.chunks)
     return None
 
 
@@ -197,8 +198,16 @@ def beat(session: Session, claim: Claim, now: datetime) -> bool:
     return run is not None and run.cancel_requested_at is not None
 
 
-def append_chunk(session: Session, claim: Claim, events: Sequence[Event], now: datetime) -> int:
-    """Write events behind the run's last chunk; returns the chunk's sequence number. Raises LeaseLost."""
+def append_chunk(
+    session: Session, claim: Claim, events: Sequence[Event], now: datetime, after: int | None = None
+) -> int:
+    """Write events behind the run's last chunk; returns the chunk's sequence number. Raises LeaseLost.
+
+    `after`: the last chunk the writer knows of. Where there is one more, it is this very one: its commit came through
+    and the answer was lost, so nothing is written twice.
+    """
+    if after is not None and session.scalar(_is_owned(claim, Run.chunks == after + 1)) is not None:
+        return after + 1
     steps = [event.step for event in events if isinstance(event, StepEvent)]
     values: dict[str, Any] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
     if steps:
@@ -302,6 +311,10 @@ def workers_present(session: Session, now: datetime) -> Sequence[WorkerPresence]
 
 def _owned(claim: Claim) -> Any:
     return update(Run).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE))
+
+
+def _is_owned(claim: Claim, condition: Any) -> Any:
+    return select(Run.id).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE), condition)
 
 
 def _update(result: Any) -> bool:
