@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
-from typing import Any
 
+from app.theory.planner import CollectiveEstimate
 from app.units import SCALES
 
 _SIGNIFICANT = 3
@@ -52,14 +52,14 @@ def _text(value: float, decimals: int) -> str:
 class Communication:
     """The table of what a GPU sends in a step: a row for each use of a link, its quantities one unit a column."""
 
-    rows: tuple[Any, ...]
+    rows: tuple[CollectiveEstimate, ...]
     wire: Column
     time: Column
     exposed: Column
 
 
-def communication_table(rows: Sequence[Any]) -> Communication:
+def communication_table(rows: Sequence[CollectiveEstimate]) -> Communication:
     """From the communication of an Estimate. Time and what of it is not hidden share a unit."""
-    wire = bytes_column([row["wire_bytes_per_rank_per_step"] for row in rows])
-    both = seconds_column([row[name] for row in rows for name in ("seconds", "exposed_seconds")])
+    wire = bytes_column([row.wire_bytes_per_rank_per_step for row in rows])
+    both = seconds_column([seconds or 0.0 for row in rows for seconds in (row.seconds, row.exposed_seconds)])
     return Communication(tuple(rows), wire, Column(both.unit, both.texts[::2]), Column(both.unit, both.texts[1::2]))

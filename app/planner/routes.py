@@ -49,7 +49,7 @@ def planner(request: Request) -> HTMLResponse:
         "best": choice,
         "problem": problem,
         "find": "/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
-        "estimate_json": json.dumps(plan.estimate, indent=2),
+        "estimate_json": json.dumps(plan.estimate.to_json(), indent=2),
     }
     return page(request, "planner/planner.html", context)
 

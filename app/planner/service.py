@@ -13,7 +13,17 @@ from app.core.errors import SpecError, Violation
 from app.planner.columns import Communication, communication_table
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
-from app.theory.planner import Candidate, estimate, fewest_ranks, parse_estimate_request, parse_search_request, search
+from app.theory.planner import (
+    Candidate,
+    Estimate,
+    MemoryBytes,
+    StageMemoryEstimate,
+    estimate,
+    fewest_ranks,
+    parse_estimate_request,
+    parse_search_request,
+    search,
+)
 from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.presets import PRESETS
 from app.units import count_text, digits, scaled
@@ -51,7 +61,7 @@ class Plan:
     chosen: int
     pipeline: tuple[StageBar, ...]
     lanes: tuple[Lane, ...]
-    estimate: Mapping[str, Any]
+    estimate: Estimate
     request_text: str
 
     @property
@@ -72,11 +82,11 @@ class Plan:
 
     @property
     def parameters(self) -> float:
-        return float(self.estimate["parameters"]["total"])
+        return self.estimate.parameters.total
 
     @property
     def capacity(self) -> float:
-        return float(self.estimate["memory"]["capacity_bytes"])
+        return _capacity(self.estimate)
 
     @property
     def stage(self) -> StageBar:
@@ -88,22 +98,22 @@ class Plan:
         values = self.form.values
         if self.form.is_own or values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
             return None
-        return {"parameters": self.estimate["parameters"]["per_rank"], "ranks": self.form.data * values["context"]}
+        return {"parameters": self.estimate.parameters.per_rank, "ranks": self.form.data * values["context"]}
 
     @property
     def communication(self) -> Communication:
         """What a GPU sends in a step, a unit for each column."""
-        return communication_table(self.estimate["communication"])
+        return communication_table(self.estimate.communication)
 
     @property
     def tokens_per_second_text(self) -> str:
         """Tokens a second with as many digits as an estimate has a right to."""
-        return digits(float(f"{self.estimate['time']['tokens_per_second'] or 0:.3g}"))
+        return digits(float(f"{self.estimate.time.tokens_per_second or 0:.3g}"))
 
     @property
     def long_run_seconds(self) -> float | None:
         """Time for 10¹² tokens without interruption; None where nothing was timed."""
-        rate = self.estimate["time"]["tokens_per_second"]
+        rate = self.estimate.time.tokens_per_second
         return TRAINED_ON / rate if rate else None
 
 
@@ -117,7 +127,7 @@ def plan(form: Mapping[str, str]) -> Plan:
     model = read.values["model"]
     name = f"{count_text(read.values['parameters'])} parameters" if read.is_own else PRESETS[model].title
     ranks = read.values["ranks"]
-    by_stage = found["memory"]["by_stage"]
+    by_stage = found.memory.by_stage
     return Plan(
         read,
         f"{name} on {ranks:,} {'GPU' if ranks == 1 else 'GPUs'}",
@@ -130,7 +140,7 @@ def plan(form: Mapping[str, str]) -> Plan:
     )
 
 
-def _other_stages(form: Form) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _other_stages(form: Form) -> Iterator[tuple[int, Estimate]]:
     """The same plan at every other ZeRO stage that goes with it."""
     for stage in range(len(STAGE_LABELS)):
         if stage != form.values["zero"]:
@@ -140,18 +150,27 @@ def _other_stages(form: Form) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 continue
 
 
-def _bar(zero: int, found: Mapping[str, Any], form: Form) -> StageBar:
-    memory = found["memory"]
-    held = {part: memory["per_rank_bytes"][part] or 0.0 for part in COMPONENTS}
+def _bar(zero: int, found: Estimate, form: Form) -> StageBar:
     fewest = None
     if form.is_own:
-        fewest = fewest_ranks(found["parameters"]["total"], zero, form.values["layout"], memory["capacity_bytes"])
-    return StageBar(STAGE_LABELS[zero], held, bool(memory["fits"]), zero, fewest, found["time"]["step_seconds"])
+        fewest = fewest_ranks(found.parameters.total, zero, form.values["layout"], _capacity(found))
+    held = _held(found.memory.per_rank_bytes)
+    return StageBar(STAGE_LABELS[zero], held, bool(found.memory.fits), zero, fewest, found.time.step_seconds)
 
 
-def _pipeline_bar(stage: Mapping[str, Any], found: Mapping[str, Any]) -> StageBar:
-    held = {part: stage["bytes"][part] for part in COMPONENTS}
-    return StageBar(f"Stage {stage['stage']}", held, sum(held.values()) <= found["memory"]["capacity_bytes"])
+def _pipeline_bar(stage: StageMemoryEstimate, found: Estimate) -> StageBar:
+    held = _held(stage.bytes)
+    return StageBar(f"Stage {stage.stage}", held, sum(held.values()) <= _capacity(found))
+
+
+def _held(memory: MemoryBytes) -> dict[str, float]:
+    """Bytes by component; what is not estimated takes no room on a bar."""
+    return {component: getattr(memory, component) or 0.0 for component in COMPONENTS}
+
+
+def _capacity(found: Estimate) -> float:
+    assert found.memory.capacity_bytes is not None, "the form names a GPU"
+    return found.memory.capacity_bytes
 
 
 def finding(made: Plan) -> str:
@@ -225,7 +244,9 @@ def choose(made: Plan) -> Choice:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
     request = json.loads(made.request_text)
-    batch = made.estimate["pipeline"]["micro_batches"] * values["micro_batch"] * made.form.data
+    micro_batches = made.estimate.pipeline.micro_batches
+    assert micro_batches is not None, "only a model with a shape is searched for"
+    batch = micro_batches * values["micro_batch"] * made.form.data
     fixed = {name: request["training"][name] for name in ("sequence", "precision", "state_layout")}
     found = search(
         parse_search_request(
@@ -238,20 +259,20 @@ def choose(made: Plan) -> Choice:
     )
     best: dict[tuple[int, int], Candidate] = {}
     for each in found.best:
-        best.setdefault((each.parallel["tensor"], each.parallel["pipeline"]), each)
+        best.setdefault((each.parallel.tensor, each.parallel.pipeline), each)
     options = tuple(Option(each, _address(made, each, batch)) for each in list(best.values())[:MOST_OPTIONS])
     return Choice(options, found.considered, found.rejected, batch)
 
 
 def _address(made: Plan, candidate: Candidate, batch: int) -> str:
-    parallel, training = candidate.parallel, candidate.request["training"]
+    parallel, training = candidate.parallel, candidate.training
     names = ("tensor", "pipeline", "virtual_stages", "schedule", "expert", "zero")
-    chosen = {name: str(parallel[name]) for name in names} | {
+    chosen = {name: str(getattr(parallel, name)) for name in names} | {
         "context": "1",
         "global_batch": str(batch),
-        "micro_batch": str(training["micro_batch"]),
-        "recompute": training["recompute"],
-        "sequence_parallel": "on" if parallel["sequence_parallel"] else "off",
+        "micro_batch": str(training.micro_batch),
+        "recompute": training.recompute,
+        "sequence_parallel": "on" if parallel.sequence_parallel else "off",
         "ranks": str(made.ranks),
     }
     return "/planner?" + urlencode({**made.typed, **chosen})
@@ -260,18 +281,11 @@ def _address(made: Plan, candidate: Candidate, batch: int) -> str:
 def answer_search(data: Any, now: Callable[[], float] = perf_counter) -> dict[str, Any]:
     """The JSON reply to a SearchRequest. Raises SpecError."""
     began, request = now(), parse_search_request(data)
-    found = search(request)
-    return {
-        "considered": found.considered,
-        "seconds": round(now() - began, 3),
-        "best": [
-            {"parallel": each.parallel, "training": each.request["training"], "estimate": each.estimate}
-            for each in found.best[: request.limit]
-        ],
-        "rejected": found.rejected,
-    }
+    found = search(request).to_json(request.limit)
+    considered = found.pop("considered")
+    return {"considered": considered, "seconds": round(now() - began, 3), **found}
 
 
 def answer_request(data: Any) -> dict[str, Any]:
     """The JSON reply to an EstimateRequest. Raises SpecError."""
-    return estimate(parse_estimate_request(data))
+    return estimate(parse_estimate_request(data)).to_json()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.core.charts import Scale, round_scale
+from app.theory.planner import Estimate
 from app.units import factor_of
 
 # By process group: what its communication is called on its lane, and as what a step loses to it.
@@ -38,26 +38,26 @@ class Lane:
         return bool(self.loss)
 
 
-def lanes_of(estimate: Mapping[str, Any]) -> tuple[Lane, ...]:
+def lanes_of(estimate: Estimate) -> tuple[Lane, ...]:
     """The lanes of an Estimate; none where nothing was timed. Of communication only what no compute hides."""
-    time = estimate["time"]
-    if not time["step_seconds"]:
+    time = estimate.time
+    if not time.step_seconds:
         return ()
     exposed: dict[tuple[str, str], float] = {}
-    for row in estimate["communication"]:
-        axis = _AXES.get(row["group"], _OTHER)
-        exposed[axis] = exposed.get(axis, 0.0) + row["exposed_seconds"]
+    for row in estimate.communication:
+        axis = _AXES.get(row.group, _OTHER)
+        exposed[axis] = exposed.get(axis, 0.0) + (row.exposed_seconds or 0.0)
     parts = [
-        ("Compute", "forward", time["compute_seconds"], ""),
-        ("Recompute", "weight", time["recompute_seconds"], "recomputation"),
-        ("Bubble", "idle", time["bubble_seconds"], "pipeline bubble"),
+        ("Compute", "forward", time.compute_seconds, ""),
+        ("Recompute", "weight", time.recompute_seconds, "recomputation"),
+        ("Bubble", "idle", time.bubble_seconds, "pipeline bubble"),
         *((label, "communication", seconds, loss) for (label, loss), seconds in exposed.items()),
-        ("Optimizer", "optimizer", time["optimizer_seconds"], ""),
+        ("Optimizer", "optimizer", time.optimizer_seconds, ""),
     ]
     lanes, start = [], 0.0
     for label, kind, seconds, loss in parts:
-        if seconds > 0:
-            lanes.append(Lane(label, kind, seconds, start, seconds / time["step_seconds"], loss))
+        if seconds is not None and seconds > 0:
+            lanes.append(Lane(label, kind, seconds, start, seconds / time.step_seconds, loss))
             start += seconds
     return tuple(lanes)
 

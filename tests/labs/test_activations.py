@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.theory.lab_runs import activation_bytes
-from app.theory.planner import estimate, parse_estimate_request
+from app.theory.planner import MemoryBytes, estimate, parse_estimate_request
 from labs.command import local_torchrun
 from labs.spec import LAB_MODELS, parse_run_spec
 from tests.labs.ranks import PROGRAMS, call, parse_events
@@ -61,7 +61,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[
     return {event["name"]: event["moments"] for event in parse_events((folder / "events-0.jsonl").read_text())}
 
 
-def theory_of(name: str) -> dict[str, float]:
+def theory_of(name: str) -> MemoryBytes:
     zero, training = CASES[name]
     known = {key: value for key, value in training.items() if key != "bucket_bytes"}
     request = {
@@ -70,13 +70,13 @@ def theory_of(name: str) -> dict[str, float]:
         "parallel": {"data": 2, "zero": zero},
         "profile": "rankzero-labs",
     }
-    return estimate(parse_estimate_request(request))["memory"]["per_rank_bytes"]
+    return estimate(parse_estimate_request(request)).memory.per_rank_bytes
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_activations_at_their_largest_are_theorys(found, name):
     """Within two per cent: token ids and the loss's own few numbers are not in the formula."""
-    assert found[name]["activation_peak"]["activations"] == pytest.approx(theory_of(name)["activations"], rel=0.02)
+    assert found[name]["activation_peak"]["activations"] == pytest.approx(theory_of(name).activations, rel=0.02)
 
 
 @pytest.mark.parametrize("name", TENSOR)
@@ -90,7 +90,7 @@ def test_what_tensor_ranks_keep_is_theorys(found, name):
 def test_a_run_is_shown_the_planners_activations(zero, training):
     spec = {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": {"data": 2, "zero": zero}}
     name = next(name for name, case in CASES.items() if case == (zero, training))
-    assert activation_bytes(parse_run_spec(spec)) == theory_of(name)["activations"]
+    assert activation_bytes(parse_run_spec(spec)) == theory_of(name).activations
 
 
 def test_nothing_is_said_of_activations_that_were_not_held_against_runs():

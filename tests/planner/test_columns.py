@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.planner.columns import bytes_column, communication_table, seconds_column
+from app.theory.planner import CollectiveEstimate
 
 
 def test_the_largest_value_chooses_the_unit_and_the_decimals() -> None:
@@ -15,8 +16,8 @@ def test_the_largest_value_chooses_the_unit_and_the_decimals() -> None:
 
 def test_time_and_what_is_not_hidden_share_a_unit() -> None:
     rows = [
-        {"wire_bytes_per_rank_per_step": 5e6, "seconds": 2.0, "exposed_seconds": 0.002},
-        {"wire_bytes_per_rank_per_step": 1e6, "seconds": 0.5, "exposed_seconds": 0.0},
+        CollectiveEstimate("gradients", "all_reduce", "data", 8, 1, 3e6, 5e6, "intra_node", 2.0, 0.002),
+        CollectiveEstimate("outputs", "all_reduce", "tensor", 8, 4, 6e5, 1e6, "intra_node", 0.5, 0.0),
     ]
     table = communication_table(rows)
     assert table.time.unit == table.exposed.unit == "s"

@@ -119,7 +119,7 @@ def test_parameters_of_ones_own_are_not_asked_for_where_a_preset_is_chosen() -> 
 
 def test_the_request_that_is_shown_gives_the_estimate_that_is_shown(page: TestClient) -> None:
     made = plan(OWN_7B | {"zero": "2", "gpu": "a100-80gb"})
-    assert estimated(page, made.request_text).json() == made.estimate
+    assert estimated(page, made.request_text).json() == made.estimate.to_json()
 
 
 LARGE = {
@@ -138,7 +138,7 @@ LARGE = {
 def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> None:
     made = plan(LARGE)
     assert made.errors == {}
-    assert estimated(page, made.request_text).json() == made.estimate
+    assert estimated(page, made.request_text).json() == made.estimate.to_json()
     request = json.loads(made.request_text)
     assert request["parallel"]["data"] == 8, "what tensor and pipeline leave of 128 GPUs"
     assert request["training"] == {
@@ -150,7 +150,7 @@ def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> No
         "recompute": "none",
     }
     assert [stage.zero for stage in made.stages] == [0, 1, 2, 3]
-    assert made.stage.total == made.estimate["memory"]["per_rank_bytes"]["total"]
+    assert made.stage.total == made.estimate.memory.per_rank_bytes.total
     assert len(made.pipeline) == 4
     assert max(stage.total for stage in made.pipeline) == made.stage.total
     assert finding(made).startswith("Tensor 4, pipeline 4, data 8, ZeRO-1. Fits with ")
@@ -159,10 +159,10 @@ def test_a_large_plan_is_what_the_command_line_estimates(page: TestClient) -> No
 @pytest.mark.parametrize("form", [{}, LARGE, {"model": "deepseek-v3", "ranks": "2048", "expert": "64", "zero": "1"}])
 def test_the_lanes_add_up_to_the_step(form: dict[str, str]) -> None:
     made = plan(form)
-    time = made.estimate["time"]
+    time = made.estimate.to_json()["time"]
     assert sum(lane.seconds for lane in made.lanes) == pytest.approx(time["step_seconds"])
     assert sum(lane.share for lane in made.lanes) == pytest.approx(1)
-    hidden = sum(row["exposed_seconds"] for row in made.estimate["communication"])
+    hidden = sum(row.exposed_seconds for row in made.estimate.communication)
     assert sum(lane.seconds for lane in made.lanes if lane.kind == "communication") == pytest.approx(hidden)
     ends = [lane.start_seconds + lane.seconds for lane in made.lanes]
     assert [lane.start_seconds for lane in made.lanes] == pytest.approx([0, *ends[:-1]])
@@ -195,7 +195,7 @@ def test_what_does_not_go_together_is_replaced_and_said_at_its_field(
     assert set(made.errors) == set(errors)
     for name, says in errors.items():
         assert made.errors[name].endswith(says)
-    assert made.estimate["time"]["step_seconds"] > 0
+    assert made.estimate.time.step_seconds > 0
 
 
 SOME = st.integers(1, 300).map(str)
@@ -218,8 +218,8 @@ SOME = st.integers(1, 300).map(str)
 )
 def test_any_form_makes_a_plan_that_the_engine_takes(form: dict[str, str]) -> None:
     made = plan(form)
-    assert made.estimate["memory"]["per_rank_bytes"]["total"] > 0
-    assert answer_request(json.loads(made.request_text)) == made.estimate
+    assert made.estimate.memory.per_rank_bytes.total > 0
+    assert answer_request(json.loads(made.request_text)) == made.estimate.to_json()
     assert all("Showing" in says for says in made.errors.values())
 
 
@@ -362,7 +362,7 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
     assert found.global_batch == 128
     times = [option.candidate.step_seconds for option in found.options]
     assert times == sorted(times)
-    assert times[0] <= made.estimate["time"]["step_seconds"]
+    assert times[0] <= made.estimate.time.step_seconds
     for option in found.options:
         assert option.candidate.memory_bytes <= 0.9 * made.capacity
         form = dict(parse_qsl(urlsplit(option.address).query, keep_blank_values=True))

@@ -20,7 +20,7 @@ PARAMETERS = 8 * (12 * 2048**2 + 2 * 2048) + 2048 + 32000 * 2048  # tied embeddi
 
 def rows(model: Any = None, **sections: Any) -> list[dict[str, Any]]:
     request = {"model": GPT if model is None else model, "cluster": {"gpu": "a100-80gb"}, **sections}
-    found: list[dict[str, Any]] = estimate(parse_estimate_request(request))["communication"]
+    found: list[dict[str, Any]] = estimate(parse_estimate_request(request)).to_json()["communication"]
     return found
 
 

@@ -30,7 +30,7 @@ GPT: dict[str, Any] = {"layers": 4, "hidden": 1024, "heads": 16, "vocab": 32000,
 
 
 def asked(model: Any, **sections: Any) -> dict[str, Any]:
-    return estimate(parse_estimate_request({"model": model, **sections}))
+    return estimate(parse_estimate_request({"model": model, **sections})).to_json()
 
 
 def activation_bytes(**training: Any) -> float:
@@ -38,7 +38,7 @@ def activation_bytes(**training: Any) -> float:
     parallel = {"tensor": 8, "sequence_parallel": training.pop("sequence_parallel", False)}
     settings = {"sequence": 512, "micro_batch": 3, **training}
     shape = {"model": GPT, "training": settings, "parallel": parallel, "profile": "zero-paper"}
-    found = estimate(parse_estimate_request(shape))
+    found = estimate(parse_estimate_request(shape)).to_json()
     stream = 3 * 512 * 1024 / (8 if parallel["sequence_parallel"] else 1)
     loss = 2 * 2 * stream + 4 * 3 * 512 * 32000 / 8
     return float(found["memory"]["per_rank_bytes"]["activations"]) - stream - loss
@@ -209,7 +209,7 @@ def test_the_optimizer_keeps_its_own_moments(optimizer: str, bytes_each: float) 
 def test_fsdp_holds_two_gathered_layers_the_root_and_one_gradient() -> None:
     """Llama 3 8B: a layer of 218.1M, embeddings, norm and head of 1,050.7M; bf16, reduced in fp32."""
     plan = {"model": "llama-3-8b", "parallel": {"data": 8, "zero": 3}}
-    found = estimate(parse_estimate_request(plan))["memory"]["per_rank_bytes"]["temporary"]
+    found = estimate(parse_estimate_request(plan)).memory.per_rank_bytes.temporary
     layer, table = 218_112_000, 128256 * 4096
     root = 2 * table + 4096
     assert found == pytest.approx(2 * (2 * layer + root + layer + table) + 4 * layer)

@@ -29,7 +29,7 @@ PLAN: dict[str, Any] = {
 
 
 def asked(**changes: Any) -> dict[str, Any]:
-    return estimate(parse_estimate_request({**PLAN, **changes}))
+    return estimate(parse_estimate_request({**PLAN, **changes})).to_json()
 
 
 def parts(found: dict[str, Any]) -> float:
@@ -108,8 +108,9 @@ def test_a_layer_of_22b_takes_what_its_paper_measured() -> None:
         "profile": "megatron",
     }
     plan = plan_of(parse_estimate_request(request))
-    (row,) = [row for row in estimate(parse_estimate_request(request))["communication"] if "forward" in row["name"]]
-    forward = layer_seconds(plan.layer(False), A100).forward + 2 * row["seconds"] / row["count_per_step"]
+    communication = estimate(parse_estimate_request(request)).communication
+    (row,) = [row for row in communication if "forward" in row.name]
+    forward = layer_seconds(plan.layer(False), A100).forward + 2 * row.seconds / row.count_per_step
     assert forward == pytest.approx(7.7e-3, rel=0.08)
 
 

@@ -65,7 +65,7 @@ MEMORY = {"parameters", "gradients", "optimizer", "activations", "temporary", "t
 
 
 def answered(data: Any) -> dict[str, Any]:
-    return estimate(parse_estimate_request(data))
+    return estimate(parse_estimate_request(data)).to_json()
 
 
 def refused(data: Any) -> dict[str, str]:

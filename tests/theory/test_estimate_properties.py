@@ -89,7 +89,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
 def answered(plan: dict[str, Any]) -> dict[str, Any]:
     """The estimate; plans that are refused are not what is tested here."""
     try:
-        return estimate(parse_estimate_request(plan))
+        return estimate(parse_estimate_request(plan)).to_json()
     except SpecError:
         assume(False)
         raise

@@ -106,7 +106,7 @@ def test_the_zero_papers_table_to_its_printed_precision(
     unit = 10.0 ** -len(printed.partition(".")[2])
     assert abs(zero_state_bytes(parameters, ranks, stage) / 1e9 - float(printed)) < unit
     plan = {"model": {"parameters": parameters}, "parallel": {"data": ranks, "zero": stage}, "profile": "zero-paper"}
-    found = estimate(parse_estimate_request(plan))["memory"]["per_rank_bytes"]["total"]
+    found = estimate(parse_estimate_request(plan)).memory.per_rank_bytes.total
     assert found == pytest.approx(zero_state_bytes(parameters, ranks, stage))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from app.grading.grade import Grade, invalid
-from app.theory.planner import PlanTraining, estimate, parse_estimate_request
+from app.theory.planner import Estimate, PlanTraining, estimate, parse_estimate_request
 from app.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
 
@@ -60,7 +60,7 @@ class Judged:
     """A configuration that is valid, with what it takes."""
 
     chosen: dict[str, int | str]
-    estimate: Mapping[str, Any]
+    estimate: Estimate
 
     @property
     def text(self) -> str:
@@ -68,16 +68,15 @@ class Judged:
 
     @property
     def fits(self) -> bool:
-        return self.estimate["memory"]["fits"] is not False
+        return self.estimate.memory.fits is not False
 
     @property
     def memory(self) -> float:
-        return float(self.estimate["memory"]["per_rank_bytes"]["total"])
+        return self.estimate.memory.per_rank_bytes.total
 
     @property
     def seconds(self) -> float | None:
-        step = self.estimate["time"]["step_seconds"]
-        return None if step is None else float(step)
+        return self.estimate.time.step_seconds
 
 
 @dataclass(frozen=True)
@@ -209,21 +208,22 @@ class ConfigurationQuestion:
 
 def _what_decides(mine: Judged, best: Judged) -> str:
     """The term of the step's time in which two plans differ most in the best one's favour."""
-    ours, theirs = mine.estimate["time"], best.estimate["time"]
-    term = max(TERMS, key=lambda name: ours[name] - theirs[name])
-    values = f"{scaled(ours[term], 's', 3)} against {scaled(theirs[term], 's', 3)}"
+    ours, theirs = mine.estimate.time, best.estimate.time
+    term = max(TERMS, key=lambda name: getattr(ours, name) - getattr(theirs, name))
+    values = f"{scaled(getattr(ours, term), 's', 3)} against {scaled(getattr(theirs, term), 's', 3)}"
     return f"What decides is {TERMS[term]}: {values}."
 
 
 def _too_big(mine: Judged, best: Judged) -> str:
-    parts = mine.estimate["memory"]["per_rank_bytes"]
-    largest = max(COMPONENTS, key=lambda name: parts[name] or 0.0)
-    said = f"The fullest rank holds {_of_capacity(mine)}; the most of it, {bytes_text(parts[largest])}, are {largest}."
+    parts = mine.estimate.memory.per_rank_bytes
+    held = {name: getattr(parts, name) or 0.0 for name in COMPONENTS}
+    largest = max(COMPONENTS, key=held.__getitem__)
+    said = f"The fullest rank holds {_of_capacity(mine)}; the most of it, {bytes_text(held[largest])}, are {largest}."
     return f"It is valid, but does not fit. {said} The best that does takes {best.text}."
 
 
 def _of_capacity(judged: Judged) -> str:
-    capacity = judged.estimate["memory"]["capacity_bytes"]
+    capacity = judged.estimate.memory.capacity_bytes
     return f"{bytes_text(judged.memory)} of {bytes_text(capacity)}" if capacity else bytes_text(judged.memory)
 
 

@@ -1,25 +1,42 @@
 """What a training plan needs, and which plan suits a cluster best.
 
-`requests` reads a plan, `estimate` answers what it holds, moves and takes, `remarks` says what that stands on, `search`
-looks for the best plan, `validation` holds the answers to what others measured. `engine` computes for all of them.
+`requests` reads a plan, `results` is what comes out, `estimate` answers what it holds, moves and takes, `remarks` says
+what that stands on, `search` looks for the best plan, `validation` holds the answers to what others measured. `engine`
+computes for all of them.
 """
 
 from app.theory.planner.estimate import estimate, fewest_ranks
 from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, PlanTraining, parse_estimate_request
-from app.theory.planner.search import Candidate, Found, SearchRequest, parse_search_request, search
+from app.theory.planner.results import (
+    CollectiveEstimate,
+    Estimate,
+    MemoryBytes,
+    MemoryEstimate,
+    PipelineEstimate,
+    StageMemoryEstimate,
+    TimeEstimate,
+)
+from app.theory.planner.search import Candidate, SearchRequest, SearchResult, parse_search_request, search
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 
 __all__ = [
     "Candidate",
     "Cluster",
+    "CollectiveEstimate",
     "Comparison",
+    "Estimate",
     "EstimateRequest",
-    "Found",
+    "MemoryBytes",
+    "MemoryEstimate",
     "ParameterCount",
+    "PipelineEstimate",
     "PlanTraining",
     "Prediction",
     "SearchRequest",
+    "SearchResult",
+    "StageMemoryEstimate",
     "Summary",
+    "TimeEstimate",
     "compare",
     "estimate",
     "fewest_ranks",

@@ -17,11 +17,12 @@ from pydantic import Field
 
 from app.theory.hardware import GPUS
 from app.theory.planner.estimate import estimate
-from app.theory.planner.requests import Cluster, parse_estimate_request
+from app.theory.planner.requests import Cluster, EstimateRequest, PlanTraining, parse_estimate_request
+from app.theory.planner.results import Estimate
 from app.theory.presets import model_named
 from app.theory.state import zero_state_bytes
 from app.theory.transformer import parameter_count
-from labs.spec import Model, Recompute, SpecError, Strict, Violation, parse
+from labs.spec import Model, Parallel, Recompute, SpecError, Strict, Violation, parse
 
 Objective = Literal["step_seconds", "memory", "cost"]
 MICRO_BATCHES = (1, 2, 4, 8)
@@ -46,30 +47,50 @@ class SearchRequest(Strict):
 class Candidate:
     """A configuration that fits: the request it is, and its Estimate."""
 
-    request: Mapping[str, Any]
-    estimate: Mapping[str, Any]
+    request: EstimateRequest
+    estimate: Estimate
 
     @property
-    def parallel(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.request["parallel"]
-        return found
+    def parallel(self) -> Parallel:
+        return self.request.parallel
+
+    @property
+    def training(self) -> PlanTraining:
+        return self.request.training
 
     @property
     def step_seconds(self) -> float:
-        return float(self.estimate["time"]["step_seconds"])
+        assert self.estimate.time.step_seconds is not None, "a search names a GPU"
+        return self.estimate.time.step_seconds
 
     @property
     def memory_bytes(self) -> float:
-        return float(self.estimate["memory"]["per_rank_bytes"]["total"])
+        return self.estimate.memory.per_rank_bytes.total
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields that were asked for or chosen, without those left as they are by default."""
+        return {
+            "parallel": self.parallel.model_dump(exclude_unset=True),
+            "training": self.training.model_dump(exclude_unset=True),
+            "estimate": self.estimate.to_json(),
+        }
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found: candidates that fit, the best first, how many were looked at, and why others fell out."""
+class SearchResult:
+    """Candidates that fit, the best first, how many were considered, and by reason how many were rejected."""
 
     best: tuple[Candidate, ...]
     considered: int
     rejected: Mapping[str, int]
+
+    def to_json(self, limit: int | None = None) -> dict[str, Any]:
+        """As JSON data, with the first `limit` candidates or all."""
+        return {
+            "considered": self.considered,
+            "best": [candidate.to_json() for candidate in self.best[:limit]],
+            "rejected": dict(self.rejected),
+        }
 
 
 def parse_search_request(data: Any) -> SearchRequest:
@@ -81,7 +102,7 @@ def parse_search_request(data: Any) -> SearchRequest:
     return request
 
 
-def search(request: SearchRequest) -> Found:
+def search(request: SearchRequest) -> SearchResult:
     """Every sensible configuration, those that fit ranked by the objective; equal ones by what is simpler.
 
     Raises SpecError where there are too many to look at.
@@ -104,13 +125,13 @@ def search(request: SearchRequest) -> Found:
         if _state_alone(model, parallel, candidate) > usable:
             rejected[NO_ROOM] += 1
             continue
-        made = Candidate(candidate, estimate(read))
+        made = Candidate(read, estimate(read))
         if made.memory_bytes <= usable:
             found.append(made)
         else:
             rejected[NO_ROOM] += 1
     key = (lambda each: each.memory_bytes) if request.objective == "memory" else (lambda each: each.step_seconds)
-    return Found(tuple(sorted(found, key=key)), len(configurations), dict(rejected))
+    return SearchResult(tuple(sorted(found, key=key)), len(configurations), dict(rejected))
 
 
 def _configurations(request: SearchRequest, model: Model) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

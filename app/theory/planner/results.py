@@ -1,0 +1,124 @@
+"""What the planner answers with: an Estimate, in bytes, seconds and FLOP, with fractions in 0..1.
+
+Field names are the keys of its JSON, on which programs rely. What is not estimated is None, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.theory.records import json_data
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """`total` of the model, `per_rank` on the rank with most of them, and those `active` for one token."""
+
+    total: float
+    per_rank: float
+    active: float
+
+
+@dataclass(frozen=True)
+class MemoryBytes:
+    """What one rank holds at its fullest moment, by component."""
+
+    parameters: float
+    gradients: float
+    optimizer: float
+    activations: float | None
+    temporary: float | None
+    total: float
+
+
+@dataclass(frozen=True)
+class ForwardFlops:
+    """FLOPs of a forward pass per token on one rank of a stage."""
+
+    matrices: float
+    attention: float
+    head: float
+
+
+@dataclass(frozen=True)
+class StageMemoryEstimate:
+    """One rank of a pipeline stage, which is counted from 0."""
+
+    stage: int
+    layers: int
+    parameters: float
+    in_flight_micro_batches: float
+    forward_flops_per_token: ForwardFlops
+    bytes: MemoryBytes
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """`per_rank_bytes` is the fullest rank; `host_bytes` is what offload keeps beside it."""
+
+    per_rank_bytes: MemoryBytes
+    by_stage: tuple[StageMemoryEstimate, ...]
+    host_bytes: float | None
+    capacity_bytes: float | None
+    fits: bool | None
+
+
+@dataclass(frozen=True)
+class CollectiveEstimate:
+    """All collectives of one kind in a step. Payload is the tensor handed over, wire is what one rank sends."""
+
+    name: str
+    operation: str
+    group: str
+    group_size: int
+    count_per_step: float
+    payload_bytes_per_rank_per_step: float
+    wire_bytes_per_rank_per_step: float
+    link: str
+    seconds: float | None
+    exposed_seconds: float | None
+
+
+@dataclass(frozen=True)
+class PipelineEstimate:
+    """`bubble_fraction` is idle over total; the others are the micro-batches each stage holds, and those of a step."""
+
+    bubble_fraction: float | None
+    in_flight_micro_batches: tuple[float, ...]
+    micro_batches: int | None
+
+
+@dataclass(frozen=True)
+class TimeEstimate:
+    """One optimizer step: its parts add up to `step_seconds`."""
+
+    step_seconds: float | None = None
+    compute_seconds: float | None = None
+    recompute_seconds: float | None = None
+    bubble_seconds: float | None = None
+    exposed_communication_seconds: float | None = None
+    optimizer_seconds: float | None = None
+    tokens_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan holds, sends and takes. MFU counts the model's FLOPs, HFU those of recomputation too."""
+
+    parameters: Parameters
+    memory: MemoryEstimate
+    communication: tuple[CollectiveEstimate, ...]
+    pipeline: PipelineEstimate
+    time: TimeEstimate
+    mfu: float | None
+    hfu: float | None
+    model_flops_per_second_per_gpu: float | None
+    hardware_flops_per_second_per_gpu: float | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The Estimate as JSON data."""
+        data: dict[str, Any] = json_data(self)
+        return data
