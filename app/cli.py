@@ -7,8 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
@@ -200,12 +201,19 @@ def export_log(
 
 
 @app.command()
-def estimate(file: FileArgument) -> None:
-    """An EstimateRequest to an Estimate, as JSON."""
-    from app.theory.planner import estimate as answer  # noqa: PLC0415
-    from app.theory.planner import parse_estimate_request  # noqa: PLC0415
+def estimate(
+    file: FileArgument,
+    form: Annotated[
+        Literal["json", "table"], typer.Option("--format", help="JSON for programs, a table to read.")
+    ] = "json",
+) -> None:
+    """An EstimateRequest to an Estimate, as JSON or as a table."""
+    from app.planner.service import answer_request, answer_request_as_table  # noqa: PLC0415
 
-    _print_json(lambda: answer(parse_estimate_request(_read_json(file))))
+    if form == "table":
+        _print(lambda: answer_request_as_table(_read_json(file)))
+    else:
+        _print_json(lambda: answer_request(_read_json(file)).to_json())
 
 
 @app.command()
@@ -282,9 +290,14 @@ def _read_json(file: str) -> Any:
 
 
 def _print_json(work: Any) -> None:
+    """`_print` of a result as JSON."""
+    _print(lambda: json.dumps(work(), indent=2))
+
+
+def _print(work: Callable[[], str]) -> None:
     """Print the result; bad input is problem-details JSON on standard error and exit code 2."""
     try:
-        _say(json.dumps(work(), indent=2))
+        _say(work())
     except (DomainError, SpecError) as error:
         raise typer.Exit(_complain(json.dumps(problem_details(error), indent=2))) from None
 

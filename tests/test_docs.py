@@ -37,3 +37,13 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 def test_the_check_sees_what_is_missing(tmp_path: Path) -> None:
     assert PLACE.findall("`app/nowhere.py:thing`") == [("app/nowhere.py", "thing")]
     assert not list(ROOT.glob("app/nowhere.py"))
+
+
+@pytest.mark.parametrize(
+    "example", re.findall(r"```python\n(.*?)```", (ROOT / "docs/estimate.md").read_text(), re.DOTALL)
+)
+def test_an_example_runs_as_it_stands(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(example, "docs/estimate.md", "exec"), {})  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert printed
+    assert "None" not in printed

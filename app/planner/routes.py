@@ -57,7 +57,7 @@ def planner(request: Request) -> HTMLResponse:
 @api.post("/estimate")
 def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
     """An EstimateRequest answered; every violated constraint is named with its field."""
-    return service.answer_request(plan)
+    return service.answer_request(plan).to_json()
 
 
 @api.post("/search")

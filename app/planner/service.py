@@ -13,6 +13,7 @@ from app.core.errors import SpecError, Violation
 from app.planner.columns import Communication, communication_table
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
+from app.planner.table import estimate_table
 from app.theory.planner import (
     Candidate,
     Estimate,
@@ -286,6 +287,11 @@ def answer_search(data: Any, now: Callable[[], float] = perf_counter) -> dict[st
     return {"considered": considered, "seconds": round(now() - began, 3), **found}
 
 
-def answer_request(data: Any) -> dict[str, Any]:
-    """The JSON reply to an EstimateRequest. Raises SpecError."""
-    return estimate(parse_estimate_request(data)).to_json()
+def answer_request(data: Any) -> Estimate:
+    """The answer to an EstimateRequest from outside. Raises SpecError."""
+    return estimate(parse_estimate_request(data))
+
+
+def answer_request_as_table(data: Any) -> str:
+    """The same, to be read on a terminal. Raises SpecError."""
+    return estimate_table(answer_request(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from app.core.settings import settings
+from app.units import bytes_text, seconds_text
 from tests.support.cards import edit, write_cards
 
 RUNNER = CliRunner()
@@ -99,6 +101,34 @@ def test_an_estimate_is_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text('{"model": "llama-3-8b"}')
     assert run("estimate", str(file))["parameters"]["total"] == 8_030_261_248
+
+
+def test_an_estimate_is_written_as_a_table() -> None:
+    plan = {
+        "model": "llama-3-8b",
+        "training": {"global_batch": 64},
+        "parallel": {"data": 8, "zero": 3},
+        "cluster": {"gpu": "h100-80gb"},
+    }
+    found = run("estimate", "-", stdin=json.dumps(plan))
+    result = RUNNER.invoke(app, ["estimate", "-", "--format", "table"], input=json.dumps(plan))
+    assert result.exit_code == 0
+    lines = [re.split(r"  +", line.strip()) for line in result.stdout.splitlines()]
+    assert ["total", "8.03B"] in lines
+    assert ["total", bytes_text(found["memory"]["per_rank_bytes"]["total"])] in lines
+    assert ["step", seconds_text(found["time"]["step_seconds"])] in lines
+    names = [line[0] for line in lines]
+    assert all(row["name"] in names for row in found["communication"])
+    assert all(line in result.stdout for line in (*found["assumptions"], *found["warnings"]))
+
+
+def test_a_table_says_what_is_not_estimated() -> None:
+    result = RUNNER.invoke(app, ["estimate", "-", "--format", "table"], input='{"model": {"parameters": 7e9}}')
+    assert re.search(r"activations +not estimated", result.stdout)
+    assert "Communication" not in result.stdout
+    wrong = RUNNER.invoke(app, ["estimate", "-", "--format", "table"], input='{"model": 5}')
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert json.loads(wrong.stderr)["errors"][0]["field"] == "model"
 
 
 def test_a_bad_request_names_every_field() -> None:

@@ -27,7 +27,7 @@ def answered(record: dict[str, Any]) -> dict[str, Any]:
     if "search" in record:
         found = answer_search(record["request"], now=lambda: 0.0)
         return {**record, "search": {name: value for name, value in found.items() if name != "seconds"}}
-    return {**record, "estimate": answer_request(record["request"])}
+    return {**record, "estimate": answer_request(record["request"]).to_json()}
 
 
 def main() -> None:
