@@ -8,8 +8,8 @@ from app.content.cards import Card
 from app.content.schemas import Concept
 
 # Decks in the order of the checkpoints (app.progress.checkpoints) that ask for them; the two no checkpoint names come
-# before those that rest on them.
-DECKS = ("DK1", "DK2", "DK5", "DK3", "DK4", "DK6", "DK7", "DK10", "DK8", "DK9", "DK11", "DK12")
+# before those that rest on them, and what goes beyond all checkpoints comes last.
+DECKS = ("DK1", "DK2", "DK5", "DK3", "DK4", "DK6", "DK7", "DK10", "DK8", "DK9", "DK11", "DK12", "DK13")
 
 
 def introduction_order(cards: Mapping[str, Card]) -> list[str]:

@@ -17,7 +17,6 @@ from app.theory.formulas.shared import (
     MICRO_BATCH,
     MICRO_BATCHES,
     PASSES,
-    RANKS,
     SEQUENCE,
     SHARDS,
     SIZE,
@@ -191,29 +190,5 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Narayanan et al. 2021 (Megatron-LM), section 2.2",
         "One pipeline, both ways. A middle stage sends v times as much as without interleaving.",
-    ),
-    Formula(
-        "F14",
-        "moe_all_to_all_bytes",
-        "Mixture of experts, bytes each rank sends per layer",
-        traffic.moe_all_to_all_bytes,
-        (
-            Input("tokens", "Tokens per rank", "T", "tokens", minimum=1, maximum=1e9, integer=True),
-            HIDDEN,
-            Input("experts_per_token", "Experts per token", "k", minimum=1, maximum=1e3, integer=True),
-            replace(RANKS, label="Expert-parallel ranks"),
-            Input("transfers", "Transfers", "c", minimum=1, maximum=4, integer=True, default=4),
-            BYTES_EACH,
-        ),
-        "bytes",
-        "MB",
-        plain(
-            r"c\,\frac{n-1}{n}\,T\,k\,h\,w",
-            r"{transfers} \times \frac{{{ranks}-1}}{{{ranks}}} \times {tokens} \times {experts_per_token}"
-            r" \times {hidden} \times {bytes_each}",
-        ),
-        "Lepikhin et al. 2021 (GShard), section 3",
-        "Balanced experts, no token dropped or sent once for two experts of a rank. Dispatch and combine, forward and "
-        "backward: four transfers.",
     ),
 )
