@@ -15,9 +15,10 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from types import FrameType
 
-from labs.lifeline import ask_kernel_to_die_with_parent
+from labs.lifeline import PARENT, die_with
 
 GRACE_SECONDS = 3.0
 _POLL_SECONDS = 0.05
@@ -40,13 +41,19 @@ def main(arguments: list[str]) -> int:
         arguments[1:],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=ask_kernel_to_die_with_parent,  # noqa: PLW1509 - no thread exists yet; covers our own SIGKILL
+        preexec_fn=partial(_before_exec, os.getpid()),  # noqa: PLW1509 - no thread exists yet; covers our own SIGKILL
     )
     threading.Thread(target=_wait_for_end_of_file, args=(asked_to_end,), daemon=True).start()
     while command.poll() is None:
         if asked_to_end.wait(_POLL_SECONDS):
             _end(command)
     return _exit_code(command.wait())
+
+
+def _before_exec(leash: int) -> None:
+    """In the command's process: it dies with us, and its children learn its pid, which exec keeps."""
+    die_with(leash)
+    os.environ[PARENT] = str(os.getpid())
 
 
 def _wait_for_end_of_file(asked_to_end: threading.Event) -> None:

@@ -15,14 +15,20 @@ import threading
 import time
 from pathlib import Path
 
+PARENT = "RANKZERO_TORCHRUN_PID"  # set for torchrun by the leash, so that a rank knows whose death is its own
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _POLL_SECONDS = 0.5
 _LARGEST_SHARE = 0.9  # of the machine's memory
 
 
 def die_with_parent() -> None:
-    """From now on this process is killed when its parent dies, however the parent dies."""
-    parent = os.getppid()
+    """From now on this process is killed when its parent dies, however the parent dies.
+
+    A parent that died before this was called is no longer found by asking: an orphan's parent is somebody else. So who
+    it was is handed down in the environment; without that, as under a torchrun started by hand, asking has to do.
+    """
+    handed_down = os.environ.pop(PARENT, "")
+    parent = int(handed_down) if handed_down.isdecimal() else os.getppid()
     if not ask_kernel_to_die_with_parent():
         threading.Thread(target=_watch, args=(parent,), name="lifeline", daemon=True).start()
     if os.getppid() != parent:  # it died in the meantime, before anyone was watching
@@ -38,6 +44,13 @@ def ask_kernel_to_die_with_parent() -> bool:
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     return bool(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0)
+
+
+def die_with(parent: int) -> None:
+    """In a child just forked from `parent`, before exec: it dies with its parent, even one that is dead by now."""
+    ask_kernel_to_die_with_parent()
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
 
 
 def _watch(parent: int) -> None:

@@ -140,3 +140,52 @@ def test_ranks_die_with_torchrun(started, tmp_path):
     assert len(pids) >= 2
     torchrun.kill()
     assert wait_until(lambda: not any(map(pid_is_alive, pids)))
+
+
+# A parent that starts a child which is slow to get going, as ranks are that import much, and can be killed meanwhile.
+LATE = """import sys, time; sys.path.insert(0, {root!r}); print(__import__("os").getpid(), flush=True); time.sleep(0.7)
+from labs.lifeline import die_with_parent; die_with_parent(); time.sleep(60)"""
+
+
+@LINUX
+def test_a_rank_whose_torchrun_died_before_it_could_ask_does_not_go_on(started):
+    late = LATE.format(root=str(Path(__file__).parents[2]))
+    starts_one = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {late!r}]); time.sleep(60)"
+    leash = started([*LEASH, sys.executable, "-c", starts_one])
+    pid = int(leash.stdout.readline())
+    os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)  # what the leash holds: torchrun's place
+    assert wait_until(lambda: not pid_is_alive(pid), 5)
+
+
+@LINUX
+def test_a_rank_knows_its_parent_without_a_leash_too(started):
+    late = LATE.format(root=str(Path(__file__).parents[2]))
+    child = started([sys.executable, "-c", late])
+    child.stdout.readline()
+    time.sleep(1.2)
+    assert child.poll() is None, "its parent, this test, is alive"
+
+
+@pytest.mark.slow
+@LINUX
+@pytest.mark.parametrize("victim", ["leash", "torchrun"])
+def test_nothing_is_left_of_ranks_whose_starter_is_killed_as_they_appear(started, victim, tmp_path):
+    leash = started([*LEASH, *torchrun_command(parse_run_spec(long_run()), tmp_path)], cwd=os.sep)
+
+    def ranks() -> list[int]:
+        found = psutil.Process(leash.pid).children(recursive=True)
+        return [
+            each.pid for each in found if "labs.train" in _words(each) and "torch.distributed.run" not in _words(each)
+        ]
+
+    assert wait_until(ranks, 60)
+    pids = ranks()
+    os.kill(leash.pid if victim == "leash" else psutil.Process(pids[0]).ppid(), signal.SIGKILL)
+    assert wait_until(lambda: not any(map(pid_is_alive, pids)))
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
