@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from typing import NoReturn
 
 from labs.lifeline import living_siblings
@@ -51,7 +52,33 @@ class CannotStartError(Exception):
 
 
 def name_cause(error: BaseException) -> str:
-    """A short, stable name for `error`; the exception's own type where there is no better one."""
+    """A short, stable name for `error`; the exception's own type where there is no better one.
+
+    Libraries wrap what went wrong: a pipeline schedule, say, raises an error of its own from the lost connection. So
+    the errors that led to `error` are asked as well.
+    """
+    return _named(error)[1]
+
+
+def _named(error: BaseException) -> tuple[BaseException, str]:
+    """The error that says best what went wrong, of `error` and those that led to it, and its name."""
+    for each in _chain(error):
+        name = _known_name(each)
+        if name is not None:
+            return each, name
+    return error, type(error).__name__
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """`error` and what led to it, as a traceback shows them, the last first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _known_name(error: BaseException) -> str | None:
     if isinstance(error, CannotStartError):
         return error.cause
     types = {kind.__name__ for kind in type(error).__mro__}  # by name: this module does not load torch
@@ -60,7 +87,7 @@ def name_cause(error: BaseException) -> str:
         return OUT_OF_MEMORY
     if isinstance(error, RuntimeError | OSError) and any(p in message for p in _LOST_RANK_PHRASES):
         return LOST_RANK
-    return type(error).__name__
+    return None
 
 
 def fail(reporter: Reporter, error: BaseException) -> NoReturn:
@@ -69,7 +96,8 @@ def fail(reporter: Reporter, error: BaseException) -> NoReturn:
     lines = "".join(traceback.format_exception(error)).rstrip().splitlines()
     for line in lines[-_TRACEBACK_LINES:]:
         reporter.log("stderr", line)
-    reporter.failed(name_cause(error), _first_line(str(error)) or type(error).__name__)
+    said, cause = _named(error)
+    reporter.failed(cause, _first_line(str(said)) or type(said).__name__)
     sys.stderr.write("\n".join(lines) + "\n")
     exit_at_once(_EXIT_FAILED)
 

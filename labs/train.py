@@ -20,6 +20,7 @@ from labs.failures import CannotStartError, end_when_told, exit_at_once, fail
 from labs.lifeline import die_with_parent
 from labs.preload import preload
 from labs.probes.report import EventFile, Reporter
+from labs.pulse import keep_pulse
 from labs.spec import RunSpec, SpecError
 
 _EXIT_USAGE = 2
@@ -41,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     reporter = Reporter(rank, write)
     end_when_told(reporter, spec.parallel.world_size)
     die_with_parent()
+    if options.events is not None:
+        keep_pulse(options.events, rank)
     try:
         reporter.phase("starting")
         work = _load(spec)

@@ -14,39 +14,46 @@ from worker import untrusted
 LAST_LINES = 20
 LOST_ANOTHER_RANK = "lost another rank"
 
-# torchrun's report of each failed rank: "rank : 1 (local_rank: 1)", "exitcode : -9 (pid: 123)"
-_REPORT = re.compile(r"^ *rank *: *(\d{1,4})\b[^\n]*\n *exitcode *: *(-?\d{1,4})\b", re.MULTILINE)
+# torchrun's report of each failed rank: "time : 2026-11-21_11:27:16", "host : here", "rank : 1 (local_rank: 1)",
+# "exitcode : -9 (pid: 123)"
+_REPORT = re.compile(
+    r"(?:^ *time *: *(\S{1,40}) *\n(?: *host *:[^\n]*\n)?)?^ *rank *: *(\d{1,4})\b[^\n]*\n *exitcode *: *(-?\d{1,4})\b",
+    re.MULTILINE,
+)
 
 
-def explain(events: Iterable[Event], torchrun_output: str, logs: Path) -> dict[str, Any]:
+def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code: int = 1) -> dict[str, Any]:
     """Cause, message, rank, step and last lines of a run that ended badly.
 
     torchrun blames whichever rank it saw end first, often one that only noticed that another had died. So what the
-    ranks said comes first: one with a cause of its own; else one that left no word, by its exit code.
+    ranks said comes first: one with a cause of its own; else one that left no word, by its exit code. `exit_code` is
+    the launch's own: torchrun may have been killed before it could report on anybody.
     """
     seen = list(events)
     said = {e.rank: e for e in seen if isinstance(e, PhaseEvent) and e.phase == "failed"}
     own = [event for event in said.values() if event.detail is None or event.detail.cause != LOST_ANOTHER_RANK]
-    codes = {int(rank): int(code) for rank, code in _REPORT.findall(torchrun_output)}
+    reported = [(time, int(rank), int(code)) for time, rank, code in _REPORT.findall(torchrun_output)]
+    codes = {rank: code for _, rank, code in reported}
     silent = [rank for rank in codes if rank not in said]
     if own:
         rank, cause, text = _by_own_word(min(own, key=lambda event: event.t))
     elif silent:
-        rank = min(silent, key=lambda each: codes[each])  # a signal (negative) says more than an exit code
+        rank = min((each for each in reported if each[1] in silent), key=_turn_of_death)[1]
         cause, text = _by_exit_code(rank, codes[rank])
     elif said:
         rank, cause = min(said), LOST_ANOTHER_RANK
         text = f"Rank {rank} lost another rank, which left no word."
     else:
+        cause, text = _of_torchrun_alone(seen, exit_code)
         return {
-            "cause": "torchrun failed",
-            "message": "torchrun ended before any rank reported.",
+            "cause": cause,
+            "message": text,
             "rank": None,
             "step": None,
             "lines_rank": None,
             "lines": torchrun_output.splitlines()[-LAST_LINES:],
         }
-    step = max((event.step for event in seen if isinstance(event, StepEvent)), default=0) + 1
+    step = _last_step(seen) + 1
     lines_rank, lines = _lines_of_first([rank, *said], seen, logs)
     return {
         "cause": cause,
@@ -56,6 +63,46 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path) -> dict[s
         "lines": lines,
         "lines_rank": lines_rank,
     }
+
+
+def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> dict[str, Any]:
+    """Why a run was ended of which one rank gave no sign of life for `seconds`."""
+    seen = list(events)
+    step = _last_step(seen)
+    since = f"since step {step}" if step else "since before the first step"
+    text = f"Rank {rank} has been silent {since}: its process gave no sign of life for {seconds:.0f} s."
+    lines_rank, lines = _lines_of_first([rank], seen, logs)
+    return {
+        "cause": "silent",
+        "message": f"{text} It was stopped, or it hangs.",
+        "rank": rank,
+        "step": step or None,
+        "lines": lines,
+        "lines_rank": lines_rank,
+    }
+
+
+def _turn_of_death(report: tuple[str, int, int]) -> tuple[bool, str, bool, int]:
+    """Who died first: never one with SIGTERM, which torchrun sends to those that are left. Of the same second, a signal
+    says more than an exit code."""
+    time, rank, code = report
+    return code == -signal.SIGTERM, time, code >= 0, rank
+
+
+def _of_torchrun_alone(seen: list[Event], exit_code: int) -> tuple[str, str]:
+    """Cause and message where neither a rank nor torchrun left a word on any rank."""
+    step = _last_step(seen)
+    when = f"after step {step}" if step else "before the first step" if seen else "before any rank reported"
+    number = -exit_code if exit_code < 0 else exit_code - 128  # the leash says 128 + n after signal n
+    if number in (signal.SIGKILL, signal.SIGTERM):
+        text = f"torchrun was ended by {signal.Signals(number).name} {when}, and its ranks with it."
+        why = " Somebody killed it, or the system did when memory ran out." if number == signal.SIGKILL else ""
+        return "torchrun killed", text + why
+    return "torchrun failed", f"torchrun ended {when}."
+
+
+def _last_step(seen: Iterable[Event]) -> int:
+    return max((event.step for event in seen if isinstance(event, StepEvent)), default=0)
 
 
 def _lines_of_first(ranks: Iterable[int], events: list[Event], logs: Path) -> tuple[int | None, list[str]]:

@@ -20,6 +20,7 @@ from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
 from worker.launcher import Launch, launch
+from worker.pulses import Pulses
 from worker.tail import Follower
 from worker.writer import LONGEST_ABSENCE_SECONDS, StoppedWhileAway, Writer
 
@@ -45,6 +46,7 @@ class _Progress:
 
     follower: Follower
     writer: Writer
+    pulses: Pulses
     chunks: int  # the run's last chunk that we know of
     started: float = field(default_factory=time.monotonic)
     pending: list[Event] = field(default_factory=list)
@@ -87,7 +89,8 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
         why = _failure("could not start", f"torchrun could not be started: {error}.")
         _end(context, claim, writer, _Ending("failed", why))
         return
-    progress = _Progress(Follower(launched.events, claim.spec.parallel.world_size), writer, claim.chunks)
+    ranks = claim.spec.parallel.world_size
+    progress = _Progress(Follower(launched.events, ranks), writer, Pulses(launched.events, ranks), claim.chunks)
     try:
         ending = _follow(context, claim, launched, progress)
         launched.end()
@@ -110,6 +113,9 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
             progress.last_beat = now
             if progress.writer.attempt(lambda session: lab.beat(session, claim, utc_now())):
                 return _Ending("cancelled")
+        silent = progress.pulses.find_silent(any(isinstance(event, StepEvent) for event in progress.seen))
+        if silent is not None:
+            return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
         if context.stopping.is_set():
             return _Ending(
                 "failed",
@@ -179,7 +185,8 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
     if launched.exit_code() == 0:
         return _Ending("finished")
     output = untrusted.last_lines(launched.folder, Path(launched.output.name), REPORT_LINES)
-    return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs))
+    code = launched.exit_code() or 1
+    return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs, code))
 
 
 def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,13 +16,14 @@ from sqlalchemy import create_engine, text
 
 from app.core import db
 from app.core.clock import utc_now
-from app.core.db import Database, open_database
+from app.core.db import Database
 from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import results, service
 from app.lab.models import Run
 from labs.spec.events import StepEvent
 from tests.support.events import step
+from tests.support.working import Working
 from worker import runs, tasks
 from worker.context import Context
 from worker.devices import Devices
@@ -71,56 +71,12 @@ def _postgres_refuses(database: Database) -> Outage:
     return away
 
 
-class Working:
-    """A worker's run in a thread of this process, over a connection pool of its own."""
-
-    def __init__(self, database: Database, folder: Path) -> None:
-        self.database, self.folder = database, folder
-        settings = Settings(data=folder, redis_url=f"unix://{folder}/nothing.sock")
-        own = open_database(database.engine.url.render_as_string(hide_password=False))
-        self.context = Context(settings, own, Queue(settings.redis), Devices(cpu=True, gpus=()), "device", "w")
-        with database.write() as session:
-            self.run_id = service.submit_run(session, 1, SPEC, None, utc_now()).id
-        self.thread = threading.Thread(target=runs.take_next, args=(self.context,))
-        self.thread.start()
-
-    def wait_for_step(self, number: int) -> None:
-        """By what the ranks wrote: the database may be away."""
-        self._wait(lambda: f'"step":{number},' in self.reported())
-
-    def wait_for_ranks_to_be_done(self) -> None:
-        self._wait(lambda: '"finished"' in self.reported())
-
-    def reported(self) -> str:
-        return "".join(path.read_text() for path in self.folder.glob("runs/*/events/events-*.jsonl"))
-
-    def _wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 90
-        while not condition():
-            assert time.monotonic() < deadline, self.reported()
-            time.sleep(0.02)
-
-    def ended(self) -> Run:
-        self.thread.join(90)
-        assert not self.thread.is_alive()
-        with self.database.read() as session:
-            found = session.get(Run, self.run_id)
-            assert found is not None
-            return found
-
-    def steps(self) -> list[int]:
-        with self.database.read() as session:
-            return [e.step for e in results.every_event(session, self.run_id) if isinstance(e, StepEvent)]
-
-
 @pytest.fixture
 def working(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
     monkeypatch.setattr(db, "BUSY_TIMEOUT_MILLISECONDS", 100)  # ten seconds of an outage are as good as a tenth
-    working = Working(database, tmp_path)
+    working = Working(database, tmp_path, SPEC)
     yield working
-    working.context.stopping.set()
-    working.thread.join(30)
-    working.context.database.engine.dispose()
+    working.close()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.support.events import failed, log, step
 from worker.context import Context
 from worker.devices import Devices, Gpu, UnknownDevice, find_devices
 from worker.failures import explain
+from worker.pulses import Pulses
 from worker.runs import take_next
 from worker.tail import MOST_LOG_LINES, Follower
 
@@ -110,6 +112,69 @@ def test_when_torchrun_itself_fails_its_own_words_are_shown(tmp_path: Path) -> N
     found = explain([], "line 1\nModuleNotFoundError: No module named 'torch'\n", tmp_path)
     assert found["cause"] == "torchrun failed"
     assert found["lines"][-1].startswith("ModuleNotFoundError")
+
+
+def _report(*deaths: tuple[int, int, str]) -> str:
+    """torchrun's, as its 2.13 writes it: rank, exit code and time of each."""
+    return "".join(
+        f"  time      : 2026-11-21_{at}\n  host      : here\n  rank      : {rank} (local_rank: {rank})\n"
+        f"  exitcode  : {code} (pid: 1898{rank})\n  error_file: <N/A>\n"
+        for rank, code, at in deaths
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "rank", "cause"),
+    [
+        (_report((0, -15, "11:27:16"), (1, -9, "11:27:16")), 1, "killed"),  # −15 is what torchrun does to the others
+        (_report((0, -15, "11:27:15"), (1, -9, "11:27:16")), 1, "killed"),
+        (_report((0, 1, "11:27:16"), (1, -6, "11:27:16")), 1, "signal SIGABRT"),
+        (_report((0, 3, "11:27:16"), (1, -9, "11:27:46")), 0, "exit code 3"),  # 30 s later torchrun kills who is left
+    ],
+)
+def test_the_first_to_die_is_the_cause_and_not_who_was_ended_because_of_it(
+    report: str, rank: int, cause: str, tmp_path: Path
+) -> None:
+    found = explain([], report, tmp_path)
+    assert (found["rank"], found["cause"]) == (rank, cause)
+
+
+@pytest.mark.parametrize(
+    ("events", "exit_code", "message"),
+    [
+        ([], 1, "torchrun ended before any rank reported."),
+        ([log("hello")], 1, "torchrun ended before the first step."),
+        ([step(22)], 137, "torchrun was ended by SIGKILL after step 22, and its ranks with it. Somebody killed it"),
+        ([step(22)], -9, "torchrun was ended by SIGKILL after step 22, and its ranks with it. Somebody killed it"),
+    ],
+)
+def test_torchrun_alone_is_blamed_for_what_it_did(
+    events: list[Event], exit_code: int, message: str, tmp_path: Path
+) -> None:
+    assert explain(events, "", tmp_path, exit_code)["message"].startswith(message)
+
+
+def test_a_rank_that_gives_no_sign_of_life_is_found_by_our_own_clock(tmp_path: Path) -> None:
+    now = [0.0]
+    pulses = Pulses(tmp_path, 2, lambda: now[0])
+
+    def after(seconds: float, *alive: int, is_running: bool = True) -> tuple[int, float] | None:
+        for _ in range(round(seconds)):
+            now[0] += 1
+            for rank in alive:
+                os.utime(tmp_path / f"pulse-{rank}", ns=(0, int(now[0]) + 10**9))  # whatever their clock tells
+            found = pulses.find_silent(is_running)
+        return found
+
+    assert after(200) is None, "not started yet"
+    for rank in (0, 1):
+        (tmp_path / f"pulse-{rank}").touch()
+    assert after(100, 0, 1) is None
+    assert after(19, 0) is None
+    now[0] += 3600  # we were held up, the machine slept: nobody's silence
+    assert after(19, 0) is None
+    assert after(3, 0) == (1, pytest.approx(21, abs=2))
+    assert after(1, 0, is_running=False) is None, "loading torch may take longer"
 
 
 GPUS = tuple(Gpu(i, f"GPU-{i}", "H200", 141 * 10**9) for i in range(2))
