@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from app.content.diagrams.drawing import Drawing, draw
+from app.content.diagrams.drawing import Drawing, as_drawing
+from app.content.diagrams.gantt import COMMUNICATION, IDLE, TONES, WIDE, Bar, Lane, draw_lanes
+from app.content.diagrams.pipeline import draw_pipeline
 from app.content.diagrams.schema import Pipeline
-from app.content.diagrams.svg import Canvas, Picture, nice_ticks, number_text, wrap_svg
+from app.content.diagrams.svg import Canvas, Picture
 from app.units import digits
 from labs.spec import RunSpec, ScheduleOptions
 from labs.spec.events import SpanEvent
 
-_LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDTH = 50.0, 8.0, 8.0, 24.0, 36.0, 760.0
-_STRIP = 5.0  # communication runs below what is computed
-_TONES = {"F": "forward", "B": "backward", "W": "weight", "optimizer": "optimizer"}
-_COMMUNICATION = "communication"
 _NAMES = {
     "F": "Forward",
     "B": "Backward",
     "W": "Weight gradients",
     "optimizer": "Optimizer",
-    "idle": "Waiting",
-    _COMMUNICATION: "Collectives and messages",
+    IDLE: "Waiting",
+    COMMUNICATION: "Collectives and messages",
 }
 _TRACE_MICROSECONDS = 1e6
 _TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "group", "payload_bytes")
@@ -34,59 +32,44 @@ def draw_spans(spans: Sequence[SpanEvent]) -> Drawing | None:
     if not spans:
         return None
     start, end = min(each.start for each in spans), max(each.end for each in spans)
+    milliseconds = max(1000 * (end - start), 1e-3)
     ranks = sorted({each.rank for each in spans})
-    canvas = Canvas(_WIDTH)
-    scale = (_WIDTH - _LEFT - _RIGHT) / max(end - start, 1e-6)
-    for lane, rank in enumerate(ranks):
-        y = _TOP + lane * _PITCH
-        canvas.label(0, y + 16, f"Rank {rank}")
-        for span in spans:
-            if span.rank == rank:
-                _span(canvas, span, _LEFT + (span.start - start) * scale, y, (span.end - span.start) * scale)
-    _axis(canvas, 1000 * (end - start), scale / 1000, _TOP + len(ranks) * _PITCH)
-    picture = _picture(canvas, spans, ranks, end - start)
-    svg = wrap_svg(picture, f"gantt-{spans[0].step}", "Measured")
-    return Drawing("Measured", picture.says, svg, picture.says, picture.head, picture.rows, picture.key, True)
+    busy = {rank: _seconds(spans, rank, tuple(TONES)) for rank in ranks}
+    lanes = [
+        Lane(rank, [_bar(each, start) for each in spans if each.rank == rank], _share(1000 * busy[rank], milliseconds))
+        for rank in ranks
+    ]
+    canvas, height = draw_lanes(WIDE, lanes, milliseconds, "busy", "milliseconds of the step")
+    picture = _picture(canvas, height, spans, busy, end - start)
+    return as_drawing(picture, f"gantt-{spans[0].step}", "Measured", picture.says)
 
 
-def _span(canvas: Canvas, span: SpanEvent, x: float, y: float, width: float) -> None:
-    if span.what == "idle":
-        canvas.hatched(x, y, max(width, 0.5), _ROW)
-        return
-    if span.what == _COMMUNICATION:
-        canvas.box(x, y + _ROW + 1, max(width, 0.5), _STRIP, _COMMUNICATION)
-        return
-    tone = _TONES[span.what]
-    canvas.box(x, y, max(width - 0.5, 0.5), _ROW, tone)
-    text = "" if span.micro_batch is None else str(span.micro_batch)
-    if text and width >= 8 * len(text) + 2:
-        canvas.label(x + width / 2, y + 16, text, f"d-on-{tone}", "middle")
+def _bar(span: SpanEvent, start: float) -> Bar:
+    text = "" if span.micro_batch is None or span.what == "W" else str(span.micro_batch)
+    return Bar(span.what, 1000 * (span.start - start), 1000 * (span.end - start), text)
 
 
-def _axis(canvas: Canvas, milliseconds: float, scale: float, y: float) -> None:
-    canvas.line([(_LEFT, y), (_LEFT + milliseconds * scale, y)], "ax")
-    for tick in nice_ticks(0, milliseconds, 8):
-        if tick <= milliseconds + 1e-9:
-            canvas.line([(_LEFT + tick * scale, y), (_LEFT + tick * scale, y + 4)], "ax")
-            canvas.label(_LEFT + tick * scale, y + 17, number_text(tick), "t3", "middle")
-    canvas.label(_LEFT, y + 34, "milliseconds of the step", "t3")
+def _share(part: float, whole: float) -> str:
+    return f"{digits(100 * part / whole, 2)} %"
 
 
-def _picture(canvas: Canvas, spans: Sequence[SpanEvent], ranks: list[int], seconds: float) -> Picture:
-    busy = {rank: _seconds(spans, rank, ("F", "B", "W", "optimizer")) for rank in ranks}
+def _picture(
+    canvas: Canvas, height: float, spans: Sequence[SpanEvent], busy: Mapping[int, float], seconds: float
+) -> Picture:
+    ranks = list(busy)
     idle = 1 - sum(busy.values()) / (len(ranks) * max(seconds, 1e-9))
     says = (
         f"Step {spans[0].step} took {digits(1000 * seconds)} ms on {len(ranks)} "
         f"rank{'s' if len(ranks) > 1 else ''}, which were busy {digits(100 * (1 - idle), 3)} % of it."
     )
     used = [what for what in _NAMES if any(span.what == what for span in spans)]
-    key = [(_TONES.get(what, what), _NAMES[what]) for what in used]
+    key = [(TONES.get(what, what), _NAMES[what]) for what in used]
     head = ("Rank", *(f"{_NAMES[what]}, ms" for what in used), "Passes in order")
     rows = (
         (str(rank), *(digits(1000 * _seconds(spans, rank, (what,))) for what in used), " ".join(_order(spans, rank)))
         for rank in ranks
     )
-    return canvas.picture(_TOP + len(ranks) * _PITCH + 40, says, head, rows, key)
+    return canvas.picture(height, says, head, rows, key)
 
 
 def _seconds(spans: Sequence[SpanEvent], rank: int, kinds: tuple[str, ...]) -> float:
@@ -112,14 +95,15 @@ def draw_ideal(spec: RunSpec) -> Drawing | None:
     record = {
         "kind": "pipeline",
         "title": "By a logical clock",
-        "finding": "a forward takes one, a backward two",
+        "finding": "A forward takes one, a backward two.",
         "schedule": schedule,
         "stages": spec.parallel.pipeline,
         "micro_batches": micro_batches,
         "virtual_stages": virtual_stages,
     }
     try:
-        return draw(Pipeline.model_validate(record))
+        ideal = Pipeline.model_validate(record)
+        return as_drawing(draw_pipeline(ideal, WIDE), "gantt-ideal", ideal.title, ideal.finding)
     except ValueError:  # too many to draw, or a schedule without a picture
         return None
 
@@ -156,7 +140,7 @@ def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
 
 
 def _thread(span: SpanEvent, free_at: dict[tuple[int, int], float]) -> int:
-    if span.what != _COMMUNICATION:
+    if span.what != COMMUNICATION:
         return span.stage or 0
     thread = _FIRST_THREAD
     while free_at.get((span.rank, thread), 0.0) > span.start:
@@ -179,7 +163,7 @@ def _thread_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _trace_name(span: SpanEvent) -> str:
-    if span.what == _COMMUNICATION:
+    if span.what == COMMUNICATION:
         return f"{span.operation} over {span.group}"
     batch = "" if span.micro_batch is None else f" {span.micro_batch}"
     return f"{_NAMES[span.what]}{batch}"

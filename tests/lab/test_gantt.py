@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from app.content.diagrams.svg import text_width
 from app.lab.folding import fold
 from app.lab.gantt import chrome_trace, draw_ideal, draw_spans
 from app.lab.support import example, page
@@ -68,6 +70,20 @@ def test_the_ideal_is_drawn_of_what_can_be_drawn() -> None:
     assert draw_ideal(parse_run_spec(timed)) is not None  # its last number of micro-batches, two stages a rank
     long = {**small, "training": {"micro_batches": 32}, "parallel": {"pipeline": 2}}
     assert draw_ideal(parse_run_spec(long)) is None
+
+
+def test_what_is_compared_has_its_time_at_the_same_places_and_nothing_outside_the_picture() -> None:
+    small = {"model": {"layers": 4, "hidden": 64, "heads": 4, "vocab": 256}, "training": {"micro_batches": 4}}
+    pictures = [draw_ideal(parse_run_spec({**small, "parallel": {"pipeline": 2}})), draw_spans(TWO_RANKS)]
+    axes = []
+    for drawn in pictures:
+        assert drawn is not None
+        axes.append(re.search(r'class="ax" d="M([\d.]+) [\d.]+ L([\d.]+) ', drawn.svg))
+        width = float(re.search(r'viewBox="0 0 (\d+) ', drawn.svg)[1])
+        middles = re.findall(r'<text[^>]* x="([\d.]+)"[^>]*text-anchor="middle">([^<]*)', drawn.svg)
+        assert middles
+        assert all(float(x) + text_width(text) / 2 <= width for x, text in middles)
+    assert axes[0].groups() == axes[1].groups()
 
 
 def test_every_strategys_example_can_be_run() -> None:

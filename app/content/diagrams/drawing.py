@@ -60,6 +60,10 @@ def draw(record: Diagram, expressions: Expressions | None = None) -> Drawing:
     known = expressions or Expressions()
     title, finding = (known.text(known.fill(text)) for text in (record.title, record.finding))
     picture = _COMPUTED[record.kind](record, known) if record.kind in _COMPUTED else _DRAWN[record.kind](record)
-    name = f"d{sha256(repr(record).encode()).hexdigest()[:8]}"
+    return as_drawing(picture, f"d{sha256(repr(record).encode()).hexdigest()[:8]}", title, finding)
+
+
+def as_drawing(picture: Picture, name: str, title: str, finding: str) -> Drawing:
+    """A picture with its words; ids in it begin with `name`."""
     svg = wrap_svg(picture, name, title)
     return Drawing(title, finding, svg, picture.says, picture.head, picture.rows, picture.key, picture.width > NARROW)

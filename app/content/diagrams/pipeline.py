@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.content.diagrams.gantt import IDLE, STRIPED, Bar, Lane, draw_lanes, scale_of, width_for
 from app.content.diagrams.schema import Pipeline
-from app.content.diagrams.svg import NARROW, Canvas, Picture, nice_ticks, number_text
-from app.theory.pipeline import ChunkSeconds, Order, Pass, PipelineRun, chunk_of, order, simulate_pipeline
+from app.content.diagrams.svg import NARROW, Picture
+from app.theory.pipeline import ChunkSeconds, Order, PipelineRun, chunk_of, order, simulate_pipeline
 from app.theory.simulator import Span
 from app.units import digits
 
-_LEFT, _RIGHT, _TOP, _ROW, _PITCH, _WIDEST = 50.0, 46.0, 24.0, 24.0, 30.0, 600.0
-_STRIPED = 5.0  # lines in narrower passes would only flicker
+_WIDEST = 600.0
 _PASSES = ("Passes in order", "Passes in order: chunk, pass, micro-batch")
-_TONES = {"F": "forward", "B": "backward", "W": "weight"}
 
 
 def played(record: Pipeline) -> tuple[Order, PipelineRun]:
@@ -34,54 +33,36 @@ def idle_gaps(spans: Sequence[Span], end: float) -> Iterator[tuple[float, float]
         yield free, end
 
 
-def draw_pipeline(record: Pipeline) -> Picture:
-    """A lane a rank; idle time is hatched; numbers are micro-batches; the right column is the most a rank keeps."""
+def draw_pipeline(record: Pipeline, width: float | None = None) -> Picture:
+    """A lane a rank, with the most it keeps at its right; as wide as its numbers need where no `width` is given."""
     passes, run = played(record)
     digit = 15.0 if record.micro_batches > 10 else 11.0
-    wanted = digit * record.chunks * run.step_seconds + _LEFT + _RIGHT
-    canvas = Canvas(max(NARROW, min(wanted, _WIDEST)))
-    scale = (canvas.width - _LEFT - _RIGHT) / run.step_seconds
-    for rank, spans in enumerate(run.spans):
-        y = _TOP + rank * _PITCH
-        canvas.label(0, y + 16, f"Rank {rank}")
-        for start, end in idle_gaps(spans, run.step_seconds):
-            canvas.hatched(_LEFT + start * scale, y, (end - start) * scale, _ROW)
-        held = chunk_of(record.schedule, rank, record.stages, record.chunks)
-        for each, span in zip(passes[rank], spans, strict=True):
-            _pass(canvas, each, span, held.index(each.chunk), y, scale)
-        canvas.label(canvas.width, y + 16, digits(run.peak_in_flight[rank]), "d-strong", "end")
-    canvas.label(canvas.width, 14, "keeps", "t3", "end")
-    bottom = _TOP + record.stages * _PITCH
-    _time_axis(canvas, run.step_seconds, scale, bottom)
+    wide = width or max(NARROW, min(width_for(digit * record.chunks, run.step_seconds), _WIDEST))
+    canvas, height = draw_lanes(
+        wide,
+        [_lane(record, rank, passes, run) for rank in range(len(run.spans))],
+        run.step_seconds,
+        "keeps",
+        "time, in forwards of one stage",
+    )
     return canvas.picture(
-        bottom + 38,
+        height,
         f"The step takes {digits(run.step_seconds)} forwards; ranks idle {digits(100 * run.idle_fraction, 3)} % of it. "
         f"A rank keeps at most {digits(max(run.peak_in_flight))} {_what(record)}.",
         ("Rank", _PASSES[record.chunks > 1], "Busy", "Idle", "Keeps at most"),
         _rows(passes, run, record.chunks),
-        _key(record, passes, scale),
+        _key(record, passes, scale_of(wide, run.step_seconds)),
     )
 
 
-def _pass(canvas: Canvas, each: Pass, span: Span, chunk: int, y: float, scale: float) -> None:
-    x, width = _LEFT + span.start_seconds * scale, (span.end_seconds - span.start_seconds) * scale
-    tone = _TONES[each.kind]
-    canvas.box(x + 0.5, y, width - 1, _ROW, tone)
-    stripes = chunk if width >= _STRIPED else 0
-    for stripe in range(stripes):  # a line for every chunk the rank holds before this one
-        canvas.line([(x + 2, y + _ROW - 3.5 - 3 * stripe), (x + width - 2, y + _ROW - 3.5 - 3 * stripe)], f"d-{tone}")
-    text = str(each.micro_batch)
-    if each.kind != "W" and width >= 7 * len(text) + 1.5:
-        canvas.label(x + width / 2, y + (16 if chunk == 0 else 13), text, f"d-on-{tone}", "middle")
-
-
-def _time_axis(canvas: Canvas, end: float, scale: float, y: float) -> None:
-    canvas.line([(_LEFT, y), (_LEFT + end * scale, y)], "ax")
-    for tick in nice_ticks(0, end, 8):
-        if tick <= end + 1e-9:
-            canvas.line([(_LEFT + tick * scale, y), (_LEFT + tick * scale, y + 4)], "ax")
-            canvas.label(_LEFT + tick * scale, y + 17, number_text(tick), "t3", "middle")
-    canvas.label(_LEFT, y + 34, "time, in forwards of one stage", "t3")
+def _lane(record: Pipeline, rank: int, passes: Order, run: PipelineRun) -> Lane:
+    held = chunk_of(record.schedule, rank, record.stages, record.chunks)
+    spans = run.spans[rank]
+    bars = [Bar(IDLE, start, end) for start, end in idle_gaps(spans, run.step_seconds)]
+    for each, span in zip(passes[rank], spans, strict=True):
+        text = "" if each.kind == "W" else str(each.micro_batch)
+        bars.append(Bar(each.kind, span.start_seconds, span.end_seconds, text, held.index(each.chunk)))
+    return Lane(rank, bars, digits(run.peak_in_flight[rank]))
 
 
 def _what(record: Pipeline) -> str:
@@ -102,5 +83,5 @@ def _key(record: Pipeline, passes: Order, scale: float) -> Iterator[tuple[str, s
     if split:
         yield "weight", "Backward, weight gradient"
     yield "idle", "Idle"
-    if record.chunks > 1 and scale * (1 if split else 2) / record.chunks >= _STRIPED:
+    if record.chunks > 1 and scale * (1 if split else 2) / record.chunks >= STRIPED:
         yield "d-stripes", "a line for each earlier chunk of the rank"
