@@ -14,8 +14,9 @@ from app.content.diagrams.svg import Canvas, nice_ticks, number_text
 WIDE = 760.0  # of two pictures to be compared, one above the other
 TONES = {"F": "forward", "B": "backward", "W": "weight", "optimizer": "optimizer"}
 IDLE, COMMUNICATION = "idle", "communication"
+DIGIT = 7.0  # how wide a digit of a pass is
 STRIPED = 5.0  # lines in narrower passes would only flicker
-_LEFT, _RIGHT, _TOP, _ROW, _GAP, _STRIP = 50.0, 46.0, 24.0, 24.0, 6.0, 5.0
+_LEFT, _RIGHT, _TOP, _ROW, _GAP, _STRIP = 46.0, 40.0, 24.0, 24.0, 6.0, 5.0
 _LEAST = 0.5  # what took no time to speak of is still to be seen
 
 
@@ -84,7 +85,7 @@ def _pass(canvas: Canvas, bar: Bar, x: float, y: float, width: float) -> None:
     for stripe in range(bar.chunk if width >= STRIPED else 0):
         height = y + _ROW - 3.5 - 3 * stripe
         canvas.line([(x + 2, height), (x + width - 2, height)], f"d-{tone}")
-    if bar.text and width >= 7 * len(bar.text) + 1.5:
+    if bar.text and width >= DIGIT * len(bar.text) + 1:
         canvas.label(x + width / 2, y + (13 if bar.chunk else 16), bar.text, f"d-on-{tone}", "middle")
 
 

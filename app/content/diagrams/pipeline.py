@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.content.diagrams.gantt import IDLE, STRIPED, Bar, Lane, draw_lanes, scale_of, width_for
+from app.content.diagrams.gantt import DIGIT, IDLE, STRIPED, Bar, Lane, draw_lanes, scale_of, width_for
 from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import NARROW, Picture
 from app.theory.pipeline import ChunkSeconds, Order, PipelineRun, chunk_of, order, simulate_pipeline
@@ -36,8 +36,7 @@ def idle_gaps(spans: Sequence[Span], end: float) -> Iterator[tuple[float, float]
 def draw_pipeline(record: Pipeline, width: float | None = None) -> Picture:
     """A lane a rank, with the most it keeps at its right; as wide as its numbers need where no `width` is given."""
     passes, run = played(record)
-    digit = 15.0 if record.micro_batches > 10 else 11.0
-    wide = width or max(NARROW, min(width_for(digit * record.chunks, run.step_seconds), _WIDEST))
+    wide = width or _width(record, run.step_seconds)
     canvas, height = draw_lanes(
         wide,
         [_lane(record, rank, passes, run) for rank in range(len(run.spans))],
@@ -53,6 +52,14 @@ def draw_pipeline(record: Pipeline, width: float | None = None) -> Picture:
         _rows(passes, run, record.chunks),
         _key(record, passes, scale_of(wide, run.step_seconds)),
     )
+
+
+def _width(record: Pipeline, end: float) -> float:
+    """That of a phone where every forward has room for its number there, else as wide as is good to read."""
+    digits_each = 2 if record.micro_batches > 10 else 1
+    least = width_for((DIGIT * digits_each + 1) * record.chunks, end)
+    good = width_for((11.0 if digits_each == 1 else 15.0) * record.chunks, end)
+    return NARROW if least <= NARROW else min(good, _WIDEST)
 
 
 def _lane(record: Pipeline, rank: int, passes: Order, run: PipelineRun) -> Lane:
