@@ -12,10 +12,13 @@ import redis
 import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 log = structlog.get_logger()
 
 CPU_RUNS, GPU_RUNS = "runs-cpu", "runs-gpu"  # a nudge goes to both: one kind of worker may not be able to take a run
+PATIENCE_SECONDS = 0.5  # with a Redis that hangs; what is lost by it the sweep and the viewers' polling find
 NUDGE_SECONDS = 60  # the sweep nudges again as long as a run waits
 CONTROL_QUEUE = "control"
 RUN_NEXT = "worker.run_next"
@@ -48,8 +51,13 @@ def sender(redis_url: str) -> Celery:
 
 @cache
 def client(redis_url: str) -> redis.Redis:
-    """A plain client for publishing."""
-    return redis.Redis.from_url(redis_url, socket_connect_timeout=2, socket_timeout=5)
+    """A plain client for publishing, in a request: a Redis that hangs is given up on at once, without a retry."""
+    return redis.Redis.from_url(
+        redis_url,
+        socket_connect_timeout=PATIENCE_SECONDS,
+        socket_timeout=PATIENCE_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 def run_channel(run_id: int) -> str:
