@@ -54,7 +54,8 @@ def main(arguments: list[str]) -> int:
 def start(spec: RunSpec, events_dir: Path) -> subprocess.Popen[bytes]:
     """torchrun on a leash: the run ends when this process closes the returned `stdin`, or dies."""
     command = [sys.executable, "-m", "labs.leash", "--", *torchrun_command(spec, events_dir)]
-    variables = environment({RUN_STARTED_AT: repr(time.time())})
+    # torchrun and torch leave folders wherever temporary files go: let that be a folder which goes with the run
+    variables = environment({RUN_STARTED_AT: repr(time.time()), "TMPDIR": str(events_dir)})
     # Standard output belongs to the events; whatever the ranks print goes to standard error.
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=sys.stderr, env=variables)
 

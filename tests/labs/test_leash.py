@@ -189,3 +189,13 @@ def _words(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+@pytest.mark.slow
+def test_a_run_leaves_nothing_in_the_folder_of_temporary_files(started, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    spec = json.dumps(spec_of({"data": 1}, training={"steps": 2, "sequence": 32}))
+    runner = started([sys.executable, "-m", "labs.run", "-"])
+    assert runner.communicate(spec, 90)[0].count('"step"')
+    assert runner.returncode == 0
+    assert list(tmp_path.iterdir()) == []
