@@ -11,7 +11,6 @@ from typing import Any
 from celery import Celery, signals
 
 from app.core import queue
-from app.core.clock import utc_now
 from app.core.db import open_database
 from app.core.logs import configure_logs
 from app.core.private import keep_to_ourselves
@@ -37,7 +36,7 @@ def main(arguments: list[str]) -> int:
     configuration = settings()
     configure_logs(configuration.log_format, configuration.log_level)
     if asked.check:
-        return 0 if is_alive(open_database(configuration.sqlalchemy_url), platform.node(), utc_now()) else 1
+        return 0 if is_alive(open_database(configuration.sqlalchemy_url), platform.node()) else 1
     if not Queue(configuration.redis).answers():
         sys.stderr.write(
             f"No Redis answers at {configuration.redis}. `make start` brings one up; "

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import datetime
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.core.clock import utc_now
-from app.core.db import Database
+from app.core.db import Database, database_time
 from app.lab import service as lab
 from worker.context import Context
 
@@ -29,7 +27,9 @@ def _announce(context: Context) -> None:
     while True:
         try:
             with context.database.write() as session:
-                lab.announce_worker(session, context.name, context.kind, devices, utc_now(), context.run_id)
+                lab.announce_worker(
+                    session, context.name, context.kind, devices, database_time(session), context.run_id
+                )
         except SQLAlchemyError as error:
             context.database_away_at = time.monotonic()
             log.warning("presence not written", error=str(error))
@@ -37,10 +37,10 @@ def _announce(context: Context) -> None:
             return
 
 
-def is_alive(database: Database, host: str, now: datetime) -> bool:
+def is_alive(database: Database, host: str) -> bool:
     """Whether a process of ours on this host said lately that it is there: a container's health."""
     with database.read() as session:
-        return any(f"-{host}-" in worker.name for worker in lab.workers_present(session, now))
+        return any(f"-{host}-" in worker.name for worker in lab.workers_present(session, database_time(session)))
 
 
 def retire(context: Context) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
-from app.core.clock import utc_now
+from app.core.db import database_time
 from app.lab import service as lab
 from app.lab.service import Claim, LeaseLost
 from labs.spec import RunSpec
@@ -58,13 +58,13 @@ class _Progress:
 def take_next(context: Context) -> bool:
     """Claim and carry out one run; False when none waits that fits here."""
     with context.database.write() as session:
-        gpus_elsewhere = lab.most_gpus_elsewhere(session, context.name, utc_now())
+        gpus_elsewhere = lab.most_gpus_elsewhere(session, context.name, database_time(session))
 
         def place(spec: RunSpec) -> str | None:
             placement = context.devices.place(spec, gpus_elsewhere)
             return placement.text if placement else None
 
-        claimed = lab.claim_next(session, context.name, place, utc_now())
+        claimed = lab.claim_next(session, context.name, place, database_time(session))
     if claimed is None:
         return False
     placement = context.devices.place(claimed.spec)
@@ -111,7 +111,7 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
         now = time.monotonic()
         if now - progress.last_beat >= lab.HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
-            if progress.writer.attempt(lambda session: lab.beat(session, claim, utc_now())):
+            if progress.writer.attempt(lambda session: lab.beat(session, claim, database_time(session))):
                 return _Ending("cancelled")
         silent = progress.pulses.find_silent(any(isinstance(event, StepEvent) for event in progress.seen))
         if silent is not None:
@@ -167,7 +167,7 @@ def _read(progress: _Progress) -> None:
 
 def _chunk(claim: Claim, progress: _Progress) -> Callable[[Session], int]:
     def write(session: Session) -> int:
-        return lab.append_chunk(session, claim, progress.pending, utc_now(), after=progress.chunks)
+        return lab.append_chunk(session, claim, progress.pending, database_time(session), after=progress.chunks)
 
     return write
 
@@ -191,7 +191,7 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
 
 def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:
     def write(session: Session) -> bool:
-        return lab.end_run(session, claim, ending.status, utc_now(), ending.failure)
+        return lab.end_run(session, claim, ending.status, database_time(session), ending.failure)
 
     writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)

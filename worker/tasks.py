@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.content.catalogue import catalogue
 from app.core import queue
 from app.core.clock import utc_now
+from app.core.db import database_time
 from app.core.idempotency import forget_old
 from app.interview import service as interview
 from app.lab import service as lab
@@ -35,7 +36,8 @@ def sweep_runs() -> None:
     context = current()
     try:
         with context.database.write() as session:
-            ended = lab.give_up_on_stale(session, utc_now()) if _workers_could_beat(context) else []
+            ended = lab.give_up_on_stale(session, database_time(session)) if _workers_could_beat(context) else []
+            lab.forget_workers_long_gone(session, database_time(session))
             forget_old(session, utc_now())
     except SQLAlchemyError:
         context.database_away_at = time.monotonic()

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, Engine, MetaData, create_engine, event
+from sqlalchemy import JSON, DateTime, Dialect, Engine, MetaData, create_engine, event, func, select
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
+
+from app.core.clock import utc_now
 
 BUSY_TIMEOUT_MILLISECONDS = 10_000
 
@@ -96,6 +98,15 @@ def open_database(url: str) -> Database:
         sessionmaker(engine, expire_on_commit=False),
         sessionmaker(engine.execution_options(writes=True), expire_on_commit=False),
     )
+
+
+def database_time(session: Session) -> datetime:
+    """Now by the database's own clock, in UTC. Leases and signs of life of different hosts are compared by it alone:
+    those hosts' clocks may be far apart."""
+    if session.get_bind().dialect.name == "sqlite":  # a file of this host: its clock is ours
+        return utc_now()
+    said: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+    return said.astimezone(UTC)
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:

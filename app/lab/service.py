@@ -27,6 +27,7 @@ from labs.spec.events import Event, StepEvent, to_json
 
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
+FORGET_WORKERS_AFTER = timedelta(minutes=10)  # one that was only held up announces itself anew
 MOST_WAITING_PER_LEARNER = 20
 
 
@@ -297,6 +298,11 @@ def most_gpus_elsewhere(session: Session, name: str, now: datetime) -> int:
     """The most GPUs another present worker has: a worker without any leaves `auto` runs that fit there to it."""
     others = [worker for worker in workers_present(session, now) if worker.name != name]
     return max((sum(device.get("kind") == "cuda" for device in worker.devices) for worker in others), default=0)
+
+
+def forget_workers_long_gone(session: Session, now: datetime) -> None:
+    """Take back the lines of workers that were killed: those that said goodbye took theirs along."""
+    session.execute(delete(WorkerPresence).where(WorkerPresence.seen_at < now - FORGET_WORKERS_AFTER))
 
 
 def retire_worker(session: Session, name: str) -> None:
