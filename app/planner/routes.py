@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
+from app.core.charts import Scale
 from app.core.errors import SpecError
 from app.core.templating import page
 from app.planner import service
 from app.planner.fields import OWN
 from app.planner.step import step_scale
-from app.theory.hardware import GPUS
-from app.theory.presets import PRESETS
-from app.theory.state import LAYOUTS
+from app.theory import state
+from app.theory.hardware import GPUS, Gpu
+from app.theory.presets import PRESETS, Preset
 from labs.spec import Precision, Recompute, Schedule, StateLayout
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
+
+
+@dataclass(frozen=True)
+class PlannerPage:
+    """What the planner's template shows: the plan, what can be chosen, and what a search of its GPUs found best."""
+
+    plan: service.Plan
+    finding: str
+    families: Mapping[str, Sequence[Preset]]
+    layouts: Sequence[state.StateLayout]
+    makers: Mapping[str, Sequence[Gpu]]
+    gpu: Gpu
+    preset: Preset | None
+    time_scale: Scale
+    best: service.Choice | None
+    problem: str
+    find: str
+    estimate_json: str
+    precisions: tuple[str, ...] = get_args(Precision)
+    recomputes: tuple[str, ...] = get_args(Recompute)
+    schedules: tuple[str, ...] = get_args(Schedule)
+    own: str = OWN
 
 
 @router.get("/planner", response_class=HTMLResponse)
@@ -33,25 +58,21 @@ def planner(request: Request) -> HTMLResponse:
             choice = service.choose(plan)
         except SpecError as error:
             problem = str(error.violations[0].message)
-    context = {
-        "plan": plan,
-        "finding": service.finding(plan),
-        "families": service.grouped(PRESETS.values(), lambda preset: preset.family),
-        "layouts": [LAYOUTS[name] for name in get_args(StateLayout)],
-        "makers": service.grouped(GPUS.values(), lambda gpu: gpu.maker),
-        "precisions": get_args(Precision),
-        "recomputes": get_args(Recompute),
-        "schedules": get_args(Schedule),
-        "gpu": GPUS[plan.form.values["gpu"]],
-        "own": OWN,
-        "preset": PRESETS.get(plan.form.values["model"]),
-        "time_scale": step_scale(plan.lanes),
-        "best": choice,
-        "problem": problem,
-        "find": "/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
-        "estimate_json": json.dumps(plan.estimate.to_json(), indent=2),
-    }
-    return page(request, "planner/planner.html", context)
+    shown = PlannerPage(
+        plan=plan,
+        finding=service.finding(plan),
+        families=service.grouped(PRESETS.values(), lambda preset: preset.family),
+        layouts=[state.LAYOUTS[name] for name in get_args(StateLayout)],
+        makers=service.grouped(GPUS.values(), lambda gpu: gpu.maker),
+        gpu=GPUS[plan.form.values["gpu"]],
+        preset=PRESETS.get(plan.form.values["model"]),
+        time_scale=step_scale(plan.lanes),
+        best=choice,
+        problem=problem,
+        find="/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
+        estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
+    )
+    return page(request, "planner/planner.html", vars(shown))
 
 
 @api.post("/estimate")

@@ -108,11 +108,16 @@ PACKAGES = {
         ),
     ),
     "fsrs": Package(
-        lambda: _of("app/study/fsrs"), ("tests/study/test_scheduling.py", "tests/study/test_memory_model.py")
+        lambda: _of("app/study/fsrs"),
+        ("tests/study/test_losses.py", "tests/study/test_scheduling.py", "tests/study/test_memory_model.py"),
     ),
     "questions": Package(
         lambda: _of("app/grading/questions"),
-        ("tests/grading/test_one_question.py", "tests/practice/test_part_kinds.py"),
+        (
+            "tests/grading/test_question_values.py",
+            "tests/grading/test_one_question.py",
+            "tests/practice/test_part_kinds.py",
+        ),
     ),
 }
 
