@@ -139,6 +139,7 @@ def evaluate_inputs(key: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         "text": scaled(found.value, formula.unit),
         "latex": found.latex,
         "latex_values": found.latex_values,
+        "where": dict(found.where),
         "inputs": dict(found.inputs),
         "source": formula.source,
         "note": formula.note,

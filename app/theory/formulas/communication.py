@@ -64,16 +64,19 @@ def _ring_latex(inputs: Inputs) -> tuple[str, str]:
     )
 
 
-def _gpu_ring_latex(inputs: Inputs) -> tuple[str, str]:
+def _gpu_links(inputs: Inputs) -> dict[str, float]:
+    """A GPU's two links, and one network card for each GPU."""
     record = GPUS[inputs["gpu"]]
-    return by_case(_ring_latex)(
-        {
-            **inputs,
-            "bytes_per_second": record.scale_up_bytes_per_second,
-            "nic_bytes_per_second": record.nic_bytes_per_second,
-            "nics_per_node": inputs["ranks_per_node"],
-        }
-    )
+    return {
+        "B": record.scale_up_bytes_per_second,
+        r"B_{\mathrm{NIC}}": record.nic_bytes_per_second,
+        "k": inputs["ranks_per_node"],
+    }
+
+
+def _gpu_ring_latex(inputs: Inputs) -> tuple[str, str]:
+    names = ("bytes_per_second", "nic_bytes_per_second", "nics_per_node")
+    return by_case(_ring_latex)({**inputs, **dict(zip(names, _gpu_links(inputs).values(), strict=True))})
 
 
 ENTRIES: tuple[Formula, ...] = (
@@ -113,6 +116,7 @@ ENTRIES: tuple[Formula, ...] = (
         _gpu_ring_latex,
         _RAILS_SOURCE,
         f"{_RAILS} One card for each GPU.",
+        _gpu_links,
     ),
     Formula(
         "F09",

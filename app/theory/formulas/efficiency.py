@@ -42,7 +42,7 @@ def _pass_latex(inputs: Inputs) -> tuple[str, str]:
 def _hfu_latex(inputs: Inputs) -> tuple[str, str]:
     if inputs["recompute"] == "none":
         return r"\eta", "{mfu}"
-    return r"\frac{8N}{6N}\,\eta", r"\frac{{8}}{{6}} \times {mfu}"
+    return r"\frac{8}{6}\,\eta", r"\frac{{8}}{{6}} \times {mfu}"
 
 
 def _recompute_latex(inputs: Inputs) -> tuple[str, str]:
@@ -202,9 +202,9 @@ ENTRIES: tuple[Formula, ...] = (
         (GPUS, SECONDS, Input("price_per_gpu_hour", "Price of a GPU-hour", "c", minimum=0, maximum=1e6)),
         "count",
         "",
-        plain(r"G\,t\,c", r"{gpus} \times \frac{{{seconds}}}{{3600}} \times {price_per_gpu_hour}"),
+        plain(r"G\,\frac{t}{3600}\,c", r"{gpus} \times \frac{{{seconds}}}{{3600}} \times {price_per_gpu_hour}"),
         "GPU-hours times price",
-        "In the price's currency; storage, network and people come on top.",
+        "t in seconds, in the price's currency; storage, network and people come on top.",
     ),
     Formula(
         "F33",

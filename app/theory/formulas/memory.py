@@ -41,10 +41,14 @@ _STREAMED = (
 )
 
 
+def _layout_bytes(inputs: Inputs) -> dict[str, float]:
+    """c of a layout, or of the part of it that is asked for."""
+    layout, part = LAYOUTS[inputs["layout"]], inputs.get("part", "all")
+    return {"c": layout.total if part == "all" else getattr(layout, part)}
+
+
 def _state_latex(inputs: Inputs) -> tuple[str, str]:
-    layout, part = LAYOUTS[inputs["layout"]], inputs["part"]
-    each = layout.total if part == "all" else getattr(layout, part)
-    return r"c\,N", rf"{digits(each)} \times {latex_number(inputs['parameters'])}"
+    return r"c\,N", rf"{digits(_layout_bytes(inputs)['c'])} \times {latex_number(inputs['parameters'])}"
 
 
 def _lora_latex(inputs: Inputs) -> tuple[str, str]:
@@ -91,6 +95,7 @@ ENTRIES: tuple[Formula, ...] = (
         _state_latex,
         f"{ZERO}, section 3.1",
         _ON_TOP,
+        _layout_bytes,
     ),
     Formula(
         "F01",
@@ -108,6 +113,7 @@ ENTRIES: tuple[Formula, ...] = (
         _lora_latex,
         "Hu et al. 2021 (LoRA), section 4.2",
         f"Frozen weights have neither gradients nor moments. {_ON_TOP}",
+        _layout_bytes,
     ),
     Formula(
         "F02",

@@ -81,9 +81,17 @@ def _in_flight_layers_latex(inputs: Inputs) -> tuple[str, str]:
 
 
 def _micro_batches_latex(inputs: Inputs) -> tuple[str, str]:
+    """At least one; with several chunks the next multiple of the stages."""
+    top = "({stages}-1)(1-{idle_fraction})"
+    if inputs["virtual_stages"] == 1:
+        return (
+            r"\max(1,\; \left\lceil\frac{(p-1)(1-f)}{f}\right\rceil)",
+            rf"\max(1,\; \left\lceil\frac{{{{{top}}}}}{{{{{{idle_fraction}}}}}}\right\rceil)",
+        )
+    under = r"{stages} \times {virtual_stages} \times {idle_fraction}"
     return (
-        r"\left\lceil\frac{(p-1)(1-f)}{v\,f}\right\rceil",
-        r"\left\lceil\frac{{({stages}-1)(1-{idle_fraction})}}{{{virtual_stages} \times {idle_fraction}}}\right\rceil",
+        r"\max(1,\; p\left\lceil\frac{(p-1)(1-f)}{p\,v\,f}\right\rceil)",
+        rf"\max(1,\; {{stages}} \times \left\lceil\frac{{{{{top}}}}}{{{{{under}}}}}\right\rceil)",
     )
 
 

@@ -6,7 +6,7 @@ from math import frexp
 
 from app.theory import number_formats as formats
 from app.theory.formulas.latex import over, power, two_to
-from app.theory.formulas.registry import Formula, Input
+from app.theory.formulas.registry import Formula, Input, Where
 from app.theory.formulas.shared import Inputs
 from app.units import latex_number
 
@@ -25,11 +25,34 @@ def _exponent(value: float) -> int:
     return frexp(value)[1] - 1
 
 
+def _format_constants(inputs: Inputs) -> dict[str, float]:
+    """Bits of exponent and mantissa, and the limits."""
+    record = formats.FORMATS[inputs["number_format"]]
+    spacing = formats.spacing(record.max, record.name)
+    return {
+        "e": record.exponent_bits,
+        "m": record.mantissa_bits,
+        "k": record.max / spacing,
+        r"\Delta": spacing,
+        r"x_\text{max}": record.max,
+        r"x_\text{min}": record.min_normal,
+        r"x_\text{sub}": record.min_subnormal,
+    }
+
+
+def _spacing_at(symbol: str, name: str) -> Where:
+    return lambda inputs: {symbol: formats.spacing(inputs[name], inputs["number_format"])}
+
+
+def _held_weight(inputs: Inputs) -> float:
+    return formats.rounded(inputs["weight"], inputs["number_format"])
+
+
 def _limit_latex(inputs: Inputs) -> tuple[str, str]:
     record = formats.FORMATS[inputs["number_format"]]
     bits, lowest = record.mantissa_bits, record.smallest_exponent
     return {
-        "max": (r"k\,\Delta(k)", _max_latex(record)),
+        "max": (r"k\,\Delta", _max_latex(record)),
         "min-normal": (two_to("2 - 2^{e-1}"), two_to(lowest)),
         "min-subnormal": (two_to("2 - 2^{e-1} - m"), two_to(f"{lowest} - {bits}")),
         "epsilon": (two_to("-m"), two_to(-bits)),
@@ -44,8 +67,9 @@ def _max_latex(record: formats.NumberFormat) -> str:
 
 def _spacing_latex(inputs: Inputs) -> tuple[str, str]:
     step = _exponent(formats.spacing(inputs["value"], inputs["number_format"]))
-    bits = formats.FORMATS[inputs["number_format"]].mantissa_bits
-    return two_to(r"\lfloor\log_2 x\rfloor - m"), two_to(f"{step + bits} - {bits}")
+    record = formats.FORMATS[inputs["number_format"]]
+    exponent = "2 - 2^{e-1}" if inputs["value"] < record.min_normal else r"\lfloor\log_2 x\rfloor"
+    return two_to(f"{exponent} - m"), two_to(f"{step + record.mantissa_bits} - {record.mantissa_bits}")
 
 
 def _rounded_latex(inputs: Inputs) -> tuple[str, str]:
@@ -65,7 +89,7 @@ def _round_up_latex(inputs: Inputs) -> tuple[str, str]:
 
 def _updated_latex(inputs: Inputs) -> tuple[str, str]:
     weight, update = latex_number(inputs["weight"]), latex_number(inputs["update"])
-    return r"\text{round}(w + u)", rf"\text{{round}}({weight} + {update})"
+    return r"\text{fl}(\text{fl}(w) + u)", rf"\text{{fl}}(\text{{fl}}({weight}) + {update})"
 
 
 def _threshold_latex(inputs: Inputs) -> tuple[str, str]:
@@ -86,7 +110,7 @@ def _largest_latex(inputs: Inputs) -> tuple[str, str]:
 
 def _scaled_latex(inputs: Inputs) -> tuple[str, str]:
     scale, gradient = latex_number(inputs["loss_scale"]), latex_number(inputs["gradient"])
-    return over(r"\text{round}(g\,S)", "S"), over(rf"\text{{round}}({gradient} \times {scale})", scale)
+    return over(r"\text{fl}(g\,S)", "S"), over(rf"\text{{fl}}({gradient} \times {scale})", scale)
 
 
 def _dynamic_latex(inputs: Inputs) -> tuple[str, str]:
@@ -111,7 +135,9 @@ ENTRIES: tuple[Formula, ...] = (
         "",
         _limit_latex,
         _SOURCES,
-        "e exponent and m mantissa bits; Δ is the spacing, k the largest mantissa. Epsilon is the spacing at 1.",
+        "e exponent and m mantissa bits; Δ is the spacing at the largest number, k its mantissa. Epsilon is the "
+        "spacing at 1.",
+        _format_constants,
     ),
     Formula(
         "F42",
@@ -124,6 +150,7 @@ ENTRIES: tuple[Formula, ...] = (
         _spacing_latex,
         _SOURCES,
         "Upwards from the value; constant below the smallest normal number.",
+        _format_constants,
     ),
     Formula(
         "F42",
@@ -137,6 +164,7 @@ ENTRIES: tuple[Formula, ...] = (
         _SOURCES,
         "To nearest, ties to even, with subnormals; some hardware flushes those to 0. Values beyond the largest number "
         "are refused: they become infinity or NaN.",
+        _spacing_at(r"\Delta", "value"),
     ),
     Formula(
         "F43",
@@ -149,6 +177,7 @@ ENTRIES: tuple[Formula, ...] = (
         _smallest_latex,
         _MIXED,
         "Loss scaling is against underflow; it brings overflow nearer. bf16 has the range of fp32 and does without.",
+        _format_constants,
     ),
     Formula(
         "F43",
@@ -161,6 +190,7 @@ ENTRIES: tuple[Formula, ...] = (
         _largest_latex,
         _MIXED,
         "Beyond it the scaled gradient overflows: a dynamic scale skips the step and halves itself.",
+        _format_constants,
     ),
     Formula(
         "F43",
@@ -172,7 +202,7 @@ ENTRIES: tuple[Formula, ...] = (
         "",
         _scaled_latex,
         _MIXED,
-        "Rounded once, in the format; unscaling happens in fp32.",
+        "fl rounds to the format, once; unscaling happens in fp32.",
     ),
     Formula(
         "F43",
@@ -204,6 +234,7 @@ ENTRIES: tuple[Formula, ...] = (
         _tensor_scale_latex,
         "Micikevicius et al. 2022 (FP8 Formats for Deep Learning), section 3",
         "Per tensor or per block; recipes use past maxima or powers of two.",
+        _format_constants,
     ),
     Formula(
         "F44",
@@ -215,7 +246,8 @@ ENTRIES: tuple[Formula, ...] = (
         "",
         _updated_latex,
         _MIXED,
-        "The weight is kept in the format; an fp32 master copy or stochastic rounding keeps small updates.",
+        "fl rounds to the format, in which the weight is kept; an fp32 master copy or stochastic rounding keeps small "
+        "updates.",
     ),
     Formula(
         "F44",
@@ -229,6 +261,7 @@ ENTRIES: tuple[Formula, ...] = (
         _MIXED,
         "Half the weight's spacing; a tie is lost where the weight's last bit is 0. A decrease from a power of two is "
         "lost below half of it.",
+        lambda inputs: {r"\Delta(w)": formats.spacing(_held_weight(inputs), inputs["number_format"])},
     ),
     Formula(
         "F44",
@@ -241,5 +274,6 @@ ENTRIES: tuple[Formula, ...] = (
         _round_up_latex,
         "Gupta et al. 2015, section 3",
         "So the mean of many roundings is the value.",
+        _spacing_at(r"\Delta", "value"),
     ),
 )

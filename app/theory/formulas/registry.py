@@ -58,6 +58,8 @@ class Input:
 
 # From the inputs to the formula in symbols and with its values, both in LaTeX.
 Latex = Callable[[Mapping[str, Any]], tuple[str, str]]
+# What the formula's other symbols stand for: those that are no input but follow from one, such as a fit's constants.
+Where = Callable[[Mapping[str, Any]], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Formula:
     latex: Latex
     source: str
     note: str = ""
+    where: Where = lambda _inputs: {}
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,13 @@ class Evaluation:
     value: float
     latex: str
     latex_values: str
+    where: Mapping[str, float]
+
+    @property
+    def symbols(self) -> Mapping[str, float]:
+        """The value of every symbol of `latex`: of inputs that are numbers, and what else stands in it."""
+        numbers = {each.symbol: self.inputs[each.name] for each in self.formula.inputs if not each.choices}
+        return {symbol: float(value) for symbol, value in numbers.items() if symbol} | dict(self.where)
 
 
 @dataclass
@@ -125,4 +135,4 @@ def evaluate(formula: Formula, given: Mapping[str, Any]) -> Evaluation:
     if violations:
         raise SpecError(violations)
     latex, latex_values = formula.latex(inputs)
-    return Evaluation(formula, inputs, formula.function(**inputs), latex, latex_values)
+    return Evaluation(formula, inputs, formula.function(**inputs), latex, latex_values, formula.where(inputs))

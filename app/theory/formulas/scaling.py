@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.theory import scaling_laws as laws
 from app.theory.formulas.latex import over, power
-from app.theory.formulas.registry import Formula, Input, Latex
+from app.theory.formulas.registry import Formula, Input, Latex, Where
 from app.theory.formulas.shared import KAPLAN, PARAMETERS, TOKENS, Inputs, plain
 from app.units import latex_number
 
@@ -21,6 +21,21 @@ SERVED = Input("inference_tokens", "Tokens served", r"D_\text{inf}", "tokens", m
 MODEL_SIZE = Input("parameters", "Parameters", "N", minimum=1e3, maximum=1e15)
 _FIT_NOTE = "Each fit holds for its own data and tokenizer, between about 70M and 16B parameters."
 _FRONTIER_NOTE = "An extrapolation beyond the fitted budgets. Kaplan counts non-embedding parameters."
+
+
+def _fit_constants(inputs: Inputs) -> dict[str, float]:
+    fit = laws.FITS[inputs["fit"]]
+    return {
+        "E": fit.irreducible_loss,
+        "A": fit.parameter_scale,
+        "B": fit.token_scale,
+        r"\alpha": fit.parameter_exponent,
+        r"\beta": fit.token_exponent,
+    }
+
+
+def _optimum(inputs: Inputs) -> dict[str, float]:
+    return {r"N_\text{opt}": laws.parametric_optimum_parameters(inputs["flops"], inputs["fit"])}
 
 
 def _fit_latex(inputs: Inputs) -> tuple[str, str]:
@@ -74,6 +89,21 @@ def _frontier_latex(symbol: str, letter: str, prefix: str, exponent: str) -> Lat
         return rf"{symbol}_0 \left(\frac{{C}}{{C_0}}\right)^{letter}", rf"{start} \times {growth}"
 
     return render
+
+
+def _frontier_constants(inputs: Inputs) -> dict[str, float]:
+    record = laws.FRONTIERS[inputs["frontier"]]
+    return {
+        "N_0": record.parameters,
+        "D_0": record.tokens,
+        "C_0": record.flops,
+        "a": record.parameter_exponent,
+        "b": record.token_exponent,
+    }
+
+
+def _kaplan_constants(law: laws.PowerLaw, symbol: str) -> Where:
+    return lambda _: {f"{symbol}_c": law.scale, rf"\alpha_{symbol}": law.exponent}
 
 
 def _kaplan_latex(law: laws.PowerLaw, symbol: str, amount: str) -> Latex:
@@ -177,6 +207,7 @@ ENTRIES: tuple[Formula, ...] = (
         _fit_latex,
         _BOTH_FITS,
         f"Nats per token. {_FIT_NOTE}",
+        _fit_constants,
     ),
     Formula(
         "F36",
@@ -189,6 +220,7 @@ ENTRIES: tuple[Formula, ...] = (
         _optimum_latex,
         f"{_HOFFMANN}, equation 4",
         f"{_FIT_NOTE} The printed constants are rounded so far that they give 93 tokens per parameter.",
+        _fit_constants,
     ),
     Formula(
         "F36",
@@ -201,6 +233,7 @@ ENTRIES: tuple[Formula, ...] = (
         _optimum_tokens_latex,
         f"{_HOFFMANN}, equation 4",
         _FIT_NOTE,
+        _optimum,
     ),
     Formula(
         "F36",
@@ -213,6 +246,7 @@ ENTRIES: tuple[Formula, ...] = (
         _frontier_latex("N", "a", "parameters", "parameter_exponent"),
         f"{_HOFFMANN}, tables 2, 3 and A3; {KAPLAN}, appendix A",
         _FRONTIER_NOTE,
+        _frontier_constants,
     ),
     Formula(
         "F36",
@@ -225,6 +259,7 @@ ENTRIES: tuple[Formula, ...] = (
         _frontier_latex("D", "b", "tokens", "token_exponent"),
         f"{_HOFFMANN}, tables 2, 3 and A3; {KAPLAN}, appendix A",
         _FRONTIER_NOTE,
+        _frontier_constants,
     ),
     Formula(
         "F37",
@@ -237,6 +272,7 @@ ENTRIES: tuple[Formula, ...] = (
         _kaplan_latex(_LAWS["parameters"], "N", "parameters"),
         f"{KAPLAN}, equation 1.1",
         "Nats per token; non-embedding parameters, trained to convergence on enough tokens.",
+        _kaplan_constants(_LAWS["parameters"], "N"),
     ),
     Formula(
         "F37",
@@ -249,6 +285,7 @@ ENTRIES: tuple[Formula, ...] = (
         _kaplan_latex(_LAWS["tokens"], "D", "tokens"),
         f"{KAPLAN}, equation 1.2",
         "Nats per token; a large enough model, stopped early.",
+        _kaplan_constants(_LAWS["tokens"], "D"),
     ),
     Formula(
         "F37",
@@ -261,6 +298,7 @@ ENTRIES: tuple[Formula, ...] = (
         _kaplan_latex(_LAWS["compute"], "C", "flops"),
         f"{KAPLAN}, equation 1.3",
         "Nats per token; the best model size for the compute, at a small batch. C_c is 3.1e8 PFLOP/s-days.",
+        _kaplan_constants(_LAWS["compute"], "C"),
     ),
     Formula(
         "F37",
@@ -273,6 +311,7 @@ ENTRIES: tuple[Formula, ...] = (
         _ratio_latex,
         f"{KAPLAN}, equations 1.1 to 1.3",
         "A power law: every factor of ten leaves the same share.",
+        lambda inputs: {r"\alpha": laws.KAPLAN_LAWS[inputs["by"]].exponent},
     ),
     Formula(
         "F38",
@@ -330,6 +369,7 @@ ENTRIES: tuple[Formula, ...] = (
         _tokens_for_loss_latex,
         _BOTH_FITS,
         _FIT_NOTE,
+        _fit_constants,
     ),
     Formula(
         "F39",
