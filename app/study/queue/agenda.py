@@ -146,7 +146,8 @@ def _fresh(
 ) -> Iterator[str]:
     """New cards in the order of introduction: never met, or met when they meant something else; none that is away.
 
-    Looking into twenty thousand cards would take longer than all the rest, so only their ids are walked through.
+    Nothing is read before the first one is asked for: once today's share is used up none is, and reading the ids of
+    twenty thousand cards takes longer than all the rest of a review.
     """
     touched = queues.list_touched(session, learner_id)
     revised = touched.intersection(library.list_revised(catalogue, cards))
@@ -156,7 +157,7 @@ def _fresh(
     if policy.order:
         first = dict.fromkeys(card_id for card_id in policy.order if card_id in cards)
         order = chain(first, filterfalse(first.__contains__, cards))
-    return filterfalse((touched - new_again if new_again else touched).__contains__, order)
+    yield from filterfalse((touched - new_again if new_again else touched).__contains__, order)
 
 
 def _is_new(row: queries.Standing, card: Card, now: datetime) -> bool:
