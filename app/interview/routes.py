@@ -45,7 +45,7 @@ def interview(request: Request, database: Db, content: Content, learner: Learner
     """The open sitting of this interview, else what to expect of it."""
     found = service.find_interview(content, key)
     with database.read() as session:
-        opened = service.find_open(session, learner)
+        opened = service.find_running(session, learner, now)
     if opened is not None and opened.interview_id == found.id:
         return RedirectResponse(f"/interview/sittings/{opened.id}", 303)
     return page(request, "interview/intro.html", pages.intro(content, found, opened))
@@ -61,15 +61,19 @@ def start(database: Db, content: Content, learner: LearnerId, now: Now, key: str
 
 @router.get("/interview/sittings/{sitting_id}", response_class=HTMLResponse)
 def sitting(
-    request: Request, database: Db, content: Content, learner: LearnerId, now: Now, sitting_id: RowId, part: str = ""
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    sitting_id: RowId,
+    part: str = "",
 ) -> HTMLResponse:
     """A sitting under way, or the scorecard of one that is closed."""
-    closed = _touch(database, content, learner, sitting_id, now)
-    with database.read() as session:
-        found = service.find_sitting(session, learner, sitting_id)
-        if closed:
-            return page(request, "interview/scorecard.html", pages.scorecard(content, found))
-        return page(request, "interview/sitting.html", pages.sitting(session, content, found, part, now))
+    found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
+    if found.closed_at is not None:
+        return page(request, "interview/scorecard.html", pages.scorecard(content, found))
+    return page(request, "interview/sitting.html", pages.sitting(session, content, found, part, now))
 
 
 @router.post("/interview/sittings/{sitting_id}/answers")
@@ -122,6 +126,7 @@ def finish(database: Db, content: Content, learner: LearnerId, now: Now, sitting
 def judge(
     database: Db, content: Content, learner: LearnerId, now: Now, sitting_id: RowId, part: str, met: MetPoints
 ) -> Response:
+    _touch(database, content, learner, sitting_id, now)
     with database.write() as session:
         found = service.find_sitting(session, learner, sitting_id)
         service.judge(session, content, found, part, met, now)

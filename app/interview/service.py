@@ -58,10 +58,6 @@ def find_sitting(session: Session, learner_id: int, sitting_id: int) -> Sitting:
     return sitting
 
 
-def find_open(session: Session, learner_id: int) -> Sitting | None:
-    return queries.find_open(session, learner_id)
-
-
 def find_running(session: Session, learner_id: int, now: datetime) -> Sitting | None:
     """The learner's open sitting, if it still has time."""
     opened = queries.find_open(session, learner_id)
@@ -140,7 +136,7 @@ def save_answer(
 
 
 def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime, by: str) -> bool:
-    """End a sitting and grade it, once: finishing, the first touch after the deadline and the sweep may all try."""
+    """End a sitting and grade it, once: finishing, what is sent after the deadline and the sweep may all try."""
     queries.lock_sitting(session, sitting.id)  # answers on their way in come before or after, not in between
     ended_at = min(now, sitting.deadline_at)
     changed = session.execute(
@@ -162,6 +158,15 @@ def close_if_over(session: Session, content: Catalogue, sitting: Sitting, now: d
         close(session, content, sitting, now, "deadline")
         return True
     return False
+
+
+def as_it_stands(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> Sitting:
+    """The sitting to show. One whose time is up is shown as closing it will leave it, and nothing is written."""
+    if sitting.closed_at is None and timing.is_over(sitting.deadline_at, now):
+        scorecard = _graded(session, content, sitting).to_json()
+        session.expunge(sitting)
+        sitting.closed_at, sitting.closed_by, sitting.scorecard = sitting.deadline_at, "deadline", scorecard
+    return sitting
 
 
 def has_overdue(session: Session, now: datetime) -> bool:

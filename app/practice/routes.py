@@ -99,17 +99,20 @@ def attempts(
 
 
 @router.get("/practice/{key}", response_class=HTMLResponse)
-def open_problem(session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
-    """The variant under way, or a fresh one."""
+def open_problem(request: Request, session: ReadSession, content: Content, learner: LearnerId, key: str) -> Response:
+    """The variant under way. Without one, a page that asks for a variant by itself: only a POST issues one."""
     problem = service.find_problem(content, key)
-    seed = service.current_seed(session, learner, problem, now)
+    seed = service.find_seed_under_way(session, learner, problem)
+    if seed is None:
+        return page(request, "practice/start.html", {"problem": problem})
     return RedirectResponse(f"/practice/{problem.slug}/{seed}", 303)
 
 
 @router.post("/practice/{key}/variants")
 def new_variant(session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
+    """The variant under way, or a fresh one."""
     problem = service.find_problem(content, key)
-    return RedirectResponse(f"/practice/{problem.slug}/{service.current_seed(session, learner, problem, now)}", 303)
+    return RedirectResponse(f"/practice/{problem.slug}/{service.start_variant(session, learner, problem, now)}", 303)
 
 
 @router.get("/practice/{key}/{seed}", response_class=HTMLResponse)

@@ -80,10 +80,16 @@ def next_level(session: Session, learner_id: int, problem: Problem) -> int:
     return max(0, last - 1) if scores[0] < FAILED_SCORE else last
 
 
-def current_seed(session: Session, learner_id: int, problem: Problem, now: datetime) -> int:
-    """The seed of the variant under way, or of a fresh one."""
+def find_seed_under_way(session: Session, learner_id: int, problem: Problem) -> int | None:
+    """The seed of the variant under way, if there is one."""
     row = queries.find_open_variant(session, learner_id, problem.id, problem.revision)
-    return (row or issue_variant(session, learner_id, problem, now)).seed
+    return None if row is None else row.seed
+
+
+def start_variant(session: Session, learner_id: int, problem: Problem, now: datetime) -> int:
+    """The seed of the variant under way, or of one that is issued now."""
+    under_way = find_seed_under_way(session, learner_id, problem)
+    return issue_variant(session, learner_id, problem, now).seed if under_way is None else under_way
 
 
 def show(session: Session, learner_id: int, problem: Problem, seed: int) -> Desk:

@@ -7,6 +7,9 @@ const MOST_LINES = 12;
 let lines = []; // { text, result } or { text, refused }, oldest first: they outlive a check of the answers
 let names = null;
 
+// Opening a problem is one click: its first page asks for the variant, so that following a link stores nothing.
+document.querySelector("[data-start]")?.requestSubmit();
+
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   if (document.querySelector("dialog[open]")) return;

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fastapi.testclient import TestClient
 
+from app.content.catalogue import Catalogue
+from app.core.db import Database
+from app.interview import service
 from tests.conftest import Clock
 
 HTML = {"Accept": "text/html"}
@@ -52,6 +55,29 @@ def test_a_late_answer_is_refused_and_what_was_saved_stays(client: TestClient, c
     quiet = client.post(f"{sitting}/answers", data={"part": "q3", "answer": "x"}, headers=JSON)
     assert quiet.status_code == 409
     assert quiet.headers["content-type"] == "application/problem+json"
+
+
+def test_looking_after_the_deadline_shows_the_scorecard_and_writes_nothing(
+    client: TestClient, clock: Clock, database: Database, content: Catalogue
+) -> None:
+    sitting = _start(client)
+    client.post(f"{sitting}/answers", data={"part": "q2", "answer": "right", "final": "true"})
+    clock.advance(minutes=10, seconds=3)
+    looked = client.get(sitting).text
+    assert "Scorecard" in looked
+    with database.write() as session:
+        assert service.has_overdue(session, clock())
+        assert service.close_overdue(session, content, clock()) == 1
+    assert client.get(sitting).text == looked
+
+
+def test_a_sitting_whose_time_was_up_when_it_was_looked_at_can_be_judged(client: TestClient, clock: Clock) -> None:
+    sitting = _start(client)
+    client.post(f"{sitting}/answers", data={"part": "q3", "answer": "Freed, then needed.", "final": "true"})
+    clock.advance(minutes=10, seconds=3)
+    assert "Scorecard" in client.get(sitting).text
+    client.post(f"{sitting}/judgements/q3", data={"met": ["freed", "needed"]})
+    assert client.get(sitting).text.count(" checked>") == 2
 
 
 def test_finishing_shows_the_scorecard_and_twice_is_harmless(client: TestClient) -> None:

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.practice.variants import make_variant
+from tests.practice.conftest import opened
 
 API = "/api/v1/problems"
 HTMX = {"HX-Request": "true"}
@@ -148,12 +149,15 @@ def test_the_list_leads_to_every_problem(page: TestClient, content: Catalogue) -
 
 def test_opening_a_problem_leads_to_one_variant_until_it_is_settled(client: TestClient, content: Catalogue) -> None:
     first = client.get("/practice/P03")
-    assert first.status_code == 303
-    address = first.headers["location"]
+    assert first.status_code == 200
+    assert 'action="/practice/zero-bytes-per-gpu/variants" data-start' in first.text
+    assert client.get("/practice/P03").status_code == 200  # nothing was issued
+    address = client.post("/practice/P03/variants").headers["location"]
+    assert client.get("/practice/P03").headers["location"] == address
     assert re.fullmatch(r"/practice/zero-bytes-per-gpu/\d+", address)
     assert client.get("/practice/zero-bytes-per-gpu").headers["location"] == address
     client.post(address, data=form(content, address))
-    assert client.get("/practice/P03").headers["location"] != address
+    assert opened(client, "P03") != address
 
 
 def form(content: Catalogue, address: str, **changed: str) -> dict[str, str]:
@@ -169,7 +173,7 @@ def test_the_page_does_not_give_its_key_away(page: TestClient, content: Catalogu
 
 
 def test_answering_without_script_redirects_to_the_graded_page(client: TestClient, content: Catalogue) -> None:
-    address = client.get("/practice/P03").headers["location"]
+    address = opened(client, "P03")
     assert "Worked solution" not in client.get(address).text
     reply = client.post(address, data=form(content, address, b="1 B"))
     assert (reply.status_code, reply.headers["location"]) == (303, address)
@@ -182,7 +186,7 @@ def test_answering_without_script_redirects_to_the_graded_page(client: TestClien
 
 
 def test_answering_with_htmx_gets_the_graded_part_of_the_page(page: TestClient, content: Catalogue) -> None:
-    address = page.get("/practice/P03").headers["location"]
+    address = opened(page, "P03")
     reply = page.post(address, data=form(content, address), headers=HTMX)
     assert reply.status_code == 200
     assert "<html" not in reply.text
@@ -191,7 +195,7 @@ def test_answering_with_htmx_gets_the_graded_part_of_the_page(page: TestClient, 
 
 
 def test_an_unreadable_answer_stays_in_its_field_and_costs_nothing(page: TestClient, content: Catalogue) -> None:
-    address = page.get("/practice/P03").headers["location"]
+    address = opened(page, "P03")
     reply = page.post(address, data=form(content, address, a='38.5 <b>"GB'), headers=HTMX)
     assert "Not counted." in reply.text
     assert 'value="38.5 &lt;b&gt;&#34;GB"' in reply.text
@@ -200,7 +204,7 @@ def test_an_unreadable_answer_stays_in_its_field_and_costs_nothing(page: TestCli
 
 
 def test_a_hint_opens_and_what_was_typed_stays(client: TestClient) -> None:
-    address = client.get("/practice/P03").headers["location"]
+    address = opened(client, "P03")
     reply = client.post(f"{address}/hints", data={"answer.a": "38 G"}, headers=HTMX)
     assert 'value="38 G"' in reply.text
     assert "Which of weights, gradients and optimizer does each stage shard?" in reply.text
@@ -215,7 +219,7 @@ def test_a_hint_for_a_variant_nobody_was_given_is_not_found(page: TestClient) ->
 
 
 def test_a_form_with_a_part_that_does_not_exist_says_so_on_the_page(page: TestClient) -> None:
-    address = page.get("/practice/P03").headers["location"]
+    address = opened(page, "P03")
     for headers in ({}, HTMX):
         reply = page.post(address, data={"answer.z": "1 GB"}, headers=headers)
         assert reply.status_code == 422
@@ -223,7 +227,7 @@ def test_a_form_with_a_part_that_does_not_exist_says_so_on_the_page(page: TestCl
 
 
 def test_another_variant_is_a_new_one(page: TestClient, content: Catalogue) -> None:
-    address = page.get("/practice/P03").headers["location"]
+    address = opened(page, "P03")
     page.post(address, data=form(content, address))
     fresh = page.post("/practice/P03/variants")
     assert fresh.status_code == 303

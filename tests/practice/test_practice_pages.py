@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from app.content.catalogue import Catalogue
 from app.grading.questions import ConfigurationQuestion, OrderQuestion
 from app.practice.variants import make_variant
+from tests.practice.conftest import opened as address_opened
 
 API = "/api/v1/problems"
 
 
 def opened(page: TestClient, slug: str) -> int:
     """The seed of a variant issued by opening the problem's page."""
-    return int(page.get(f"/practice/{slug}").headers["location"].rsplit("/", 1)[1])
+    return int(address_opened(page, slug).rsplit("/", 1)[1])
 
 
 def form_of(content: Catalogue, identity: str, seed: int) -> list[tuple[str, str]]:

@@ -282,10 +282,10 @@ def test_any_character_can_be_stored_and_shown(desk: Desk, text: str) -> None:
 
 def test_an_open_variant_is_taken_up_again_and_a_settled_one_is_not(database: Database, desk: Desk) -> None:
     with database.write() as session:
-        assert service.current_seed(session, LEARNER, desk.problem, NOW) == desk.seed
+        assert service.start_variant(session, LEARNER, desk.problem, NOW) == desk.seed
     desk.answer(**desk.keys)
     with database.write() as session:
-        fresh = service.current_seed(session, LEARNER, desk.problem, NOW)
+        fresh = service.start_variant(session, LEARNER, desk.problem, NOW)
     assert fresh != desk.seed
 
 
@@ -293,7 +293,7 @@ def test_a_revised_problem_gets_a_fresh_variant(database: Database, desk: Desk) 
     """The old one had other numbers: answers to them are not graded against the new ones."""
     revised = desk.problem.model_copy(update={"revision": 2})
     with database.write() as session:
-        assert service.current_seed(session, LEARNER, revised, NOW) != desk.seed
+        assert service.start_variant(session, LEARNER, revised, NOW) != desk.seed
     with pytest.raises(Stale, match="revised"), database.write() as session:
         service.answer(session, LEARNER, revised, desk.seed, desk.keys, NOW)
     assert desk.attempts() == 0

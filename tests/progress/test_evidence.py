@@ -205,7 +205,7 @@ def test_the_concept_page_says_how_the_learner_stands(
 def test_after_an_attempt_it_is_said_what_it_counts_for(page: TestClient, sqlite: Database, content: Catalogue) -> None:
     problem = content.problems["P03"]
     said = "This counts for " + " and ".join(content.concepts[each].title for each in problem.concepts)
-    seed = page.get(f"/practice/{problem.slug}").headers["location"].rsplit("/", 1)[1]
+    seed = page.post(f"/practice/{problem.slug}/variants").headers["location"].rsplit("/", 1)[1]
     assert "This counts for" not in page.get(f"/practice/{problem.slug}/{seed}").text
     answers = {part.id: part.answer_text for part in make_variant(problem, int(seed)).parts}
     form = {f"answer.{part}": text for part, text in answers.items()}

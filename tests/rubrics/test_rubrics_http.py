@@ -187,7 +187,10 @@ def test_practice_leads_to_the_questions(page: TestClient, content: Catalogue) -
 def test_a_long_problem_and_its_written_answer_lead_to_each_other(page: TestClient, content: Catalogue) -> None:
     for identity in ("SP1", "SP2", "SP3", "SP4", "SP5"):
         problem, rubric = content.problems[identity], content.rubrics[identity]
-        assert f'href="/rubrics/{rubric.slug}"' in page.get(f"/practice/{problem.slug}", follow_redirects=True).text
+        assert (
+            f'href="/rubrics/{rubric.slug}"'
+            in page.post(f"/practice/{problem.slug}/variants", follow_redirects=True).text
+        )
         assert f'href="/practice/{problem.slug}"' in page.get(f"/rubrics/{identity}").text
         graded = page.post(f"{API}/{identity}/grade", json={"text": strong(content, identity)}).json()
         assert (graded["rubric"], graded["level"]) == (identity, "strong hire")
