@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -82,13 +83,18 @@ def serve(
 ) -> None:
     """The web server alone."""
     import uvicorn  # noqa: PLC0415
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 
     from app.content.catalogue import catalogue  # noqa: PLC0415
     from app.core.connections import TimedProtocol  # noqa: PLC0415
+    from app.core.db import open_database  # noqa: PLC0415
+    from app.core.migrate import refuse_newer  # noqa: PLC0415
     from app.core.private import keep_to_ourselves  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
     keep_to_ourselves()
+    with suppress(SQLAlchemyError):  # one that cannot be asked is said by /readyz, and may be there in a moment
+        refuse_newer(open_database(settings().sqlalchemy_url))
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
         "app.main:create_app",

@@ -34,12 +34,24 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
 
     A SQLite file is copied to `backups` before its schema changes. Raises DatabaseTooNew without touching anything.
     """
-    scripts = ScriptDirectory.from_config(_config())
-    with database.engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    head = scripts.get_current_head()
+    current, head = refuse_newer(database)
     if current == head:
         return None
+    copied = back_up(database, now, backups) if current is not None and backups else None
+    with database.engine.execution_options(writes=True).begin() as connection:
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    done = f"schema {current or 'none'} → {head}"
+    return f"{done}, backup in {copied}" if copied else done
+
+
+def refuse_newer(database: Database) -> tuple[str | None, str | None]:
+    """The database's schema and this release's. Raises DatabaseTooNew where the first is none this release knows."""
+    scripts = ScriptDirectory.from_config(_config())
+    head = scripts.get_current_head()
+    with database.engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
     if current is not None:
         try:
             scripts.get_revision(current)
@@ -48,13 +60,7 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
                 f"The database is at schema {current}, which this release (schema {head}) does not know: it was "
                 "written by a newer one. Start that release, or point RANKZERO_DATA or RANKZERO_DATABASE_URL elsewhere."
             ) from None
-    copied = back_up(database, now, backups) if current is not None and backups else None
-    with database.engine.execution_options(writes=True).begin() as connection:
-        config = _config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-    done = f"schema {current or 'none'} → {head}"
-    return f"{done}, backup in {copied}" if copied else done
+    return current, head
 
 
 def back_up(database: Database, now: datetime, folder: Path) -> Path | None:

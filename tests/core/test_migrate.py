@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from app.core.migrate import DatabaseTooNew, back_up, migrate
 from app.core.models import LOCAL_LEARNER, Learner
 from app.models import METADATA
 from tests.conftest import NOW
+from tests.support.product import environment, free_port
 
 
 def test_models_and_migrations_say_the_same(database: Database) -> None:
@@ -63,3 +66,16 @@ def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(sqlite: Data
         migrate(sqlite, NOW, tmp_path / "backups")
     with sqlite.engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "2031_01_01_01"
+
+
+@pytest.mark.slow
+def test_a_web_server_of_an_older_release_does_not_serve_a_newer_database(sqlite: Database, tmp_path: Path) -> None:
+    with sqlite.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '2031_01_01_01'"))
+    url = sqlite.engine.url.render_as_string(hide_password=False)
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(free_port())]
+    variables = environment(tmp_path, RANKZERO_DATABASE_URL=url)
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "2031_01_01_01" in ended.stderr
+    assert "Traceback" not in ended.stderr

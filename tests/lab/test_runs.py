@@ -230,3 +230,16 @@ def test_workers_come_and_go(database: Database) -> None:
         service.retire_worker(session, "w1")
     with database.read() as session:
         assert service.workers_present(session, NOW) == []
+
+
+def test_a_spec_of_another_release_is_left_to_a_worker_of_that_one(database: Database) -> None:
+    of_another, ours = _submit(database), _submit(database)
+    with database.write() as session:
+        session.get_one(Run, of_another).spec = SPEC | {"program": "what comes next year"}
+    claim = _claim(database)
+    assert claim is not None
+    assert claim.run_id == ours, "it keeps nobody waiting"
+    assert _claim(database) is None
+    assert _run(database, of_another).status == "queued"
+    with database.write() as session:
+        assert service.cancel_run(session, 1, of_another, NOW).status == "cancelled"
