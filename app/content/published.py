@@ -22,14 +22,38 @@ from app.theory.planner.engine.constants import FITTED, Constants
 from labs.spec import SpecError, Violation
 
 FOLDER, FITS = "validation", "fits/left-out.yaml"
-TRAINING = ("sequence", "micro_batch", "global_batch", "recompute", "attention", "state_layout")
-PARALLEL = ("data", "tensor", "pipeline", "virtual_stages", "sequence_parallel", "zero", "schedule")
+TRAINING = (
+    "sequence",
+    "micro_batch",
+    "global_batch",
+    "recompute",
+    "attention",
+    "state_layout",
+    "precision",
+    "attention_kernel",
+    "compile",
+)
+PARALLEL = (
+    "data",
+    "tensor",
+    "pipeline",
+    "virtual_stages",
+    "context",
+    "expert",
+    "expert_nodes",
+    "sequence_parallel",
+    "zero",
+    "schedule",
+    "overlap",
+)
 GIB, TERA = 2.0**30, 1e12
 # As a source prints it: (what it is compared as, in SI units per printed unit).
 MEASURED: Mapping[str, tuple[str, float]] = {
     "step_seconds": ("step_seconds", 1.0),
     "tokens_per_second_per_gpu": ("tokens_per_second_per_gpu", 1.0),
     "hardware_tflops_per_gpu": ("hardware_flops_per_second_per_gpu", TERA),
+    "model_tflops_per_gpu": ("model_flops_per_second_per_gpu", TERA),
+    "causal_model_tflops_per_gpu": ("causal_flops_per_second_per_gpu", TERA),
     "peak_memory_gib": ("peak_bytes", GIB),
 }
 CommonField = Literal[
@@ -47,8 +71,15 @@ CommonField = Literal[
     "sequence_parallel",
     "zero",
     "schedule",
+    "context",
+    "expert",
+    "expert_nodes",
+    "precision",
+    "attention_kernel",
+    "compile",
+    "overlap",
 ]
-Value = int | float | bool | str
+Value = int | float | bool | str | dict[str, bool]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -60,6 +91,7 @@ class PublishedShape(Strict):
     heads: int
     vocab: int
     biases: bool = True
+    tied_embeddings: bool = True
 
 
 class PublishedRow(Strict):
@@ -81,9 +113,18 @@ class PublishedRow(Strict):
     sequence_parallel: bool | None = None
     zero: int | None = None
     schedule: str | None = None
+    context: int | None = None
+    expert: int | None = None
+    expert_nodes: int | None = None
+    precision: str | None = None
+    attention_kernel: str | None = None
+    compile: bool | None = None
+    overlap: dict[str, bool] | None = None
     step_seconds: Positive | None = None
     tokens_per_second_per_gpu: Positive | None = None
     hardware_tflops_per_gpu: Positive | None = None
+    model_tflops_per_gpu: Positive | None = None
+    causal_model_tflops_per_gpu: Positive | None = None
     peak_memory_gib: Positive | None = None
 
     @model_validator(mode="after")

@@ -48,6 +48,7 @@ class Gpu:
     power_watts: float | None  # None where the vendor prints none
     compute_units: int | None  # streaming multiprocessors or the like: what tiles are dealt to
     source: str
+    generation: str  # of the architecture: which kernels run on it, and how well
 
     def peak(self, precision: Precision) -> float:
         """Dense FLOP/s of matrix products in `precision`; fp32 without tensor cores (TF32 is in `peaks`).
@@ -121,9 +122,22 @@ def _gpu(
         watts,
         units,
         source,
+        _GENERATIONS[name.partition("-")[0]],
     )
 
 
+_GENERATIONS: Mapping[str, str] = {
+    "v100": "volta",
+    "a100": "ampere",
+    "rtx": "ada",
+    "h100": "hopper",
+    "h200": "hopper",
+    "h800": "hopper",
+    "b200": "blackwell",
+    "gb200": "blackwell",
+    "mi300x": "cdna3",
+    "tpu": "tpu",
+}
 _V100: Mapping[Format, float] = {"16-bit": 125, "fp32": 15.7}
 _A100: Mapping[Format, float] = {"16-bit": 312, "tf32": 156, "fp32": 19.5}
 _H100: Mapping[Format, float] = {"fp8": 1979, "16-bit": 989, "tf32": 494.7, "fp32": 67}
@@ -140,6 +154,9 @@ _H100_SHEET = "NVIDIA H100 data sheet, dense"
 _H100_96_SOURCE = (
     "Published torchtitan results (Liang et al. 2024): HBM2e of about 2.4 TB/s, capped at 500 W; the peaks are those "
     "of the 700 W part, against which its MFU is counted and which it cannot hold"
+)
+_H800_SOURCE = (
+    "NVIDIA H100 data sheet but for NVLink, which is held to 400 GB/s both ways (DeepSeek-AI 2024 measures 160 GB/s)"
 )
 _H100_PCIE_SHEET = (
     "NVIDIA H100 data sheet, PCIe, dense; NVLink bridges of 300 GB/s join pairs only; 200 Gb/s network card assumed"
@@ -228,6 +245,18 @@ GPUS: Mapping[str, Gpu] = {
             500,
             132,
             _H100_96_SOURCE,
+        ),
+        _gpu(
+            "h800-80gb",
+            "H800 SXM, 80 GB",
+            "NVIDIA",
+            _H100,
+            (80, 79.1, 3350),
+            ("NVLink 4", 200),
+            50,
+            700,
+            132,
+            _H800_SOURCE,
         ),
         _gpu(
             "h100-pcie-80gb",

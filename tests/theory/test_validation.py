@@ -132,7 +132,7 @@ def test_the_constants_are_the_best_near_by() -> None:
 
 def test_a_publication_is_predicted_by_constants_that_never_saw_it() -> None:
     left_out = left_out_constants(CONTENT)
-    assert set(left_out) == {table.publication for table in TABLES.values()}
+    assert set(left_out) == {table.publication for table in TABLES.values() if table.fitted}
     for slug, limit in (
         ("korthikanti-2022", 0.06),
         ("narayanan-2021", 0.09),

@@ -6,7 +6,8 @@ computes for all of them.
 """
 
 from app.theory.planner.estimate import estimate, fewest_ranks
-from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, PlanTraining, parse_estimate_request
+from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
+from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import (
     CollectiveEstimate,
     Estimate,
@@ -28,8 +29,10 @@ __all__ = [
     "EstimateRequest",
     "MemoryBytes",
     "MemoryEstimate",
+    "Overlap",
     "ParameterCount",
     "PipelineEstimate",
+    "PlanParallel",
     "PlanTraining",
     "Prediction",
     "SearchRequest",

@@ -10,11 +10,12 @@ from bisect import bisect_left
 
 from app.theory.hardware import GPUS
 from app.theory.planner.engine.communication import Traffic, step_traffic
+from app.theory.planner.engine.exposure import StageSeconds
 from app.theory.planner.engine.flops import hardware_flops, model_flops, stage_flops
 from app.theory.planner.engine.memory import StageMemory, stage_memories
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import plan_of, profile_of
-from app.theory.planner.engine.timing import StageSeconds, StepSeconds, idle_seconds, step_seconds
+from app.theory.planner.engine.timing import StepSeconds, idle_seconds, step_seconds
 from app.theory.planner.remarks import assumptions, state_assumptions, warnings
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import (

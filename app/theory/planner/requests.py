@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.theory.hardware import GPUS
+from app.theory.planner.engine.attention import kernels_on
+from app.theory.planner.fields import MfuDefinition, PlanParallel, PlanTraining
 from app.theory.presets import PRESETS, model_named
 from labs.spec import (
     Compression,
@@ -16,7 +18,6 @@ from labs.spec import (
     ScheduleFields,
     SpecError,
     Strict,
-    Training,
     Violation,
     check_model,
     multiples_near,
@@ -26,8 +27,11 @@ from labs.spec import (
     unscheduled_violations,
 )
 
-Profile = Literal["zero-paper", "megatron", "fsdp2", "composer", "deepspeed", "rankzero-labs"]
+Profile = Literal[
+    "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
+]
 MOST_EXPERTS = 10_000
+EMPTY_ENDS = 2  # chunks that hold the table or the head and no layer (Llama team 2024, section 3.3.2)
 _FIELDS = ScheduleFields("parallel.schedule", "parallel.pipeline", "parallel.virtual_stages", "training.global_batch")
 Amount = Annotated[float, Field(ge=1, le=1e21)]
 Few = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -37,12 +41,6 @@ class ParameterCount(Strict):
     """A model of which only its size is known."""
 
     parameters: Annotated[float, Field(ge=1, le=1e15)]
-
-
-class PlanTraining(Training):
-    """`Training` with the global batch of a plan, in sequences."""
-
-    global_batch: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
 
 
 class Cluster(Strict):
@@ -64,10 +62,11 @@ class EstimateRequest(Strict):
 
     model: Model | ParameterCount
     training: PlanTraining = PlanTraining()
-    parallel: Parallel = Parallel()
+    parallel: PlanParallel = PlanParallel()
     cluster: Cluster | None = None
     compression: Compression = Compression()
     profile: Profile | None = None
+    mfu: MfuDefinition = "attention"
 
 
 def parse_estimate_request(data: Any) -> EstimateRequest:
@@ -144,8 +143,8 @@ def _check_shape(model: Model, request: EstimateRequest) -> Iterator[Violation]:
     if parallel.pipeline > model.layers:
         message = f"There are only {model.layers} layers."
         yield Violation("parallel.pipeline", parallel.pipeline, message, f"1 to {model.layers}", ("model.layers",))
-    elif chunks > model.layers:
-        most = model.layers // parallel.pipeline
+    elif chunks > model.layers + EMPTY_ENDS:
+        most = (model.layers + EMPTY_ENDS) // parallel.pipeline
         message = f"{parallel.pipeline} × {parallel.virtual_stages} chunks for {model.layers} layers."
         yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, f"1 to {most}", ("model.layers",))
     if model.experts > MOST_EXPERTS:
@@ -198,6 +197,11 @@ def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
         except SpecError as error:
             (violation,) = error.violations
             yield Violation(f"training.{violation.field}", violation.value, violation.message, violation.accepted)
+    gpu, kernel = GPUS.get(cluster.gpu or ""), request.training.attention_kernel
+    if gpu is not None and kernel != "auto" and kernel not in kernels_on(gpu.generation):
+        accepted = ", ".join(("auto", *kernels_on(gpu.generation)))
+        message = f"There is no published rate of {kernel} on {gpu.title}."
+        yield Violation("training.attention_kernel", kernel, message, accepted, ("cluster.gpu",))
     if cluster.nodes is not None and cluster.nodes * cluster.gpus_per_node != parallel.world_size:
         gpus = cluster.nodes * cluster.gpus_per_node
         product = f"data × tensor × pipeline × context = {parallel.world_size}"

@@ -16,11 +16,14 @@ from app.theory.planner.requests import EstimateRequest
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the engine says of a plan on a GPU. FLOP rates are per GPU, and hardware ones count recomputation."""
+    """What the engine says of a plan on a GPU. FLOP rates are per GPU: hardware ones count recomputation,
+    causal ones half of attention's scores."""
 
     step_seconds: float
     tokens_per_second_per_gpu: float
     hardware_flops_per_second_per_gpu: float
+    model_flops_per_second_per_gpu: float
+    causal_flops_per_second_per_gpu: float
     mfu: float
     hfu: float
     peak_bytes: float
@@ -44,6 +47,8 @@ def predict(request: EstimateRequest, constants: Constants = FITTED) -> Predicti
         seconds,
         each,
         hardware_flops(plan) * each,
+        model_flops(plan) * each,
+        model_flops(plan, "causal-attention") * each,
         model_flops(plan) * each / peak,
         hardware_flops(plan) * each / peak,
         max(memory.total for memory in memories),

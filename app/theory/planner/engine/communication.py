@@ -24,6 +24,9 @@ from app.theory.planner.engine.profiles import gathers_again
 from app.theory.planner.engine.shapes import attention_shape
 from labs.spec import V_SHAPED
 
+FP8_GATHERED = 0.5  # of 16-bit bytes: what a product gathers is cast before
+FP8_DISPATCH = 0.75  # of 16-bit bytes: dispatch in 8 bits, combine in 16
+
 
 @dataclass(frozen=True)
 class Traffic:
@@ -82,22 +85,23 @@ def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     kept whole (F20). Source: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.2.
     """
     size = plan.tokens * plan.model.hidden * plan.compute_bytes
+    gathered = FP8_GATHERED if plan.training.precision == "fp8-mixed" else 1.0
     layers = stage.layers * plan.micro_batches
     forward = layers * (4 if plan.training.recompute == "full" else 2)
     ends = plan.micro_batches * (stage.first + stage.last)  # the table's output, the head's input gradient
     for name, count, when in (
-        ("Tensor parallel, forward", forward + plan.micro_batches * stage.first, "blocking"),
+        ("Tensor parallel, forward", forward + plan.micro_batches * stage.first, "tensor forward"),
         ("Tensor parallel, backward", layers * 2 + ends - plan.micro_batches * stage.first, "tensor backward"),
     ):
         if plan.parallel.sequence_parallel:
-            yield from _row(plan, name, "all_gather", "tensor", count, size, when)
+            yield from _row(plan, name, "all_gather", "tensor", count, size * gathered, when)
             yield from _row(plan, name, "reduce_scatter", "tensor", count, size, when)
         else:
             yield from _row(plan, name, "all_reduce", "tensor", count, size, when)
     if plan.parallel.sequence_parallel and gathers_again(plan.profile, plan.training.recompute):
         inputs = layers * 2 + plan.micro_batches * stage.last
         name = "Tensor parallel, inputs gathered again"
-        yield from _row(plan, name, "all_gather", "tensor", inputs, size, "tensor gather")
+        yield from _row(plan, name, "all_gather", "tensor", inputs, size * gathered, "tensor gather")
 
 
 def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
@@ -126,12 +130,22 @@ def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
 
 
 def _expert(plan: Plan, stage: Stage) -> Iterator[Traffic]:
-    """Dispatch and combine, forward and backward (F14), of balanced experts."""
+    """Dispatch and combine, forward and backward (F14), of balanced experts.
+
+    Limited to a few nodes, a token goes to each of them once, and in fp8 where that is what products take; what comes
+    back is summed in 16 bits (DeepSeek-AI 2024, sections 3.2.2 and 3.3.3).
+    """
     spread = plan.parallel.tensor if plan.parallel.sequence_parallel else 1
     size = plan.tokens / spread * plan.model.active_experts * plan.model.hidden * plan.compute_bytes
     passes = 4 + 2 * (plan.training.recompute == "full")
     count = stage.routed_layers * plan.micro_batches * passes
-    yield from _row(plan, "Tokens to experts and back", "all_to_all", "expert", count, size, "blocking")
+    ranks, nodes = plan.ranks("expert"), plan.parallel.expert_nodes
+    if nodes is not None and ranks.nodes > 1:
+        # What enters a node crosses the network once, and goes on to its experts inside.
+        size *= min(1.0, min(nodes, ranks.nodes) / plan.model.active_experts)
+    if plan.training.precision == "fp8-mixed" and nodes is not None:
+        size *= FP8_DISPATCH
+    yield from _row(plan, "Tokens to experts and back", "all_to_all", "expert", count, size, "experts")
 
 
 def _pipeline(plan: Plan, stage: Stage) -> Iterator[Traffic]:
@@ -165,7 +179,10 @@ def _data(plan: Plan, stage: Stage) -> Iterator[Traffic]:
         held = layer_held(plan.model, layer.routed, parallel.tensor, parallel.expert)
         dense, expert = dense + count * held.dense, expert + count * held.expert
     root = ends_held(plan.model, stage, plan.training.sequence, parallel.tensor, parallel.pipeline)
-    if parallel.zero == 3:
+    if plan.keeps_weights:
+        yield from _kept_weights(plan, "", dense + root)
+        yield from _kept_weights(plan, " of experts", expert)
+    elif parallel.zero == 3:
         yield from _sharded_weights(plan, "", dense, stage.layers)
         yield from _sharded_root(plan, root)
         yield from _sharded_weights(plan, " of experts", expert, stage.routed_layers)
@@ -199,7 +216,7 @@ def _gradients(plan: Plan, of: str, parameters: float) -> Iterator[Traffic]:
     group = _group(of, "shard")
     count = plan.micro_batches if plan.parallel.zero == 2 else 1
     yield from _row(plan, f"Gradients{of}", "reduce_scatter", group, count, gradients, "last backward")
-    yield from _row(plan, f"Updated weights{of}", "all_gather", group, 1, weights, "blocking once")
+    yield from _row(plan, f"Updated weights{of}", "all_gather", group, 1, weights, "first forward")
 
 
 def _sharded_weights(plan: Plan, of: str, layers: float, units: int) -> Iterator[Traffic]:
@@ -211,6 +228,14 @@ def _sharded_weights(plan: Plan, of: str, layers: float, units: int) -> Iterator
     ):
         count, size = plan.micro_batches * units, layers * bytes_each / max(1, units)
         yield from _row(plan, name.format(of), operation, _group(of, "shard"), count, size, when)
+
+
+def _kept_weights(plan: Plan, of: str, parameters: float) -> Iterator[Traffic]:
+    """ZeRO-3 that keeps what it gathered: weights once a step, and their gradients after the last micro-batch."""
+    gathered, reduced = parameters * plan.compute_bytes, parameters * plan.reduce_bytes
+    group = _group(of, "shard")
+    yield from _row(plan, f"Weights{of}", "all_gather", group, 1, gathered, "first forward")
+    yield from _row(plan, f"Gradients{of}", "reduce_scatter", group, 1, reduced, "last backward")
 
 
 def _sharded_root(plan: Plan, root: float) -> Iterator[Traffic]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from app.theory.planner.engine.shapes import attention_shape, linears
+from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
 from labs.spec import Model
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _LAYOUT = (2.0, 2.0)  # heads next to each other
 _REPEAT = (1.0, 1.0)  # key and value heads written out once per query head
 _SOFTMAX = (2.0, 3.0)
 FP32 = 4.0
+_CAST, _TRANSPOSE = 5.0, 2.0  # bytes a value
 
 
 def forward_bytes(request: LayerRequest) -> float:
@@ -40,6 +41,28 @@ def forward_bytes(request: LayerRequest) -> float:
 def backward_bytes(request: LayerRequest) -> float:
     """The same for backward."""
     return _bytes(request, 1)
+
+
+def cast_bytes(request: LayerRequest) -> tuple[float, float]:
+    """Bytes that casting to fp8 reads and writes for a layer and micro-batch, (forward, backward).
+
+    Every product casts both its factors: 16 bits read for the largest value and again for the cast, 8 written.
+    Backward casts the output's gradient and both factors of forward again, which are kept in 16 bits, and lays the
+    gradient and the input out once more for the product over tokens. Source: torchao's float8 linear layer with
+    dynamic scales per tensor, and its column- and row-parallel styles.
+    """
+    model, forward, backward = request.model, 0.0, 0.0
+    for each in linears(model, request.routed):
+        into, out = per_rank(each, request.tensor)
+        rows = request.tokens * (model.active_experts if each.routed else 1)
+        weights = into * out * (model.experts / request.expert if each.routed else 1)
+        # What tensor ranks gather is cast before, each its stretch of the sequence, and travels in 8 bits.
+        spread = request.tensor if request.sequence_parallel else 1
+        taken = rows * into / (spread if each.cut == "out" else 1)
+        given = rows * out / (spread if each.cut == "in" else 1)
+        forward += _CAST * (taken + weights)
+        backward += _CAST * (taken + given + weights) + _TRANSPOSE * rows * (into + out)
+    return forward, backward
 
 
 def score_bytes(request: LayerRequest) -> tuple[float, float]:

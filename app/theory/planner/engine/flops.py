@@ -9,6 +9,8 @@ from __future__ import annotations
 from app.theory.planner.engine.placement import Stage
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.shapes import ForwardFlops, forward_flops, head_flops, layer_flops
+from app.theory.planner.fields import MfuDefinition
+from app.theory.transformer import active_parameter_count
 
 BACKWARD = 2.0  # a gradient for the input and one for the weight: two products for each of forward
 
@@ -25,9 +27,17 @@ def stage_flops(plan: Plan, stage: Stage) -> ForwardFlops:
     )
 
 
-def model_flops(plan: Plan) -> float:
-    """FLOPs per token of forward and backward through the whole model: three times forward."""
-    return (1.0 + BACKWARD) * forward_flops(plan.model, plan.training.sequence).total
+def model_flops(plan: Plan, definition: MfuDefinition = "attention") -> float:
+    """FLOPs per token of forward and backward through the whole model: three times forward.
+
+    `definition` is what MFU counts: `attention` over the whole sequence, as Megatron-LM, PaLM and torchtitan do;
+    `causal-attention` the half a causal mask leaves; `6n` six for each parameter a token meets, without attention.
+    """
+    if definition == "6n":
+        return (2.0 + 2.0 * BACKWARD) * active_parameter_count(plan.model, plan.training.sequence)
+    forward = forward_flops(plan.model, plan.training.sequence)
+    skipped = forward.attention / 2 if definition == "causal-attention" else 0.0
+    return (1.0 + BACKWARD) * (forward.total - skipped)
 
 
 def hardware_flops(plan: Plan) -> float:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.theory.planner.engine.elementwise import backward_bytes, forward_bytes, score_bytes
-from app.theory.planner.engine.profiles import PROFILES, Profile
-from app.theory.planner.engine.roofline import Device, attention_seconds, matmul_seconds, stream_seconds
+from app.theory.planner.engine.attention import attention_seconds
+from app.theory.planner.engine.elementwise import backward_bytes, cast_bytes, forward_bytes, score_bytes
+from app.theory.planner.engine.profiles import Profile, profile_named
+from app.theory.planner.engine.roofline import Device, matmul_seconds, stream_seconds
 from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
 from labs.spec import Model
 
 
 @dataclass(frozen=True)
 class LayerRequest:
-    """One layer on one rank for one micro-batch: `tokens` it computes, each attending to `sequence`."""
+    """One layer on one rank for one micro-batch: `tokens` it computes, each attending to `sequence`. `casts` where
+    products take fp8 and tensors are kept in 16 bits."""
 
     model: Model
     routed: bool
@@ -27,10 +29,12 @@ class LayerRequest:
     recompute: str
     bytes_each: float
     profile: str
+    compiled: bool = False
+    casts: bool = False
 
     @property
     def record(self) -> Profile:
-        return PROFILES[self.profile]
+        return profile_named(self.profile, self.compiled)
 
     @property
     def dropout(self) -> bool:
@@ -47,6 +51,7 @@ class LayerSeconds:
     recompute: float
     weight_gradients: float
     attention: float
+    products: float  # forward; backward's take twice as long
 
 
 @lru_cache(maxsize=8192)
@@ -57,6 +62,8 @@ def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
     core, core_backward = _attention(request, device)
     stream = stream_seconds(device, forward_bytes(request))
     stream_back = stream_seconds(device, backward_bytes(request))
+    cast, cast_back = (stream_seconds(device, size) for size in cast_bytes(request)) if request.casts else (0.0, 0.0)
+    stream, stream_back = stream + cast, stream_back + cast_back
     unfused = core if request.attention == "full" else 0.0  # a fused kernel's output is kept
     again = {
         "none": 0.0,
@@ -66,7 +73,12 @@ def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
     if request.recompute == "selective" and request.record.selective == "attention" and request.attention == "flash":
         again = 0.0  # the fused kernel keeps no scores: nothing is left to recompute
     return LayerSeconds(
-        forward + core + stream, inputs + weights + core_backward + stream_back, again, weights, core + core_backward
+        forward + core + stream,
+        inputs + weights + core_backward + stream_back,
+        again,
+        weights,
+        core + core_backward,
+        forward,
     )
 
 
@@ -93,9 +105,7 @@ def _attention(request: LayerRequest, device: Device) -> tuple[float, float]:
     shape = attention_shape(request.model, request.tensor)
     pairs = float(request.tokens) * request.sequence * shape.heads
     if request.attention == "flash":
-        forward = attention_seconds(device, pairs / 2, shape.score_dim, shape.value_dim)
-        forward *= request.record.attention_slowdown
-        return forward, 2.5 * forward
+        return attention_seconds(device.attention, pairs / 2, request.sequence, shape.score_dim, shape.value_dim)
     heads = request.tokens / request.sequence * shape.heads
     length, size = float(request.sequence), request.bytes_each
     scores = matmul_seconds(device, length, length, shape.score_dim, size, heads)

@@ -122,7 +122,8 @@ def _loss_bytes(plan: Plan) -> float:
     """Input of the final norm and of the head, and the logits with what the loss makes of them."""
     logits = plan.tokens * plan.model.vocab / plan.parallel.tensor
     upcast = eager_norm_bytes(plan.layer(False)) / plan.compute_bytes
-    return (2 + upcast) * _stream_bytes(plan) + logits * plan.profile.loss_bytes
+    each = plan.profile.loss_bytes + (plan.profile.divided_loss_bytes if plan.parallel.tensor > 1 else 0.0)
+    return (2 + upcast) * _stream_bytes(plan) + logits * each
 
 
 def _temporary(plan: Plan, stage: Stage, held: Held, offloaded: bool) -> float:
@@ -131,6 +132,8 @@ def _temporary(plan: Plan, stage: Stage, held: Held, offloaded: bool) -> float:
     gathers = (plan.parallel.zero == 3 and plan.shards > 1) or plan.training.offload == "all"
     if not gathers:
         return min(profile.bucket_bytes, held.total * plan.reduce_bytes) if plan.replicas > 1 or offloaded else 0.0
+    if plan.keeps_weights and plan.training.offload == "none":
+        return held.total * (plan.compute_bytes + plan.reduce_bytes)  # gathered weights, and gradients summed whole
     unit = max(
         (layer_held(plan.model, each.routed, tensor, plan.parallel.expert).total for each, _ in plan.layers_of(stage)),
         default=0.0,

@@ -8,35 +8,50 @@ from math import gcd
 
 from app.theory.optimizers import optimizer_bytes_per_parameter
 from app.theory.pipeline import FACTS, ScheduleFacts
+from app.theory.planner.engine.attention import Kernel
 from app.theory.planner.engine.layer import LayerRequest
 from app.theory.planner.engine.network import Group, Network, group
 from app.theory.planner.engine.placement import Stage, stages
-from app.theory.planner.engine.profiles import PROFILES, Profile
+from app.theory.planner.engine.profiles import Profile, profile_named
 from app.theory.planner.engine.roofline import Device
+from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.state import LAYOUTS, StateLayout
-from labs.spec import V_SHAPED, Compression, Model, Parallel, Training
+from labs.spec import V_SHAPED, Compression, Model
 
 # Values that reach a matrix product, by precision. fp8 casts at the product: what is kept and sent stays 16-bit.
 COMPUTE_BYTES = {"fp32": 4.0, "bf16-mixed": 2.0, "fp16-mixed": 2.0, "bf16": 2.0, "fp8-mixed": 2.0}
 
 
 @dataclass(frozen=True)
+class Overlaps:
+    """What runs beside compute in a plan, every choice made (`Overlap` in a request leaves some to the profile)."""
+
+    data: bool
+    weights: bool
+    tensor: bool
+    pipeline: bool
+    expert: bool
+
+
+@dataclass(frozen=True)
 class Plan:
-    """`micro_batches` are per step and data rank. `device` is None where no GPU is named: nothing
-    is timed then."""
+    """`micro_batches` are per step and data rank. `device` and `attention_kernel` are None where no GPU is named:
+    nothing is timed then."""
 
     model: Model
-    training: Training
-    parallel: Parallel
+    training: PlanTraining
+    parallel: PlanParallel
     micro_batches: int
     compression: Compression
     profile_name: str
+    overlap: Overlaps
+    attention_kernel: Kernel | None
     device: Device | None
     network: Network
 
     @cached_property
     def profile(self) -> Profile:
-        return PROFILES[self.profile_name]
+        return profile_named(self.profile_name, self.training.compile)
 
     @cached_property
     def layout(self) -> StateLayout:
@@ -75,6 +90,13 @@ class Plan:
         return self.shards // gcd(self.shards, self.parallel.expert)
 
     @cached_property
+    def keeps_weights(self) -> bool:
+        """Whether ZeRO-3 gathers weights once a step and sums gradients whole until its end, as pipelines do: with
+        every micro-batch each would travel again."""
+        asked = self.parallel.reshard_after_forward
+        return self.parallel.zero == 3 and (self.parallel.pipeline > 1 if asked is None else not asked)
+
+    @cached_property
     def schedule(self) -> ScheduleFacts:
         """Which closed forms the plan's schedule follows."""
         return FACTS[self.parallel.schedule]
@@ -99,6 +121,8 @@ class Plan:
                 self.training.recompute,
                 self.compute_bytes,
                 self.profile_name,
+                self.training.compile,
+                self.training.precision == "fp8-mixed",
             )
 
         return request(False), request(True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.theory.hardware import GPUS, LINKS, Gpu
+from app.theory.planner.engine.attention import kernel_of
 from app.theory.planner.engine.constants import FITTED, Constants
 from app.theory.planner.engine.network import Network, network_of
-from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.plan import Overlaps, Plan
+from app.theory.planner.engine.profiles import PROFILES, Profile
 from app.theory.planner.engine.roofline import device_of
+from app.theory.planner.fields import PlanParallel
 from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount
 from labs.spec import Model
 
@@ -19,17 +24,37 @@ def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
     assert isinstance(request.model, Model)
     cluster = request.cluster or Cluster()
     gpu = GPUS[cluster.gpu] if cluster.gpu else None
-    device = device_of(gpu, request.training.precision, cluster.peak_flops, constants) if gpu else None
+    profile = PROFILES[profile_of(request)]
+    kernel = (
+        None if gpu is None else kernel_of(request.training.attention_kernel, profile.attention_kernels, gpu.generation)
+    )
+    device = device_of(gpu, request.training.precision, cluster.peak_flops, constants, kernel) if gpu else None
     return Plan(
         request.model,
         request.training,
         request.parallel,
         micro_batches_of(request),
         request.compression,
-        profile_of(request),
+        profile.name,
+        overlaps_of(request.parallel, profile),
+        kernel,
         device,
         _network(cluster, constants),
     )
+
+
+def overlaps_of(parallel: PlanParallel, profile: Profile) -> Overlaps:
+    """What is asked for, and where nothing is, what the profile does."""
+    asked, sends = parallel.overlap, profile.overlaps_sends
+    interleaved = parallel.virtual_stages > 1
+    default = Overlaps(
+        profile.overlaps_gradients,
+        profile.overlaps_weights,
+        profile.overlaps_tensor,
+        sends == "always" or (sends == "interleaved" and interleaved),
+        parallel.schedule == "dualpipev",  # two micro-batches at once are what it is for
+    )
+    return replace(default, **{name: value for name, value in asked.model_dump().items() if value is not None})
 
 
 def micro_batches_of(request: EstimateRequest) -> int:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from app.theory.hardware import Gpu
+from app.theory.hardware import GPUS, Gpu
+from app.theory.planner.engine.attention import KERNELS, AttentionRates, Kernel, kernels_on
 from app.theory.planner.engine.constants import FITTED, Constants
 from labs.spec import Precision
 
-VECTOR_SHARE = 16  # of the matrix peak, where a vendor prints no fp32 peak
 TILE = 128 * 256  # outputs of the tile large products use (cuBLAS and CUTLASS, 16-bit)
-VECTOR_OPERATIONS_PER_SCORE = 10  # scale, mask, maximum, exponential, sum and rescale of online softmax
 
 
 @dataclass(frozen=True)
@@ -25,28 +24,47 @@ class Device:
 
     peak_flops_per_second: float
     matmul_flops_per_second: float
-    attention_flops_per_second: float
-    vector_flops_per_second: float
+    attention: AttentionRates
     memory_bytes_per_second: float
     compute_units: int | None
 
 
 def device_of(
-    gpu: Gpu, precision: Precision, peak_flops_per_second: float | None = None, constants: Constants = FITTED
+    gpu: Gpu,
+    precision: Precision,
+    peak_flops_per_second: float | None = None,
+    constants: Constants = FITTED,
+    kernel: Kernel | None = None,
 ) -> Device:
     """`gpu` at work in `precision`; a given peak replaces the data sheet's and keeps its sustained share.
 
-    Attention and element-wise work stay in 16 bits where matrices are fp8. Raises SpecError for a precision the GPU has
-    no peak for.
+    Attention, by `kernel` or the newest with a rate, and element-wise work stay in 16 bits where matrices are fp8.
+    Raises SpecError for a precision the GPU has no peak for.
     """
     peak = peak_flops_per_second or gpu.peak(precision)
     share = sustained_share(gpu.peaks["16-bit"], gpu.power_watts, constants)
     if precision == "fp32":
         share = constants.matmul_efficiency  # far from the power limit
-    attention = min(peak, gpu.peaks["16-bit"]) * share
-    vector = gpu.peaks.get("fp32", gpu.peaks["16-bit"] / VECTOR_SHARE)
+    attention = _attention_rates(
+        gpu, kernel or kernels_on(gpu.generation)[-1], min(peak, gpu.peaks["16-bit"]), constants
+    )
     memory = gpu.memory_bytes_per_second * constants.memory_efficiency
-    return Device(peak, peak * share, attention, vector, memory, gpu.compute_units)
+    return Device(peak, peak * share, attention, memory, gpu.compute_units)
+
+
+def _attention_rates(gpu: Gpu, kernel: Kernel, peak_flops_per_second: float, constants: Constants) -> AttentionRates:
+    """Rates were measured on the part with the generation's full power: one held to less follows its clock."""
+    shares = KERNELS[kernel, gpu.generation]
+    full = max((each.power_watts or 0.0 for each in GPUS.values() if each.peaks == gpu.peaks), default=0.0)
+    rates = []
+    for share, narrow in ((shares.forward, shares.narrow[0]), (shares.backward, shares.narrow[1])):
+        drawn = gpu.peaks["16-bit"] * share * constants.joules_per_flop
+        clock = (
+            1.0 if gpu.power_watts is None else min(1.0, sqrt(gpu.power_watts / drawn)) / min(1.0, sqrt(full / drawn))
+        )
+        rate = share * clock * peak_flops_per_second
+        rates.append((rate * narrow, rate))
+    return AttentionRates(*rates)
 
 
 def sustained_share(peak_16_bit_flops_per_second: float, power_watts: float | None, constants: Constants) -> float:
@@ -71,15 +89,6 @@ def matmul_seconds(device: Device, m: float, n: float, k: float, bytes_each: flo
     stored = bytes_each * count * m * n / device.memory_bytes_per_second
     loaded = bytes_each * count * (m * k + k * n) / device.memory_bytes_per_second
     return max(arithmetic, loaded) + stored
-
-
-def attention_seconds(device: Device, scores: float, score_dim: int, value_dim: int) -> float:
-    """A fused attention kernel forward over `scores` query-key pairs: QKᵀ and PV, and the softmax between them.
-
-    Source: Dao 2023 (FlashAttention-2), section 3.1: the softmax runs on units that are many times slower.
-    """
-    matrix = 2.0 * scores * (score_dim + value_dim) / device.attention_flops_per_second
-    return matrix + scores * VECTOR_OPERATIONS_PER_SCORE / (device.vector_flops_per_second / 2)
 
 
 def stream_seconds(device: Device, size_bytes: float) -> float:

@@ -9,37 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.theory.planner.engine.communication import Traffic, step_traffic
+from app.theory.planner.engine.communication import Traffic
+from app.theory.planner.engine.exposure import ONCE, StageSeconds, exposed
 from app.theory.planner.engine.host import offload_seconds
 from app.theory.planner.engine.layer import layer_seconds
 from app.theory.planner.engine.memory import StageMemory, updated_parameters
 from app.theory.planner.engine.placement import Stage
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.roofline import Device, matmul_seconds, stream_seconds
-
-COLUMN_SHARE = 0.5  # of weight-gradient time runs beside the collectives of backward: that of column-parallel matrices
-
-
-@dataclass(frozen=True)
-class StageSeconds:
-    """Compute of one stage and micro-batch, and the exposed communication inside it."""
-
-    forward: float
-    backward: float
-    recompute: float
-    weight_gradients: float
-    attention: float
-    exposed: float
-
-    @property
-    def busy(self) -> float:
-        return self.forward + self.backward + self.recompute + self.exposed
-
-    @property
-    def ahead(self) -> float:
-        """Forward, with its share of what is exposed."""
-        compute = self.forward + self.backward + self.recompute
-        return self.forward * self.busy / compute
 
 
 @dataclass(frozen=True)
@@ -89,7 +66,7 @@ def step_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> StepSeconds:
 
 def _ends_step(row: Traffic) -> bool:
     """Whether a collective runs once a step, after the last micro-batch."""
-    return row.when in ("last backward", "blocking once")
+    return row.when in ONCE
 
 
 def _tail(rows: list[tuple[Traffic, float]]) -> float:
@@ -153,17 +130,16 @@ def fill_seconds(stages: list[tuple[float, float]], slowest: int) -> float:
 
 def _stage(plan: Plan, stage: Stage) -> tuple[StageSeconds, list[tuple[Traffic, float]]]:
     assert plan.device is not None
-    forward = backward = recompute = weights = attention = 0.0
+    forward = backward = recompute = weights = attention = products = 0.0
     for request, count in plan.layers_of(stage):
         each = layer_seconds(request, plan.device)
         forward, backward = forward + count * each.forward, backward + count * each.backward
         recompute, weights = recompute + count * each.recompute, weights + count * each.weight_gradients
-        attention += count * each.attention
+        attention, products = attention + count * each.attention, products + count * each.products
     ahead, back = _ends(plan, stage, plan.device)
-    bare = StageSeconds(forward + ahead, backward + back, recompute, weights, attention, 0.0)
-    exposures = [(row, _exposed(plan, stage, bare, row)) for row in step_traffic(plan, stage)]
-    exposures = _share_units(plan, bare, exposures)
-    inside = sum(s for row, s in exposures if row.when not in ("last backward", "blocking once"))
+    bare = StageSeconds(forward + ahead, backward + back, recompute, weights, attention, 0.0, products)
+    exposures = exposed(plan, stage, bare)
+    inside = sum(s for row, s in exposures if row.when not in ONCE)
     return replace(bare, exposed=inside / plan.micro_batches), exposures
 
 
@@ -179,57 +155,6 @@ def _ends(plan: Plan, stage: Stage, device: Device) -> tuple[float, float]:
         loss = stream_seconds(device, plan.tokens * vocab * plan.profile.loss_traffic_bytes)
         forward, backward = forward + head + loss / 2, backward + 2 * head + loss / 2
     return forward, backward
-
-
-def _exposed(plan: Plan, stage: Stage, bare: StageSeconds, row: Traffic) -> float:
-    """Seconds of a row per step that compute waits for."""
-    m = plan.micro_batches
-    backward = bare.backward + bare.recompute
-    if row.when in ("tensor backward", "tensor gather") and plan.profile.overlaps_tensor_backward:
-        # All-gather and reduce-scatter share what hides them. The gather of inputs runs beside the products that give
-        # the inputs' gradients, which do not need it and take as long.
-        halves = 2 if plan.parallel.sequence_parallel and row.when == "tensor backward" else 1
-        return _beside(plan, row.seconds, m * COLUMN_SHARE * bare.weight_gradients / halves)
-    if row.when == "attention":
-        return _beside(plan, row.seconds, m * bare.attention)
-    if row.when == "pipeline":
-        return 0.0 if plan.profile.overlaps_sends else row.seconds
-    if row.when == "last backward" and plan.profile.overlaps_gradients:
-        tail = row.each_seconds / max(1, stage.layers)
-        return min(row.seconds, _beside(plan, row.seconds, row.count * backward) + tail)
-    if row.when in ("unit forward", "unit backward"):
-        return 0.0  # shared out below
-    return row.seconds
-
-
-def _beside(plan: Plan, communication_seconds: float, compute_seconds: float) -> float:
-    """What is lost when a collective runs beside compute: what is longer shows, and the rest slows compute down."""
-    hidden = min(communication_seconds, compute_seconds)
-    return communication_seconds - hidden * (1.0 - plan.network.contention)
-
-
-def _share_units(plan: Plan, bare: StageSeconds, exposures: list[tuple[Traffic, float]]) -> list[tuple[Traffic, float]]:
-    """FSDP: gathers and scatters of a pass run one after the other beside its compute; what is longer shows.
-
-    The first unit's gather and the last one's scatter have nothing to hide behind.
-    """
-    found = []
-    for when, compute in (("unit forward", bare.forward), ("unit backward", bare.backward + bare.recompute)):
-        rows = [row for row, _ in exposures if row.when == when]
-        seconds = sum(row.seconds for row in rows)
-        if seconds:
-            shown = _beside(plan, seconds, plan.micro_batches * compute)
-            found += [
-                (row, min(row.seconds, shown * row.seconds / seconds + plan.micro_batches * _edge(row, when)))
-                for row in rows
-            ]
-    return [pair for pair in exposures if pair[0].when not in ("unit forward", "unit backward")] + found
-
-
-def _edge(row: Traffic, when: str) -> float:
-    first = when == "unit forward" and row.operation == "all_gather"
-    last = when == "unit backward" and row.operation == "reduce_scatter"
-    return row.each_seconds if first or last else 0.0
 
 
 def _optimizer_seconds(plan: Plan, memory: StageMemory) -> float:
