@@ -19,6 +19,8 @@ UNITS = {
     "step_seconds": ("s", 1.0),
     "tokens_per_second_per_gpu": ("tokens/s per GPU", 1.0),
     "hardware_flops_per_second_per_gpu": ("TFLOP/s per GPU", factor_of("TFLOP/s")),
+    "model_flops_per_second_per_gpu": ("model TFLOP/s per GPU", factor_of("TFLOP/s")),
+    "causal_flops_per_second_per_gpu": ("model TFLOP/s per GPU, causal", factor_of("TFLOP/s")),
     "peak_bytes": ("GiB at the peak", factor_of("GiB")),
 }
 # Korthikanti et al. 2022, table 5: MFU and HFU in per cent, which follow from the time alone.
@@ -62,9 +64,9 @@ class Report:
 @lru_cache(maxsize=2)
 def report(content: Path) -> Report:
     """The report on the tables under `content`. Raises ContentError."""
-    tables, left_out = published_tables(content), left_out_constants(content)
+    tables, left_out = published_tables(content), left_out_constants(content)  # what was not fitted, nothing saw
     fitted = [list(table.comparisons()) for table in tables]
-    unseen = [_times(table.comparisons(left_out[table.publication])) for table in tables]
+    unseen = [_times(table.comparisons(left_out.get(table.publication, FITTED))) for table in tables]
     return Report(
         tuple(map(_lane, tables, fitted, unseen)),
         summarise(_times(chain.from_iterable(fitted))),

@@ -247,3 +247,44 @@ def test_a_ring_of_keys_goes_at_its_slowest_hop(context: int, speed: float) -> N
     (row,) = [row for row in found if row["group"] == "context"]
     reached = row["wire_bytes_per_rank_per_step"] / row["seconds"]
     assert reached == pytest.approx(speed * FITTED.network_efficiency, rel=0.05)
+
+
+def test_zero_3_behind_a_pipeline_gathers_once_a_step_unless_it_is_told_to_let_go() -> None:
+    plan: dict[str, Any] = {
+        "model": "llama-3-70b",
+        "training": {"sequence": 8192, "global_batch": 128, "state_layout": "torch-amp"},
+        "parallel": {"data": 8, "tensor": 8, "pipeline": 4, "zero": 3, "sequence_parallel": True},
+        "cluster": {"gpu": "h100-80gb"},
+        "profile": "torchtitan",
+    }
+    kept = estimate(parse_estimate_request(plan))
+    plan["parallel"] = {**plan["parallel"], "reshard_after_forward": True}
+    freed = estimate(parse_estimate_request(plan))
+    counts = [
+        max(row.count_per_step for row in found.communication if row.name.startswith("Weights"))
+        for found in (kept, freed)
+    ]
+    assert counts == [1, 16 * 20]  # micro-batches × layers of a stage
+    weights_and_gradients = 6 * kept.memory.by_stage[1].parameters
+    assert kept.memory.by_stage[1].bytes.temporary == pytest.approx(weights_and_gradients)
+    assert (freed.memory.per_rank_bytes.temporary or 0) < (kept.memory.per_rank_bytes.temporary or 0)
+
+
+def test_few_nodes_and_fp8_send_a_token_less_far() -> None:
+    """DeepSeek-AI 2024, section 3.2.2: 8 experts on at most 4 nodes, each reached once; dispatch in 8 bits."""
+    plan: dict[str, Any] = {
+        "model": "deepseek-v3",
+        "training": {"sequence": 4096, "global_batch": 1024},
+        "parallel": {"data": 128, "pipeline": 16, "expert": 64, "zero": 1},
+        "cluster": {"gpu": "h800-80gb"},
+    }
+
+    def payload(**changes: Any) -> float:
+        found = estimate(parse_estimate_request({**plan, **changes}))
+        return sum(row.payload_bytes_per_rank_per_step for row in found.communication if row.group == "expert")
+
+    plain, limited = payload(), payload(parallel={**plan["parallel"], "expert_nodes": 4})
+    assert limited == pytest.approx(plain / 2)
+    fp8 = {**plan["training"], "precision": "fp8-mixed"}
+    both = payload(parallel={**plan["parallel"], "expert_nodes": 4}, training=fp8)
+    assert both == pytest.approx(plain / 2 * 0.75)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.theory.planner import parse_estimate_request
+from app.theory.planner import estimate, parse_estimate_request
 from app.theory.planner.engine.flops import hardware_flops, model_flops, stage_flops
 from app.theory.planner.engine.resolve import plan_of
 from app.theory.planner.engine.shapes import forward_flops, layer_flops
@@ -56,3 +56,32 @@ def test_recomputation_is_booked_as_hardware_flops(recompute: str, profile: str,
     whole = forward_flops(plan.model, plan.training.sequence)
     repeated = whole.matrices + (whole.attention if recompute == "full" else 0.0)
     assert hardware_flops(plan) - model_flops(plan) == pytest.approx(extra * repeated)
+
+
+def test_the_definition_of_mfu_is_a_choice_and_all_are_shown() -> None:
+    """Three times forward, with attention whole, halved or left out: 6N counts norms and tables, products do not."""
+    plan = {
+        "model": "llama-3-8b",
+        "training": {"sequence": 8192},
+        "parallel": {"data": 8, "zero": 3},
+        "cluster": {"gpu": "h100-80gb"},
+    }
+    shown = estimate(parse_estimate_request(plan)).mfu_by_definition
+    for definition in ("6n", "attention", "causal-attention"):
+        found = estimate(parse_estimate_request({**plan, "mfu": definition})).mfu
+        assert (
+            found
+            == {
+                "6n": shown.six_n,
+                "attention": shown.attention,
+                "causal-attention": shown.causal_attention,
+            }[definition]
+        )
+    assert shown.six_n is not None
+    assert shown.attention is not None
+    assert shown.causal_attention is not None
+    step_flops = 12 * 32 * 4096 * 8192  # attention of a token, forward and backward
+    assert shown.attention / shown.causal_attention == pytest.approx(
+        1 + (step_flops / 2) / (6 * (8030261248 - 128256 * 4096) + step_flops / 2), rel=1e-3
+    )
+    assert shown.six_n < shown.causal_attention < shown.attention

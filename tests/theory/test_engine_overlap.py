@@ -60,7 +60,6 @@ def test_what_runs_once_finds_what_every_micro_batch_left() -> None:
         ("data", "Gradients"),
         ("weights", "Updated weights"),
         ("tensor", "Tensor parallel, forward"),
-        ("tensor", "Tensor parallel, backward"),
         ("pipeline", "Activations and their gradients"),
     ],
 )

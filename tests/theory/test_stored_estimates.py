@@ -14,6 +14,7 @@ from tests.support.stored_estimates import answered, stored
 FITTED = {
     "time",
     "mfu",
+    "mfu_by_definition",
     "hfu",
     "model_flops_per_second_per_gpu",
     "hardware_flops_per_second_per_gpu",

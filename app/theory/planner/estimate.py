@@ -7,6 +7,7 @@ A model of which only the size is known gets model state alone; what is not esti
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import get_args
 
 from app.theory.hardware import GPUS
 from app.theory.planner.engine.communication import Traffic, step_traffic
@@ -16,6 +17,7 @@ from app.theory.planner.engine.memory import StageMemory, stage_memories
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import plan_of, profile_of
 from app.theory.planner.engine.timing import StepSeconds, idle_seconds, step_seconds
+from app.theory.planner.fields import MfuDefinition
 from app.theory.planner.remarks import assumptions, state_assumptions, warnings
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import (
@@ -24,6 +26,7 @@ from app.theory.planner.results import (
     ForwardFlops,
     MemoryBytes,
     MemoryEstimate,
+    MfuByDefinition,
     Parameters,
     PipelineEstimate,
     StageMemoryEstimate,
@@ -47,7 +50,7 @@ def estimate(request: EstimateRequest) -> Estimate:
     timed = step_seconds(plan, memories) if plan.device is not None else None
     model, sequence = plan.model, plan.training.sequence
     bubble = timed.bubble_fraction if timed else _bubble(plan)
-    model_rate, hardware_rate = _flops_per_second_per_gpu(plan, timed)
+    model_rate, hardware_rate = _flops_per_second_per_gpu(request, plan, timed)
     peak = plan.device.peak_flops_per_second if plan.device else None
     return Estimate(
         parameters=Parameters(
@@ -66,6 +69,7 @@ def estimate(request: EstimateRequest) -> Estimate:
         pipeline=PipelineEstimate(bubble, tuple(memory.in_flight for memory in memories), plan.micro_batches),
         time=_time(plan, timed),
         mfu=model_rate / peak if model_rate is not None and peak else None,
+        mfu_by_definition=_mfus(plan, timed),
         hfu=hardware_rate / peak if hardware_rate is not None and peak else None,
         model_flops_per_second_per_gpu=model_rate,
         hardware_flops_per_second_per_gpu=hardware_rate,
@@ -126,14 +130,21 @@ def _tokens(plan: Plan) -> int:
     return plan.micro_batches * plan.training.micro_batch * plan.parallel.data * plan.training.sequence
 
 
-def _flops_per_second_per_gpu(plan: Plan, timed: StepSeconds | None) -> tuple[float | None, float | None]:
-    """The model's FLOPs and those the hardware does, of which recomputation is a part."""
+def _flops_per_second_per_gpu(
+    request: EstimateRequest, plan: Plan, timed: StepSeconds | None
+) -> tuple[float | None, float | None]:
+    """The model's FLOPs as the request counts them, and those the hardware does, of which recomputation is a part."""
     if timed is None:
         return None, None
-    model, hardware = (
-        flops(plan) * _tokens(plan) / timed.step / plan.parallel.world_size for flops in (model_flops, hardware_flops)
-    )
-    return model, hardware
+    rate = _tokens(plan) / timed.step / plan.parallel.world_size
+    return model_flops(plan, request.mfu) * rate, hardware_flops(plan) * rate
+
+
+def _mfus(plan: Plan, timed: StepSeconds | None) -> MfuByDefinition:
+    if timed is None or plan.device is None:
+        return MfuByDefinition()
+    share = _tokens(plan) / timed.step / plan.parallel.world_size / plan.device.peak_flops_per_second
+    return MfuByDefinition(*(model_flops(plan, each) * share for each in get_args(MfuDefinition)))
 
 
 def _time(plan: Plan, timed: StepSeconds | None) -> TimeEstimate:
@@ -173,6 +184,7 @@ def _state_only(request: EstimateRequest, total: float) -> Estimate:
         pipeline=PipelineEstimate(None, (), None),
         time=TimeEstimate(),
         mfu=None,
+        mfu_by_definition=MfuByDefinition(),
         hfu=None,
         model_flops_per_second_per_gpu=None,
         hardware_flops_per_second_per_gpu=None,

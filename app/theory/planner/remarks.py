@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from app.theory.hardware import GPUS
+from app.theory.planner.engine.attention import KERNELS
 from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.requests import EstimateRequest
 from app.theory.state import LAYOUTS
 
 OVERRIDES = ("peak_flops", "intra_node_bytes_per_second", "inter_node_bytes_per_second")
+MFU_COUNTS = {
+    "6n": "six FLOPs for each parameter a token meets, and no attention",
+    "attention": "attention over the whole sequence",
+    "causal-attention": "the half of attention that a causal mask leaves",
+}
+BESIDE = {
+    "data": "gradients",
+    "weights": "updated or gathered weights",
+    "tensor": "tensor-parallel collectives in chunks",
+    "pipeline": "sends between stages",
+    "expert": "tokens to experts",
+}
 WASTEFUL = 0.2  # of a step, idle
 PRECISION_BYTES = {"fp32": 4.0, "bf16": 2.0, "bf16-mixed": 0.0, "fp16-mixed": 0.0, "fp8-mixed": 0.0}
 TIGHT = 0.9  # of the capacity: context, communication buffers and fragments take the rest
@@ -56,11 +69,26 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
         without = f"; {', '.join(ignored)} are not used" if ignored else ""
         said.append(f"No GPU given: nothing is timed{without}.")
     else:
-        said.append("Attention counts over the whole sequence in MFU and HFU; a fused kernel computes the causal half.")
+        said.append(f"MFU counts {MFU_COUNTS[request.mfu]}; a fused kernel computes the causal half.")
+        said += _how(request, plan)
     if plan.compression.kind != "none":
         said.append(f"Gradients are compressed ({plan.compression.kind}); compressing them takes no time here.")
     if training.precision == "fp8-mixed":
-        said.append("Matrix products run in fp8; what is kept, sent and reduced stays 16-bit, and casts cost nothing.")
+        said.append(
+            "Matrix products run in fp8; what is kept and reduced stays 16-bit, and every product casts its factors."
+        )
+    return said
+
+
+def _how(request: EstimateRequest, plan: Plan) -> list[str]:
+    """By which kernel attention runs, and what runs beside compute."""
+    said, gpu = [], GPUS.get((request.cluster.gpu if request.cluster else None) or "")
+    if plan.training.attention == "flash" and plan.attention_kernel is not None and gpu is not None:
+        source = KERNELS[plan.attention_kernel, gpu.generation].source
+        said.append(f"Attention runs at the rate of {plan.attention_kernel} ({source}).")
+    chosen = {name: getattr(plan.overlap, name) for name in BESIDE}
+    hidden = [what for name, what in BESIDE.items() if chosen[name]]
+    said.append(f"Beside compute run {', '.join(hidden)}." if hidden else "No collective runs beside compute.")
     return said
 
 

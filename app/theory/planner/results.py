@@ -103,8 +103,18 @@ class TimeEstimate:
 
 
 @dataclass(frozen=True)
+class MfuByDefinition:
+    """MFU by what it counts of attention: nothing (6N), the whole sequence, or the causal half."""
+
+    six_n: float | None = None
+    attention: float | None = None
+    causal_attention: float | None = None
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """What a plan holds, sends and takes. MFU counts the model's FLOPs, HFU those of recomputation too."""
+    """What a plan holds, sends and takes. MFU counts the model's FLOPs as the request asks, HFU those of recomputation
+    too."""
 
     parameters: Parameters
     memory: MemoryEstimate
@@ -112,6 +122,7 @@ class Estimate:
     pipeline: PipelineEstimate
     time: TimeEstimate
     mfu: float | None
+    mfu_by_definition: MfuByDefinition
     hfu: float | None
     model_flops_per_second_per_gpu: float | None
     hardware_flops_per_second_per_gpu: float | None

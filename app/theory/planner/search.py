@@ -17,7 +17,8 @@ from pydantic import Field
 
 from app.theory.hardware import GPUS
 from app.theory.planner.estimate import estimate
-from app.theory.planner.requests import Cluster, EstimateRequest, PlanTraining, parse_estimate_request
+from app.theory.planner.fields import PlanTraining
+from app.theory.planner.requests import Cluster, EstimateRequest, parse_estimate_request
 from app.theory.planner.results import Estimate
 from app.theory.presets import model_named
 from app.theory.state import zero_state_bytes
