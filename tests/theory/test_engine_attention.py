@@ -8,7 +8,7 @@ import pytest
 
 from app.theory.hardware import GPUS
 from app.theory.planner import estimate, parse_estimate_request
-from app.theory.planner.engine.attention import KERNELS, Kernel, attention_seconds, kernel_of, kernels_on
+from app.theory.planner.attention_kernels import KERNELS, Kernel, attention_seconds, kernel_of, kernels_on
 from app.theory.planner.engine.constants import FITTED
 from app.theory.planner.engine.roofline import device_of
 from labs.spec import SpecError

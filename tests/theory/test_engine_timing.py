@@ -10,7 +10,7 @@ import pytest
 from app.theory.hardware import GPUS
 from app.theory.pipeline import ChunkSeconds, order, simulate_pipeline
 from app.theory.planner import estimate, parse_estimate_request
-from app.theory.planner.engine.attention import attention_seconds
+from app.theory.planner.attention_kernels import attention_seconds
 from app.theory.planner.engine.constants import FITTED
 from app.theory.planner.engine.exposure import StageSeconds
 from app.theory.planner.engine.layer import layer_seconds

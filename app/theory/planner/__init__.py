@@ -1,8 +1,8 @@
 """What a training plan needs, and which plan suits a cluster best.
 
-`requests` reads a plan, `results` is what comes out, `estimate` answers what it holds, moves and takes, `remarks` says
-what that stands on, `search` looks for the best plan, `validation` holds the answers to what others measured. `engine`
-computes for all of them.
+`requests` reads a plan, of which `fields` and `attention_kernels` are parts, `results` is what comes out, `estimate`
+answers what it holds, moves and takes, `remarks` says what that stands on, `search` looks for the best plan,
+`validation` holds the answers to what others measured. `engine` computes for all of them.
 """
 
 from app.theory.planner.estimate import estimate, fewest_ranks

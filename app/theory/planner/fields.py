@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.theory.planner.engine.attention import AttentionKernel
+from app.theory.planner.attention_kernels import AttentionKernel
 from labs.spec import Parallel, Strict, Training
 
 MfuDefinition = Literal["6n", "attention", "causal-attention"]

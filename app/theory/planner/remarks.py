@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.theory.hardware import GPUS
-from app.theory.planner.engine.attention import KERNELS
+from app.theory.planner.attention_kernels import KERNELS
 from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.requests import EstimateRequest

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.theory.hardware import GPUS
-from app.theory.planner.engine.attention import kernels_on
+from app.theory.planner.attention_kernels import kernels_on
 from app.theory.planner.fields import MfuDefinition, PlanParallel, PlanTraining
 from app.theory.presets import PRESETS, model_named
 from labs.spec import (

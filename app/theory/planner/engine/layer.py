@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.theory.planner.engine.attention import attention_seconds
+from app.theory.planner.attention_kernels import attention_seconds
 from app.theory.planner.engine.elementwise import backward_bytes, cast_bytes, forward_bytes, score_bytes
 from app.theory.planner.engine.profiles import Profile, profile_named
 from app.theory.planner.engine.roofline import Device, matmul_seconds, stream_seconds

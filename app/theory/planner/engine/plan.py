@@ -8,7 +8,7 @@ from math import gcd
 
 from app.theory.optimizers import optimizer_bytes_per_parameter
 from app.theory.pipeline import FACTS, ScheduleFacts
-from app.theory.planner.engine.attention import Kernel
+from app.theory.planner.attention_kernels import Kernel
 from app.theory.planner.engine.layer import LayerRequest
 from app.theory.planner.engine.network import Group, Network, group
 from app.theory.planner.engine.placement import Stage, stages

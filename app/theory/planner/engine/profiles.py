@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from app.theory.planner.engine.attention import Kernel
+from app.theory.planner.attention_kernels import Kernel
 
 MIB = float(2**20)
 

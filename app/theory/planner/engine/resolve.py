@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory.hardware import GPUS, LINKS, Gpu
-from app.theory.planner.engine.attention import kernel_of
+from app.theory.planner.attention_kernels import kernel_of
 from app.theory.planner.engine.constants import FITTED, Constants
 from app.theory.planner.engine.network import Network, network_of
 from app.theory.planner.engine.plan import Overlaps, Plan

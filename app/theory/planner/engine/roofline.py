@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner.engine.attention import KERNELS, AttentionRates, Kernel, kernels_on
+from app.theory.planner.attention_kernels import KERNELS, AttentionRates, Kernel, kernels_on
 from app.theory.planner.engine.constants import FITTED, Constants
 from labs.spec import Precision
 
