@@ -21,6 +21,7 @@ from app.theory.formulas import (
     precision,
     reliability,
     scaling,
+    topology,
 )
 from app.theory.formulas.registry import Formula, Registry
 
@@ -28,6 +29,7 @@ SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Model state": memory.ENTRIES,
     "Activations": activations.ENTRIES,
     "Collectives": communication.ENTRIES,
+    "Topology": topology.ENTRIES,
     "Traffic of parallelism": parallelism.ENTRIES,
     "Experts": experts.ENTRIES,
     "Overlap": overlap.ENTRIES,

@@ -201,4 +201,8 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
     "goodput": {"interval_seconds": 600, "checkpoint_seconds": 100, "mtbf_seconds": 1000, "restart_seconds": 100},
     "checkpoint_size": {"parameters": 3e10},
     "checkpoint_time": {"parameters": 7e10, "bytes_per_second": 1e10},
+    # Topology
+    "fat_tree_ports": {"radix": 64, "levels": 3},
+    "tapered_bandwidth": {"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.5},
+    "in_switch_all_reduce_bytes": {"size_bytes": 14e9},
 }

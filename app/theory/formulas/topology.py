@@ -1,0 +1,59 @@
+"""Topology: how many end points a network has, what a taper costs, and reductions in the switch."""
+
+from __future__ import annotations
+
+from app.theory import topology
+from app.theory.formulas.registry import Formula, Input
+from app.theory.formulas.shared import BANDWIDTH, SIZE, plain
+
+ENTRIES: tuple[Formula, ...] = (
+    Formula(
+        "F59",
+        "fat_tree_ports",
+        "End points of a fat tree",
+        topology.fat_tree_ports,
+        (
+            Input("radix", "Ports of a switch", "k", minimum=2, maximum=1024, integer=True),
+            Input("levels", "Levels of switches", "L", minimum=1, maximum=4, integer=True),
+        ),
+        "count",
+        "GPUs",
+        plain(
+            r"2\left\lfloor\frac{k}{2}\right\rfloor^L", r"2\left\lfloor\frac{{{radix}}}{{2}}\right\rfloor^{{{levels}}}"
+        ),
+        "Al-Fares et al. 2008, section 3",
+        "Full bandwidth between all of them: below the top, half of every switch's ports go up.",
+    ),
+    Formula(
+        "F59",
+        "tapered_bandwidth",
+        "Bandwidth through an oversubscribed level",
+        topology.tapered_bytes_per_second,
+        (
+            BANDWIDTH,
+            Input("oversubscription", "Ports down for each port up", "r", minimum=1, maximum=1000),
+            Input("crossing", "Share that crosses", "x", "fraction", minimum=0.0001, maximum=1, default=1.0),
+        ),
+        "bytes_per_second",
+        "GB/s",
+        plain(
+            r"\min\left(B,\ \frac{B}{r\,x}\right)",
+            r"\min\left({bytes_per_second},"
+            r"\ \frac{{{bytes_per_second}}}{{{oversubscription} \times {crossing}}}\right)",
+        ),
+        "ports down over ports up, all used at once",
+        "Everybody below the level sends at the same time; a few flows alone find more.",
+    ),
+    Formula(
+        "F59",
+        "in_switch_all_reduce_bytes",
+        "All-reduce in the switch, bytes each rank sends",
+        topology.in_switch_all_reduce_bytes,
+        (SIZE,),
+        "bytes",
+        "GB",
+        plain("S", "{size_bytes}"),
+        "Klenk et al. 2020 (An In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives)",
+        "At best: up once, and the sum down once, for any number of ranks.",
+    ),
+)
