@@ -35,6 +35,7 @@ from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
 from app.core.web import current_time
 from app.exchange.limits import MB, UPLOAD_BYTES
+from app.lab.folds import Folds
 from app.rubrics.second import second_grader
 from app.search.service import build_index
 from app.units import bytes_text, count_text, digits, seconds_text
@@ -112,6 +113,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
     app.state.queue = Queue(chosen.redis)
+    app.state.folds = Folds()
     app.state.data_folder = chosen.data.resolve()
     app.state.run_folder = chosen.run_folder
     app.state.second_grader = second_grader(chosen)
@@ -142,7 +144,7 @@ def _include(app: FastAPI, room: str) -> None:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     from app.lab.stream import Hub  # noqa: PLC0415 - needs the running loop
 
-    app.state.hub = Hub(app.state.database, app.state.queue)
+    app.state.hub = Hub(app.state.database, app.state.queue, app.state.catalogue, app.state.folds)
     yield
     await app.state.hub.close()
     app.state.database.engine.dispose()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ class _Progress:
     pending: list[Event] = field(default_factory=list)
     seen: list[Event] = field(default_factory=list)
     last_chunk: float = 0.0
+    has_stepped: bool = False
     last_beat: float = 0.0
 
 
@@ -140,12 +141,16 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
 
 
 def _write(context: Context, claim: Claim, progress: _Progress) -> None:
-    """Move new events into a chunk, at most every CHUNK_SECONDS; while the database is away they stay in files."""
+    """Move new events into a chunk, at most every CHUNK_SECONDS; while the database is away they stay in files.
+
+    The first step is written at once: it is what a learner waits for.
+    """
     if not progress.writer.may_try:
         return
     if not progress.writer.is_away:
         _read(progress)
-    if progress.pending and time.monotonic() - progress.last_chunk >= CHUNK_SECONDS:
+    is_first_step = not progress.has_stepped and _has_step(progress.pending)
+    if progress.pending and (is_first_step or time.monotonic() - progress.last_chunk >= CHUNK_SECONDS):
         _wrote(context, claim, progress, progress.writer.attempt(_chunk(claim, progress)))
 
 
@@ -176,8 +181,13 @@ def _wrote(context: Context, claim: Claim, progress: _Progress, sequence: int | 
     """Forget what is in the database now, and wake whoever looks on."""
     if sequence is None:
         return
+    progress.has_stepped = progress.has_stepped or _has_step(progress.pending)
     progress.pending, progress.chunks, progress.last_chunk = [], sequence, time.monotonic()
     context.queue.wake_viewers(claim.run_id)
+
+
+def _has_step(events: Iterable[Event]) -> bool:
+    return any(isinstance(event, StepEvent) for event in events)
 
 
 def _verdict(launched: Launch, progress: _Progress) -> _Ending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -17,9 +17,10 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, gantt, pages, results, run_page, service, support
+from app.lab import forms, gantt, live, pages, results, run_page, service, support
+from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
-from app.lab.stream import Hub
+from app.lab.stream import Hub, Message
 from labs.spec.events import SpanEvent
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
@@ -133,22 +134,10 @@ def strategies(request: Request) -> HTMLResponse:
 def show_run(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, run_id: RowId
 ) -> HTMLResponse:
-    return page(request, "lab/run.html", run_page.show(session, learner, content, run_id, now))
-
-
-@router.get("/lab/runs/{run_id}/parts/{part}", response_class=HTMLResponse)
-def run_part(
-    request: Request,
-    session: ReadSession,
-    content: Content,
-    learner: LearnerId,
-    now: Now,
-    run_id: RowId,
-    part: Literal["live", "panels"],
-) -> HTMLResponse:
-    """A part of a run's page that changes while it runs."""
-    context = run_page.show(session, learner, content, run_id, now, drawn=part == "panels")
-    return page(request, f"lab/_{part}.html", context)
+    run = service.find_run(session, learner, run_id)
+    folds: Folds = request.app.state.folds
+    shown = run_page.show(session, run, content, folds.view(session, run), now)
+    return page(request, "lab/run.html", vars(shown) | {"parts": live.draw_parts(shown), "panels": live.PANELS})
 
 
 @router.post("/lab/runs/{run_id}/cancel")
@@ -168,33 +157,53 @@ def _chunk_number(last_event_id: str) -> int:
     )
 
 
-async def _stream(
+async def _first_chunk(
     request: Request,
     learner: LearnerId,
     run_id: RowId,
     after: Annotated[int, Query(ge=0, le=MOST_CHUNKS)] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
-) -> EventSourceResponse:
-    """A run's chunks as server-sent events; `Last-Event-ID` or `?after=` resumes behind that chunk."""
+) -> int:
+    """Behind which chunk of the learner's run a stream starts: `Last-Event-ID`, else `?after=`."""
     start = _chunk_number(last_event_id) if last_event_id else after
     database: Database = request.app.state.database
-    hub: Hub = request.app.state.hub
 
     def check() -> None:
         with database.read() as session:
             service.find_run(session, learner, run_id)
 
     await asyncio.to_thread(check)
+    return start
 
+
+FirstChunk = Annotated[int, Depends(_first_chunk)]
+
+
+def _events(messages: AsyncIterator[Message]) -> EventSourceResponse:
     async def events() -> AsyncIterator[ServerSentEvent]:
-        async for message in hub.follow(run_id, start):
-            yield ServerSentEvent(message.data, event="end" if message.end else "chunk", id=str(message.sequence))
+        async for message in messages:
+            number = None if message.sequence is None else str(message.sequence)
+            yield ServerSentEvent(message.data, event=message.kind, id=number)
 
     return EventSourceResponse(events(), ping=15, headers={"Cache-Control": "no-store"})
 
 
+async def _stream(request: Request, run_id: RowId, start: FirstChunk) -> EventSourceResponse:
+    """A run's chunks as server-sent events; `Last-Event-ID` or `?after=` resumes behind that chunk."""
+    hub: Hub = request.app.state.hub
+    return _events(hub.follow(run_id, start))
+
+
 router.add_api_route("/lab/runs/{run_id}/events", _stream, methods=["GET"], response_class=EventSourceResponse)
 api.add_api_route("/runs/{run_id}/events", _stream, methods=["GET"], response_class=EventSourceResponse)
+
+
+@router.get("/lab/runs/{run_id}/live", response_class=EventSourceResponse)
+async def live_page(request: Request, run_id: RowId, start: FirstChunk) -> EventSourceResponse:
+    """What a run's page needs, as one stream (a browser opens six connections to a host): the chunks as above, and
+    `part` events with the parts of the page that changed, `{"name", "html"}`."""
+    hub: Hub = request.app.state.hub
+    return _events(hub.follow(run_id, start, with_parts=True))
 
 
 class RunRequest(BaseModel):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import structlog
 from markupsafe import Markup
@@ -17,17 +18,17 @@ from app.content.concept_map import named
 from app.content.diagrams.drawing import Drawing
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render
-from app.content.schemas import Experiment, Related
+from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.zone import learner_zone
-from app.lab import gantt, plots, results, service
+from app.lab import gantt, plots, service
 from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
-from app.lab.folding import fold
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
+from app.lab.records import RunFailure
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from labs.command import plain_command
@@ -35,46 +36,123 @@ from labs.spec import Quantity, RunSpec
 
 log = structlog.get_logger()
 
-NO_FAILURE: dict[str, Any] = {"cause": "", "message": "", "rank": None, "step": None, "lines": [], "lines_rank": None}
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands in its queue and in time, and what it is called there."""
+
+    title: str
+    headline: str
+    summary: str
+    ended: bool
+    cancelling: bool
+    position: int | None
+    elapsed_seconds: float | None
+    has_worker: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a quantity came out as it did."""
+
+    title: str
+    html: Markup
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a finished run of an experiment teaches, and where to go from there."""
+
+    explanations: tuple[Explanation, ...]
+    interview_line: Markup
+    counts_for: list[Concept]
+    missed: list[dict[str, str]]
+    next_steps: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What is drawn of a run: a program's figures, and what each rank did when beside the ideal schedule."""
+
+    figures: tuple[Drawing, ...] = ()
+    measured_spans: Drawing | None = None
+    ideal_spans: Drawing | None = None
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """Everything a run's page shows. `asked` is what the learner was asked for, `others` what it measured besides."""
+
+    run: Run
+    spec: RunSpec
+    experiment: Experiment | None
+    view: RunView
+    standing: Standing
+    asked: list[Comparison]
+    others: list[Comparison]
+    failure: RunFailure | None
+    lesson: Lesson | None
+    pictures: Pictures
+    command: str
+    again: str
+    zone: ZoneInfo
 
 
 def show(
-    session: Session, learner_id: int, content: Catalogue, run_id: int, now: datetime, drawn: bool = True
-) -> dict[str, Any]:
-    """Everything a run's page shows now; the live part is the same, asked for again, without what is `drawn`."""
-    found = service.find_run(session, learner_id, run_id)
+    session: Session, found: Run, content: Catalogue, view: RunView, now: datetime, *, is_drawn: bool = True
+) -> RunPage:
+    """What the page of `found` shows now, its events folded to `view`; without pictures unless `is_drawn`."""
     spec = RunSpec.model_validate(found.spec)
-    view = fold(results.every_event(session, found.id), found.theory)
     item = content.experiments.get(found.experiment_id or "")
-    rows, others = compared(found, item)
-    return {
-        "run": found,
-        "spec": spec,
-        "view": view,
-        "title": title(spec),
-        "summary": describe(spec),
-        "figures": _figures(spec, view, found.theory) if drawn else [],
-        "measured_spans": gantt.draw_spans(view.spans) if drawn else None,
-        "ideal_spans": gantt.draw_ideal(spec) if drawn and view.spans and spec.parallel.pipeline > 1 else None,
-        "experiment": item,
-        "ended": found.status in ENDED,
-        "position": service.queue_position(session, found),
-        "workers": service.workers_present(session, now),
-        "comparison": rows,
-        "others": others,
-        "failure": NO_FAILURE | (found.failure or {}),
-        "headline": headline(found, rows),
-        "explanations": _explanations(item, found) if found.status == "finished" else [],
-        "line": render(item.interview_line) if item else None,
-        "counts_for": named(content.concepts, item.concepts) if item and found.status == "finished" else [],
-        "missed": _missed(content, item, rows),
-        "next_steps": content.related_links(item.related) if item else [],
-        "command": command(found),
-        "elapsed": _elapsed(found, now),
-        "zone": learner_zone(),
-        "again": _again(item, found),
-        "cancelling": found.cancel_requested_at is not None and found.status not in ENDED,
-    }
+    asked, others = compared(found, item)
+    return RunPage(
+        run=found,
+        spec=spec,
+        experiment=item,
+        view=view,
+        standing=_standing(session, found, headline(found, asked), now),
+        asked=asked,
+        others=others,
+        failure=RunFailure.read(found.failure or {}) if found.status == "failed" else None,
+        lesson=_lesson(content, item, found, asked) if item and found.status == "finished" else None,
+        pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
+        command=command(found),
+        again=_again(item, found),
+        zone=learner_zone(),
+    )
+
+
+def _standing(session: Session, found: Run, finding: str, now: datetime) -> Standing:
+    spec, ended = RunSpec.model_validate(found.spec), found.status in ENDED
+    return Standing(
+        title=title(spec),
+        headline=finding,
+        summary=describe(spec),
+        ended=ended,
+        cancelling=found.cancel_requested_at is not None and not ended,
+        position=service.queue_position(session, found),
+        elapsed_seconds=_elapsed_seconds(found, now),
+        has_worker=any(worker.kind == "device" for worker in service.workers_present(session, now)),
+    )
+
+
+def _lesson(content: Catalogue, item: Experiment, found: Run, rows: list[Comparison]) -> Lesson:
+    values = explanation_values(RunSpec.model_validate(found.spec), found.theory, found.result or {})
+    return Lesson(
+        explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
+        interview_line=render(item.interview_line),
+        counts_for=named(content.concepts, item.concepts),
+        missed=_missed(content, item, rows),
+        next_steps=content.related_links(item.related),
+    )
+
+
+def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> Pictures:
+    return Pictures(
+        figures=_figures(spec, view, theory),
+        measured_spans=gantt.draw_spans(view.spans),
+        ideal_spans=gantt.draw_ideal(spec) if view.spans and spec.parallel.pipeline > 1 else None,
+    )
 
 
 def compared(found: Run, item: Experiment | None) -> tuple[list[Comparison], list[Comparison]]:
@@ -93,17 +171,17 @@ def _asked(item: Experiment, known: Mapping[str, Quantity]) -> dict[str, Quantit
     return {each.id: replace(known[each.id], title=each.title) for each in item.quantities if each.id in known}
 
 
-def _missed(content: Catalogue, item: Experiment | None, rows: list[Comparison]) -> list[dict[str, str]]:
+def _missed(content: Catalogue, item: Experiment, rows: list[Comparison]) -> list[dict[str, str]]:
     """The cards that answer what was predicted wrong."""
     titles = {row.title for row in rows if row.missed}
-    cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles) if item else {}
+    cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles)
     return content.related_links(Related(cards=tuple(cures)))
 
 
-def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Drawing]:
+def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[Drawing, ...]:
     """What a program has measured so far, a drawing each."""
     if spec.options is None:
-        return []
+        return ()
     expected = [Point(**point) for point in theory.get("points", ())]
     drawn = (
         plots.draw_figure(
@@ -111,7 +189,7 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> list[Dr
         )
         for name, figure in spec.options.figures.items()
     )
-    return [drawing for drawing in drawn if drawing is not None]
+    return tuple(drawing for drawing in drawn if drawing is not None)
 
 
 def _again(item: Experiment | None, found: Run) -> str:
@@ -121,31 +199,24 @@ def _again(item: Experiment | None, found: Run) -> str:
     return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}"
 
 
-def headline(found: Run, rows: list[Any]) -> str:
+def headline(found: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
     if found.status == "failed":
-        return str((found.failure or {}).get("message", "The run failed"))
+        return RunFailure.read(found.failure or {}).message
     if found.status == "cancelled":
         return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
-    predicted = [row for row in rows if row.off_by is not None]
-    if not predicted:
+    off = {row: row.off_by for row in rows if row.off_by is not None}
+    if not off:
         return (
             "Theory and measurement, without a prediction of yours"
             if rows
             else title(RunSpec.model_validate(found.spec))
         )
-    worst = max(predicted, key=lambda row: row.off_by)
-    if worst.off_by < 1.02:
-        return "Your prediction holds" if len(predicted) == len(rows) else f"{worst.title}: you had it"
-    direction = "low" if worst.predicted < worst.measured else "high"
-    return f"{worst.title}: your number was {worst.off_by:.2f} times too {direction}"
-
-
-def _explanations(item: Experiment | None, found: Run) -> list[dict[str, Any]]:
-    if item is None:
-        return []
-    values = explanation_values(RunSpec.model_validate(found.spec), found.theory, found.result or {})
-    return [{"title": each.title, "html": _explained(each, values)} for each in item.quantities]
+    worst = max(off, key=lambda row: off[row])
+    if off[worst] < 1.02:
+        return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
+    direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
+    return f"{worst.title}: your number was {off[worst]:.2f} times too {direction}"
 
 
 def _explained(quantity: Asked, values: Mapping[str, Any]) -> Markup:
@@ -191,7 +262,7 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
     }
 
 
-def _elapsed(found: Run, now: datetime) -> float | None:
+def _elapsed_seconds(found: Run, now: datetime) -> float | None:
     if found.started_at is None:
         return None
     return ((found.ended_at or now) - found.started_at).total_seconds()

@@ -1,4 +1,4 @@
-// A run as it happens: its event stream feeds two curves; the rest of the page is asked for again when it changed.
+// A run as it happens, from one stream: its events feed two curves, and the parts of the page come as they change.
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
@@ -9,13 +9,19 @@ import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
  * @property {RunEvents.Any[]} events
  */
 
+/**
+ * A part of the page that changed.
+ * @typedef {object} Part
+ * @property {string} name
+ * @property {string} html
+ */
+
 const root = document.querySelector("[data-run]");
 const id = root.dataset.run;
 const totalSteps = Number(root.dataset.steps);
 /** @type {RunEvents.StepEvent[]} */
 const steps = [];
 const plots = {};
-const REFRESH_MS = 400;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const number = (value, digits = 0) =>
@@ -127,40 +133,13 @@ function addRow(step) {
 
 // ---- the rest of the page -------------------------------------------------------------------------------------
 
-const wanted = { live: false, panels: false };
-let refreshing = false;
-const shown = new Map();
-
-function refreshSoon(...parts) {
-  for (const part of parts) wanted[part] = true;
-  if (!refreshing) {
-    refreshing = true;
-    setTimeout(refresh, REFRESH_MS);
-  }
-}
-
-async function refresh() {
-  for (const part of Object.keys(wanted)) {
-    if (!wanted[part]) continue;
-    wanted[part] = false;
-    const reply = await fetch(`/lab/runs/${id}/parts/${part}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-    if (reply?.ok) update(document.getElementById(part), await reply.text());
-  }
-  refreshing = false;
-  if (wanted.live || wanted.panels) refreshSoon();
-}
-
 // What did not change is left alone: a button that is about to be clicked, a status that is read aloud.
-function update(holder, html) {
-  const fresh = document.createElement("div");
-  fresh.innerHTML = html;
-  const parts = [...holder.querySelectorAll("[data-part]")];
-  if (!parts.length && fresh.innerHTML !== shown.get(holder)) swap(holder, html);
-  shown.set(holder, fresh.innerHTML);
-  for (const part of parts) {
-    const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-    if (now && now.innerHTML !== part.innerHTML) part.innerHTML = now.innerHTML;
-  }
+/** @param {Part} part */
+function update(part) {
+  const holder = root.querySelector(`[data-part="${part.name}"]`);
+  const fresh = document.createElement("template");
+  fresh.innerHTML = part.html;
+  if (holder.innerHTML !== fresh.innerHTML) swap(holder, part.html);
 }
 
 // Focus, open tables and scrolled logs survive the swap.
@@ -199,43 +178,29 @@ function redrawSoon() {
   }, wait);
 }
 
-/** @param {RunEvents.Any} event */
-function take(event) {
-  if (event.kind === "step") {
-    steps.push(event);
-    addRow(event);
-    redrawSoon();
-    refreshSoon("live");
-  } else if (event.kind === "phase") {
-    refreshSoon("live", "panels");
-  } else {
-    refreshSoon("panels");
-  }
+/** @param {RunEvents.StepEvent} step */
+function take(step) {
+  steps.push(step);
+  addRow(step);
+  redrawSoon();
 }
 
 function follow() {
-  const source = new EventSource(`/lab/runs/${id}/events`);
+  // what a run that had ended shows is here already; its curves are drawn from its chunks
+  const source = new EventSource(`/lab/runs/${id}/${root.dataset.ended === "yes" ? "events" : "live"}`);
   let last = 0;
   source.addEventListener("chunk", (message) => {
     /** @type {Chunk} */
     const chunk = JSON.parse(message.data);
     if (chunk.sequence <= last) return;
     last = chunk.sequence;
-    const replaying = root.dataset.ended === "yes";
-    for (const event of chunk.events) {
-      if (!replaying) take(event);
-      else if (event.kind === "step") {
-        steps.push(event);
-        addRow(event);
-        redrawSoon();
-      }
-    }
+    for (const event of chunk.events) if (event.kind === "step") take(event);
   });
+  source.addEventListener("part", (message) => update(JSON.parse(message.data)));
   source.addEventListener("end", () => {
     source.close();
     if (root.dataset.ended !== "yes") {
       root.dataset.ended = "yes";
-      refreshSoon("live", "panels");
       oneLessUnderWay();
     }
   });
@@ -251,10 +216,6 @@ function oneLessUnderWay() {
 }
 
 follow();
-// queue position and elapsed time move without events
-setInterval(() => {
-  if (root.dataset.ended !== "yes" && document.visibilityState === "visible") refreshSoon("live");
-}, 2000);
 document.addEventListener("themechange", drawCurves);
 let resizeTimer = 0;
 addEventListener("resize", () => {

@@ -9,6 +9,7 @@ import pytest
 
 from app.core.db import Database
 from app.lab import service
+from app.lab.live import PARTS
 from tests.attacks.conftest import ClientOf
 from tests.conftest import NOW
 
@@ -36,11 +37,15 @@ def test_what_a_rank_or_worker_says_stays_text(client_of: ClientOf, sqlite: Data
         claim = service.claim_next(session, "w1", lambda _: device, NOW)
         assert claim is not None
         assert service.end_run(session, claim, "failed", NOW, failure)
-    for path in ("/lab/runs/1", "/lab/runs/1/parts/live", "/lab/runs/1/parts/panels", "/lab"):
+    for path in ("/lab/runs/1", "/lab"):
         page = client.get(path, headers=HTML)
         assert page.status_code == 200
         assert script not in page.text
         assert "<img src=x" not in page.text
+    stream = client.get("/lab/runs/1/live")  # of a run that has ended: it ends, too
+    parts = [json.loads(line.removeprefix("data: ")) for line in stream.text.splitlines() if '"html"' in line]
+    assert len(parts) == len(PARTS)
+    assert all(script not in part["html"] and "<img src=x" not in part["html"] for part in parts)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
+from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.queue import Queue
+from app.core.templating import add_filters
 from app.lab import service
+from app.lab.folding import RunFold
+from app.lab.folds import Folds
+from app.lab.live import PARTS, draw_parts
+from app.lab.run_page import RunPage
 from app.lab.stream import Hub, Message
+from app.main import FILTERS
 from tests.support import events
 
 SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 50, "sequence": 32}}
@@ -43,17 +55,26 @@ class _Writer:
             service.end_run(session, self.claim, "cancelled", datetime.now(UTC))
 
 
-async def _collect(hub: Hub, run_id: int, after: int = 0) -> list[Message]:
-    return [message async for message in hub.follow(run_id, after)]
+async def _collect(hub: Hub, run_id: int, after: int = 0, with_parts: bool = False) -> list[Message]:
+    return [message async for message in hub.follow(run_id, after, with_parts=with_parts)]
 
 
 def _steps(messages: list[Message]) -> list[int]:
-    return [json.loads(m.data)["events"][0]["step"] for m in messages if not m.end]
+    return [json.loads(m.data)["events"][0]["step"] for m in messages if m.kind == "chunk"]
 
 
-def _watch(database: Database, redis_url: str, viewers: Callable[[Hub, _Writer], Any]) -> Any:
+def _parts(messages: list[Message]) -> list[tuple[str, str]]:
+    """Name and HTML of the parts, in the order they came."""
+    return [tuple(json.loads(m.data).values()) for m in messages if m.kind == "part"]
+
+
+def _watch(
+    database: Database, redis_url: str, viewers: Callable[[Hub, _Writer], Any], content: Catalogue | None = None
+) -> Any:
+    """What `viewers` come to; without `content` nobody may look at the page."""
+
     async def main() -> Any:
-        hub = Hub(database, Queue(redis_url))
+        hub = Hub(database, Queue(redis_url), content or Catalogue(), Folds())
         try:
             return await asyncio.wait_for(viewers(hub, _Writer(database)), 30)
         finally:
@@ -83,7 +104,7 @@ def test_viewers_that_join_at_any_time_get_everything_once(
 
     for messages in _watch(database, redis_url, viewers):
         assert _steps(messages) == list(range(1, CHUNKS + 1))
-        assert messages[-1].end
+        assert messages[-1].kind == "end"
         assert json.loads(messages[-1].data) == {"status": "cancelled"}
 
 
@@ -117,12 +138,12 @@ def test_when_the_database_fails_viewers_are_sent_off_and_may_come_back(sqlite: 
         await asyncio.to_thread(rename, "elsewhere", "run_chunk")
         await asyncio.to_thread(writer.write, 2)
         await asyncio.to_thread(writer.end)
-        return broken_off, await _collect(hub, writer.run_id, after=broken_off[-1].sequence)
+        return broken_off, await _collect(hub, writer.run_id, after=broken_off[-1].sequence or 0)
 
     broken_off, resumed = _watch(sqlite, NO_REDIS, viewers)
-    assert [message.end for message in broken_off] == [False]
+    assert [message.kind for message in broken_off] == ["chunk"]
     assert _steps(resumed) == [2]
-    assert resumed[-1].end
+    assert resumed[-1].kind == "end"
 
 
 def test_a_viewer_resumes_behind_the_last_chunk_it_saw(sqlite: Database) -> None:
@@ -149,3 +170,118 @@ def test_a_feed_is_gone_when_its_last_viewer_leaves(sqlite: Database) -> None:
         return len(hub._feeds)
 
     assert _watch(sqlite, NO_REDIS, viewers) == 0
+
+
+@pytest.fixture(autouse=True)
+def _filters() -> None:
+    """What templates write numbers with is wired where an application is made."""
+    add_filters(FILTERS)
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps of the events that were folded, by whomever."""
+    seen: list[int] = []
+    take = RunFold.take
+
+    def counted(fold: RunFold, events: Iterable[Any]) -> None:
+        taken = list(events)
+        seen.extend(event.step for event in taken)
+        take(fold, taken)
+
+    monkeypatch.setattr(RunFold, "take", counted)
+    return seen
+
+
+def test_viewers_of_a_page_share_one_fold_and_get_every_chunk_and_the_last_of_each_part(
+    database: Database, content: Catalogue, folded: list[int]
+) -> None:
+    async def viewers(hub: Hub, writer: _Writer) -> list[list[Message]]:
+        tasks = [asyncio.create_task(_collect(hub, writer.run_id, with_parts=n > 0)) for n in range(4)]
+        for step in range(1, CHUNKS + 1):
+            await asyncio.to_thread(writer.write, step)
+            if step % 10 == 0:
+                await asyncio.sleep(0.4)
+                tasks.append(asyncio.create_task(_collect(hub, writer.run_id, with_parts=True)))
+        await asyncio.to_thread(writer.end)
+        return list(await asyncio.gather(*tasks))
+
+    plain, *pages = _watch(database, NO_REDIS, viewers, content)
+    assert folded == list(range(1, CHUNKS + 1)), "seven viewers look on: one fold a chunk"
+    assert _parts(plain) == []
+    for messages in pages:
+        assert _steps(messages) == list(range(1, CHUNKS + 1))
+        assert messages[-1].kind == "end"
+        parts = _parts(messages)
+        assert {name for name, _ in parts} == set(PARTS)
+        assert all(one != other for one, other in pairwise(html for name, html in parts if name == "phases"))
+        last = dict(parts)
+        assert f"Step {CHUNKS} of 50" in last["phases"], "what is drawn before the end is up to date"
+        assert "Cancelled" in last["status"]
+        assert last["title"].startswith(f"<h1>Cancelled after {CHUNKS} steps</h1>")
+        said = [int(found[1]) for name, html in parts if name == "phases" and (found := re.search(r"Step (\d+)", html))]
+        assert said == sorted(said), "no part goes back to what was before"
+
+
+def test_who_comes_back_resumes_the_chunks_and_gets_all_parts_once(sqlite: Database, content: Catalogue) -> None:
+    async def viewers(hub: Hub, writer: _Writer) -> tuple[list[Message], list[Message]]:
+        for step in range(1, 6):
+            await asyncio.to_thread(writer.write, step)
+        seen = []
+        async for message in hub.follow(writer.run_id, 0, with_parts=True):
+            seen.append(message)
+            if len(_parts(seen)) == len(PARTS):
+                break
+        await asyncio.to_thread(writer.write, 6)
+        again = asyncio.create_task(_collect(hub, writer.run_id, after=5, with_parts=True))
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(writer.end)
+        return seen, await again
+
+    seen, again = _watch(sqlite, NO_REDIS, viewers, content)
+    assert _steps(seen) == [1, 2, 3, 4, 5]
+    assert _steps(again) == [6]
+    names = [name for name, _ in _parts(again)]
+    assert names[: len(PARTS)] == list(PARTS)
+    assert "Step 6 of 50" in dict(_parts(again))["phases"]
+
+
+def test_a_run_that_ended_while_nobody_looked_is_shown_as_it_ended(database: Database, content: Catalogue) -> None:
+    async def viewers(hub: Hub, writer: _Writer) -> list[Message]:
+        await asyncio.to_thread(writer.write, 1)
+        await asyncio.to_thread(writer.end)
+        return await _collect(hub, writer.run_id, with_parts=True)
+
+    messages = _watch(database, NO_REDIS, viewers, content)
+    assert [message.kind for message in messages] == ["chunk", *["part"] * len(PARTS), "end"]
+    assert "Cancelled after 1 steps" in dict(_parts(messages))["title"]
+
+
+def test_a_page_is_drawn_at_most_every_so_often(
+    sqlite: Database, redis_url: str, content: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[float] = []
+
+    def noted(shown: RunPage, names: Iterable[str]) -> dict[str, Markup]:
+        assert threading.current_thread() is not loops_thread[0], "rendering would keep other requests waiting"
+        drawn.append(time.monotonic())
+        return draw_parts(shown, names)
+
+    monkeypatch.setattr("app.lab.live.draw_parts", noted)
+    loops_thread: list[threading.Thread] = []
+
+    async def viewers(hub: Hub, writer: _Writer) -> None:
+        loops_thread.append(threading.current_thread())
+        task = asyncio.create_task(_collect(hub, writer.run_id, with_parts=True))
+        for step in range(1, 21):
+            await asyncio.to_thread(writer.write, step)
+            await asyncio.to_thread(Queue(redis_url).wake_viewers, writer.run_id)
+            await asyncio.sleep(0.1)
+        await asyncio.to_thread(writer.end)
+        await task
+
+    monkeypatch.setattr("app.lab.stream.DRAW_SECONDS", 0.5)
+    _watch(sqlite, redis_url, viewers, content)
+    gaps = [later - earlier for earlier, later in pairwise(drawn[:-1])]  # the last one is the end's, at once
+    assert gaps
+    assert min(gaps) > 0.45, "half a second, but for the time a drawing itself takes"

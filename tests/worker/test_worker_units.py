@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,12 +16,14 @@ from app.lab import service as lab
 from labs.spec import parse_run_spec
 from labs.spec.events import Event, event_line
 from tests.support.events import failed, log, step
+from worker import runs
 from worker.context import Context
 from worker.devices import Devices, Gpu, UnknownDevice, find_devices
 from worker.failures import explain
 from worker.pulses import Pulses
 from worker.runs import take_next
 from worker.tail import MOST_LOG_LINES, Follower
+from worker.writer import Writer
 
 TORCHRUN = """
 Failures:
@@ -223,3 +226,23 @@ def test_a_run_that_cannot_be_started_says_why(database: Database, tmp_path: Pat
     assert run.failure is not None
     assert run.failure["cause"] == "could not start"
     assert "torchrun could not be started" in run.failure["message"]
+
+
+def test_the_first_step_is_written_at_once_and_those_after_it_in_turn(
+    sqlite: Database, settings_for: Callable[..., Settings], tmp_path: Path
+) -> None:
+    with sqlite.write() as session:
+        lab.submit_run(session, 1, {"model": "gpt-mini"}, None, datetime.now(UTC))
+        claim = lab.claim_next(session, "w", lambda _: "CPU", datetime.now(UTC))
+    assert claim is not None
+    context = Context(
+        settings_for(), sqlite, Queue("unix:///nowhere/redis.sock"), Devices(cpu=True, gpus=()), "device", "w"
+    )
+    writer, pulses = Writer(sqlite, claim.run_id), Pulses(tmp_path, 1)
+    progress = runs._Progress(Follower(tmp_path, 1), writer, pulses, claim.chunks)
+    chunks = []
+    for event in (log("starting"), step(1), step(2)):  # closer to each other than CHUNK_SECONDS
+        _write(tmp_path / "events-0.jsonl", event)
+        runs._write(context, claim, progress)
+        chunks.append(progress.chunks)
+    assert chunks == [1, 2, 2]
