@@ -16,6 +16,7 @@ from pathlib import Path
 Address = tuple[str, int]
 _ESTABLISHED = "01"
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_READINGS = 3  # the kernel writes its tables page by page: while sockets come and go, one can be passed over
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")
 
 
@@ -25,11 +26,15 @@ def is_same_user(client: Address, server: Address) -> bool:
         return False
     try:
         ours, unknown = os.geteuid(), int(_OVERFLOW.read_text())
-        owners = [uid for table in _TABLES if table.exists() for uid in owners_of(_lines(table), client, server)]
+        owners = next(filter(None, (_owners(client, server) for _ in range(_READINGS))), set())
     except (OSError, ValueError):
         return False
     # users of another namespace are all shown as one: whoever runs as that one cannot be told from them
-    return ours != unknown and owners == [ours]
+    return ours != unknown and owners == {ours}
+
+
+def _owners(client: Address, server: Address) -> set[int]:
+    return {uid for table in _TABLES if table.exists() for uid in owners_of(_lines(table), client, server)}
 
 
 def owners_of(lines: Iterable[str], client: Address, server: Address) -> Iterator[int]:

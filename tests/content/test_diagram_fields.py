@@ -141,7 +141,7 @@ def test_a_page_gets_figure_key_and_table() -> None:
     assert "".join(root.find("figcaption").itertext()) == "A title. So & so."
     assert len(root.findall(".//tbody/tr")) == 2
     assert "tabindex" not in root.find("div").attrib
-    wide = parsed(macro(drawing(kind="pipeline", schedule="1f1b", stages=4, micro_batches=8)))
+    wide = parsed(macro(drawing(kind="pipeline", schedule="1f1b", stages=4, micro_batches=16)))
     assert wide.find("div").attrib["tabindex"] == "0"
 
 

@@ -73,7 +73,7 @@ def part_of(content: Catalogue, problem: str, parameters: dict[str, Any], part: 
         ("P13", P13, "c", "9.395 GB"),  # 80 × 1.75 × 67.1 MB
         ("P13", P13, "d", "31.3 ms"),
         ("P14", P14, "a", "19.7 %"),  # 2/9 × 7 × 156e12 / (4096 × 300e9)
-        ("P14", P14, "b", "237 %"),  # 12 times slower
+        ("P14", P14, "b", "59.2 %"),  # four cards of 25 GB/s a node: 3 times slower
         ("P14", P14, "c", "same"),
         ("P14", P14, "d", "9.87 %"),
     ],
