@@ -73,7 +73,7 @@ def test_ticks_a_scratch_pad_and_the_history_of_attempts(page: Page) -> None:
     page.get_by_label("With Adam nothing").check()
     page.get_by_role("button", name=re.compile("Check")).click()
     expect(page.locator("#say-e")).to_contain_text("Wrong")
-    expect(page.locator("#say-e")).to_contain_text("logged before clipping")
+    expect(page.locator("#p-e")).to_contain_text("logged before clipping")
     expect(page.locator("#say-a")).to_contain_text("Not counted")
     expect(page.locator(".calc li").first).to_contain_text("208 GB")  # outlives the check
 
@@ -82,7 +82,7 @@ def test_ticks_a_scratch_pad_and_the_history_of_attempts(page: Page) -> None:
     page.get_by_role("link", name="All attempts").click()
     expect(page.get_by_role("row", name=re.compile("P11")).first).to_contain_text("not counted")
     page.get_by_role("link", name="P11, The missing division").first.click()
-    expect(page.locator("#say-e")).to_contain_text("logged before clipping")
+    expect(page.locator("#p-e")).to_contain_text("logged before clipping")
 
 
 def test_a_plan_recomputes_while_it_is_changed_and_lives_in_its_address(page: Page) -> None:
