@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 LOCK := .ci/locks/dev.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Workers take whole files, in the order that tests/conftest.py puts them in.
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PORT ?=
 
 .PHONY: start setup lint types rules check test bench screenshots lock clean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,19 +27,13 @@ ROOM = Path(__file__).parent
 LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """In which order workers take the tests: slow files first, and each file whole, for its tests share fixtures. Tests
-    with a group of their own stay in it. A wrapper, since what deals the tests out looks at the groups first of all."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In which order workers take files, each whole, for its tests share fixtures: those with slow tests first."""
     for item in items:
-        name = item.path.relative_to(ROOM).as_posix()
-        if name.startswith("journeys/"):
+        if item.path.is_relative_to(ROOM / "journeys"):
             item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("xdist_group") is None:
-            quick = "" if item.get_closest_marker("slow") else "quick "  # a slow test must not hold back its file
-            item.add_marker(pytest.mark.xdist_group(f"{quick}{name}"))
     items.sort(key=_turn)
-    return (yield)
 
 
 def _turn(item: pytest.Item) -> int:

@@ -106,8 +106,9 @@ def test_nothing_is_said_of_activations_that_were_not_held_against_runs():
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_model_state_is_theorys(found, name):
+    theory, held = theory_of(name), found[name]["step_end"]
     for component in ("parameters", "gradients", "optimizer"):
-        assert found[name]["step_end"][component] == pytest.approx(theory_of(name)[component], rel=0.01), component
+        assert held[component] == pytest.approx(getattr(theory, component), rel=0.01), component
 
 
 def test_recomputed_activations_are_activations(found):

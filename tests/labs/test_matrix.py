@@ -60,13 +60,8 @@ IDS = [case.id for case in CASES]
 
 
 def each(cases: list[Case]) -> pytest.MarkDecorator:
-    """A test of each case. Cases of one number of ranks share a start of torchrun, so one worker takes them all."""
-    groups = [f"matrix of {case.spec.parallel.world_size} ranks" for case in cases]
-    marked = [
-        pytest.param(case, id=case.id, marks=pytest.mark.xdist_group(group))
-        for case, group in zip(cases, groups, strict=True)
-    ]
-    return pytest.mark.parametrize("case", marked)
+    """A test of each case."""
+    return pytest.mark.parametrize("case", cases, ids=[case.id for case in cases])
 
 
 def can_be_dry_run(case: Case) -> bool:
