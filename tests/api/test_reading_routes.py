@@ -84,7 +84,7 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/lab/experiments/{key}": ["/lab/experiments/L10"],
         "/lab/experiments/{key}/runs": ["/lab/experiments/L10/runs"],
         "/lab/runs/{run_id}": [f"/lab/runs/{run}"],
-        "/lab/runs/{run_id}/parts/{part}": [f"/lab/runs/{run}/parts/{part}" for part in ("live", "panels")],
+        "/lab/runs/{run_id}/live": [f"/lab/runs/{run}/live"],
         "/lab/runs/{run_id}/events": [f"/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}/events": [f"/api/v1/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}": [f"/api/v1/lab/runs/{run}"],

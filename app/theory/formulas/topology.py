@@ -37,9 +37,8 @@ ENTRIES: tuple[Formula, ...] = (
         "bytes_per_second",
         "GB/s",
         plain(
-            r"\min\left(B,\ \frac{B}{r\,x}\right)",
-            r"\min\left({bytes_per_second},"
-            r"\ \frac{{{bytes_per_second}}}{{{oversubscription} \times {crossing}}}\right)",
+            r"\min(B, \frac{B}{r\,x})",
+            r"\min({bytes_per_second}, \frac{{{bytes_per_second}}}{{{oversubscription} \times {crossing}}})",
         ),
         "ports down over ports up, all used at once",
         "Everybody below the level sends at the same time; a few flows alone find more.",
