@@ -12,12 +12,14 @@ from app.content.cards import Card, make_card
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.pages import Page
+from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
 from app.content.rubric_schemas import RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Interview, Related, Strict
 from app.core.errors import ContentProblem
 from app.core.settings import Settings, settings
 
+S = TypeVar("S", bound=Strict)
 T = TypeVar("T")
 
 
@@ -36,6 +38,7 @@ class Catalogue:
     handbook: Handbook = field(default_factory=Handbook)
     given: Mapping[str, str] = field(default_factory=dict)
     rubrics: Mapping[str, RubricFile] = field(default_factory=dict)
+    preparation: Preparation = field(default_factory=Preparation)
 
     @cached_property
     def revised_cards(self) -> tuple[str, ...]:
@@ -150,15 +153,25 @@ class _Loader:
             self.sources,
             given=self._given(),
             rubrics=self._items("rubrics/*.yaml", RubricFile),
+            preparation=self._single("preparation.yaml", Preparation) or Preparation(),
         )
         return replace(loaded, mistakes=tuple(self.mistakes))
 
     def _given(self) -> Mapping[str, str]:
-        path = self.folder / "given.yaml"
-        found = (
-            self._try(lambda: validated(GivenFigures, read_yaml(path, self._shown(path)))) if path.exists() else None
-        )
-        return found.given if found else {}
+        figures = self._single("given.yaml", GivenFigures)
+        return figures.given if figures else {}
+
+    def _single(self, name: str, kind: type[S]) -> S | None:
+        """A file of which there is one; None where it is missing or broken. Its source is kept under its name."""
+        path = self.folder / name
+
+        def read() -> S:
+            source = read_yaml(path, self._shown(path))
+            item = validated(kind, source)
+            self.sources[name] = source
+            return item
+
+        return self._try(read) if path.exists() else None
 
     def _concepts(self) -> dict[str, Concept]:
         path = self.folder / "concepts.yaml"

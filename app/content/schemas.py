@@ -22,6 +22,7 @@ CardId = Annotated[str, StringConstraints(pattern=r"^[CX]\d{2,3}$")]
 ProblemId = Annotated[str, StringConstraints(pattern=r"^(P|SP)\d{1,2}$")]
 InterviewId = Annotated[str, StringConstraints(pattern=r"^[MT]\d{1,2}$")]
 RubricId = Annotated[str, StringConstraints(pattern=r"^(R|IQ|PC|SP)\d{1,2}$")]
+DeckId = Annotated[str, StringConstraints(pattern=r"^DK\d{1,2}$")]
 ExperimentId = Annotated[str, StringConstraints(pattern=r"^L\d{2}$")]
 Revision = Annotated[int, Field(ge=1)]
 Unit = Annotated[str, AfterValidator(_known_unit)]
@@ -51,7 +52,7 @@ class GivenFigures(Strict):
 class Deck(Strict):
     """Cards that belong together, in the order they are introduced."""
 
-    id: Annotated[str, StringConstraints(pattern=r"^DK\d{1,2}$")]
+    id: DeckId
     title: Text
     about: Text
     needs: tuple[str, ...] = ()

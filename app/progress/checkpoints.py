@@ -1,7 +1,7 @@
-"""The checkpoints of a preparation: what to be able to do by which day, and where the learner stands with each.
+"""Where the learner stands with each checkpoint of a preparation.
 
-The plan is written for 21 days (0, 3, 7, 14, 21); another length stretches it. A gate is met by what the learner did,
-never by a tick of their own.
+The checkpoints are content (cards/preparation.yaml). A gate is met by what the learner did, never by a tick of their
+own.
 """
 
 from __future__ import annotations
@@ -14,83 +14,14 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.preparation_schemas import Checkpoint
 from app.grading import levels
 from app.interview import service as interview
 from app.practice import service as practice
 
-LENGTH_DAYS, MINUTES_PER_DAY = 21, 30
 FIRM = 0.8
 TIMED = timedelta(minutes=15)
 SET_SIZE, SET_TIME = 5, timedelta(minutes=60)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """One checkpoint as it is written, for a plan of 21 days."""
-
-    day: int
-    title: str
-    tasks: tuple[str, ...]
-    met: tuple[str, ...] = ()
-    firm: tuple[str, ...] = ()
-    solved: tuple[str, ...] = ()
-    unaided: tuple[str, ...] = ()
-    timed: tuple[str, ...] = ()
-    interviews: tuple[str, ...] = ()
-    timed_set: bool = False
-
-
-CHECKPOINTS = (
-    Checkpoint(
-        0,
-        "The ground",
-        (
-            "Memory of 7B and 70B, by hand",
-            "Draw the ring",
-            "Write down the ZeRO table",
-            "Compute-optimal parameters for one budget",
-        ),
-        met=("DK1", "DK2"),
-    ),
-    Checkpoint(
-        3,
-        "One model, one group of ranks",
-        (
-            "Memory of 13B in 60 seconds",
-            "Data, tensor and pipeline parallelism in two minutes",
-            "Optimal parameters for a given budget",
-        ),
-        firm=("DK2", "DK5"),
-        solved=("P01",),
-    ),
-    Checkpoint(
-        7,
-        "Sharding and a first interview",
-        (
-            "A configuration for 70B on 256 GPUs",
-            "Why the ring's traffic does not grow with its ranks",
-            "Parameters when inference counts",
-        ),
-        firm=("DK6", "DK7", "DK10"),
-        unaided=("P03",),
-        interviews=("M1",),
-    ),
-    Checkpoint(
-        14,
-        "Against the clock",
-        ("The degrees of a large run in 15 minutes", "A design of your own, said aloud"),
-        firm=("DK8", "DK9"),
-        timed=("P08", "P18"),
-    ),
-    Checkpoint(
-        21,
-        "The whole interview",
-        ("70B on 512 GPUs in 8 to 12 minutes", "A 3D mesh on a whiteboard"),
-        firm=("DK11", "DK12"),
-        interviews=("M5",),
-        timed_set=True,
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -140,11 +71,15 @@ def done_by(session: Session, learner_id: int, recall: Mapping[str, float]) -> D
 
 
 def standings(catalogue: Catalogue, done: Done, start: date, end: date) -> list[Stand]:
-    """Every checkpoint with its day between `start` and `end`."""
-    length = max(0, (end - start).days)
+    """Every checkpoint with its day, in proportion, between `start` and `end`."""
+    preparation, length = catalogue.preparation, max(0, (end - start).days)
+
+    def day_of(checkpoint: Checkpoint) -> date:
+        return start + timedelta(days=round(checkpoint.day * length / preparation.days))
+
     return [
-        Stand(each, start + timedelta(days=round(each.day * length / LENGTH_DAYS)), list(_gates(catalogue, done, each)))
-        for each in CHECKPOINTS
+        Stand(checkpoint, day_of(checkpoint), _gates(catalogue, done, checkpoint))
+        for checkpoint in preparation.checkpoints
     ]
 
 

@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.core.zone import learner_zone
 from app.progress import figures
-from app.progress.checkpoints import LENGTH_DAYS, MINUTES_PER_DAY, Stand, done_by, standings
+from app.progress.checkpoints import Stand, done_by, standings
 from app.progress.figures import Column
 from app.study import api as study
 from app.study.api import Forecast, day_number, policy_for
 
 MOST_COLUMNS = 28
+MOST_WEEKDAYS = 21  # columns named by weekday; more are named by the day of the month
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
     zone = learner_zone()
     today = date.fromordinal(day_number(now, zone))
     found = study.forecast(session, learner_id, catalogue, now)
-    plan = study.find_plan(session, learner_id)
-    start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=LENGTH_DAYS))
+    plan, preparation = study.find_plan(session, learner_id), catalogue.preparation
+    start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=preparation.days))
     stands = list_stands(session, learner_id, catalogue, start, end, now)
     columns, width = _columns(found, today) if found else ([], 1)
     return Planning(
@@ -62,7 +63,7 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
         _left_out(catalogue, found.left_out if found else ()),
         stands,
         end,
-        plan.minutes_per_day if plan else MINUTES_PER_DAY,
+        plan.minutes_per_day if plan else preparation.minutes_per_day,
     )
 
 
@@ -83,7 +84,7 @@ def _columns(forecast: Forecast, today: date) -> tuple[list[Column], int]:
     for start in range(0, len(forecast.minutes), width):
         some = forecast.minutes[start : start + width]
         mean, day = sum(some) / len(some), today + timedelta(days=start)
-        label = f"{day:%a}"[:2] if len(forecast.minutes) <= LENGTH_DAYS else f"{day.day}"
+        label = f"{day:%a}"[:2] if len(forecast.minutes) <= MOST_WEEKDAYS else f"{day.day}"
         name = f"{day:%A} {day.day} {day:%B}" + (f" and the {len(some) - 1} days after" if len(some) > 1 else "")
         found.append(Column(f"{100 * mean / most:.1f}", round(mean), label, name, start == 0))
     return found, width

@@ -16,7 +16,6 @@ from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, WorkQueue, WriteSession
 from app.core.zone import learner_zone
 from app.progress import data
-from app.progress.checkpoints import LENGTH_DAYS, MINUTES_PER_DAY
 from app.progress.planning import planning
 from app.progress.service import progress
 from app.study import api as study
@@ -42,7 +41,7 @@ def show(
 
 @router.get("/plan", response_class=HTMLResponse)
 def show_plan(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
-    context = {"plan": planning(session, learner, content, now), "limits": study, "preset_days": LENGTH_DAYS}
+    context = {"plan": planning(session, learner, content, now), "limits": study, "preset": content.preparation}
     return page(request, "progress/plan.html", context)
 
 
@@ -53,14 +52,15 @@ def set_plan(
     learner: LearnerId,
     now: Now,
     day: Annotated[str, Form(max_length=20)] = "",
-    minutes_per_day: Annotated[int, Form()] = MINUTES_PER_DAY,
+    minutes_per_day: Annotated[int | None, Form()] = None,
     preset: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Set the date; the preset is 21 days from today with its checkpoints."""
+    """Set the date; the preset is the content's own preparation, from today."""
     today = date.fromordinal(day_number(now, learner_zone()))
-    chosen = today + timedelta(days=LENGTH_DAYS) if preset else _parsed(day)
+    chosen = today + timedelta(days=content.preparation.days) if preset else _parsed(day)
+    minutes = content.preparation.minutes_per_day if minutes_per_day is None else minutes_per_day
     with database.read() as session:  # a second or two of thinking must not hold the database's one writer
-        found = study.draft_plan(session, learner, content, chosen, minutes_per_day, now)
+        found = study.draft_plan(session, learner, content, chosen, minutes, now)
     with database.write() as session:
         study.set_plan(session, learner, content, found, now)
     return RedirectResponse("/progress/plan", 303)

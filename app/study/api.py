@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
 from app.study.days import day_number, day_start
 from app.study.exam.preparation import (
-    FEWEST_MINUTES,
-    FURTHEST_DAYS,
-    MOST_MINUTES,
     Forecast,
     drop_plan,
     forecast,

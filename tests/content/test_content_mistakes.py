@@ -17,6 +17,7 @@ from app.practice.checks import check_problems
 from tests.support.cards import edit, write_cards
 
 CARD, DECK, CONCEPTS = "decks/first/C01.md", "decks/first/deck.yaml", "concepts.yaml"
+PREPARATION = "preparation.yaml"
 PROBLEM, INTERVIEW, EXPERIMENT = "problems/P01-state.yaml", "interviews/short.yaml", "experiments/small.yaml"
 ROOMS = {PROBLEM: check_problems, INTERVIEW: check_interviews, EXPERIMENT: check_experiments}
 
@@ -96,6 +97,12 @@ BROKEN = [
     (EXPERIMENT, "id: model_state_bytes", "id: Mood", "16 quantities.0.id", "match pattern", "L01"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 2], labels: [one]}", "14 knobs.0", "one entry for each", "L01"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 1.0]}", "14 knobs.0", "offered twice", "L01"),
+    # the preparation: without it all else stands
+    (PREPARATION, "days: 10", "day: 10", "1 day", "Extra inputs", ""),
+    (PREPARATION, "days: 10", "days: 8", "1 file", "day 9 comes after the preparation's 8 days", ""),
+    (PREPARATION, "day: 0", "day: 9", "1 file", "in the order of their days", ""),
+    (PREPARATION, "  - DK1\n", "  - deck\n", "3 decks.0", "match pattern", ""),
+    (PREPARATION, "solved: [P01]", "solved: [first]", "9 checkpoints.0.solved.0", "match pattern", ""),
 ]
 
 
@@ -161,7 +168,7 @@ def test_a_comment_in_a_program_is_no_section(cards: Path) -> None:
     assert "# a comment" in loaded.cards["C01"].sections["Trap"]
 
 
-@pytest.mark.parametrize("name", [CARD, DECK, PROBLEM, INTERVIEW, EXPERIMENT, CONCEPTS])
+@pytest.mark.parametrize("name", [CARD, DECK, PROBLEM, INTERVIEW, EXPERIMENT, CONCEPTS, PREPARATION])
 @pytest.mark.parametrize(
     "text", ["", "[]", "7", "- a\n- b", "a: {", "\x00", "? [a]\n: b", "a: !!python/object:os.x {}"]
 )
@@ -204,6 +211,15 @@ CHECKED = [
     (EXPERIMENT, "value: 4 *", "value: 16 *", "16 quantities.0", "anchor of the slider is the answer"),
     (EXPERIMENT, "value: 4 *", "value: 400 *", "16 quantities.0", "is not between 0 and the end"),
     (EXPERIMENT, "asks: How much?", "asks: How {{ much }}?", "7 asks", "'much' is undefined"),
+    (PREPARATION, "  - DK1\n", "  - DK1\n  - DK9\n", "4 decks.1", "no deck DK9"),
+    (PREPARATION, "  - DK1\n", "  - DK1\n  - DK1\n", "4 decks.1", "DK1 stands there twice"),
+    (PREPARATION, "decks:\n  - DK1\n", "decks: []\n", "2 decks", "deck DK1 has no place"),
+    (PREPARATION, "met: [DK1]", "met: [DK2]", "8 checkpoints.0.met", "no deck DK2"),
+    (PREPARATION, "firm: [DK1]", "firm: [DK2]", "13 checkpoints.1.firm", "no deck DK2"),
+    (PREPARATION, "solved: [P01]", "solved: [P02]", "9 checkpoints.0.solved", "no problem P02"),
+    (PREPARATION, "solved: [P01]", "unaided: [P02]", "9 checkpoints.0.unaided", "no problem P02"),
+    (PREPARATION, "solved: [P01]", "timed: [P02]", "9 checkpoints.0.timed", "no problem P02"),
+    (PREPARATION, "interviews: [M1]", "interviews: [M2]", "14 checkpoints.1.interviews", "no interview M2"),
     (EXPERIMENT, "explanation: Sixteen", "explanation: '{{ mood }}'\n    #", "23 quantities.0.explanation", "mood"),
 ]
 
@@ -215,6 +231,25 @@ def test_the_checks_name_file_line_and_field(cards: Path, broken: tuple[str, ...
     _, problems = check_content(cards, [ROOMS[name]] if name in ROOMS else [])
     said = [str(problem) for problem in problems]
     assert any(line.startswith(f"cards/{name}:{where}: ") and why in line for line in said), said
+
+
+def test_a_deck_comes_no_later_than_its_checkpoint(cards: Path) -> None:
+    (cards / "decks/second").mkdir()
+    (cards / "decks/second/deck.yaml").write_text("id: DK2\ntitle: Second\nabout: Another.\n")
+    edit(cards, PREPARATION, "firm: [DK1]", "firm: [DK2]")
+    edit(cards, PREPARATION, "  - DK1\n", "  - DK1\n  - DK2\n")
+    assert check_content(cards)[1] == []
+    edit(cards, PREPARATION, "  - DK1\n  - DK2\n", "  - DK2\n  - DK1\n")
+    assert [str(problem) for problem in check_content(cards)[1]] == [
+        "cards/preparation.yaml:4 decks.1: DK1 is asked for on day 0, and comes after a deck of day 9"
+    ]
+
+
+def test_content_without_a_preparation_has_no_checkpoints(cards: Path) -> None:
+    (cards / PREPARATION).unlink()
+    found, problems = check_content(cards)
+    assert problems == []
+    assert found.preparation.checkpoints == ()
 
 
 def test_two_problems_do_not_share_an_address(cards: Path) -> None:

@@ -104,6 +104,22 @@ questions:
     key: training_state(parameters=billions * 1e9)
     unit: GB
 """,
+    "preparation.yaml": """\
+days: 10
+decks:
+  - DK1
+checkpoints:
+  - day: 0
+    title: The ground
+    tasks: [State of 7B]
+    met: [DK1]
+    solved: [P01]
+  - day: 9
+    title: The rest
+    tasks: [Traffic of 7B]
+    firm: [DK1]
+    interviews: [M1]
+""",
     "experiments/small.yaml": """\
 id: L01
 slug: small

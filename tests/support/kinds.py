@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.cards import write_cards
+from tests.support.cards import edit, write_cards
 
 HEAD = """\
 ---
@@ -169,6 +169,7 @@ def write_kinds(folder: Path) -> Path:
     deck = folder / "decks/kinds"
     deck.mkdir()
     (deck / "deck.yaml").write_text("id: DK2\ntitle: Kinds\nabout: One of each.\n")
+    edit(folder, "preparation.yaml", "  - DK1\n", "  - DK1\n  - DK2\n")
     for identity, text in KINDS.items():
         (deck / f"{identity}.md").write_text(text)
     return folder

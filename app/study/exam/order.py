@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.cards import Card
 from app.content.schemas import Concept
 
-# Decks in the order of the checkpoints (app.progress.checkpoints) that ask for them; the two no checkpoint names come
-# before those that rest on them, and what goes beyond all checkpoints comes last.
-DECKS = ("DK1", "DK2", "DK5", "DK3", "DK4", "DK6", "DK7", "DK10", "DK8", "DK9", "DK11", "DK12", "DK13")
 
-
-def introduction_order(cards: Mapping[str, Card]) -> list[str]:
-    """Every card by its deck's checkpoint, within a deck as the library has it; the learner's own decks last."""
-    place = {deck: index for index, deck in enumerate(DECKS)}
-    return sorted(cards, key=lambda card_id: place.get(cards[card_id].deck.id, len(DECKS)))
+def introduction_order(cards: Mapping[str, Card], decks: Sequence[str]) -> list[str]:
+    """Every card by its deck's place in `decks`, within a deck as the library has it; the learner's own decks last."""
+    place = {deck: index for index, deck in enumerate(decks)}
+    return sorted(cards, key=lambda card_id: place.get(cards[card_id].deck.id, len(decks)))
 
 
 def left_out_last(

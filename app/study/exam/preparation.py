@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
+from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
 from app.core.errors import DomainError, Violation
 from app.core.zone import learner_zone
 from app.study import library, queries
@@ -31,8 +32,6 @@ from app.study.models import CardState, InterviewPlan
 from app.study.policy import policy_for
 from app.study.queue import queues
 
-FEWEST_MINUTES, MOST_MINUTES = 5, 480
-FURTHEST_DAYS = 365
 SECONDS_PER_ANSWER = 25.0
 
 
@@ -97,7 +96,7 @@ def draft(
     if wrong:
         raise DomainError("The interview date was not set.", wrong)
     cards = library.all_cards(session, learner_id, catalogue)
-    order = introduction_order(cards)
+    order = introduction_order(cards, catalogue.preparation.decks)
     standing = _standing(session, learner_id, cards, order, today)
     days, answers = day.toordinal() - today, answers_per_day(minutes_per_day)
     if days == 0 or not standing.ids:
