@@ -93,6 +93,17 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
         "bytes_per_second": 450e9,
     },
     "moe_all_to_all_bytes": {"tokens": 8192, "hidden": 4096, "experts_per_token": 2, "ranks": 8},
+    # Context parallelism
+    "ring_attention_bytes": {"sequence": 131072, "micro_batch": 1, "key_width": 1024, "ranks": 16},
+    "gathered_attention_bytes": {"sequence": 131072, "micro_batch": 1, "key_width": 1024, "ranks": 16},
+    "ulysses_bytes": {"sequence": 131072, "micro_batch": 1, "hidden": 16384, "key_width": 1024, "ranks": 8},
+    "causal_imbalance": {"ranks": 8},
+    "ring_break_even_tokens": {
+        "hidden": 16384,
+        "key_width": 1024,
+        "achieved_flops_per_second": 4.4505e14,
+        "bytes_per_second": 50e9,
+    },
     # Overlap
     "exposed_communication": {"communication_seconds": 4.0, "overlappable_seconds": 3.0},
     "step_time": {"compute_seconds": 4.5, "communication_seconds": 4.0, "overlappable_seconds": 3.0},

@@ -1,0 +1,91 @@
+"""Context parallelism: a sequence over several ranks, and what its attention moves (F60).
+
+Bytes are what one rank sends for one layer and micro-batch, forward or in training. g is the width of keys (heads of
+keys and values times their size), which grouped queries make smaller than the hidden size.
+"""
+
+from __future__ import annotations
+
+from app.theory.checks import check_divides
+from app.theory.collectives import all_to_all_bytes, half_ring_bytes
+
+CONTEXT_PASSES = ("forward", "training")
+
+
+def ring_attention_bytes(
+    sequence: int,
+    micro_batch: int,
+    key_width: int,
+    ranks: int,
+    passes: str = "training",
+    bytes_each: float = 2.0,
+) -> float:
+    """F60: keys and values passed round a ring, (c−1)/c of both; in training round again, and their gradients home.
+
+    Those travel with them and one step further: (c−1)/c + 1 of both. Raises SpecError where `ranks` does not divide the
+    sequence. Source: Liu et al. 2023 (Ring Attention), section 3.
+    """
+    check_divides("ranks", ranks, "sequence", sequence)
+    pairs = 2 * bytes_each * micro_batch * sequence * key_width
+    once = half_ring_bytes(pairs, ranks)  # c−1 sends of a c-th
+    return once if passes == "forward" or ranks == 1 else 2 * once + pairs  # gradients: c sends
+
+
+def gathered_attention_bytes(
+    sequence: int,
+    micro_batch: int,
+    key_width: int,
+    ranks: int,
+    passes: str = "training",
+    bytes_each: float = 2.0,
+) -> float:
+    """F60: an all-gather of keys and values, (c−1)/c of both; in training gathered again, and a reduce-scatter back.
+
+    Raises SpecError where `ranks` does not divide the sequence. Source: Llama team 2024 (The Llama 3 Herd of Models),
+    section 3.3.2.
+    """
+    check_divides("ranks", ranks, "sequence", sequence)
+    pairs = 2 * bytes_each * micro_batch * sequence * key_width
+    return (1 if passes == "forward" else 3) * half_ring_bytes(pairs, ranks)
+
+
+def ulysses_bytes(
+    sequence: int,
+    micro_batch: int,
+    hidden: int,
+    key_width: int,
+    ranks: int,
+    passes: str = "training",
+    bytes_each: float = 2.0,
+) -> float:
+    """F60: all-to-alls from a stretch of the sequence to whole heads and back: queries, keys, values and the output.
+
+    A rank holds a c-th of each and keeps a c-th of that: (c−1)/c² of b·s·(2h + 2g). Backward sends the gradients of the
+    same four. Raises SpecError where `ranks` does not divide the sequence, the hidden size or the keys. Source: Jacobs
+    et al. 2023 (DeepSpeed-Ulysses), section 3.
+    """
+    check_divides("ranks", ranks, "sequence", sequence)
+    check_divides("ranks", ranks, "hidden", hidden)
+    check_divides("ranks", ranks, "key_width", key_width)
+    held = bytes_each * micro_batch * sequence * (2 * hidden + 2 * key_width) / ranks
+    return (1 if passes == "forward" else 2) * all_to_all_bytes(held, ranks)
+
+
+def causal_imbalance(ranks: int) -> float:
+    """F60: what the last of c equal stretches computes over the mean under a causal mask, (2c−1)/c.
+
+    By hand: stretch i sees i full ones before it and half of itself, so 2i + 1 halves; the last has 2c − 1, and their
+    mean is c. Two stretches a rank, the i-th and the i-th from the end, give every rank the mean.
+    """
+    return (2 * ranks - 1) / ranks
+
+
+def ring_break_even_tokens(
+    hidden: int, key_width: int, achieved_flops_per_second: float, bytes_per_second: float
+) -> float:
+    """F60: tokens a rank from which a step of the ring hides its send, forward, causal and balanced: 2g·ηF/(h·B).
+
+    By hand: n tokens of queries meet n of keys in 4·n²·h FLOPs, half of them under the mask, while 2·n·g values of 2
+    bytes move on: 2n²h/(ηF) ≥ 4ng/B. Source: Liu et al. 2023 (Ring Attention), section 3, there without a mask.
+    """
+    return 2 * key_width * achieved_flops_per_second / (hidden * bytes_per_second)
