@@ -15,6 +15,7 @@ from app.theory.formulas import (
     context,
     efficiency,
     experts,
+    generation,
     memory,
     overlap,
     parallelism,
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Scaling laws": scaling.ENTRIES,
     "Precision": precision.ENTRIES,
     "Reliability": reliability.ENTRIES,
+    "Generation and rollouts": generation.ENTRIES,
 }
 
 FORMULAS = Registry()

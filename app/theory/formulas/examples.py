@@ -216,4 +216,11 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
     "fat_tree_ports": {"radix": 64, "levels": 3},
     "tapered_bandwidth": {"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.5},
     "in_switch_all_reduce_bytes": {"size_bytes": 14e9},
+    # Generation and rollouts
+    "kv_cache": {"layers": 32, "key_value_heads": 8, "head_size": 128, "tokens": 262144},
+    "decode_time": {"parameters": 8e9, "cached_bytes": 34359738368, "memory_bytes_per_second": 3.35e12},
+    "decode_break_even": {"achieved_flops_per_second": 9.89e14, "memory_bytes_per_second": 3.35e12},
+    "rollout_gpus": {"gpus": 64, "rollout_gpu_seconds": 3000, "training_gpu_seconds": 1000},
+    "rollout_idle": {"mean_seconds": 100, "longest_seconds": 800},
+    "rollouts_admitted": {"batch": 512, "version": 10, "staleness": 4},
 }

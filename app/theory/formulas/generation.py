@@ -1,0 +1,121 @@
+"""Generating tokens, and reinforcement learning's split of GPUs between rollout and training."""
+
+from __future__ import annotations
+
+from app.theory import generation
+from app.theory.formulas.registry import Formula, Input
+from app.theory.formulas.shared import ACHIEVED, BYTES_EACH, LAYERS, PARAMETERS, plain
+
+_MEMORY = Input("memory_bytes_per_second", "Memory bandwidth", "B", "bytes_per_second", minimum=1, maximum=1e17)
+_HEADS = Input("key_value_heads", "Key-value heads", "g", minimum=1, maximum=1e4, integer=True)
+_HEAD_SIZE = Input("head_size", "Head size", "d", minimum=1, maximum=1e4, integer=True)
+_TOKENS = Input("tokens", "Tokens of all sequences", "T", "tokens", minimum=1, maximum=1e12)
+_CACHED = Input("cached_bytes", "Cache of the batch", "C", "bytes", minimum=0, maximum=1e15)
+_POPE = "Pope et al. 2023 (Efficiently scaling transformer inference), section 2"
+_AREAL = "Fu et al. 2025 (AReaL), section 5.1"
+
+
+def _work(name: str, label: str, symbol: str) -> Input:
+    return Input(name, label, symbol, "seconds", minimum=1e-6, maximum=1e12)
+
+
+ENTRIES: tuple[Formula, ...] = (
+    Formula(
+        "F65",
+        "kv_cache",
+        "Key-value cache",
+        generation.kv_cache_bytes,
+        (LAYERS, _HEADS, _HEAD_SIZE, _TOKENS, BYTES_EACH),
+        "bytes",
+        "GB",
+        plain(
+            r"2\,L\,g\,d\,T\,w",
+            r"2 \times {layers} \times {key_value_heads} \times {head_size} \times {tokens} \times {bytes_each}",
+        ),
+        "Shazeer 2019 (multi-query attention); Ainslie et al. 2023 (GQA)",
+        "Keys and values. Latent attention keeps a compressed vector instead, and this does not count it.",
+    ),
+    Formula(
+        "F65",
+        "decode_time",
+        "Least time of a decoding step",
+        generation.decode_seconds,
+        (PARAMETERS, _CACHED, _MEMORY, BYTES_EACH),
+        "seconds",
+        "ms",
+        plain(
+            r"\frac{w\,N + C}{B}",
+            r"\frac{{{bytes_each} \times {parameters} + {cached_bytes}}}{{{memory_bytes_per_second}}}",
+        ),
+        _POPE,
+        "One token for every sequence of the batch. Below the break-even batch; launches and collectives come on top.",
+    ),
+    Formula(
+        "F65",
+        "decode_break_even",
+        "Sequences that make decoding as long in compute as in weights read",
+        generation.decode_break_even_sequences,
+        (ACHIEVED, _MEMORY, BYTES_EACH),
+        "count",
+        "",
+        plain(
+            r"\frac{w\,\eta F}{2\,B}",
+            r"\frac{{{bytes_each} \times {achieved_flops_per_second}}}{{2 \times {memory_bytes_per_second}}}",
+        ),
+        "wN bytes against 2N FLOPs for each sequence",
+        "The cache is left out; it grows with the batch, so that long contexts stay bound by memory at any batch.",
+    ),
+    Formula(
+        "F66",
+        "rollout_gpus",
+        "GPUs to generate on",
+        generation.rollout_gpus,
+        (
+            Input("gpus", "GPUs", "G", minimum=1, maximum=1e7),
+            _work("rollout_gpu_seconds", "GPU time to generate a batch", "R"),
+            _work("training_gpu_seconds", "GPU time to train on it", "T"),
+        ),
+        "count",
+        "GPUs",
+        plain(
+            r"G\,\frac{R}{R + T}",
+            r"{gpus} \times \frac{{{rollout_gpu_seconds}}}{{{rollout_gpu_seconds} + {training_gpu_seconds}}}",
+        ),
+        "R/x = T/(G − x)",
+        "Both run at the same time, and neither waits. GPU time is taken not to depend on how many GPUs share it.",
+    ),
+    Formula(
+        "F66",
+        "rollout_idle",
+        "Idle share of a synchronous rollout phase",
+        generation.batch_idle_fraction,
+        (
+            _work("mean_seconds", "Mean time of a rollout", r"\bar{t}"),
+            _work("longest_seconds", "Time of the longest", r"t_{\mathrm{most}}"),
+        ),
+        "fraction",
+        "%",
+        plain(
+            r"\max(0, 1 - \frac{\bar{t}}{t_{\mathrm{most}}})",
+            r"\max(0, 1 - \frac{{{mean_seconds}}}{{{longest_seconds}}})",
+        ),
+        "by counting slots",
+        "One rollout in each slot, no refill. A slot that empties early also makes the others' steps a little faster.",
+    ),
+    Formula(
+        "F66",
+        "rollouts_admitted",
+        "Rollouts that may have been started",
+        generation.rollouts_admitted,
+        (
+            Input("batch", "Rollouts per training step", "B", minimum=1, maximum=1e9, integer=True),
+            Input("version", "Version the trainer is at", "v", minimum=0, maximum=1e9, integer=True),
+            Input("staleness", "Greatest staleness", r"\eta", minimum=0, maximum=1e6, integer=True),
+        ),
+        "count",
+        "",
+        plain(r"B\,(v + \eta + 1)", r"{batch} \times ({version} + {staleness} + 1)"),
+        _AREAL,
+        "Counted from the first, trained on in the order they were started.",
+    ),
+)

@@ -1,0 +1,54 @@
+"""Generating tokens, and sharing GPUs between the ranks that generate and those that train (F65, F66).
+
+Decoding reads every weight and the whole cache once for each token of every sequence: what is counted here are those
+bytes. A rollout is one generated sequence; versions of the policy are counted from 0 as the trainer publishes them.
+"""
+
+from __future__ import annotations
+
+
+def kv_cache_bytes(layers: int, key_value_heads: int, head_size: int, tokens: float, bytes_each: float = 2.0) -> float:
+    """F65: bytes of keys and values of `tokens` tokens, 2·L·g·d·T·w.
+
+    Source: Shazeer 2019; Ainslie et al. 2023 (GQA).
+    """
+    return 2 * layers * key_value_heads * head_size * tokens * bytes_each
+
+
+def decode_seconds(
+    parameters: float, cached_bytes: float, memory_bytes_per_second: float, bytes_each: float = 2.0
+) -> float:
+    """F65: least time of one decoding step of a batch, (wN + C)/B: all weights and all of the batch's cache are read.
+
+    The memory is that of every GPU that shares the model, added up. Source: Pope et al. 2023, section 2.
+    """
+    return (parameters * bytes_each + cached_bytes) / memory_bytes_per_second
+
+
+def decode_break_even_sequences(
+    achieved_flops_per_second: float, memory_bytes_per_second: float, bytes_each: float = 2.0
+) -> float:
+    """F65: sequences decoded together from which 2N FLOPs for each take as long as reading wN bytes: wF/(2B)."""
+    return bytes_each * achieved_flops_per_second / (2 * memory_bytes_per_second)
+
+
+def rollout_gpus(gpus: float, rollout_gpu_seconds: float, training_gpu_seconds: float) -> float:
+    """F66: GPUs of a pool to generate on, so that a batch takes as long to generate as to train on: G·R/(R + T)."""
+    return gpus * rollout_gpu_seconds / (rollout_gpu_seconds + training_gpu_seconds)
+
+
+def batch_idle_fraction(mean_seconds: float, longest_seconds: float) -> float:
+    """F66: share of a synchronous rollout phase in which its slots stand idle, 1 − mean/longest.
+
+    Every slot takes one rollout, and the next batch starts when the longest has ended.
+    """
+    return max(0.0, 1 - mean_seconds / longest_seconds)
+
+
+def rollouts_admitted(batch: int, version: int, staleness: int) -> int:
+    """F66: rollouts that may have been started while the trainer is at `version`, B·(v + η + 1).
+
+    Each step takes `batch` of them in the order of their start, so that none is trained on more than `staleness`
+    versions after it began. Source: Fu et al. 2025 (AReaL), section 5.1, there as ⌊(n − 1)/B⌋ ≤ v + η.
+    """
+    return batch * (version + staleness + 1)
