@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from app.core.settings import Settings, settings
 
 S = TypeVar("S", bound=Strict)
 T = TypeVar("T")
+BLOCK_CARDS, BLOCK_NAME_LENGTH = 100, 32
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Catalogue:
     def revised_cards(self) -> tuple[str, ...]:
         """The cards whose meaning changed since they were written first."""
         return tuple(card.id for card in self.cards.values() if card.head.revision != 1)
+
+    @cached_property
+    def card_blocks(self) -> Mapping[str, tuple[str, ...]]:
+        """The ids of the cards in blocks of `BLOCK_CARDS`, by what names exactly these cards."""
+        ids = tuple(self.cards)
+        blocks = [ids[start : start + BLOCK_CARDS] for start in range(0, len(ids), BLOCK_CARDS)]
+        return {sha256(" ".join(block).encode()).hexdigest()[:BLOCK_NAME_LENGTH]: block for block in blocks}
 
     @property
     def pages(self) -> Mapping[str, Page]:

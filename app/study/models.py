@@ -49,6 +49,18 @@ class CardState(Base):
     __mapper_args__ = {"version_id_col": version}  # noqa: RUF012 - SQLAlchemy's protocol
 
 
+class MetBlock(Base):
+    """That there is a state of every card of a block (`Catalogue.card_blocks`), so that none of them is asked for.
+
+    It stays true: no state is ever deleted, and a block of other cards has another name. A missing row says nothing.
+    """
+
+    __tablename__ = "met_block"
+
+    learner_id: Mapped[int] = mapped_column(ForeignKey(Learner.id), primary_key=True)
+    block: Mapped[str] = mapped_column(String(32), primary_key=True)
+
+
 class Review(Base):
     """One answer to one card. Append-only: undo marks, it never deletes. The log alone rebuilds every state.
 

@@ -27,6 +27,7 @@ from app.study.queries import State
 from app.study.queue.agenda import Agenda, agenda, next_due_at
 from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.marking import mark
+from app.study.queue.unmet import note_met_blocks
 
 __all__ = [
     "NEW_CARDS_PER_DAY",
@@ -43,6 +44,7 @@ __all__ = [
 NEW_CARDS_PER_DAY = NEW_PER_DAY
 SECONDS_PER_CARD = 25
 LONGEST_ANSWER = timedelta(minutes=30)
+NOTED_EVERY = 16  # answers: what was met whole only makes reading faster, so that it may be written down late
 
 list_evidence, list_records = reviewed.list_evidence, reviewed.list_records  # other rooms come through here
 
@@ -213,7 +215,10 @@ def submit_review(
     rules, repetition = rules_of(policy), state.reviews if state else 0
     load = _load(session, learner_id, memory, card_id, repetition, now, rules)
     outcome = scheduling.outcome(memory, card_id, repetition, now, rules, load, counted)
-    return recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
+    made = recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
+    if state is None and made.id % NOTED_EVERY == 0:
+        note_met_blocks(session, learner_id, catalogue)
+    return made
 
 
 def find_answer(

@@ -13,7 +13,8 @@ from sqlalchemy import event
 from app.core.db import Database
 from tests.conftest import Clock
 
-MOST_STATEMENTS = 16  # SQLite's BEGIN among them; the bar is 25 ms of CPU, and a statement costs about 0.2 ms
+MOST_STATEMENTS = 17  # SQLite's BEGIN among them; the bar is 25 ms of CPU, and a statement costs about 0.2 ms
+MOST_TO_NOTE = 5  # more, at every sixteenth answer: which blocks of cards were met whole
 _SHOWN = re.compile(r'data-card="(\w+)".*?data-version="(\d+)"')
 
 
@@ -43,6 +44,11 @@ def review(client: TestClient, page: str, level: int) -> str:
     return reply.text
 
 
+def must_be_few(sent: list[str]) -> None:
+    is_noting = sum("met_block" in statement for statement in sent) > 1
+    assert 6 <= len(sent) <= MOST_STATEMENTS + (MOST_TO_NOTE if is_noting else 0), "\n".join(sent)
+
+
 def test_a_review_with_the_card_after_it_asks_the_database_few_times(
     client: TestClient, database: Database, clock: Clock
 ) -> None:
@@ -50,7 +56,7 @@ def test_a_review_with_the_card_after_it_asks_the_database_few_times(
     for level in (5, 4, 3, 2, 1) * 6:  # new cards, and the first steps of those before
         with counted(database) as sent:
             page = review(client, page, level)
-        assert 6 <= len(sent) <= MOST_STATEMENTS, "\n".join(sent)
+        must_be_few(sent)
         clock.advance(minutes=1)
 
 
@@ -65,4 +71,4 @@ def test_a_review_asks_no_more_often_when_many_cards_are_due(
     for level in (4, 1, 5, 4, 3, 4):  # cards known and due, more than are looked at
         with counted(database) as sent:
             page = review(client, page, level)
-        assert 6 <= len(sent) <= MOST_STATEMENTS, "\n".join(sent)
+        must_be_few(sent)

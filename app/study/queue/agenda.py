@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain, filterfalse, islice
+from itertools import chain, islice
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
@@ -19,6 +19,7 @@ from app.study.policy import Policy
 from app.study.queue import queues
 from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.queues import Scheduled
+from app.study.queue.unmet import list_unmet
 
 Chosen = tuple[Collection[str], Collection[str]]
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
@@ -146,18 +147,15 @@ def _fresh(
 ) -> Iterator[str]:
     """New cards in the order of introduction: never met, or met when they meant something else; none that is away.
 
-    Nothing is read before the first one is asked for: once today's share is used up none is, and reading the ids of
-    twenty thousand cards takes longer than all the rest of a review.
+    Nothing is read before the first one is asked for: once today's share is used up none is.
     """
-    touched = queues.list_touched(session, learner_id)
-    revised = touched.intersection(library.list_revised(catalogue, cards))
+    unmet = list_unmet(session, learner_id, catalogue, cards)
+    revised = [card_id for card_id in library.list_revised(catalogue, cards) if card_id not in unmet]
     rows = queues.list_without_memory(session, learner_id) + queries.list_standing_of(session, learner_id, revised)
-    new_again = {row.card_id for row in rows if row.card_id in cards and _is_new(row, cards[row.card_id], now)}
-    order: Iterable[str] = cards
-    if policy.order:
-        first = dict.fromkeys(card_id for card_id in policy.order if card_id in cards)
-        order = chain(first, filterfalse(first.__contains__, cards))
-    yield from filterfalse((touched - new_again if new_again else touched).__contains__, order)
+    unmet.update(row.card_id for row in rows if row.card_id in cards and _is_new(row, cards[row.card_id], now))
+    first = dict.fromkeys(filter(unmet.__contains__, policy.order or ()))
+    yield from first
+    yield from filter(unmet.difference(first).__contains__, cards)
 
 
 def _is_new(row: queries.Standing, card: Card, now: datetime) -> bool:

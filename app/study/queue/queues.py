@@ -77,8 +77,6 @@ _RELEASED = (
     .order_by(_STATE.position)
 )
 _BETWEEN = "\n"
-# All ids in one row, which the primary key's index holds: twenty thousand rows cost 48 ms, this one 2 ms.
-_TOUCHED = select(func.aggregate_strings(_STATE.card_id, _BETWEEN)).where(_OF_LEARNER)
 _WITHOUT_MEMORY = select(*(_STATE[name] for name in Standing._fields)).where(_OF_LEARNER, _STATE.due_at.is_(None))
 _NEXT = [
     select(func.min(_STATE.available_at)).where(
@@ -123,12 +121,6 @@ def list_chosen(
     return [
         Scheduled._make(row[:-1]) for row in found if row.card_id in more or (row.is_due and row.card_id not in less)
     ]
-
-
-def list_touched(session: Session, learner_id: int) -> frozenset[str]:
-    """The ids of every card there is a state of: met once, or only flagged, noted or suspended."""
-    found: str | None = rows(session, _TOUCHED, learner_id=learner_id).scalar_one()
-    return frozenset(found.split(_BETWEEN) if found else ())
 
 
 def list_without_memory(session: Session, learner_id: int) -> list[Standing]:
