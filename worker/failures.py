@@ -6,8 +6,8 @@ import re
 import signal
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
+from app.lab.service import RunFailure
 from labs.spec.events import Event, Failure, LogEvent, PhaseEvent, StepEvent
 from worker import untrusted
 
@@ -22,7 +22,7 @@ _REPORT = re.compile(
 )
 
 
-def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code: int = 1) -> dict[str, Any]:
+def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code: int = 1) -> RunFailure:
     """Cause, message, rank, step and last lines of a run that ended badly.
 
     torchrun blames whichever rank it saw end first, often one that only noticed that another had died. So what the
@@ -45,41 +45,20 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code
         text = f"Rank {rank} lost another rank, which left no word."
     else:
         cause, text = _of_torchrun_alone(seen, exit_code)
-        return {
-            "cause": cause,
-            "message": text,
-            "rank": None,
-            "step": None,
-            "lines_rank": None,
-            "lines": torchrun_output.splitlines()[-LAST_LINES:],
-        }
-    step = _last_step(seen) + 1
+        return RunFailure(cause, text, lines=tuple(torchrun_output.splitlines()[-LAST_LINES:]))
     lines_rank, lines = _lines_of_first([rank, *said], seen, logs)
-    return {
-        "cause": cause,
-        "message": _short(text),
-        "rank": rank,
-        "step": step,
-        "lines": lines,
-        "lines_rank": lines_rank,
-    }
+    return RunFailure(cause, _short(text), rank, _last_step(seen) + 1, tuple(lines), lines_rank)
 
 
-def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> dict[str, Any]:
+def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> RunFailure:
     """Why a run was ended of which one rank gave no sign of life for `seconds`."""
     seen = list(events)
     step = _last_step(seen)
     since = f"since step {step}" if step else "since before the first step"
     text = f"Rank {rank} has been silent {since}: its process gave no sign of life for {seconds:.0f} s."
     lines_rank, lines = _lines_of_first([rank], seen, logs)
-    return {
-        "cause": "silent",
-        "message": f"{text} It was stopped, or it hangs.",
-        "rank": rank,
-        "step": step or None,
-        "lines": lines,
-        "lines_rank": lines_rank,
-    }
+    message = f"{text} It was stopped, or it hangs."
+    return RunFailure("silent", message, rank, step or None, tuple(lines), lines_rank)
 
 
 def _turn_of_death(report: tuple[str, int, int]) -> tuple[bool, str, bool, int]:

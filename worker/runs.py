@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import structlog
 from sqlalchemy.orm import Session
 
 from app.core.db import database_time
 from app.lab import service as lab
-from app.lab.service import Claim, LeaseLost
+from app.lab.service import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
 from labs.spec.events import Event, LogEvent, PhaseEvent, StepEvent
 from worker import failures, untrusted
@@ -37,7 +36,7 @@ class _Ending:
     """Why a run is being ended by us, if it is."""
 
     status: str
-    failure: dict[str, Any] | None = None
+    failure: RunFailure | None = None
 
 
 @dataclass
@@ -87,7 +86,7 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     try:
         launched = launch(claim.spec, folder, placement.environment)
     except OSError as error:
-        why = _failure("could not start", f"torchrun could not be started: {error}.")
+        why = RunFailure("could not start", f"torchrun could not be started: {error}.")
         _end(context, claim, writer, _Ending("failed", why))
         return
     ranks = claim.spec.parallel.world_size
@@ -120,13 +119,13 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
         if context.stopping.is_set():
             return _Ending(
                 "failed",
-                _failure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
+                RunFailure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
             )
         if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
             away = round(progress.writer.seconds_away)
             return _Ending(
                 "failed",
-                _failure(
+                RunFailure(
                     "database away", f"The database was away for {away} s, so the ranks were ended. Run it again."
                 ),
             )
@@ -134,7 +133,7 @@ def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progres
             minutes = round(LONGEST_RUN_SECONDS / 60)
             return _Ending(
                 "failed",
-                _failure("too long", f"The run was ended after {minutes} minutes, the longest a run may take."),
+                RunFailure("too long", f"The run was ended after {minutes} minutes, the longest a run may take."),
             )
         time.sleep(POLL_SECONDS)
     return None
@@ -206,7 +205,3 @@ def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> Non
     writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)
     log.info("run ended", run=claim.run_id, status=ending.status)
-
-
-def _failure(cause: str, message: str) -> dict[str, Any]:
-    return {"cause": cause, "message": message, "rank": None, "step": None, "lines": [], "lines_rank": None}

@@ -14,13 +14,14 @@ from app.content.live import Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment
 from app.core.errors import DomainError, NotFound, SpecError
-from app.lab import forms, queries, service
+from app.lab import forms, presence, queries, reading
 from app.lab.explaining import run_values
 from app.lab.knobs import offer, own_settings, read_settings, spec_with
 from app.lab.models import WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
+from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.sliders import make_slider
 from labs.spec import RunSpec, parse_run_spec
@@ -60,7 +61,7 @@ def index(
         "experiments": [
             {"item": each, "last": _last(session, learner_id, each)} for each in content.experiments.values()
         ],
-        "suggested": service.suggest(session, learner_id, content),
+        "suggested": reading.suggest(session, learner_id, content),
         **_devices(session, learner_id, now),
         "runs": [_row(run, content, now) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         "fields": forms.form_after({} if written else typed or {}, [] if written else violations),
@@ -73,7 +74,7 @@ def index(
 
 def typed_again(session: Session, learner_id: int, run_id: int) -> dict[str, str]:
     """What was typed for a run of one's own, or would have been, to run it again with a change."""
-    return forms.settings_of_run(service.find_run(session, learner_id, run_id).spec)
+    return forms.settings_of_run(reading.find_run(session, learner_id, run_id).spec)
 
 
 def experiment(
@@ -149,7 +150,7 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, A
 
 
 def _devices(session: Session, learner_id: int, now: datetime) -> dict[str, Any]:
-    workers = [worker for worker in service.workers_present(session, now) if worker.kind == "device"]
+    workers = [worker for worker in presence.workers_present(session, now) if worker.kind == "device"]
     active = {run.id: run for run in queries.list_active(session)}
     waiting = queries.list_queue(session)
     return {
@@ -167,7 +168,7 @@ def _row(found: Run, content: Catalogue, now: datetime) -> dict[str, Any]:
         "starting": "Starting",
         "running": f"Step {found.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
         "finished": _off(found, item) or "Finished",
-        "failed": str((found.failure or {}).get("cause", "failed")).capitalize(),
+        "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
     }[found.status]
     name = f"{item.id}, {title(spec)}" if item else title(spec)

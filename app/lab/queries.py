@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, select
+from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
 from app.lab.models import ACTIVE, WAITING, Chunk, Run, WorkerPresence
@@ -66,3 +68,9 @@ def find_last_finished(session: Session, learner_id: int, experiment_id: str) ->
 def list_all_runs(session: Session, learner_id: int) -> Sequence[Run]:
     """Every run, oldest first."""
     return session.scalars(select(Run).where(Run.learner_id == learner_id).order_by(Run.id)).all()
+
+
+def changed(result: Any) -> bool:
+    """Whether a conditional update changed its row: how state changes are won or lost, on both databases."""
+    assert isinstance(result, CursorResult)
+    return result.rowcount == 1

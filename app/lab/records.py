@@ -25,7 +25,7 @@ class RunFailure:
         return asdict(self) | {"lines": list(self.lines)}
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> RunFailure:
+    def from_json(cls, record: Mapping[str, Any]) -> RunFailure:
         """From a row's JSON: an older one may lack fields."""
         return cls(
             str(record.get("cause", "failed")),

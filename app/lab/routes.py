@@ -17,7 +17,7 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, gantt, live, pages, results, run_page, service, support
+from app.lab import forms, gantt, live, pages, reading, results, run_page, submitting, support
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
@@ -88,7 +88,7 @@ def start_experiment(
 
     def submit(session: Any) -> dict[str, Any]:
         spec = spec_with(found, read_settings(found, typed))
-        return {"id": service.submit_run(session, learner, spec, prediction, now, found.id).id}
+        return {"id": submitting.submit_run(session, learner, spec, prediction, now, found.id).id}
 
     try:
         with database.write() as session:
@@ -111,7 +111,7 @@ def start_run(
 
     def submit(session: Any) -> dict[str, Any]:
         spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
-        return {"id": service.submit_run(session, learner, spec, None, now).id}
+        return {"id": submitting.submit_run(session, learner, spec, None, now).id}
 
     try:
         with database.write() as session:
@@ -134,7 +134,7 @@ def strategies(request: Request) -> HTMLResponse:
 def show_run(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, run_id: RowId
 ) -> HTMLResponse:
-    run = service.find_run(session, learner, run_id)
+    run = reading.find_run(session, learner, run_id)
     folds: Folds = request.app.state.folds
     shown = run_page.show(session, run, content, folds.view(session, run), now)
     return page(request, "lab/run.html", vars(shown) | {"parts": live.draw_parts(shown), "panels": live.PANELS})
@@ -142,7 +142,7 @@ def show_run(
 
 @router.post("/lab/runs/{run_id}/cancel")
 def cancel(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> Response:
-    service.cancel_run(session, learner, run_id, now)
+    submitting.cancel_run(session, learner, run_id, now)
     return RedirectResponse(f"/lab/runs/{run_id}", 303)
 
 
@@ -170,7 +170,7 @@ async def _first_chunk(
 
     def check() -> None:
         with database.read() as session:
-            service.find_run(session, learner, run_id)
+            reading.find_run(session, learner, run_id)
 
     await asyncio.to_thread(check)
     return start
@@ -228,8 +228,8 @@ def submit(
     experiment_id = pages.find_experiment(content, asked.experiment).id if asked.experiment else None
 
     def work() -> dict[str, Any]:
-        run = service.submit_run(session, learner, asked.spec, asked.prediction, now, experiment_id)
-        return {"id": run.id, "status": run.status, "queue_position": service.queue_position(session, run)}
+        run = submitting.submit_run(session, learner, asked.spec, asked.prediction, now, experiment_id)
+        return {"id": run.id, "status": run.status, "queue_position": reading.queue_position(session, run)}
 
     with database.write() as session:
         reply, repeated = once(session, learner, idempotency_key, "/api/v1/lab/runs", now, work, asked.model_dump())
@@ -241,19 +241,19 @@ def submit(
 @api.get("/runs/{run_id}")
 def get_run(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, Any]:
     """A run: where it stands, prediction, theory and, at the end, result or failure."""
-    return run_page.run_json(session, service.find_run(session, learner, run_id))
+    return run_page.run_json(session, reading.find_run(session, learner, run_id))
 
 
 @api.post("/runs/{run_id}/cancel")
 def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> dict[str, Any]:
     """Ask for a run's end."""
-    return run_page.run_json(session, service.cancel_run(session, learner, run_id, now))
+    return run_page.run_json(session, submitting.cancel_run(session, learner, run_id, now))
 
 
 @api.get("/runs/{run_id}/trace")
 def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
     """What its ranks did when, in the trace event format that Chrome and Perfetto open. Empty without the timeline."""
-    run = service.find_run(session, learner, run_id)
+    run = reading.find_run(session, learner, run_id)
     spans = (event for event in results.every_event(session, run.id) if isinstance(event, SpanEvent))
     name = f'attachment; filename="run-{run.id}-trace.json"'
     return JSONResponse(gantt.chrome_trace(spans), headers={"Content-Disposition": name})
@@ -262,5 +262,5 @@ def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONRespon
 @api.get("/runs/{run_id}/script")
 def script(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, Any]:
     """The torchrun command that does the same run without us, and the spec it carries."""
-    run = service.find_run(session, learner, run_id)
+    run = reading.find_run(session, learner, run_id)
     return {"command": run_page.command(run), "spec": run.spec}

@@ -21,7 +21,7 @@ from app.content.markdown import render
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.zone import learner_zone
-from app.lab import gantt, plots, service
+from app.lab import gantt, plots, presence, reading
 from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
 from app.lab.knobs import settings_of_run
@@ -113,7 +113,7 @@ def show(
         standing=_standing(session, found, headline(found, asked), now),
         asked=asked,
         others=others,
-        failure=RunFailure.read(found.failure or {}) if found.status == "failed" else None,
+        failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
         lesson=_lesson(content, item, found, asked) if item and found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
@@ -130,9 +130,9 @@ def _standing(session: Session, found: Run, finding: str, now: datetime) -> Stan
         summary=describe(spec),
         ended=ended,
         cancelling=found.cancel_requested_at is not None and not ended,
-        position=service.queue_position(session, found),
+        position=reading.queue_position(session, found),
         elapsed_seconds=_elapsed_seconds(found, now),
-        has_worker=any(worker.kind == "device" for worker in service.workers_present(session, now)),
+        has_worker=any(worker.kind == "device" for worker in presence.workers_present(session, now)),
     )
 
 
@@ -202,7 +202,7 @@ def _again(item: Experiment | None, found: Run) -> str:
 def headline(found: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
     if found.status == "failed":
-        return RunFailure.read(found.failure or {}).message
+        return RunFailure.from_json(found.failure or {}).message
     if found.status == "cancelled":
         return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
     off = {row: row.off_by for row in rows if row.off_by is not None}
@@ -245,7 +245,7 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
         "status": found.status,
         "phase": found.phase,
         "experiment": found.experiment_id,
-        "queue_position": service.queue_position(session, found),
+        "queue_position": reading.queue_position(session, found),
         "spec": found.spec,
         "prediction": found.prediction,
         "theory": found.theory,

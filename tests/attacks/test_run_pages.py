@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,9 +31,10 @@ def test_what_a_rank_or_worker_says_stays_text(client_of: ClientOf, sqlite: Data
     client = client_of()
     client.post("/api/v1/lab/runs", json={"spec": SPEC})
     device = script if field == "device" else "CPU"
-    failure: dict[str, Any] = {"cause": "x", "message": "x", "rank": 0, "step": 1, "lines": ["x"], "lines_rank": 0}
+    failure = service.RunFailure("x", "x", rank=0, step=1, lines=("x",), lines_rank=0)
     if field != "device":
-        failure[field] = [script] if field == "lines" else script
+        told: dict[str, Any] = {field: (script,) if field == "lines" else script}
+        failure = replace(failure, **told)
     with sqlite.write() as session:
         claim = service.claim_next(session, "w1", lambda _: device, NOW)
         assert claim is not None

@@ -68,5 +68,5 @@ def test_a_rank_that_takes_more_than_its_cap_ends_with_the_cause_named(
     finally:
         launched.end()
     found = explain(Follower(launched.events, 2).read(), launched.output.read_text(), launched.logs)
-    assert found["cause"] == OUT_OF_MEMORY
-    assert found["rank"] == 1
+    assert found.cause == OUT_OF_MEMORY
+    assert found.rank == 1

@@ -90,8 +90,8 @@ def test_a_rank_with_a_cause_of_its_own_is_the_cause(tmp_path: Path) -> None:
         step(4, t=1.0),
     ]
     found = explain(events, TORCHRUN, tmp_path)
-    assert (found["cause"], found["rank"], found["step"]) == ("RuntimeError", 1, 5)
-    assert found["lines"] == ["RuntimeError: boom"]
+    assert (found.cause, found.rank, found.step) == ("RuntimeError", 1, 5)
+    assert list(found.lines) == ["RuntimeError: boom"]
 
 
 def test_a_rank_that_left_no_word_is_blamed_before_one_that_noticed(tmp_path: Path) -> None:
@@ -100,21 +100,21 @@ def test_a_rank_that_left_no_word_is_blamed_before_one_that_noticed(tmp_path: Pa
     stderr.parent.mkdir(parents=True)
     stderr.write_text("one\ntwo\n")
     found = explain(events, TORCHRUN, tmp_path)
-    assert (found["cause"], found["rank"]) == ("killed", 1)
-    assert found["message"].startswith("Rank 1 was killed (SIGKILL)")
-    assert found["lines"] == ["one", "two"]
+    assert (found.cause, found.rank) == ("killed", 1)
+    assert found.message.startswith("Rank 1 was killed (SIGKILL)")
+    assert list(found.lines) == ["one", "two"]
 
 
 def test_a_killed_rank_that_wrote_nothing_leaves_the_word_to_who_noticed(tmp_path: Path) -> None:
     noticed, line = failed(0, "lost another rank", t=1.9), log("Connection reset by peer", t=1.9)
     found = explain([line, noticed], TORCHRUN, tmp_path)
-    assert (found["rank"], found["lines_rank"], found["lines"]) == (1, 0, ["Connection reset by peer"])
+    assert (found.rank, found.lines_rank, found.lines) == (1, 0, ("Connection reset by peer",))
 
 
 def test_when_torchrun_itself_fails_its_own_words_are_shown(tmp_path: Path) -> None:
     found = explain([], "line 1\nModuleNotFoundError: No module named 'torch'\n", tmp_path)
-    assert found["cause"] == "torchrun failed"
-    assert found["lines"][-1].startswith("ModuleNotFoundError")
+    assert found.cause == "torchrun failed"
+    assert found.lines[-1].startswith("ModuleNotFoundError")
 
 
 def _report(*deaths: tuple[int, int, str]) -> str:
@@ -139,7 +139,7 @@ def test_the_first_to_die_is_the_cause_and_not_who_was_ended_because_of_it(
     report: str, rank: int, cause: str, tmp_path: Path
 ) -> None:
     found = explain([], report, tmp_path)
-    assert (found["rank"], found["cause"]) == (rank, cause)
+    assert (found.rank, found.cause) == (rank, cause)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_first_to_die_is_the_cause_and_not_who_was_ended_because_of_it(
 def test_torchrun_alone_is_blamed_for_what_it_did(
     events: list[Event], exit_code: int, message: str, tmp_path: Path
 ) -> None:
-    assert explain(events, "", tmp_path, exit_code)["message"].startswith(message)
+    assert explain(events, "", tmp_path, exit_code).message.startswith(message)
 
 
 def test_a_rank_that_gives_no_sign_of_life_is_found_by_our_own_clock(tmp_path: Path) -> None:

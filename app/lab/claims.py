@@ -1,0 +1,161 @@
+"""A run in a worker's hands: claimed, followed, and ended exactly once. Every write needs the claim's lease."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from app.core.errors import DomainError
+from app.lab import queries, results
+from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
+from app.lab.presence import STALE_AFTER
+from app.lab.records import RunFailure
+from labs.spec import RunSpec
+from labs.spec.events import Event, StepEvent, to_json
+
+LONGEST_PHASE = 200  # characters that `run.phase` holds
+
+
+class LeaseLost(DomainError):
+    """The worker no longer owns the run it writes to."""
+
+    status = 409
+    code = "lease-lost"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run a worker may work on; the lease is its right to write."""
+
+    run_id: int
+    lease: str
+    spec: RunSpec
+    chunks: int = 0  # written of it when it was claimed
+
+
+def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | None], now: datetime) -> Claim | None:
+    """Take the next run that `place` finds a device for. Delivered twice, one of the two finds it gone."""
+    for run in queries.list_queue(session):
+        try:
+            spec = RunSpec.model_validate(run.spec)
+        except ValidationError:  # of another release: it is left to a worker of that one, and keeps nobody waiting
+            continue
+        device = place(spec)
+        if device is None:
+            continue
+        lease = secrets.token_hex(16)
+        values = {
+            "status": "starting",
+            "phase": "Starting the ranks",
+            "lease": lease,
+            "worker": worker,
+            "device": device,
+            "started_at": now,
+            "heartbeat_at": now,
+        }
+        if queries.changed(
+            session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))
+        ):
+            return Claim(run.id, lease, spec, run.chunks)
+    return None
+
+
+def beat(session: Session, claim: Claim, now: datetime) -> bool:
+    """Say that the run is still looked after; returns whether it is to be cancelled. Raises LeaseLost."""
+    if not queries.changed(session.execute(_owned(claim).values(heartbeat_at=now))):
+        raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; another owner decides now.")
+    run = session.get(Run, claim.run_id, populate_existing=True)
+    return run is not None and run.cancel_requested_at is not None
+
+
+def append_chunk(
+    session: Session, claim: Claim, events: Sequence[Event], now: datetime, after: int | None = None
+) -> int:
+    """Write events behind the run's last chunk; returns the chunk's sequence number. Raises LeaseLost.
+
+    `after`: the last chunk the writer knows of. Where there is one more, it is this very one: its commit came through
+    and the answer was lost, so nothing is written twice.
+    """
+    if after is not None and session.scalar(_is_owned(claim, Run.chunks == after + 1)) is not None:
+        return after + 1
+    steps = [event.step for event in events if isinstance(event, StepEvent)]
+    values: dict[str, Any] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
+    if steps:
+        values |= {"steps_done": max(steps), "status": "running", "phase": ""}
+    if not queries.changed(session.execute(_owned(claim).values(**values))):
+        raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; its events are not written.")
+    run = session.get(Run, claim.run_id, populate_existing=True)
+    assert run is not None
+    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(e) for e in events], created_at=now))
+    session.flush()
+    return run.chunks
+
+
+def end_run(session: Session, claim: Claim, status: str, now: datetime, failure: RunFailure | None = None) -> bool:
+    """End a run as `finished`, `failed` or `cancelled`, once. Its result is computed from what its ranks reported."""
+    assert status in ENDED
+    run = session.get(Run, claim.run_id)
+    assert run is not None
+    result = results.summarise(session, run) if status == "finished" else None
+    if status == "finished" and result is None:
+        status, failure = "failed", RunFailure("no result", "The ranks ended without reporting a result.")
+    return queries.changed(
+        session.execute(
+            _owned(claim).values(
+                status=status,
+                phase=_end_phase(status, failure),
+                ended_at=now,
+                result=result,
+                failure=failure.to_json() if failure else None,
+            )
+        )
+    )
+
+
+def give_up_on_stale(session: Session, now: datetime) -> list[int]:
+    """End active runs whose worker stopped beating; returns their ids. What they streamed stays."""
+    stale = [run for run in queries.list_active(session) if (run.heartbeat_at or run.created_at) < now - STALE_AFTER]
+    ended = []
+    for run in stale:
+        silent = round((now - (run.heartbeat_at or run.created_at)).total_seconds())
+        cancelled = run.cancel_requested_at is not None
+        failure = RunFailure(
+            "worker lost",
+            f"Worker {run.worker} has said nothing for {silent} s, so its ranks are gone too. Run it again.",
+        )
+        done = queries.changed(
+            session.execute(
+                update(Run)
+                .where(Run.id == run.id, Run.status.in_(ACTIVE), Run.heartbeat_at == run.heartbeat_at)
+                .values(
+                    status="cancelled" if cancelled else "failed",
+                    phase="Cancelled" if cancelled else _end_phase("failed", failure),
+                    ended_at=now,
+                    lease=None,
+                    failure=None if cancelled else failure.to_json(),
+                )
+            )
+        )
+        if done:
+            ended.append(run.id)
+    return ended
+
+
+def _owned(claim: Claim) -> Any:
+    return update(Run).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE))
+
+
+def _is_owned(claim: Claim, condition: Any) -> Any:
+    return select(Run.id).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE), condition)
+
+
+def _end_phase(status: str, failure: RunFailure | None) -> str:
+    said = {"finished": "Finished", "cancelled": "Cancelled"}.get(status)
+    return said or (failure.message if failure else "Failed")[:LONGEST_PHASE]

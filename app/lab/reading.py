@@ -1,0 +1,83 @@
+"""Runs to look at: one, those under way, and what they prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
+from app.content.schemas import Experiment
+from app.core.errors import NotFound
+from app.core.records import as_record
+from app.lab import queries
+from app.lab.models import ACTIVE, ENDED, WAITING, Run
+from app.lab.quantities import dimension_of, is_right
+
+
+def find_run(session: Session, learner_id: int, run_id: int) -> Run:
+    """Raises NotFound."""
+    run = queries.find_run(session, learner_id, run_id)
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.")
+    return run
+
+
+def queue_position(session: Session, run: Run) -> int | None:
+    """How many runs are taken before this one waiting run; None once it waits no more."""
+    if run.status != WAITING:
+        return None
+    return next((i for i, other in enumerate(queries.list_queue(session)) if other.id == run.id), None)
+
+
+def count_active(session: Session, learner_id: int) -> int:
+    return queries.count_runs(session, learner_id, [WAITING, *ACTIVE])
+
+
+def list_under_way(session: Session, learner_id: int) -> list[Run]:
+    """The learner's runs that have not ended."""
+    return [run for run in queries.list_runs(session, learner_id, 50) if run.status not in ENDED]
+
+
+def suggest(session: Session, learner_id: int, content: Catalogue) -> Experiment | None:
+    """An experiment this learner has not finished, else the first."""
+    every = list(content.experiments.values())
+    fresh = [each for each in every if queries.find_last_finished(session, learner_id, each.id) is None]
+    return next(iter(fresh or every), None)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every finished run of an experiment: the share of what was predicted that came out so."""
+    return [
+        Evidence("run", run.experiment_id, run.ended_at, _foreseen(run))
+        for run in queries.list_all_runs(session, learner_id)
+        if run.experiment_id is not None and run.status == "finished" and run.ended_at is not None
+    ]
+
+
+def _foreseen(run: Run) -> float | None:
+    """None without a prediction, and where nothing of what was predicted was measured."""
+    measured = run.result or {}
+    right = [
+        is_right(said["value"], measured[name], dimension)
+        for name, said in (run.prediction or {}).items()
+        if measured.get(name) is not None and (dimension := dimension_of(name)) is not None
+    ]
+    return sum(right) / len(right) if right else None
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+    """Runs with prediction, theory and result as an export holds them; their events stay in the database."""
+    return [
+        as_record("run", run, run.created_at, without=("lease",)) for run in queries.list_all_runs(session, learner_id)
+    ]
+
+
+def count_by_status(session: Session) -> dict[str, int]:
+    """All runs, by status."""
+    return queries.count_by_status(session)
+
+
+def runs_wait(session: Session) -> bool:
+    return bool(queries.list_queue(session))
