@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from app.theory.formulas import (
     activations,
     batch,
+    block_scaling,
     communication,
     compression,
     context,
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Efficiency and compute": efficiency.ENTRIES,
     "Scaling laws": scaling.ENTRIES,
     "Precision": precision.ENTRIES,
+    "Scaled blocks": block_scaling.ENTRIES,
     "Reliability": reliability.ENTRIES,
     "Generation and rollouts": generation.ENTRIES,
 }

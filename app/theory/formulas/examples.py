@@ -201,6 +201,10 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
     "updated_weight": {"weight": 0.02, "update": 0.0001},
     "swallow_threshold": {"weight": 1.5},
     "round_up_probability": {"value": 0.1},
+    # Scaled blocks
+    "block_scaled_bits": {"number_format": "fp8-e4m3", "block": 32},
+    "lost_below": {"largest_magnitude": 458752, "number_format": "fp8-e4m3"},
+    "block_scale": {"largest_magnitude": 1.9},
     # Reliability
     "mtbf": {"gpus": 1024, "gpu_seconds_per_failure": 29122560.0},
     "failure_count": {"seconds": 4.6656e6, "mtbf_seconds": 11134.8},
