@@ -33,7 +33,8 @@ from app.core.queue import Queue
 from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
-from app.core.web import current_time
+from app.core.web import moment_in, moment_of
+from app.core.zone import learner_zone
 from app.exchange.limits import MB, UPLOAD_BYTES
 from app.lab.folds import Folds
 from app.rubrics.second import second_grader
@@ -64,7 +65,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "digits": digits,
     "symbol": mathml,
     "day": times.day,
-    "moment": times.moment,
+    "when": times.when,
     "clock": times.clock,
     "clock_seconds": times.clock_seconds,
 }
@@ -112,6 +113,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.state.catalogue = catalogue(chosen)  # a broken content file stops a production start here
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
+    app.state.clock, app.state.zone = utc_now, learner_zone(chosen.time_zone)
     app.state.queue = Queue(chosen.redis)
     app.state.folds = Folds()
     app.state.data_folder = chosen.data.resolve()
@@ -144,7 +146,8 @@ def _include(app: FastAPI, room: str) -> None:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     from app.lab.stream import Hub  # noqa: PLC0415 - needs the running loop
 
-    app.state.hub = Hub(app.state.database, app.state.queue, app.state.catalogue, app.state.folds)
+    state = app.state
+    state.hub = Hub(state.database, state.queue, state.catalogue, state.folds, lambda: moment_in(app))
     yield
     await app.state.hub.close()
     app.state.database.engine.dispose()
@@ -155,14 +158,13 @@ def _shell(request: Request) -> dict[str, Any]:
     from app.lab import service as lab  # noqa: PLC0415
     from app.study import api as study  # noqa: PLC0415
 
-    clock = request.app.dependency_overrides.get(current_time, utc_now)
     first = "/" + request.url.path.strip("/").split("/")[0]
     counts: dict[str, int] = {}
     if getattr(request.state, "stranger", False):
         return {"rooms": NAVIGATION, "here": WITHIN.get(first, first), "counts": counts}
     # a page that says the database does not answer must not need the database
     with suppress(SQLAlchemyError), request.app.state.database.read() as session:
-        counts["Study"] = study.count_due(session, LOCAL_LEARNER, request.app.state.catalogue, clock())
+        counts["Study"] = study.count_due(session, LOCAL_LEARNER, request.app.state.catalogue, moment_of(request))
         counts["Lab"] = lab.count_active(session, LOCAL_LEARNER)
     return {"rooms": NAVIGATION, "here": WITHIN.get(first, first), "counts": counts}
 

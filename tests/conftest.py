@@ -15,8 +15,9 @@ from sqlalchemy import text
 from app.content.catalogue import Catalogue, load
 from app.core.db import Database, open_database
 from app.core.migrate import migrate
+from app.core.moment import Moment
 from app.core.settings import ROOT, Settings
-from app.core.web import current_time
+from app.core.zone import learner_zone
 from app.models import METADATA
 from app.operate import redis_server
 from tests.support.postgres import postgres_url
@@ -112,6 +113,11 @@ def content() -> Catalogue:
     return load(ROOT / "cards")
 
 
+def moment_at(now: datetime, zone: str = "") -> Moment:
+    """What a door hands on at `now`, in a zone or the machine's."""
+    return Moment(now, learner_zone(zone))
+
+
 class Clock:
     """Time that moves when a test says so."""
 
@@ -151,7 +157,7 @@ def client(database: Database, clock: Clock, settings_for: Callable[..., Setting
     from app.main import create_app
 
     app = create_app(settings_for(), database)
-    app.dependency_overrides[current_time] = clock
+    app.state.clock = clock
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
         # the lifespan closes what it opened; a database shared between tests must stay
         yield client

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.content.catalogue import catalogue
 from app.core import queue
-from app.core.clock import utc_now
+from app.core.clock import current_moment, utc_now
 from app.core.db import database_time
 from app.core.idempotency import forget_old
 from app.interview import service as interview
@@ -59,12 +59,12 @@ def _workers_could_beat(context: Context) -> bool:
 @shared_task(name=queue.CLOSE_SITTINGS)
 def close_sittings() -> None:
     """Close interviews whose time is up and which nobody touched since."""
-    context = current()
+    context, now = current(), utc_now()
     with context.database.read() as session:
-        if not interview.has_overdue(session, utc_now()):
+        if not interview.has_overdue(session, now):
             return
     with context.database.write() as session:
-        closed = interview.close_overdue(session, catalogue(), utc_now())
+        closed = interview.close_overdue(session, catalogue(), now)
     if closed:
         log.info("sittings closed", count=closed)
 
@@ -72,11 +72,12 @@ def close_sittings() -> None:
 @shared_task(name=queue.PREPARE_DAYS)
 def prepare_days() -> None:
     """Choose the day's cards of learners who prepare for a date, once a study day."""
+    moment = current_moment()
     with current().database.read() as session:
-        waiting = study.list_unplanned(session, utc_now())
+        waiting = study.list_unplanned(session, moment)
     for learner_id in waiting:
         with current().database.write() as session:
-            study.plan_day(session, learner_id, catalogue(), utc_now())
+            study.plan_day(session, learner_id, catalogue(), moment)
 
 
 @shared_task(name=queue.FIT_PARAMETERS)

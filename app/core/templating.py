@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.core.charts import byte_scale
 from app.core.folding import FoldWrappedLines
+from app.core.web import moment_of
 
 APP = Path(__file__).resolve().parents[1]
 STATIC = APP / "static"
@@ -65,9 +66,12 @@ def page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """Render `template` as a whole page, or as its `page` block alone when htmx asks for a fragment."""
+    """Render `template` as a whole page, or as its `page` block alone when htmx asks for a fragment.
+
+    Every template sees the `moment` of the request.
+    """
     layout = "fragment.html" if wants_fragment(request) else "base.html"
     shell = getattr(request.app.state, "shell", None)
     extra = shell(request) if shell is not None and layout == "base.html" else {}
-    html = environment().get_template(template).render(layout=layout, **extra, **context)
+    html = environment().get_template(template).render(layout=layout, moment=moment_of(request), **extra, **context)
     return HTMLResponse(html, status, {"Cache-Control": "no-store", "Vary": "HX-Request", **(headers or {})})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from app.core.clock import utc_now
+from app.core.moment import Moment
 
 
 def clock(at: datetime, zone: ZoneInfo) -> str:
@@ -18,27 +18,26 @@ def clock_seconds(at: datetime, zone: ZoneInfo) -> str:
     return f"{at.astimezone(zone):%H:%M:%S}"
 
 
-def date(at: datetime, zone: ZoneInfo) -> str:
+def date(moment: Moment) -> str:
     """Saturday 21 November."""
-    local = at.astimezone(zone)
+    local = moment.now.astimezone(moment.zone)
     return f"{local:%A} {local.day} {local:%B}"
 
 
-def day(at: datetime, zone: ZoneInfo, now: datetime | None = None) -> str:
-    """today, yesterday, 6 days ago, on 3 December."""
-    then, today = at.astimezone(zone).date(), (now or utc_now()).astimezone(zone).date()
+def day(at: datetime, moment: Moment) -> str:
+    """As said at `moment`: today, yesterday, 6 days ago, on 3 December."""
+    then, today = at.astimezone(moment.zone).date(), moment.now.astimezone(moment.zone).date()
     days = (today - then).days
     if days in (0, 1):
         return ("today", "yesterday")[days]
     return f"{days} days ago" if 1 < days < 30 else f"on {then.day} {then:%B}"
 
 
-def moment(at: datetime, zone: ZoneInfo, now: datetime | None = None) -> str:
-    """in 8 min, today at 15:02, tomorrow, on Thursday 3 December."""
-    current = now or utc_now()
-    local, today = at.astimezone(zone), current.astimezone(zone).date()
-    if timedelta(0) < at - current < timedelta(hours=1):
-        return f"in {max(1, round((at - current).total_seconds() / 60))} min"
+def when(at: datetime, moment: Moment) -> str:
+    """As said at `moment`: in 8 min, today at 15:02, tomorrow, on Thursday 3 December."""
+    local, today = at.astimezone(moment.zone), moment.now.astimezone(moment.zone).date()
+    if timedelta(0) < at - moment.now < timedelta(hours=1):
+        return f"in {max(1, round((at - moment.now).total_seconds() / 60))} min"
     days = (local.date() - today).days
     named = {-1: "yesterday", 0: "today", 1: "tomorrow"}.get(days)
     if named:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, FastAPI, Path, Request
 from sqlalchemy.orm import Session
 
-from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.models import LOCAL_LEARNER
+from app.core.moment import Moment
 from app.core.queue import Queue
 
 # What only looks something up is async: FastAPI sends every plain function through a thread, 0.1 ms and more each.
@@ -27,9 +27,25 @@ async def _queue(request: Request) -> Queue:
     return queue
 
 
-async def current_time() -> datetime:
-    """Now, in UTC. Tests override it to move time."""
-    return utc_now()
+def moment_in(app: FastAPI) -> Moment:
+    """Now, by the application's clock and in its learner's zone."""
+    return Moment(app.state.clock(), app.state.zone)
+
+
+def moment_of(request: Request) -> Moment:
+    """When a request is answered: read once, the same for all that has to do with it."""
+    if not hasattr(request.state, "moment"):
+        request.state.moment = moment_in(request.app)
+    moment: Moment = request.state.moment
+    return moment
+
+
+async def _moment(request: Request) -> Moment:
+    return moment_of(request)
+
+
+async def _now(request: Request) -> datetime:
+    return moment_of(request).now
 
 
 async def _learner() -> int:
@@ -52,7 +68,8 @@ def _write(request: Request) -> Iterator[Session]:
 # POST → redirect → GET reads rows that are not committed yet (measured: 0.3 s later).
 ReadSession = Annotated[Session, Depends(_read, scope="function")]
 WriteSession = Annotated[Session, Depends(_write, scope="function")]
-Now = Annotated[datetime, Depends(current_time)]
+Now = Annotated[datetime, Depends(_now)]  # where the learner's zone does not matter
+CurrentMoment = Annotated[Moment, Depends(_moment)]
 LearnerId = Annotated[int, Depends(_learner)]
 Db = Annotated[Database, Depends(_database)]
 MOST_ROW_ID = 2**31 - 1  # what both databases can look up

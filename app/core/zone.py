@@ -1,4 +1,4 @@
-"""The learner's time zone: the setting, else the machine's."""
+"""The learner's time zone: the one that was set, else the machine's."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ import os
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from app.core.errors import DomainError
-from app.core.settings import settings
-
 
 @cache
-def learner_zone() -> ZoneInfo:
-    """Raises DomainError when RANKZERO_TIME_ZONE names no zone."""
-    named = settings().time_zone
-    if named:
-        try:
-            return ZoneInfo(named)
-        except (ZoneInfoNotFoundError, ValueError):
-            raise DomainError(
-                f"RANKZERO_TIME_ZONE: {named!r} is no time zone. Accepted: names such as Europe/Berlin."
-            ) from None
-    return _machine_zone()
+def learner_zone(named: str) -> ZoneInfo:
+    """The zone of this name, as the settings have checked it; the machine's where none is named."""
+    return ZoneInfo(named) if named else _machine_zone()
 
 
 def _machine_zone() -> ZoneInfo:

@@ -15,7 +15,6 @@ from app.content.web import Content
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.templating import page
 from app.core.web import LearnerId, Now, ReadSession, RowId, WriteSession
-from app.core.zone import learner_zone
 from app.decks import service
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import by_field
@@ -44,7 +43,6 @@ def list_cards(
         "listing": service.list_cards(session, learner, wanted),
         "wanted": wanted,
         "notice": notice,
-        "zone": learner_zone(),
         "kinds": dict(KIND_LABELS),
     }
     return page(request, "decks/list.html", context)
@@ -170,7 +168,7 @@ def list_reports(
 ) -> HTMLResponse:
     reports = service.list_reports(session, learner)
     cards = {each.card_id: _find_card(session, learner, content, each.card_id) for each in reports}
-    context = {"reports": reports, "cards": cards, "zone": learner_zone(), "noted": noted}
+    context = {"reports": reports, "cards": cards, "noted": noted}
     return page(request, "decks/reports.html", context)
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from app.exchange import limits
 
@@ -68,6 +69,7 @@ def refuse(folder: Path, message: str, accepted: str = "a smaller file, such as 
 
 def _import(folder: Path, order: dict[str, Any]) -> int:
     from app.core.db import open_database  # noqa: PLC0415 - after the limits
+    from app.core.moment import Moment  # noqa: PLC0415
     from app.exchange import service  # noqa: PLC0415
 
     shown = 0.0
@@ -78,14 +80,15 @@ def _import(folder: Path, order: dict[str, Any]) -> int:
             shown = time.monotonic()
             write_status(folder, state="running", phase="reading", done=done, total=total)
 
-    name, known, now = order["name"], order["known"], datetime.fromisoformat(order["now"])
+    name, known = order["name"], order["known"]
+    moment = Moment(datetime.fromisoformat(order["moment"]["now"]), ZoneInfo(order["moment"]["zone"]))
     with (folder / FILE).open("rb") as file:
-        found = service.read_file(name, file, known, now, progress)
+        found = service.read_file(name, file, known, moment, progress)
     cards = len(found.cards) + len(found.catalogue)
     write_status(folder, state="running", phase="storing", done=cards, total=cards)
     database = open_database(order["database"])
     with database.write() as session:
-        report = service.store(session, order["learner"], known, name, found, now, scheduling=order["scheduling"])
+        report = service.store(session, order["learner"], known, name, found, moment, scheduling=order["scheduling"])
         # from here on a cancel or the clock comes too late: what is committed must be said to be done
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
         return report.id

@@ -33,12 +33,12 @@ def add_export_commands(export_app: typer.Typer) -> None:
 def export_anki(out: OutArgument, scheduling: Scheduling = True, which: WhichCards = "all") -> None:
     """The cards as an .apkg that Anki opens."""
     from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.clock import current_moment  # noqa: PLC0415
     from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
     from app.exchange.service import export_anki as export  # noqa: PLC0415
 
     with _database().read() as session, _file_errors(out):
-        done = export(session, LOCAL_LEARNER, catalogue(), out, utc_now(), scheduling=scheduling, which=which)
+        done = export(session, LOCAL_LEARNER, catalogue(), out, current_moment(), scheduling=scheduling, which=which)
     _say(f"{out}: {done.notes:,} cards, {done.scheduled:,} with their schedule, {done.answers:,} answers.")
 
 
@@ -67,14 +67,14 @@ def import_cards(file: InArgument) -> None:
 
 def _import(file: Path, scheduling: bool) -> None:
     from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.clock import current_moment  # noqa: PLC0415
     from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
     from app.exchange import imports, service  # noqa: PLC0415
 
     database, folder = _database(), settings().data.resolve() / "imports"
     url, known = database.engine.url.render_as_string(hide_password=False), service.revisions_of(catalogue())
-    order = imports.Order(file.name[-200:], url, LOCAL_LEARNER, known, utc_now(), scheduling)
+    order = imports.Order(file.name[-200:], url, LOCAL_LEARNER, known, current_moment(), scheduling)
     with _file_errors(file), file.open("rb") as opened:
         job_id = imports.start(folder, opened, order)
     try:

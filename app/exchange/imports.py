@@ -18,20 +18,20 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import psutil
 
 from app.core.errors import DomainError, NotFound, Violation
+from app.core.moment import Moment
 from app.exchange.archive import refused
 from app.exchange.child import FILE, STATUS, refuse
 from app.exchange.limits import CHILD_CPU_SECONDS, CHILD_DEADLINE_SECONDS, UPLOAD_BYTES
 
 CANCELLED, PROCESS = "cancelled", "process.json"
 KEPT = 20  # folders of imports that ended; their files are gone by then
-PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "RANKZERO_TIME_ZONE", "PYTHONPATH")  # and no key or password of ours
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "PYTHONPATH")  # and no key or password of ours
 
 _starting = threading.Lock()
 
@@ -51,12 +51,13 @@ class Order:
     database: str
     learner: int
     known: Mapping[str, int]
-    now: datetime
+    moment: Moment
     scheduling: bool
 
     @property
     def as_json(self) -> bytes:
-        return json.dumps({**vars(self), "now": self.now.isoformat()}).encode()
+        moment = {"now": self.moment.now.isoformat(), "zone": str(self.moment.zone)}
+        return json.dumps({**vars(self), "moment": moment}).encode()
 
 
 @dataclass(frozen=True)

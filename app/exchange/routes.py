@@ -14,8 +14,7 @@ from starlette.datastructures import UploadFile
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
 from app.core.templating import page, wants_fragment
-from app.core.web import Db, LearnerId, Now, ReadSession, RowId
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, ReadSession, RowId
 from app.exchange import imports, service
 from app.exchange.limits import MB, UPLOAD_BYTES
 
@@ -54,12 +53,14 @@ def exchange(request: Request, session: ReadSession, content: Content, learner: 
 
 
 @router.post("", response_class=HTMLResponse)
-def take_in(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, upload: Upload) -> Response:
+def take_in(
+    request: Request, database: Db, content: Content, learner: LearnerId, moment: CurrentMoment, upload: Upload
+) -> Response:
     """Hand the file to a process of its own, and lead to the page that shows how far it is."""
     file, scheduling = upload
     url = database.engine.url.render_as_string(hide_password=False)
     known = service.revisions_of(content)
-    order = imports.Order(Path(cast(str, file.filename)).name[-200:], url, learner, known, now, scheduling)
+    order = imports.Order(Path(cast(str, file.filename)).name[-200:], url, learner, known, moment, scheduling)
     try:
         job_id = imports.start(_folder(request), cast(Any, file.file), order)
     except DomainError as error:
@@ -105,7 +106,7 @@ def download(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     ending: str,
     scheduling: bool = False,
     which: service.Which = "all",
@@ -114,7 +115,7 @@ def download(
     if ending == ".apkg":
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "cards.apkg"
-            service.export_anki(session, learner, content, path, now, scheduling=scheduling, which=which)
+            service.export_anki(session, learner, content, path, moment, scheduling=scheduling, which=which)
             data = path.read_bytes()
     else:
         _, data = service.own_cards_file(session, learner, ending)
@@ -125,7 +126,7 @@ def download(
 @router.get("/{report_id}", response_class=HTMLResponse)
 def show_report(request: Request, session: ReadSession, learner: LearnerId, report_id: RowId) -> HTMLResponse:
     report = service.find_report(session, learner, report_id)
-    return page(request, "exchange/report.html", {"report": report, "zone": learner_zone()})
+    return page(request, "exchange/report.html", {"report": report})
 
 
 def _failed(request: Request, database: Any, content: Any, learner: int, error: DomainError) -> HTMLResponse:
@@ -139,7 +140,6 @@ def _page(request: Request, session: Any, content: Any, learner: int, error: Dom
         "own": service.count_own(session, learner),
         "catalogue": len(content.cards),
         "error": error,
-        "zone": learner_zone(),
         "limit_mb": UPLOAD_BYTES // MB,
     }
     return page(request, "exchange/exchange.html", context, status=error.status if error else 200)

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
+from app.core.moment import Moment
 from app.core.texts import storable
-from app.core.zone import learner_zone
 from app.decks import service as decks
 from app.decks.cards import card_id_of
 from app.decks.files import decks_zip
@@ -52,21 +52,21 @@ def export_anki(
     learner_id: int,
     catalogue: Catalogue,
     path: Path,
-    now: datetime,
+    moment: Moment,
     *,
     scheduling: bool = True,
     which: Which = "all",
 ) -> Exported:
     """Write an .apkg with the catalogue's cards, the learner's own, or both, and what is remembered of them."""
     remembered = study.list_remembered(session, learner_id) if scheduling else {}
-    notes = list(_notes(session, learner_id, catalogue, remembered, now, which))
+    notes = list(_notes(session, learner_id, catalogue, remembered, moment.now, which))
     guids = {_card_id(note): note.guid for note in notes}
     answers = [
         (guids[answer.card_id], answer)
         for answer in (study.list_answers(session, learner_id) if scheduling else ())
         if answer.card_id in guids
     ]
-    write_package(path, notes, answers, now, learner_zone())
+    write_package(path, notes, answers, moment.now, moment.zone)
     scheduled = sum(note.remembered is not None and note.remembered.memory is not None for note in notes)
     return Exported(len(notes), scheduled, len(answers))
 
@@ -103,7 +103,7 @@ def revisions_of(catalogue: Catalogue) -> dict[str, int]:
 
 
 def read_file(
-    name: str, file: BinaryIO, known: Mapping[str, int], now: datetime, progress: Progress = not_shown
+    name: str, file: BinaryIO, known: Mapping[str, int], moment: Moment, progress: Progress = not_shown
 ) -> Findings:
     """What the file called `name` brings, by its ending; `known` are the catalogue's cards and their revisions.
 
@@ -120,8 +120,8 @@ def read_file(
         raise refused("It is too large.", f"{size:,} bytes", f"up to {UPLOAD_BYTES:,} bytes")
     ending = Path(name).suffix.lower()
     if ending in (".apkg", ".colpkg"):
-        with open_package(file, learner_zone(), in_time) as (collection, media):
-            return findings_of(collection, known.keys(), now, in_time, media, progress)
+        with open_package(file, moment.zone, in_time) as (collection, media):
+            return findings_of(collection, known.keys(), moment.now, in_time, media, progress)
     if ending == ".zip":
         return read_decks_zip(file, in_time, progress)
     if ending in (".csv", ".tsv", ".txt"):
@@ -146,18 +146,18 @@ def store(
     known: Mapping[str, int],
     name: str,
     found: Findings,
-    now: datetime,
+    moment: Moment,
     *,
     scheduling: bool = True,
 ) -> ImportReport:
     """Store what a file brings and note what became of it. Raises DomainError when there would be too many cards."""
-    kept = decks.store_all(session, learner_id, found.cards.values(), now)
+    kept = decks.store_all(session, learner_id, found.cards.values(), moment.now)
     offered = _offered(session, learner_id, known, found) if scheduling else {}
-    taken = study.take_over(session, learner_id, offered, now)
+    taken = study.take_over(session, learner_id, offered, moment)
     report = ImportReport(
         learner_id=learner_id,
         file_name=storable(Path(name).name)[-200:],
-        created_at=now,
+        created_at=moment.now,
         report={
             "cards": {
                 "added": kept.added,

@@ -12,7 +12,6 @@ from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.schemas import Interview
 from app.core.errors import DomainError
-from app.core.zone import learner_zone
 from app.grading import levels
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
@@ -35,7 +34,6 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         "opened_interview": content.interviews.get(opened.interview_id) if opened else None,
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
         "closed": [{"sitting": each, "interview": content.interviews.get(each.interview_id)} for each in closed],
-        "zone": learner_zone(),
     }
 
 
@@ -118,7 +116,6 @@ def sitting(
         "error": error,
         "seconds_left": seconds,
         "left": timing.left_text(seconds),
-        "zone": learner_zone(),
         "example": example_of(unit) if unit is not None else "",
         "kind": part.question.kind,
         "choice": offered(part, values, texts, found.id) if part.kind == "choice" else None,
@@ -148,7 +145,6 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
         "interview": interview,
         "card": card,
         "levels": levels.for_page(),
-        "zone": learner_zone(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
         "cures": _cures(content, card),

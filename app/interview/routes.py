@@ -9,11 +9,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 
 from app.content.catalogue import Catalogue
 from app.content.web import Content
+from app.core import times
 from app.core.db import Database
 from app.core.errors import DomainError, problem_details
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession, RowId
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
 from app.interview import pages, service
 
 router = APIRouter()
@@ -82,7 +82,7 @@ def save(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     sitting_id: RowId,
     part: Annotated[str, Form()],
     answer: Annotated[str, Form()] = "",
@@ -90,6 +90,7 @@ def save(
 ) -> Response:
     """Save a draft (the page does so while one types), or give the answer."""
     quiet = "application/json" in request.headers.get("accept", "")
+    now = moment.now
     _touch(database, content, learner, sitting_id, now)
     try:
         with database.write() as session:
@@ -107,7 +108,7 @@ def save(
             context = pages.sitting(session, content, found, part, now, typed=answer, error=error)
         return page(request, "interview/sitting.html", context, status=422)
     if quiet:
-        return JSONResponse({"saved_at": f"{saved.saved_at.astimezone(learner_zone()):%H:%M:%S}"})
+        return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone)})
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
         following = pages.next_part(session, content, found, part) if final else part

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
 from markupsafe import Markup
 
 from app.content.catalogue import Catalogue
-from app.core.clock import utc_now
 from app.core.db import Database
+from app.core.moment import Moment
 from app.core.templating import environment
 from app.lab import run_page
 from app.lab.folds import Folds
@@ -58,8 +58,11 @@ def _drawn(name: str, shown: RunPage) -> Markup:
 class LivePage:
     """What was drawn of one run. `draw` may be called from any thread."""
 
-    def __init__(self, database: Database, content: Catalogue, folds: Folds, run_id: int) -> None:
+    def __init__(
+        self, database: Database, content: Catalogue, folds: Folds, run_id: int, moment: Callable[[], Moment]
+    ) -> None:
         self._database, self._content, self._folds, self._run_id = database, content, folds, run_id
+        self._moment = moment
         self._lock = Lock()
         self._status = ""
         self._view = RunView()
@@ -79,7 +82,7 @@ class LivePage:
                 view = self._folds.view(session, run)
                 names = [*HEAD, *(name for name in PANELS if self._may_have_changed(name, run, view))]
                 is_drawn = not _WITH_PICTURES.isdisjoint(names)
-                shown = run_page.show(session, run, self._content, view, utc_now(), is_drawn=is_drawn)
+                shown = run_page.show(session, run, self._content, view, self._moment(), is_drawn=is_drawn)
             fresh = draw_parts(shown, names)
             drawing = self.drawing + 1
             changed = {name: Part(name, html, drawing) for name, html in fresh.items() if self._html_of(name) != html}

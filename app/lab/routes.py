@@ -16,7 +16,7 @@ from app.core.db import Database
 from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
-from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
+from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from app.lab import forms, gantt, live, pages, reading, results, run_page, submitting, support
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
@@ -132,11 +132,11 @@ def strategies(request: Request) -> HTMLResponse:
 
 @router.get("/lab/runs/{run_id}", response_class=HTMLResponse)
 def show_run(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, run_id: RowId
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment, run_id: RowId
 ) -> HTMLResponse:
     run = reading.find_run(session, learner, run_id)
     folds: Folds = request.app.state.folds
-    shown = run_page.show(session, run, content, folds.view(session, run), now)
+    shown = run_page.show(session, run, content, folds.view(session, run), moment)
     return page(request, "lab/run.html", vars(shown) | {"parts": live.draw_parts(shown), "panels": live.PANELS})
 
 

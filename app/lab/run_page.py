@@ -20,7 +20,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.lab import gantt, plots, presence, reading
 from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
@@ -99,7 +99,7 @@ class RunPage:
 
 
 def show(
-    session: Session, found: Run, content: Catalogue, view: RunView, now: datetime, *, is_drawn: bool = True
+    session: Session, found: Run, content: Catalogue, view: RunView, moment: Moment, *, is_drawn: bool = True
 ) -> RunPage:
     """What the page of `found` shows now, its events folded to `view`; without pictures unless `is_drawn`."""
     spec = RunSpec.model_validate(found.spec)
@@ -110,7 +110,7 @@ def show(
         spec=spec,
         experiment=item,
         view=view,
-        standing=_standing(session, found, headline(found, asked), now),
+        standing=_standing(session, found, headline(found, asked), moment.now),
         asked=asked,
         others=others,
         failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
@@ -118,7 +118,7 @@ def show(
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
         again=_again(item, found),
-        zone=learner_zone(),
+        zone=moment.zone,
     )
 
 

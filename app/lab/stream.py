@@ -22,6 +22,7 @@ from redis.exceptions import RedisError
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
+from app.core.moment import Moment
 from app.core.queue import Queue, run_channel
 from app.lab import queries
 from app.lab.folds import Folds
@@ -74,8 +75,10 @@ class _Feed:
 class Hub:
     """All feeds of this process."""
 
-    def __init__(self, database: Database, queue: Queue, content: Catalogue, folds: Folds) -> None:
-        self._database, self._content, self._folds = database, content, folds
+    def __init__(
+        self, database: Database, queue: Queue, content: Catalogue, folds: Folds, moment: Callable[[], Moment]
+    ) -> None:
+        self._database, self._content, self._folds, self._moment = database, content, folds, moment
         self._redis_url = queue.redis_url
         self._feeds: dict[int, _Feed] = {}
         self._client: redis.asyncio.Redis | None = None
@@ -135,7 +138,7 @@ class Hub:
             feed = self._feeds[run_id] = _Feed(run_id)
             feed.task = asyncio.create_task(self._run(feed))
         if with_parts and feed.page is None:
-            feed.page = LivePage(self._database, self._content, self._folds, run_id)
+            feed.page = LivePage(self._database, self._content, self._folds, run_id, self._moment)
         feed.viewers.add(inbox)
         return feed
 

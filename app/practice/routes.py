@@ -17,7 +17,6 @@ from app.core.errors import DomainError
 from app.core.idempotency import once
 from app.core.templating import page, wants_fragment
 from app.core.web import Db, LearnerId, Now, ReadSession, WriteSession
-from app.core.zone import learner_zone
 from app.practice import service
 from app.practice.desk import Desk, check_seed
 from app.practice.export import graded_json, part_json
@@ -54,7 +53,6 @@ def _show(
         "history": history,
         "typed": typed or {},
         "error": error,
-        "zone": learner_zone(),
         "related": content.related_links(problem.related),
         "counts_for": named(content.concepts, problem.concepts) if desk.is_settled and desk.is_issued else [],
     }
@@ -92,7 +90,6 @@ def attempts(
         "following": following,
         "before": before,
         "chosen": chosen,
-        "zone": learner_zone(),
         "problems": content.problems.values(),
     }
     return page(request, "practice/attempts.html", context)

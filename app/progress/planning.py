@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.progress import figures
 from app.progress.checkpoints import Stand, done_by, standings
 from app.progress.figures import Column
 from app.study import api as study
-from app.study.api import Forecast, day_number, policy_for
+from app.study.api import Forecast, policy_for
 
 MOST_COLUMNS = 28
 MOST_WEEKDAYS = 21  # columns named by weekday; more are named by the day of the month
@@ -46,14 +46,13 @@ class Planning:
         return self.forecast is not None and self.forecast.day < self.today
 
 
-def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Planning:
+def planning(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Planning:
     """Everything the page of the interview date shows."""
-    zone = learner_zone()
-    today = date.fromordinal(day_number(now, zone))
-    found = study.forecast(session, learner_id, catalogue, now)
+    today = date.fromordinal(study.today(moment))
+    found = study.forecast(session, learner_id, catalogue, moment)
     plan, preparation = study.find_plan(session, learner_id), catalogue.preparation
     start, end = (plan.started_on, plan.day) if plan else (today, today + timedelta(days=preparation.days))
-    stands = list_stands(session, learner_id, catalogue, start, end, now)
+    stands = list_stands(session, learner_id, catalogue, start, end, moment)
     columns, width = _columns(found, today) if found else ([], 1)
     return Planning(
         today,
@@ -68,11 +67,11 @@ def planning(session: Session, learner_id: int, catalogue: Catalogue, now: datet
 
 
 def list_stands(
-    session: Session, learner_id: int, catalogue: Catalogue, start: date, end: date, now: datetime
+    session: Session, learner_id: int, catalogue: Catalogue, start: date, end: date, moment: Moment
 ) -> list[Stand]:
     """Where the learner stands with each checkpoint of a preparation from `start` to `end`."""
-    decay = policy_for(session, learner_id, now).parameters[20]
-    recall = figures.recalls(study.memories(session, learner_id, now, learner_zone()), decay)
+    decay = policy_for(session, learner_id, moment).parameters[20]
+    recall = figures.recalls(study.memories(session, learner_id, moment.now, moment.zone), decay)
     return standings(catalogue, done_by(session, learner_id, recall), start, end)
 
 

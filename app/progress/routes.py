@@ -13,26 +13,27 @@ from app.content.web import Content
 from app.core import queue
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession, WorkQueue, WriteSession
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WorkQueue, WriteSession
 from app.progress import data
 from app.progress.planning import planning
 from app.progress.service import progress
 from app.study import api as study
-from app.study.api import day_number
 
 router = APIRouter(prefix="/progress")
 
 
 @router.get("", response_class=HTMLResponse)
 def show(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, deleted: bool = False
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    deleted: bool = False,
 ) -> HTMLResponse:
-    found = progress(session, learner, content, now)
+    found = progress(session, learner, content, moment)
     context = {
         "found": found,
-        "zone": learner_zone(),
-        "now": now,
         "deleted": deleted,
         "fewest_to_fit": study.FEWEST_REVIEWS_TO_FIT,
     }
@@ -40,8 +41,10 @@ def show(
 
 
 @router.get("/plan", response_class=HTMLResponse)
-def show_plan(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
-    context = {"plan": planning(session, learner, content, now), "limits": study, "preset": content.preparation}
+def show_plan(
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment
+) -> HTMLResponse:
+    context = {"plan": planning(session, learner, content, moment), "limits": study, "preset": content.preparation}
     return page(request, "progress/plan.html", context)
 
 
@@ -50,19 +53,19 @@ def set_plan(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     day: Annotated[str, Form(max_length=20)] = "",
     minutes_per_day: Annotated[int | None, Form()] = None,
     preset: Annotated[bool, Form()] = False,
 ) -> Response:
     """Set the date; the preset is the content's own preparation, from today."""
-    today = date.fromordinal(day_number(now, learner_zone()))
+    today = date.fromordinal(study.today(moment))
     chosen = today + timedelta(days=content.preparation.days) if preset else _parsed(day)
     minutes = content.preparation.minutes_per_day if minutes_per_day is None else minutes_per_day
     with database.read() as session:  # a second or two of thinking must not hold the database's one writer
-        found = study.draft_plan(session, learner, content, chosen, minutes, now)
+        found = study.draft_plan(session, learner, content, chosen, minutes, moment)
     with database.write() as session:
-        study.set_plan(session, learner, content, found, now)
+        study.set_plan(session, learner, content, found, moment)
     return RedirectResponse("/progress/plan", 303)
 
 

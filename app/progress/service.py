@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.progress import figures
 from app.study import api as study
-from app.study.api import day_number, policy_for
+from app.study.api import policy_for
 
 FORECAST_DAYS = 14
 
@@ -27,15 +27,14 @@ class Progress:
     fits: study.FitStanding
 
 
-def progress(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Progress:
+def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Progress:
     """Everything the progress page shows."""
-    zone = learner_zone()
-    today = day_number(now, zone)
+    zone, today = moment.zone, study.today(moment)
     day = date.fromordinal(today)
     first = today - day.weekday() - 7 * (figures.WEEKS - 1)
-    decay = policy_for(session, learner_id, now).parameters[20]
+    decay = policy_for(session, learner_id, moment).parameters[20]
     answers = study.newest_answers(session, learner_id, zone)
-    memories = study.memories(session, learner_id, now, zone)
+    memories = study.memories(session, learner_id, moment.now, zone)
     recall = figures.recalls(memories, decay)
     times, seconds = figures.time_lanes(answers, study.all_cards(session, learner_id, catalogue))
     due = study.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)

@@ -11,7 +11,6 @@ from app.content.web import Content
 from app.core.settings import settings
 from app.core.templating import page
 from app.core.web import LearnerId, Now, ReadSession
-from app.core.zone import learner_zone
 from app.progress.evidence import by_concept
 from app.reference import concepts, handbook, service, validation
 from app.theory.presets import PRESETS
@@ -38,7 +37,6 @@ def show_concepts(
         "drawing": concepts.draw_map(content.concepts, known),
         "count": len(content.concepts),
         "standings": standings,
-        "zone": learner_zone(),
     }
     return page(request, "reference/concepts.html", context)
 

@@ -16,7 +16,6 @@ from app.core.errors import DomainError
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WriteSession
-from app.core.zone import learner_zone
 from app.grading import levels
 from app.rubrics import service
 from app.rubrics.grading import LONGEST_ANSWER, find_rubric
@@ -72,7 +71,6 @@ def _ask(
         "error": error,
         "longest": LONGEST_ANSWER,
         "second": request.app.state.second_grader,
-        "zone": learner_zone(),
         "related": content.related_links(rubric.related),
     }
     return page(request, "rubrics/rubric.html", context, status=422 if error else 200)
@@ -120,7 +118,6 @@ def _result(
         "result": result_view(then, row),
         "answer": row,
         "levels": levels.for_page(),
-        "zone": learner_zone(),
         "related": content.related_links(rubric.related),
         "counts_for": named(content.concepts, rubric.concepts),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
+from app.core.moment import Moment
+
 DAY_STARTS_HOUR = 4
 
 
@@ -27,7 +29,12 @@ def day_start(number: int, zone: ZoneInfo, starts_hour: int = DAY_STARTS_HOUR) -
     return max(first, second)
 
 
-def study_day(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
+def today(moment: Moment) -> int:
+    """The number of the learner's current study day."""
+    return day_number(moment.now, moment.zone)
+
+
+def study_day(moment: Moment) -> tuple[datetime, datetime]:
     """When the learner's current study day began, and when the next one begins."""
-    number = day_number(now, zone)
-    return day_start(number, zone), day_start(number + 1, zone)
+    number = today(moment)
+    return day_start(number, moment.zone), day_start(number + 1, moment.zone)

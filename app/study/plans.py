@@ -11,8 +11,8 @@ from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.core.models import Learner
-from app.core.zone import learner_zone
-from app.study.days import day_number
+from app.core.moment import Moment
+from app.study.days import today as today_of
 from app.study.fsrs.parameters import DEFAULT_ID
 from app.study.models import InterviewPlan, ParameterFit, StudySettings
 
@@ -93,16 +93,16 @@ def find_plan(session: Session, learner_id: int) -> Plan | None:
     return None if found is None else Plan(*found)
 
 
-def changes(chosen: Chosen, now: datetime) -> dict[str, Any]:
+def changes(chosen: Chosen, moment: Moment) -> dict[str, Any]:
     """Fields of the policy that a plan or fitted parameters set, by name; what they leave alone is missing."""
     fitted = {} if chosen.fitted is None else dict(zip(("parameters_id", "parameters"), chosen.fitted, strict=True))
-    return {**fitted, **_planned(chosen.plan, now)}
+    return {**fitted, **_planned(chosen.plan, moment)}
 
 
-def _planned(plan: Plan | None, now: datetime) -> dict[str, Any]:
+def _planned(plan: Plan | None, moment: Moment) -> dict[str, Any]:
     if plan is None:
         return {}
-    today = day_number(now, learner_zone())
+    today = today_of(moment)
     if today >= plan.day.toordinal():
         return {"is_unplanned": plan.planned_day != today}
     found: dict[str, Any] = {

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.study import plans
 from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
 from app.study.fsrs.scheduling import Rules
@@ -43,25 +44,25 @@ class Policy:
 PLAIN = Policy()
 
 
-def policy_for(session: Session, learner_id: int, now: datetime) -> Policy:
-    """The learner's policy at `now`: their settings, else the defaults, and what a plan or fitted parameters change."""
+def policy_for(session: Session, learner_id: int, moment: Moment) -> Policy:
+    """The learner's policy now: their settings, else the defaults, and what a plan or fitted parameters change."""
     chosen = plans.read(session, learner_id)
-    return replace(_of_settings(chosen), **plans.changes(chosen, now))
+    return replace(_of_settings(chosen), **plans.changes(chosen, moment))
 
 
-def settings_and_plan(session: Session, learner_id: int, now: datetime) -> tuple[Policy, Mapping[str, Any]]:
-    """The learner's own settings, and the fields a plan sets instead of them at `now`, by name; empty without one."""
+def settings_and_plan(session: Session, learner_id: int, moment: Moment) -> tuple[Policy, Mapping[str, Any]]:
+    """The learner's own settings, and the fields a plan sets instead of them now, by name; empty without one."""
     chosen = plans.read(session, learner_id)
-    return _of_settings(chosen), plans.changes(chosen._replace(fitted=None), now)
+    return _of_settings(chosen), plans.changes(chosen._replace(fitted=None), moment)
 
 
 def _of_settings(chosen: plans.Chosen) -> Policy:
     return PLAIN if chosen.settings is None else Policy(*chosen.settings)
 
 
-def rules_of(policy: Policy) -> Rules:
+def rules_of(policy: Policy, zone: ZoneInfo) -> Rules:
     """The policy as the arithmetic needs it, in the learner's zone."""
-    return Rules(learner_zone(), policy.desired_retention, policy.parameters)
+    return Rules(zone, policy.desired_retention, policy.parameters)
 
 
 def save_settings(

@@ -12,8 +12,8 @@ from app.content.asked import Asked, ask
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
+from app.core.moment import Moment
 from app.core.texts import storable
-from app.core.zone import learner_zone
 from app.study import checking, library, queries
 from app.study.checking import Checked
 from app.study.days import day_number
@@ -130,39 +130,39 @@ def study(
     session: Session,
     learner_id: int,
     catalogue: Catalogue,
-    now: datetime,
+    moment: Moment,
     extra_new: int = 0,
     wanted: Filter = NOTHING,
 ) -> Desk:
     """The learner's next card and progress. `extra_new` cards are introduced beyond today's share."""
-    policy = policy_for(session, learner_id, now)
-    found = _day(session, learner_id, catalogue, policy, now, extra_new, wanted)
+    policy = policy_for(session, learner_id, moment)
+    found = _day(session, learner_id, catalogue, policy, moment, extra_new, wanted)
     card = None
     if found.first is not None:
         shown = library.find_card(session, learner_id, catalogue, found.first)
-        card = _next(session, learner_id, shown, queries.find_state(session, learner_id, found.first), policy, now)
+        card = _next(session, learner_id, shown, queries.find_state(session, learner_id, found.first), policy, moment)
     return Desk(
         card,
         Progress(found.done, found.left),
         found.new_waiting if card is None else found.new,
-        next_due_at(session, learner_id, now) if card is None else None,
+        next_due_at(session, learner_id, moment.now) if card is None else None,
         queries.has_reviews(session, learner_id),
         found.buried,
         wanted,
     )
 
 
-def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, now: datetime) -> NextCard:
+def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, moment: Moment) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
     card = library.find_card(session, learner_id, catalogue, card_id)
     state = queries.find_state(session, learner_id, card_id)
-    policy = policy_for(session, learner_id, now)
-    return _next(session, learner_id, card, state, policy, now)
+    policy = policy_for(session, learner_id, moment)
+    return _next(session, learner_id, card, state, policy, moment)
 
 
-def count_due(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> int:
+def count_due(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> int:
     """Cards to answer today: due ones and today's share of new ones."""
-    return _day(session, learner_id, catalogue, policy_for(session, learner_id, now), now).left
+    return _day(session, learner_id, catalogue, policy_for(session, learner_id, moment), moment).left
 
 
 def has_studied(session: Session, learner_id: int) -> bool:
@@ -177,7 +177,7 @@ def submit_review(
     card_id: str,
     level: int,
     version: int,
-    now: datetime,
+    moment: Moment,
     elapsed_milliseconds: int | None = None,
     seed: int | None = None,
     answer: str | None = None,
@@ -197,9 +197,9 @@ def submit_review(
     state = queries.find_state(session, learner_id, card_id)
     recording.must_be_shown(state, card_id, version)
     judged = _judge(learner_id, card, version, seed, answer, elapsed_milliseconds)
-    policy = policy_for(session, learner_id, now)
+    policy = policy_for(session, learner_id, moment)
     if policy.is_unplanned:
-        preparation.plan_day(session, learner_id, catalogue, now)
+        preparation.plan_day(session, learner_id, catalogue, moment)
     memory = recording.memory_of(session, learner_id, state, card, policy)
     limit = int(LONGEST_ANSWER.total_seconds() * 1000)
     given = Given(
@@ -212,10 +212,10 @@ def submit_review(
         request_key,
     )
     counted = min(level, judged.best_level) if judged else level
-    rules, repetition = rules_of(policy), state.reviews if state else 0
-    load = _load(session, learner_id, memory, card_id, repetition, now, rules)
-    outcome = scheduling.outcome(memory, card_id, repetition, now, rules, load, counted)
-    made = recording.record(session, learner_id, card, state, given, memory, outcome, policy, now)
+    rules, repetition = rules_of(policy, moment.zone), state.reviews if state else 0
+    load = _load(session, learner_id, memory, card_id, repetition, moment.now, rules)
+    outcome = scheduling.outcome(memory, card_id, repetition, moment.now, rules, load, counted)
+    made = recording.record(session, learner_id, card, state, given, memory, outcome, policy, moment)
     if state is None and made.id % NOTED_EVERY == 0:
         note_met_blocks(session, learner_id, catalogue)
     return made
@@ -265,17 +265,17 @@ def _day(
     learner_id: int,
     catalogue: Catalogue,
     policy: Policy,
-    now: datetime,
+    moment: Moment,
     extra_new: int = 0,
     wanted: Filter = NOTHING,
 ) -> Agenda:
     """The learner's day, as the page, the badge and Today show it; a plan's cards count before anything wrote them."""
     chosen = None
     if policy.is_unplanned:
-        found = preparation.choose_day(session, learner_id, catalogue, now)
+        found = preparation.choose_day(session, learner_id, catalogue, moment)
         chosen = (found.brought, found.held)
         policy = replace(policy, new_per_day=found.new) if policy.deadline else policy
-    return agenda(session, learner_id, catalogue, policy, now, learner_zone(), extra_new, wanted, chosen)
+    return agenda(session, learner_id, catalogue, policy, moment, extra_new, wanted, chosen)
 
 
 def _load(
@@ -298,20 +298,20 @@ def _next(
     card: Card,
     state: State | None,
     policy: Policy,
-    now: datetime,
+    moment: Moment,
 ) -> NextCard:
     memory = recording.memory_of(session, learner_id, state, card, policy)
     version, repetition = (state.version, state.reviews) if state else (0, 0)
-    rules = rules_of(policy)
-    load = _load(session, learner_id, memory, card.id, repetition, now, rules)
+    rules = rules_of(policy, moment.zone)
+    load = _load(session, learner_id, memory, card.id, repetition, moment.now, rules)
     return NextCard(
         card,
         version,
-        scheduling.intervals(memory, card.id, repetition, now, rules, load),
+        scheduling.intervals(memory, card.id, repetition, moment.now, rules, load),
         state.last_review_at if state else None,
         memory is None,
         state.lapses if state else 0,
-        marks_of(state, now),
+        marks_of(state, moment.now),
         ask(card, checking.seed_of(learner_id, card, version)) if card.is_checked else None,
     )
 

@@ -8,8 +8,7 @@ from fastapi.responses import HTMLResponse
 from app.content.web import Content
 from app.core import times
 from app.core.templating import page
-from app.core.web import LearnerId, Now, ReadSession
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, LearnerId, ReadSession
 from app.theory.hardware import GPUS
 from app.theory.state import zero_state_bytes
 from app.today import service
@@ -21,13 +20,14 @@ FIRST_RANKS = 8
 
 
 @router.get("/", response_class=HTMLResponse)
-def today(request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now) -> HTMLResponse:
+def today(
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment
+) -> HTMLResponse:
     context = {
-        "today": service.today(session, learner, content, now),
-        "date": times.date(now, learner_zone()),
+        "today": service.today(session, learner, content, moment),
+        "date": times.date(moment),
         "first": first_step(),
         "content": content,
-        "zone": learner_zone(),
     }
     return page(request, "today/today.html", context)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
@@ -12,14 +12,13 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment, Interview
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.interview import service as interview
 from app.lab import service as lab
 from app.practice import service as practice
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
 from app.study import api as study
-from app.study.api import day_number
 
 Item = TypeVar("Item")
 
@@ -42,14 +41,14 @@ class Today:
     checkpoints: Sequence[Stand]
 
 
-def today(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Today:
+def today(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Today:
     """The learner's day."""
-    desk = study.study(session, learner_id, content, now)
-    plan, date_ = study.find_plan(session, learner_id), date.fromordinal(day_number(now, learner_zone()))
+    desk = study.study(session, learner_id, content, moment)
+    plan, date_ = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
     is_planned = plan is not None and plan.day >= date_
     checkpoints: list[Stand] = []
     if plan is not None and is_planned:
-        stands = list_stands(session, learner_id, content, plan.started_on, plan.day, now)
+        stands = list_stands(session, learner_id, content, plan.started_on, plan.day, moment)
         checkpoints = up_to_next(stands, date_)
     problem = _asked_for(checkpoints, "problem", content.problem) or practice.suggest(session, learner_id, content)
     experiment = lab.suggest(session, learner_id, content)
@@ -62,7 +61,7 @@ def today(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         problem,
         experiment,
         lab.list_under_way(session, learner_id),
-        interview.find_running(session, learner_id, now),
+        interview.find_running(session, learner_id, moment.now),
         desk,
         _asked_for(checkpoints, "interview", content.interview) or _shortest(content),
         plan.day if plan and is_planned else None,

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.web import current_time
 from app.main import create_app
 from tests.conftest import Clock
 
@@ -112,7 +111,7 @@ def _page(client: TestClient) -> str:
 @pytest.fixture
 def shop(sqlite: Database, clock: Clock, settings_for: Callable[..., Settings]) -> Iterator[TestClient]:
     app = create_app(settings_for(), sqlite)
-    app.dependency_overrides[current_time] = clock
+    app.state.clock = clock
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
         yield client
 

@@ -19,7 +19,7 @@ from app.core.db import Database
 from app.exchange import imports, limits
 from app.exchange.imports import Busy, Job, Order
 from tests.attacks.conftest import ClientOf
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 from tests.exchange.test_bad_files import GOOD, collection, package
 from tests.exchange.test_pages import settled
 
@@ -33,7 +33,7 @@ def begin(sqlite: Database, tmp_path: Path) -> Begin:
 
     def begin(data: bytes, name: str = "deck.apkg") -> str:
         url = sqlite.engine.url.render_as_string(hide_password=False)
-        return imports.start(tmp_path / "imports", BytesIO(data), Order(name, url, 1, {}, NOW, True))
+        return imports.start(tmp_path / "imports", BytesIO(data), Order(name, url, 1, {}, moment_at(NOW), True))
 
     return begin
 

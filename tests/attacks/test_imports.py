@@ -20,7 +20,7 @@ from app.core.errors import DomainError
 from app.exchange import service
 from app.exchange.anki import own_data, schema
 from app.exchange.findings import Findings
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 from tests.exchange.test_bad_files import GOOD, collection, package
 
 Read = Callable[..., Findings]
@@ -131,7 +131,7 @@ def read() -> Read:
 
     def read(data: bytes | str, name: str) -> Findings:
         file = BytesIO(data.encode() if isinstance(data, str) else data)
-        return service.read_file(name, file, {}, NOW)
+        return service.read_file(name, file, {}, moment_at(NOW))
 
     return read
 

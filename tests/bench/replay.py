@@ -21,6 +21,7 @@ from app.study.fsrs.parameters import DEFAULT
 from app.study.log import replay
 from app.study.log.replaying import recompute
 from app.study.models import Review
+from tests.conftest import moment_at
 
 REVIEWS = 2000
 TURNS = 5
@@ -94,7 +95,7 @@ def _study(session: Session) -> None:
             card_id=card_id,
             level=draw.choices([1, 3, 4, 5], [1, 2, 6, 1])[0],
             version=versions[card_id],
-            now=now,
+            moment=moment_at(now),
         )
         versions[card_id] += 1
         due[card_id] = made.due_at

@@ -15,7 +15,7 @@ from app.decks.drafts import Draft
 from app.exchange import service
 from app.exchange.findings import Findings
 from app.exchange.models import ImportReport
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 Take = Callable[..., ImportReport]
 
@@ -27,9 +27,9 @@ def take(content: Catalogue) -> Take:
     def take(database: Database, path: Path, now: datetime = NOW, *, scheduling: bool = True) -> ImportReport:
         known = service.revisions_of(content)
         with path.open("rb") as file:
-            found = service.read_file(path.name, file, known, now)
+            found = service.read_file(path.name, file, known, moment_at(now))
         with database.write() as session:
-            return service.store(session, 1, known, path.name, found, now, scheduling=scheduling)
+            return service.store(session, 1, known, path.name, found, moment_at(now), scheduling=scheduling)
 
     return take
 
@@ -40,7 +40,7 @@ def read() -> Callable[..., Findings]:
 
     def read(data: bytes | str, name: str) -> Findings:
         file = BytesIO(data.encode() if isinstance(data, str) else data)
-        return service.read_file(name, file, {}, NOW)
+        return service.read_file(name, file, {}, moment_at(NOW))
 
     return read
 

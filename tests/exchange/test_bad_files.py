@@ -22,7 +22,7 @@ from app.core.errors import DomainError
 from app.exchange import archive, limits, service
 from app.exchange.anki import reading, schema
 from app.exchange.findings import Findings
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -197,7 +197,7 @@ def test_a_view_in_the_place_of_a_table_is_not_read(read: Read) -> None:
 def test_reading_stops_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "SECONDS", -1.0)
     with pytest.raises(DomainError) as raised:
-        service.read_file("deck.apkg", io.BytesIO(package(GOOD)), {}, NOW)
+        service.read_file("deck.apkg", io.BytesIO(package(GOOD)), {}, moment_at(NOW))
     assert "too long" in raised.value.violations[0].message
 
 

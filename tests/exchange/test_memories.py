@@ -12,7 +12,7 @@ from app.core.db import Database
 from app.study import service as study
 from app.study.log import replay, transfer
 from app.study.log.transfer import Remembered
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 from tests.operate.test_commands import Command, command
 
 __all__ = ["command"]
@@ -23,13 +23,13 @@ KNOWN = Remembered(2, None, 20.25, 5.5, (NOW + timedelta(days=9)).replace(hour=4
 
 def _take(database: Database, offered: dict[str, Remembered]) -> transfer.Taken:
     with database.write() as session:
-        return transfer.take_over(session, 1, offered, NOW)
+        return transfer.take_over(session, 1, offered, moment_at(NOW))
 
 
 def _answer(database: Database, content: Catalogue, card_id: str, level: int, at) -> None:  # type: ignore[no-untyped-def]
     with database.write() as session:
-        version = study.show(session, 1, content, card_id, at).version
-        study.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=at)
+        version = study.show(session, 1, content, card_id, moment_at(at)).version
+        study.submit_review(session, 1, content, card_id=card_id, level=level, version=version, moment=moment_at(at))
 
 
 def _verified(database: Database) -> int:
@@ -73,10 +73,10 @@ def test_the_newer_memory_wins(sqlite: Database, content: Catalogue, seconds: in
 
 def test_imports_are_no_work_of_today(sqlite: Database, content: Catalogue) -> None:
     with sqlite.read() as session:
-        before = study.study(session, 1, content, NOW).progress
+        before = study.study(session, 1, content, moment_at(NOW)).progress
     _take(sqlite, {"C40": Remembered(2, None, 5.0, 5.0, NOW + timedelta(days=3), NOW, 4, 0)})
     with sqlite.read() as session:
-        after = study.study(session, 1, content, NOW)
+        after = study.study(session, 1, content, moment_at(NOW))
     assert after.progress.done == before.done == 0
     assert after.progress.left == before.left
 
@@ -86,7 +86,7 @@ def test_a_suspended_card_is_not_shown(sqlite: Database, content: Catalogue) -> 
     first = next(iter(content.cards))
     assert _take(sqlite, {"C27": due, first: Remembered(is_suspended=True)}).suspended == 2
     with sqlite.read() as session:
-        desk = study.study(session, 1, content, NOW)
+        desk = study.study(session, 1, content, moment_at(NOW))
     assert desk.card is not None
     assert desk.card.card.id not in ("C27", first)
 

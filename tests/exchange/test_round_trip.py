@@ -31,7 +31,7 @@ from app.study import service as study
 from app.study.days import day_start
 from app.study.log import transfer
 from app.study.log.transfer import Remembered
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 from tests.exchange.conftest import Take, basic
 
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia"]).map(ZoneInfo)
@@ -227,8 +227,10 @@ def test_a_whole_install_goes_to_another_and_back(
     for card_id, level in ((card_id_of("g0"), 4), (card_id_of("g1"), 1), ("C27", 5), ("C30", 3)):
         for later in (timedelta(), timedelta(days=4)):
             with sqlite.write() as session:
-                version = study.show(session, 1, content, card_id, at + later).version
-                study.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=at + later)
+                version = study.show(session, 1, content, card_id, moment_at(at + later)).version
+                study.submit_review(
+                    session, 1, content, card_id=card_id, level=level, version=version, moment=moment_at(at + later)
+                )
     shutil.copy(sqlite_template, tmp_path / "other.sqlite3")
     other = open_database(f"sqlite:///{tmp_path / 'other.sqlite3'}")
     _export(sqlite, content, tmp_path / "one.apkg")
@@ -244,7 +246,7 @@ def test_a_whole_install_goes_to_another_and_back(
 
 def _export(database: Database, content: Catalogue, path: Path) -> None:
     with database.read() as session:
-        service.export_anki(session, 1, content, path, NOW)
+        service.export_anki(session, 1, content, path, moment_at(NOW))
 
 
 def _everything(database: Database) -> object:

@@ -9,13 +9,13 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
-from app.core.zone import learner_zone
 from app.decks import service as decks
 from app.decks.drafts import Draft, DraftOption
 from app.exchange import service
 from app.study import service as study
 from app.study.days import day_number
 from app.study.log import transfer
+from tests.conftest import moment_at
 from tests.exchange.conftest import Take, basic
 from tests.support.anki import real_anki
 
@@ -47,7 +47,7 @@ def full(sqlite: Database, content: Catalogue) -> Database:
         at = NOW - timedelta(days=40)
         for level in levels:
             with sqlite.write() as session:
-                version = study.show(session, 1, content, card_id, at).version
+                version = study.show(session, 1, content, card_id, moment_at(at)).version
                 study.submit_review(
                     session,
                     1,
@@ -55,7 +55,7 @@ def full(sqlite: Database, content: Catalogue) -> Database:
                     card_id=card_id,
                     level=level,
                     version=version,
-                    now=at,
+                    moment=moment_at(at),
                     elapsed_milliseconds=4000,
                 )
             at += timedelta(days=13)
@@ -64,7 +64,7 @@ def full(sqlite: Database, content: Catalogue) -> Database:
 
 def _export(database: Database, content: Catalogue, path: Path, **how: object) -> service.Exported:
     with database.read() as session:
-        return service.export_anki(session, 1, content, path, NOW, **how)  # type: ignore[arg-type]
+        return service.export_anki(session, 1, content, path, moment_at(NOW), **how)  # type: ignore[arg-type]
 
 
 def test_anki_opens_what_we_write_with_its_schedule(full: Database, content: Catalogue, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_anki_opens_what_we_write_with_its_schedule(full: Database, content: Cat
     assert own.fields[0].startswith(r"<p>State of \(16N\) <a href=")
     assert (own.type, own.queue, own.reps) == (2, 2, 3)
     assert remembered.due_at is not None
-    zone = learner_zone()
+    zone = moment_at(NOW).zone
     assert own.due_in_days == day_number(remembered.due_at, zone) - day_number(NOW, zone)
     assert own.data["s"] == pytest.approx(remembered.stability, rel=1e-3)
     assert own.data["d"] == pytest.approx(remembered.difficulty, rel=1e-3)
@@ -110,7 +110,7 @@ def test_a_second_export_updates_in_place(full: Database, content: Catalogue, tm
         row = decks.find(session, 1, decks.card_id_of("g-basic"))
         decks.edit(session, 1, row.card_id, basic("Changed?"), row.version, NOW + timedelta(hours=1))
     with full.read() as session:
-        service.export_anki(session, 1, content, tmp_path / "second.apkg", NOW + timedelta(hours=2))
+        service.export_anki(session, 1, content, tmp_path / "second.apkg", moment_at(NOW + timedelta(hours=2)))
     with real_anki(tmp_path / "anki") as anki:
         anki.take(tmp_path / "first.apkg")
         before = anki.cards()
@@ -202,7 +202,7 @@ def test_a_schedule_of_ankis_is_taken_over_and_goes_on_here(
     report = take(sqlite, tmp_path / "in.apkg", NOW).report
     assert report["memories"] == {"taken": 3, "kept": 0, "suspended": 1, "asked": True}
     known, older, suspended = (_remembered(sqlite, decks.card_id_of(guid)) for guid in guids[:3])
-    zone = learner_zone()
+    zone = moment_at(NOW).zone
     assert (known.stability, known.difficulty, known.reviews, known.lapses) == (31.5, 6.25, 9, 2)
     assert known.due_at is not None
     assert day_number(known.due_at, zone) - day_number(NOW, zone) == 21
@@ -212,9 +212,9 @@ def test_a_schedule_of_ankis_is_taken_over_and_goes_on_here(
     assert suspended.is_suspended
     with sqlite.write() as session:
         card_id = decks.card_id_of(guids[1])
-        shown = study.show(session, 1, content, card_id, NOW)
+        shown = study.show(session, 1, content, card_id, moment_at(NOW))
         assert not shown.is_new
-        study.submit_review(session, 1, content, card_id=card_id, level=4, version=shown.version, now=NOW)
+        study.submit_review(session, 1, content, card_id=card_id, level=4, version=shown.version, moment=moment_at(NOW))
     later = _remembered(sqlite, card_id)
     assert later.stability > 30
     assert later.reviews == 10

@@ -17,6 +17,7 @@ import pytest
 from markupsafe import Markup
 
 from app.content.catalogue import Catalogue
+from app.core.clock import current_moment
 from app.core.db import Database
 from app.core.queue import Queue
 from app.core.templating import add_filters
@@ -74,7 +75,7 @@ def _watch(
     """What `viewers` come to; without `content` nobody may look at the page."""
 
     async def main() -> Any:
-        hub = Hub(database, Queue(redis_url), content or Catalogue(), Folds())
+        hub = Hub(database, Queue(redis_url), content or Catalogue(), Folds(), current_moment)
         try:
             return await asyncio.wait_for(viewers(hub, _Writer(database)), 30)
         finally:

@@ -30,7 +30,7 @@ from app.practice.variants import make_variant
 from app.progress import evidence, export
 from app.rubrics import service as rubrics
 from app.study import service as study
-from tests.conftest import NOW, Clock
+from tests.conftest import NOW, Clock, moment_at
 
 DAY = timedelta(days=1)
 EXPERIMENT = "L10"
@@ -38,7 +38,9 @@ EXPERIMENT = "L10"
 
 def review(session: Session, content: Catalogue, card: str, *levels: int, start: int = 0) -> None:
     for at, level in enumerate(levels, start):
-        study.submit_review(session, 1, content, card_id=card, level=level, version=at - start, now=NOW + at * DAY)
+        study.submit_review(
+            session, 1, content, card_id=card, level=level, version=at - start, moment=moment_at(NOW + at * DAY)
+        )
 
 
 def solve(session: Session, content: Catalogue, problem: str, right: bool = True) -> int:
@@ -108,7 +110,9 @@ def test_the_standing_is_the_mean_of_the_newest_results(database: Database, cont
         assert (found.count, found.results, found.recent, found.word) == (4, 4, 0.5, "getting there")
         assert found.last_at == NOW + 3 * DAY
         for at in range(4, 4 + evidence.RECENT):
-            study.submit_review(session, 1, content, card_id=card, level=5, version=at, now=NOW + at * DAY)
+            study.submit_review(
+                session, 1, content, card_id=card, level=5, version=at, moment=moment_at(NOW + at * DAY)
+            )
         found = standing(session, content, concept, NOW + 20 * DAY)
         assert found is not None
         assert (found.count, found.results, found.recent, found.word) == (12, 8, 1.0, "firm")

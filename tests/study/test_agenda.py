@@ -11,10 +11,9 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database, open_database
-from app.core.zone import learner_zone
 from app.study import queries, service
-from app.study.days import day_number
-from tests.conftest import NOW
+from app.study.days import today
+from tests.conftest import NOW, moment_at
 
 CARDS = 60  # more than are looked at, of clusters with several cards
 
@@ -37,21 +36,21 @@ def other(database: Database) -> Iterator[Database]:
 
 def look(database: Database, content: Catalogue, now: datetime) -> service.Desk:
     with database.read() as session:
-        return service.study(session, 1, content, now, extra_new=200)
+        return service.study(session, 1, content, moment_at(now), extra_new=200)
 
 
 def answer(database: Database, content: Catalogue, card_id: str, level: int, now: datetime) -> None:
     with database.write() as session:
         state = queries.find_state(session, 1, card_id)
         version = state.version if state else 0
-        service.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=now)
+        service.submit_review(session, 1, content, card_id=card_id, level=level, version=version, moment=moment_at(now))
 
 
 def load(database: Database, now: datetime) -> dict[int, int]:
     """Cards that come back on each later day, as this process knows them."""
     with database.read() as session:
-        zone = learner_zone()
-        return queries.count_due_by_day(session, 1, day_number(now, zone), range(1, 36500), zone)
+        moment = moment_at(now)
+        return queries.count_due_by_day(session, 1, today(moment), range(1, 36500), moment.zone)
 
 
 def must_agree(database: Database, content: Catalogue, now: datetime) -> service.Desk:
@@ -100,8 +99,8 @@ def test_an_answer_whose_transaction_failed_is_not_counted(database: Database, c
         with pytest.raises(RuntimeError), database.write() as session:
             state = queries.find_state(session, 1, known)
             version = state.version if state else 0
-            service.submit_review(session, 1, content, card_id=known, level=4, version=version, now=now)
-            service.study(session, 1, content, now)
+            service.submit_review(session, 1, content, card_id=known, level=4, version=version, moment=moment_at(now))
+            service.study(session, 1, content, moment_at(now))
             raise RuntimeError("the disk is full")
         must_agree(database, content, now)
 

@@ -14,7 +14,6 @@ from app.content.asked import ask
 from app.content.catalogue import Catalogue, load
 from app.core.db import Database
 from app.core.settings import Settings
-from app.core.web import current_time
 from app.study import queries
 from app.study.models import Review
 from tests.conftest import Clock
@@ -42,7 +41,7 @@ def study(
     from app.main import create_app
 
     app = create_app(settings_for(cards=folder), database)
-    app.dependency_overrides[current_time] = clock
+    app.state.clock = clock
     with TestClient(app, base_url="http://127.0.0.1", follow_redirects=False) as client:
         yield client
 

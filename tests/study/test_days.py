@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.moment import Moment
 from app.study.days import day_number, day_start, study_day
 
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"}))
@@ -25,7 +26,7 @@ MOMENTS = st.datetimes(datetime(1975, 1, 1), datetime(2037, 1, 1), timezones=st.
 )
 def test_a_study_day_starts_at_four_in_the_morning(local: datetime, starts: datetime) -> None:
     zone = ZoneInfo("Europe/Berlin")
-    assert study_day(local.replace(tzinfo=zone), zone)[0] == starts.replace(tzinfo=zone)
+    assert study_day(Moment(local.replace(tzinfo=zone), zone))[0] == starts.replace(tzinfo=zone)
 
 
 @settings(max_examples=400, deadline=None)
@@ -42,7 +43,7 @@ def test_a_later_day_starts_after_now_whatever_the_zone_does(at: datetime, name:
 def test_days_are_counted_forward_but_where_the_clock_is_put_back(at: datetime, name: str, hours: int) -> None:
     zone = ZoneInfo(name)
     assert day_number(at + timedelta(hours=hours), zone) >= day_number(at, zone) - 1
-    start, end = study_day(at, zone)
+    start, end = study_day(Moment(at, zone))
     assert start - timedelta(hours=3) <= at < end
 
 

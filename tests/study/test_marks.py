@@ -17,25 +17,31 @@ from app.study.models import Review
 from app.study.pages import notices
 from app.study.queue import browsing, placement
 from app.study.queue.filters import Filter, checked_filter
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 
 def answer(database: Database, content: Catalogue, card_id: str, level: int = 4, now: datetime = NOW) -> Review:
     with database.write() as session:
         state = queries.find_state(session, 1, card_id)
         return service.submit_review(
-            session, 1, content, card_id=card_id, level=level, version=state.version if state else 0, now=now
+            session,
+            1,
+            content,
+            card_id=card_id,
+            level=level,
+            version=state.version if state else 0,
+            moment=moment_at(now),
         )
 
 
 def mark(database: Database, content: Catalogue, card_id: str, action: str, now: datetime = NOW, note: str = "") -> str:
     with database.write() as session:
-        return service.mark(session, 1, content, card_id, action, now, note)
+        return service.mark(session, 1, content, card_id, action, moment_at(now), note)
 
 
 def look(database: Database, content: Catalogue, now: datetime = NOW, **more: Any) -> service.Desk:
     with database.read() as session:
-        return service.study(session, 1, content, now, **more)
+        return service.study(session, 1, content, moment_at(now), **more)
 
 
 def shown(desk: service.Desk) -> str:
@@ -94,7 +100,7 @@ def test_a_flag_and_a_note_leave_the_showing_as_it_is(database: Database, conten
     answer(database, content, card.card.id, 4)
     mark(database, content, card.card.id, "note", note="  ")
     with database.read() as session:
-        assert service.show(session, 1, content, card.card.id, NOW).marks == service.Marks(is_flagged=True)
+        assert service.show(session, 1, content, card.card.id, moment_at(NOW)).marks == service.Marks(is_flagged=True)
 
 
 def test_what_cannot_be_hung_on_a_card_is_refused_by_name(database: Database, content: Catalogue) -> None:
@@ -169,7 +175,7 @@ def test_settings_out_of_range_are_refused_by_name(sqlite: Database, values: dic
         policy.save_settings(session, 1, NOW, **{**good, **values})
     assert [each.field for each in caught.value.violations] == [field]
     with sqlite.read() as session:
-        assert policy.policy_for(session, 1, NOW) == policy.PLAIN
+        assert policy.policy_for(session, 1, moment_at(NOW)) == policy.PLAIN
 
 
 def test_the_policys_order_comes_first(database: Database, content: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +219,9 @@ def test_a_card_forgotten_eight_times_is_said_with_what_helps(database: Database
         with database.write() as session:
             state = queries.find_state(session, 1, "C61")
             assert state is not None
-            review = service.submit_review(session, 1, content, card_id="C61", level=1, version=state.version, now=now)
+            review = service.submit_review(
+                session, 1, content, card_id="C61", level=1, version=state.version, moment=moment_at(now)
+            )
             notice = notices.warn_of_leech(session, content, review)
         if notice.text:
             said.append(lapse)
@@ -231,7 +239,7 @@ def test_cramming_starts_with_the_least_known_and_changes_nothing(database: Data
     learn(database, content, "C27")
     later = learn(database, content, "C62", NOW + timedelta(days=4)) + timedelta(days=1)
     with database.read() as session:
-        cards = browsing.cram(session, 1, content, later, Filter())
+        cards = browsing.cram(session, 1, content, moment_at(later), Filter())
         version = queries.find_state(session, 1, "C27").version  # type: ignore[union-attr]
     assert [each.card.id for each in cards[:2]] == ["C27", "C62"]
     assert len(cards) == len(content.cards)
@@ -255,12 +263,12 @@ def test_the_list_says_where_each_card_stands(database: Database, content: Catal
             ("noted", ["C64"]),
             ("known", []),
         ):
-            shelf = browsing.browse(session, 1, content, due, Filter(state=state))
+            shelf = browsing.browse(session, 1, content, moment_at(due), Filter(state=state))
             assert [each.card.id for each in shelf.cards] == expected, state
-        every = browsing.browse(session, 1, content, due, Filter(), page=99)
+        every = browsing.browse(session, 1, content, moment_at(due), Filter(), page=99)
         assert every.count == len(content.cards)
         assert every.page == every.pages
-        found = browsing.browse(session, 1, content, due, Filter(), among=["C62", "gone", "C27"])
+        found = browsing.browse(session, 1, content, moment_at(due), Filter(), among=["C62", "gone", "C27"])
         assert [each.card.id for each in found.cards] == ["C62", "C27"]
 
 
@@ -276,7 +284,7 @@ def test_a_known_deck_starts_further_along_and_one_undo_takes_it_back(database: 
     size = sum(card.deck.id == deck for card in content.cards.values())
     answers = _answers(database, content, deck, "known")
     with database.write() as session:
-        placed = placement.place(session, 1, content, deck, answers, NOW)
+        placed = placement.place(session, 1, content, deck, answers, moment_at(NOW))
     assert placed == placement.Placed(known=1.0, moved=size, new=size)
     with database.read() as session:
         assert replay.verify(session, 1).mismatches == 0
@@ -298,18 +306,18 @@ def test_a_deck_that_is_not_known_starts_at_the_beginning(database: Database, co
     answers = _answers(database, content, "DK7", "unknown")
     some = dict(zip(answers, ["known", "partly", *["unknown"] * 4], strict=True))
     with database.write() as session:
-        placed = placement.place(session, 1, content, "DK7", some, NOW)
+        placed = placement.place(session, 1, content, "DK7", some, moment_at(NOW))
     assert placed.moved == 2, "only what was known itself"
     with database.write() as session:
         service.undo(session, 1, NOW)
-        assert placement.place(session, 1, content, "DK7", answers, NOW).moved == 0
+        assert placement.place(session, 1, content, "DK7", answers, moment_at(NOW)).moved == 0
 
 
 def test_a_placement_takes_only_new_cards_of_its_deck(database: Database, content: Catalogue) -> None:
     with database.write() as session:
         for answers in ({}, {"C27": "known"}, {"C62": "well"}):
             with pytest.raises(DomainError):
-                placement.place(session, 1, content, "DK7", answers, NOW)
+                placement.place(session, 1, content, "DK7", answers, moment_at(NOW))
         with pytest.raises(NotFound, match="DK999"):
             placement.sample(session, 1, content, "DK999")
         assert session.query(Review).count() == 0

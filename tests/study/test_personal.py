@@ -16,7 +16,7 @@ from app.study.fsrs.losses import Comparison, History
 from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
 from app.study.models import ParameterFit, Review
 from app.study.policy import policy_for
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 OTHER = (*DEFAULT[:2], 4.0, *DEFAULT[3:])
 
@@ -65,16 +65,18 @@ def test_a_better_fit_is_used_from_then_on_and_a_worse_one_never(database: Datab
     worse = _finish(database, 0.30, 0.31)
     assert not worse.is_used
     with database.read() as session:
-        assert policy_for(session, 1, NOW).parameters_id == DEFAULT_ID
+        assert policy_for(session, 1, moment_at(NOW)).parameters_id == DEFAULT_ID
     better = _finish(database, 0.30, 0.29)
     assert better.is_used
     with database.read() as session:
-        policy = policy_for(session, 1, NOW)
+        policy = policy_for(session, 1, moment_at(NOW))
         assert policy.parameters == OTHER
         assert policy.parameters_id == better.parameters_id != DEFAULT_ID
     _finish(database, 0.30, 0.32)
     with database.read() as session:
-        assert policy_for(session, 1, NOW).parameters_id == DEFAULT_ID, "a later fit that loses to the default ends it"
+        assert policy_for(session, 1, moment_at(NOW)).parameters_id == DEFAULT_ID, (
+            "a later fit that loses to the default ends it"
+        )
 
 
 def test_asking_twice_asks_once_and_a_fit_is_claimed_once(database: Database) -> None:

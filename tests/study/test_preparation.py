@@ -15,7 +15,7 @@ from app.study import service
 from app.study.exam import preparation
 from app.study.models import CardState, Review
 from app.study.policy import policy_for
-from tests.conftest import NOW, Clock
+from tests.conftest import NOW, Clock, moment_at
 
 TODAY = NOW.date()
 
@@ -27,8 +27,8 @@ def plan(database: Database, content: Catalogue) -> None:
 
 def _set(database: Database, content: Catalogue, days: int, minutes: int, now: datetime) -> None:
     with database.write() as session:
-        found = preparation.draft(session, 1, content, now.date() + timedelta(days=days), minutes, now)
-        preparation.set_plan(session, 1, content, found, now)
+        found = preparation.draft(session, 1, content, now.date() + timedelta(days=days), minutes, moment_at(now))
+        preparation.set_plan(session, 1, content, found, moment_at(now))
 
 
 def _answer_all(database: Database, content: Catalogue, now: datetime, level: int = 4) -> list[str]:
@@ -36,11 +36,13 @@ def _answer_all(database: Database, content: Catalogue, now: datetime, level: in
     asked: list[str] = []
     while True:
         with database.write() as session:
-            desk = service.study(session, 1, content, now)
+            desk = service.study(session, 1, content, moment_at(now))
             if desk.card is None:
                 return asked
             card = desk.card
-            service.submit_review(session, 1, content, card_id=card.card.id, level=level, version=card.version, now=now)
+            service.submit_review(
+                session, 1, content, card_id=card.card.id, level=level, version=card.version, moment=moment_at(now)
+            )
             asked.append(card.card.id)
         assert len(asked) < 500
 
@@ -55,9 +57,9 @@ def test_new_cards_come_in_the_order_of_the_checkpoints_at_the_plans_pace(
     database: Database, content: Catalogue
 ) -> None:
     with database.read() as session:
-        policy = policy_for(session, 1, NOW)
+        policy = policy_for(session, 1, moment_at(NOW))
         found = preparation.find(session, 1)
-        expected = preparation.forecast(session, 1, content, NOW)
+        expected = preparation.forecast(session, 1, content, moment_at(NOW))
     assert found is not None
     assert expected is not None
     assert policy.deadline == TODAY + timedelta(days=14)
@@ -76,12 +78,12 @@ def test_following_the_plan_day_by_day_meets_every_card_and_keeps_to_the_minutes
     most = 20 * 60 / preparation.SECONDS_PER_ANSWER
     for _ in range(14):
         with database.write() as session:
-            preparation.plan_day(session, 1, content, clock.now)
+            preparation.plan_day(session, 1, content, moment_at(clock.now))
         assert len(_answer_all(database, content, clock.now, level=5)) <= most + 2
         clock.advance(days=1)
     assert len(_states(database)) == len(content.cards)
     with database.read() as session:
-        expected = preparation.forecast(session, 1, content, clock.now)
+        expected = preparation.forecast(session, 1, content, moment_at(clock.now))
     assert expected is not None
     assert expected.days_left == 0
     assert expected.recall_on_the_day > 0.95
@@ -95,7 +97,7 @@ def test_a_plan_holds_and_brings_forward_without_touching_log_or_due_dates(
     before = {each.card_id: (each.due_at, each.version, each.memory) for each in _states(database).values()}
     day = clock.advance(days=13)  # the last day: what was met comes again whatever its due date
     with database.write() as session:
-        preparation.plan_day(session, 1, content, day)
+        preparation.plan_day(session, 1, content, moment_at(day))
     after = _states(database)
     assert {each.card_id: (each.due_at, each.version, each.memory) for each in after.values()} == before
     assert any(each.available_at < each.due_at for each in after.values() if each.available_at and each.due_at) or any(
@@ -105,7 +107,7 @@ def test_a_plan_holds_and_brings_forward_without_touching_log_or_due_dates(
         preparation.drop_plan(session, 1, day)
     assert all(each.available_at == each.due_at for each in _states(database).values())
     with database.read() as session:
-        assert policy_for(session, 1, day).deadline is None
+        assert policy_for(session, 1, moment_at(day)).deadline is None
 
 
 @pytest.mark.usefixtures("plan")
@@ -115,11 +117,13 @@ def test_an_undone_answer_comes_back_though_its_card_was_brought_forward(
     _answer_all(database, content, clock.now, level=5)
     day = clock.advance(days=13)
     with database.write() as session:
-        preparation.plan_day(session, 1, content, day)
-        desk = service.study(session, 1, content, day)
+        preparation.plan_day(session, 1, content, moment_at(day))
+        desk = service.study(session, 1, content, moment_at(day))
         assert desk.card is not None
         first = desk.card.card.id
-        service.submit_review(session, 1, content, card_id=first, level=4, version=desk.card.version, now=day)
+        service.submit_review(
+            session, 1, content, card_id=first, level=4, version=desk.card.version, moment=moment_at(day)
+        )
     with database.write() as session:
         service.undo(session, 1, day)
         available = session.get_one(CardState, (1, first)).available_at
@@ -130,11 +134,11 @@ def test_an_undone_answer_comes_back_though_its_card_was_brought_forward(
 @pytest.mark.usefixtures("plan")
 def test_a_day_is_planned_once_and_the_next_one_anew(database: Database, content: Catalogue, clock: Clock) -> None:
     with database.read() as session:
-        assert preparation.list_unplanned(session, clock.now) == []
-        assert preparation.list_unplanned(session, clock.advance(days=1)) == [1]
+        assert preparation.list_unplanned(session, moment_at(clock.now)) == []
+        assert preparation.list_unplanned(session, moment_at(clock.advance(days=1))) == [1]
     with database.write() as session:
-        preparation.plan_day(session, 1, content, clock.now)
-        assert preparation.list_unplanned(session, clock.now) == []
+        preparation.plan_day(session, 1, content, moment_at(clock.now))
+        assert preparation.list_unplanned(session, moment_at(clock.now)) == []
 
 
 @pytest.mark.usefixtures("plan")
@@ -148,14 +152,16 @@ def test_who_comes_before_the_sweep_gets_the_planned_day_all_the_same(
     before = {each: (state.available_at, state.version) for each, state in _states(database).items()}
     client.get(address)
     with database.read() as session:
-        assert preparation.list_unplanned(session, tomorrow) == [1], "a look writes nothing"
-        looked = service.study(session, 1, content, tomorrow)
-        assert service.count_due(session, 1, content, tomorrow) == looked.progress.left, "the badge asks the same"
+        assert preparation.list_unplanned(session, moment_at(tomorrow)) == [1], "a look writes nothing"
+        looked = service.study(session, 1, content, moment_at(tomorrow))
+        assert service.count_due(session, 1, content, moment_at(tomorrow)) == looked.progress.left, (
+            "the badge asks the same"
+        )
     assert {each: (state.available_at, state.version) for each, state in _states(database).items()} == before
     with database.write() as session:
-        preparation.plan_day(session, 1, content, tomorrow)  # the sweep, at last
+        preparation.plan_day(session, 1, content, moment_at(tomorrow))  # the sweep, at last
     with database.read() as session:
-        swept = service.study(session, 1, content, tomorrow)
+        swept = service.study(session, 1, content, moment_at(tomorrow))
     assert swept.progress == looked.progress
     assert swept.card is not None
     assert looked.card is not None
@@ -171,13 +177,13 @@ def test_the_first_answer_of_a_day_writes_down_what_the_page_showed(
     _answer_all(database, content, clock.now, level=4)
     day = clock.advance(days=days)
     with database.read() as session:
-        looked = service.study(session, 1, content, day)
+        looked = service.study(session, 1, content, moment_at(day))
     assert looked.card is not None
     with database.write() as session:
         card_id, version = looked.card.card.id, looked.card.version
-        service.submit_review(session, 1, content, card_id=card_id, level=5, version=version, now=day)
-        assert preparation.list_unplanned(session, day) == []
-        after = service.study(session, 1, content, day)
+        service.submit_review(session, 1, content, card_id=card_id, level=5, version=version, moment=moment_at(day))
+        assert preparation.list_unplanned(session, moment_at(day)) == []
+        after = service.study(session, 1, content, moment_at(day))
     assert after.progress.done == looked.progress.done + 1
     assert after.progress.left <= looked.progress.left - 1, "what is buried beside it waits for tomorrow"
     assert after.progress.left >= looked.progress.left - 1 - (after.buried - looked.buried)
@@ -228,8 +234,8 @@ def test_what_cannot_be_planned_is_refused_by_name(
 def test_an_interview_today_asks_for_nothing_and_says_what_is_known(database: Database, content: Catalogue) -> None:
     _set(database, content, 0, 20, NOW)
     with database.read() as session:
-        expected = preparation.forecast(session, 1, content, NOW)
-        policy = policy_for(session, 1, NOW)
+        expected = preparation.forecast(session, 1, content, moment_at(NOW))
+        policy = policy_for(session, 1, moment_at(NOW))
     assert expected is not None
     assert (expected.days_left, list(expected.answers), expected.recall_on_the_day) == (0, [], 0.0)
     assert policy.deadline is None
@@ -240,8 +246,8 @@ def test_a_day_that_has_passed_leaves_fsrs_alone(database: Database, content: Ca
     _answer_all(database, content, clock.now)
     later = clock.advance(days=5)
     with database.write() as session:
-        preparation.plan_day(session, 1, content, later)
-        expected = preparation.forecast(session, 1, content, later)
+        preparation.plan_day(session, 1, content, moment_at(later))
+        expected = preparation.forecast(session, 1, content, moment_at(later))
     assert expected is not None
     assert expected.days_left == 0
     assert all(each.available_at == each.due_at for each in _states(database).values())
@@ -250,7 +256,7 @@ def test_a_day_that_has_passed_leaves_fsrs_alone(database: Database, content: Ca
 def test_what_does_not_fit_is_named_and_comes_last(database: Database, content: Catalogue) -> None:
     _set(database, content, 5, 10, NOW)
     with database.read() as session:
-        expected = preparation.forecast(session, 1, content, NOW)
+        expected = preparation.forecast(session, 1, content, moment_at(NOW))
         found = preparation.find(session, 1)
     assert expected is not None
     assert found is not None

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,21 +20,10 @@ from app.study import policy, queries, service
 from app.study.fsrs import parameters
 from app.study.log import replay
 from app.study.models import CardState, Review
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 ZONES = ("Europe/Berlin", "America/New_York", "Pacific/Auckland", "Asia/Kathmandu", "Antarctica/Troll", "UTC")
 OTHER = tuple(value * 1.05 if i < 4 else value for i, value in enumerate(parameters.DEFAULT))
-
-
-@pytest.fixture
-def in_zone(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Moves the learner to a zone."""
-
-    def move(name: str) -> None:
-        for module in ("service", "policy", "log.recording"):
-            monkeypatch.setattr(f"app.study.{module}.learner_zone", lambda: ZoneInfo(name))
-
-    return move
 
 
 @pytest.fixture
@@ -48,12 +36,21 @@ def by_policy(monkeypatch: pytest.MonkeyPatch) -> Callable[[policy.Policy], None
     return choose
 
 
-def answer(database: Database, content: Catalogue, card_id: str, level: int, now: datetime = NOW) -> Review:
+def answer(
+    database: Database, content: Catalogue, card_id: str, level: int, now: datetime = NOW, zone: str = "UTC"
+) -> Review:
     with database.write() as session:
         state = queries.find_state(session, 1, card_id)
         version = state.version if state else 0
         return service.submit_review(
-            session, 1, content, card_id=card_id, level=level, version=version, now=now, elapsed_milliseconds=900
+            session,
+            1,
+            content,
+            card_id=card_id,
+            level=level,
+            version=version,
+            moment=moment_at(now, zone),
+            elapsed_milliseconds=900,
         )
 
 
@@ -89,7 +86,7 @@ STEP = st.tuples(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEP, min_size=1, max_size=25))
 def test_any_life_replays(  # type: ignore[no-untyped-def]
-    sqlite: Database, content: Catalogue, in_zone, by_policy, steps: list[Any]
+    sqlite: Database, content: Catalogue, by_policy, steps: list[Any]
 ) -> None:
     """Hours pass or are taken back, zones change, answers are undone, parameters and retention change."""
     clean(sqlite)
@@ -97,7 +94,6 @@ def test_any_life_replays(  # type: ignore[no-untyped-def]
     by_policy(chosen)
     for card_id, level, hours, zone, what in steps:
         now += timedelta(hours=hours)
-        in_zone(zone)
         if what == "undo":
             with sqlite.write() as session:
                 try:
@@ -113,7 +109,7 @@ def test_any_life_replays(  # type: ignore[no-untyped-def]
             chosen = dataclasses.replace(chosen, desired_retention=0.70 + level / 20)
             by_policy(chosen)
         else:
-            review = answer(sqlite, content, card_id, level, now)
+            review = answer(sqlite, content, card_id, level, now, zone)
             answered += 1
             assert review.due_at > now, "nothing is scheduled in the past"
     report = check(sqlite)
@@ -136,7 +132,7 @@ def _study_for_weeks(database: Database, content: Catalogue, days: int = 40) -> 
     for _ in range(days):
         for _ in range(4):
             with database.read() as session:
-                desk = service.study(session, 1, content, now)
+                desk = service.study(session, 1, content, moment_at(now))
             if desk.card is None:
                 break
             answer(database, content, desk.card.card.id, draw.choice([1, 3, 4, 4, 4, 5]), now)

@@ -14,17 +14,17 @@ from app.core.errors import DomainError, NotFound, Stale
 from app.study import queries, service
 from app.study.models import CardState, Review
 from app.study.queue import queues
-from tests.conftest import NOW, Clock
+from tests.conftest import NOW, Clock, moment_at
 
 
 def _answer(database: Database, content: Catalogue, card_id: str, level: int, version: int, now=NOW) -> None:  # type: ignore[no-untyped-def]
     with database.write() as session:
-        service.submit_review(session, 1, content, card_id=card_id, level=level, version=version, now=now)
+        service.submit_review(session, 1, content, card_id=card_id, level=level, version=version, moment=moment_at(now))
 
 
 def _look(database: Database, content: Catalogue, now=NOW, extra: int = 0) -> service.Desk:  # type: ignore[no-untyped-def]
     with database.read() as session:
-        return service.study(session, 1, content, now, extra)
+        return service.study(session, 1, content, moment_at(now), extra)
 
 
 def _state(database: Database, card_id: str) -> CardState:
@@ -153,8 +153,8 @@ def test_a_new_revision_is_learned_anew_and_a_typo_is_not(database: Database, co
     revised = dataclasses.replace(card, head=card.head.model_copy(update={"revision": 2}))
     changed = dataclasses.replace(content, cards={**content.cards, "C27": revised})
     with database.read() as session:
-        assert not service.show(session, 1, content, "C27", NOW).is_new
-        shown = service.show(session, 1, changed, "C27", NOW)
+        assert not service.show(session, 1, content, "C27", moment_at(NOW)).is_new
+        shown = service.show(session, 1, changed, "C27", moment_at(NOW))
     assert shown.is_new
     _answer(database, changed, "C27", 4, shown.version)
     assert _state(database, "C27").revision == 2

@@ -20,7 +20,7 @@ from app.study import personal
 from app.study.fsrs.parameters import DEFAULT
 from app.study.models import ParameterFit, Review
 from app.study.policy import policy_for
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 from tests.support.product import environment
 from tests.support.review_logs import simulate_reviews
 from worker import fits
@@ -52,7 +52,7 @@ def test_a_memory_unlike_the_default_is_fitted_judged_and_used(sqlite: Database,
     assert _optimise(sqlite, fit_id, tmp_path) == 0
     with sqlite.read() as session:
         fit = session.get_one(ParameterFit, fit_id)
-        policy = policy_for(session, 1, NOW)
+        policy = policy_for(session, 1, moment_at(NOW))
     assert fit.failure is None
     assert fit.held_out is not None
     assert fit.held_out >= personal.FEWEST_HELD_OUT
@@ -98,4 +98,4 @@ def test_a_fit_that_cannot_be_done_says_why(sqlite: Database, tmp_path: Path) ->
     with sqlite.read() as session:
         fit = session.get_one(ParameterFit, fit_id)
         assert "no card was reviewed on two days" in (fit.failure or "")
-        assert policy_for(session, 1, NOW).parameters == DEFAULT
+        assert policy_for(session, 1, moment_at(NOW)).parameters == DEFAULT

@@ -20,9 +20,10 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
 from app.core.errors import DomainError, Violation
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.study import library, queries
-from app.study.days import day_number, day_start, study_day
+from app.study.days import day_number, study_day
+from app.study.days import today as today_of
 from app.study.exam.forecast import Course
 from app.study.exam.order import introduction_order, left_out_last
 from app.study.exam.search import choose_strategy, live, rule_of
@@ -88,20 +89,20 @@ class ChosenDay:
 
 
 def draft(
-    session: Session, learner_id: int, catalogue: Catalogue, day: date, minutes_per_day: int, now: datetime
+    session: Session, learner_id: int, catalogue: Catalogue, day: date, minutes_per_day: int, moment: Moment
 ) -> Draft:
     """The best way to prepare for `day` from today on. Raises DomainError with everything that is out of range."""
-    today = day_number(now, learner_zone())
+    today = today_of(moment)
     wrong = list(_violations(day, minutes_per_day, date.fromordinal(today)))
     if wrong:
         raise DomainError("The interview date was not set.", wrong)
     cards = library.all_cards(session, learner_id, catalogue)
     order = introduction_order(cards, catalogue.preparation.decks)
-    standing = _standing(session, learner_id, cards, order, today)
+    standing = _standing(session, learner_id, cards, order, moment)
     days, answers = day.toordinal() - today, answers_per_day(minutes_per_day)
     if days == 0 or not standing.ids:
         return Draft(day, minutes_per_day, None, order)
-    w = memory_model.parameters(policy_for(session, learner_id, now).parameters)
+    w = memory_model.parameters(policy_for(session, learner_id, moment).parameters)
     choice = choose_strategy(w, standing.cards, days, answers)
     fits = round(float(choice.course.met.mean()))
     if fits < len(order):
@@ -112,16 +113,16 @@ def draft(
     return Draft(day, minutes_per_day, strategy, order)
 
 
-def set_plan(session: Session, learner_id: int, catalogue: Catalogue, chosen: Draft, now: datetime) -> None:
+def set_plan(session: Session, learner_id: int, catalogue: Catalogue, chosen: Draft, moment: Moment) -> None:
     """Prepare as drafted, from today on; other minutes for the same day keep the start."""
     before = session.get(InterviewPlan, learner_id)
-    today = date.fromordinal(day_number(now, learner_zone()))
+    today = date.fromordinal(today_of(moment))
     started_on = before.started_on if before and before.day == chosen.day else today
     values = {
         "day": chosen.day,
         "minutes_per_day": chosen.minutes_per_day,
         "started_on": started_on,
-        "set_at": now,
+        "set_at": moment.now,
         "strategy": chosen.strategy,
         "card_order": list(chosen.order),
         "planned_day": None,
@@ -133,7 +134,7 @@ def set_plan(session: Session, learner_id: int, catalogue: Catalogue, chosen: Dr
         for name, value in values.items():
             setattr(before, name, value)
     session.flush()
-    plan_day(session, learner_id, catalogue, now)
+    plan_day(session, learner_id, catalogue, moment)
 
 
 def drop_plan(session: Session, learner_id: int, now: datetime) -> None:
@@ -147,41 +148,40 @@ def find(session: Session, learner_id: int) -> InterviewPlan | None:
     return session.get(InterviewPlan, learner_id)
 
 
-def list_unplanned(session: Session, now: datetime) -> list[int]:
+def list_unplanned(session: Session, moment: Moment) -> list[int]:
     """Learners whose day was not planned yet."""
-    today = day_number(now, learner_zone())
+    today = today_of(moment)
     query = select(InterviewPlan.learner_id).where(
         InterviewPlan.planned_day.is_(None) | (InterviewPlan.planned_day != today)
     )
     return list(session.scalars(query))
 
 
-def plan_day(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> None:
+def plan_day(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> None:
     """Choose today's cards, once a study day: bring forward what is to be reviewed, hold the rest until tomorrow."""
     plan = session.get(InterviewPlan, learner_id)
-    today = day_number(now, learner_zone())
+    today = today_of(moment)
     if plan is None or plan.planned_day == today:
         return
-    chosen = choose_day(session, learner_id, catalogue, now)
+    chosen = choose_day(session, learner_id, catalogue, moment)
     plan.planned_day, plan.new_today = today, chosen.new
-    _release(session, learner_id, now)
-    zone = learner_zone()
-    _move(session, _BRING, learner_id, chosen.brought, day_start(today, zone), now)
-    _move(session, _HOLD, learner_id, chosen.held, day_start(today + 1, zone), now)
+    _release(session, learner_id, moment.now)
+    begins, ends = study_day(moment)
+    _move(session, _BRING, learner_id, chosen.brought, begins, moment.now)
+    _move(session, _HOLD, learner_id, chosen.held, ends, moment.now)
     session.flush()
 
 
-def choose_day(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> ChosenDay:
+def choose_day(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> ChosenDay:
     """Today's cards as the plan has them. Only reads: a page shows them before anything was written."""
     plan = session.get(InterviewPlan, learner_id)
-    zone = learner_zone()
-    today = day_number(now, zone)
+    today = today_of(moment)
     if plan is None or today >= plan.day.toordinal():
         return ChosenDay(0, (), ())
-    policy = policy_for(session, learner_id, now)
+    policy = policy_for(session, learner_id, moment)
     cards = library.all_cards(session, learner_id, catalogue)
-    standing = _standing(session, learner_id, cards, plan.card_order, today)
-    done = queues.read_day(session, learner_id, *study_day(now, zone))
+    standing = _standing(session, learner_id, cards, plan.card_order, moment)
+    done = queues.read_day(session, learner_id, *study_day(moment))
     if not standing.ids:
         return ChosenDay(0, (), ())
     left = max(0.0, answers_per_day(plan.minutes_per_day) - done.done)
@@ -197,16 +197,16 @@ def choose_day(session: Session, learner_id: int, catalogue: Catalogue, now: dat
     )
 
 
-def forecast(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> Forecast | None:
+def forecast(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Forecast | None:
     """What the plan leads to from today on, None without one."""
     plan = session.get(InterviewPlan, learner_id)
     if plan is None:
         return None
-    today = day_number(now, learner_zone())
-    policy = policy_for(session, learner_id, now)
+    today = today_of(moment)
+    policy = policy_for(session, learner_id, moment)
     w = memory_model.parameters(policy.parameters)
     cards = library.all_cards(session, learner_id, catalogue)
-    standing = _standing(session, learner_id, cards, plan.card_order, today)
+    standing = _standing(session, learner_id, cards, plan.card_order, moment)
     days = max(0, plan.day.toordinal() - today)
     strategy = _strategy(plan)
     rule = rule_of(strategy, standing.cards, days, plan.started_on.toordinal() - today)
@@ -259,14 +259,13 @@ def _strategy(plan: InterviewPlan) -> Strategy | None:
 
 
 def _standing(
-    session: Session, learner_id: int, cards: Mapping[str, Card], order: Sequence[str], today: int
+    session: Session, learner_id: int, cards: Mapping[str, Card], order: Sequence[str], moment: Moment
 ) -> _Standing:
-    """What is remembered of each card. Suspended cards are no target; days count from `today`."""
+    """What is remembered of each card. Suspended cards are no target; days count from today."""
     known = {each: None for each in order if each in cards}
     states = {each.card_id: each for each in queries.list_states(session, learner_id)}
     ids = [each for each in [*known, *(each for each in cards if each not in known)] if not _is_away(states.get(each))]
-    zone = learner_zone()
-    shape = (1, len(ids))
+    today, shape = today_of(moment), (1, len(ids))
     found = Cards(np.ones(shape), np.full(shape, 5.0), np.zeros(shape), np.zeros(shape, dtype=bool))
     learning = np.zeros(len(ids), dtype=bool)
     for index, card_id in enumerate(ids):
@@ -276,7 +275,7 @@ def _standing(
         assert state.last_review_at is not None, "a memory comes from a review"
         found.met[0, index] = True
         found.stability[0, index], found.difficulty[0, index] = state.memory["stability"], state.memory["difficulty"]
-        found.last_day[0, index] = day_number(state.last_review_at, zone) - today
+        found.last_day[0, index] = day_number(state.last_review_at, moment.zone) - today
         learning[index] = state.is_learning
     return _Standing(tuple(ids), found, learning)
 

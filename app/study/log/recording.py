@@ -13,7 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from app.content.cards import Card
 from app.core.errors import DomainError, Stale
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.study import plans, queries
 from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import parameters, scheduling, spreading
@@ -96,7 +96,7 @@ def record(
     memory: Mapping[str, Any] | None,
     outcome: scheduling.Outcome,
     policy: Policy,
-    now: datetime,
+    moment: Moment,
     kind: str = ANSWER,
 ) -> Recorded:
     """Append what was `given` to the log, with all it takes to replay it, and bring the state to it.
@@ -114,11 +114,11 @@ def record(
         "repetition": state.reviews if state else 0,
         "phase": scheduling.phase_of(memory) if kind == ANSWER else scheduling.NOT_REVIEWED,
         "previous_id": state.last_review_id if state and memory is not None else None,
-        "reviewed_at": now,
+        "reviewed_at": moment.now,
         "due_at": outcome.due_at,
         "memory_before": memory,
         "memory_after": outcome.memory,
-        "time_zone": str(learner_zone()),
+        "time_zone": str(moment.zone),
         "day_starts_hour": DAY_STARTS_HOUR,
         "scheduler": scheduling.SCHEDULER_NAME,
         "parameters_id": policy.parameters_id,
@@ -126,7 +126,7 @@ def record(
     }
     lapses = (state.lapses if state else 0) + outcome.lapsed
     try:
-        _keep_parameters(session, learner_id, policy, now)
+        _keep_parameters(session, learner_id, policy, moment.now)
         appended = session.connection().execute(_APPEND, entry).inserted_primary_key
         assert appended is not None, "one row was inserted"
         fields = {name: entry[name] for name in Recorded._fields[1:-1]}

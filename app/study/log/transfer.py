@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import scheduling, spreading
 from app.study.fsrs.parameters import DEFAULT_ID
@@ -127,17 +128,17 @@ def list_answers(session: Session, learner_id: int) -> Iterator[Answer]:
         )
 
 
-def take_over(session: Session, learner_id: int, offered: Mapping[str, Remembered], now: datetime) -> Taken:
+def take_over(session: Session, learner_id: int, offered: Mapping[str, Remembered], moment: Moment) -> Taken:
     """Take over memories by card id where they are newer than ours, to the second; suspensions as well."""
     taken = Taken()
     ids = list(offered)
     for start in range(0, len(ids), AT_ONCE):
-        _take_over(session, learner_id, {each: offered[each] for each in ids[start : start + AT_ONCE]}, now, taken)
+        _take_over(session, learner_id, {each: offered[each] for each in ids[start : start + AT_ONCE]}, moment, taken)
     return taken
 
 
 def _take_over(
-    session: Session, learner_id: int, offered: Mapping[str, Remembered], now: datetime, taken: Taken
+    session: Session, learner_id: int, offered: Mapping[str, Remembered], moment: Moment, taken: Taken
 ) -> None:
     query = select(CardState).where(CardState.learner_id == learner_id, CardState.card_id.in_(offered))
     states = {row.card_id: row for row in session.scalars(query)}
@@ -153,10 +154,10 @@ def _take_over(
             state = CardState(learner_id=learner_id, card_id=card_id, revision=each.revision, reviews=0, lapses=0)
             session.add(state)
         if newer:
-            reviews.append((state, _entry(state, each, learner_id)))
+            reviews.append((state, _entry(state, each, learner_id, moment.zone)))
             taken.memories += 1
         if suspends:
-            state.suspended_at = now
+            state.suspended_at = moment.now
             taken.suspended += 1
         set_available(state)
     session.add_all(review for _, review in reviews)
@@ -174,7 +175,7 @@ def _is_newer(offered: Remembered, state: CardState | None) -> bool:
     return last is None or int(offered.last_review_at.timestamp()) > int(last.timestamp())
 
 
-def _entry(state: CardState, offered: Remembered, learner_id: int) -> Review:
+def _entry(state: CardState, offered: Remembered, learner_id: int, zone: ZoneInfo) -> Review:
     """The log's entry, and the state brought to it. It is dated when the card was last answered, elsewhere."""
     memory = offered.memory
     assert memory is not None, "asked of a card with a memory"
@@ -192,7 +193,7 @@ def _entry(state: CardState, offered: Remembered, learner_id: int) -> Review:
         due_at=offered.due_at,
         memory_before=before,
         memory_after=memory,
-        time_zone=str(learner_zone()),
+        time_zone=str(zone),
         day_starts_hour=DAY_STARTS_HOUR,
         scheduler=scheduling.SCHEDULER_NAME,
         parameters_id=DEFAULT_ID,

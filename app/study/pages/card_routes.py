@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.content.web import Content
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, ReadSession
 from app.decks.shelf import search_own_cards
 from app.search.service import build_index, search
 from app.study import service
@@ -40,19 +39,18 @@ def list_cards(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     wanted: Listing,
     q: Annotated[str, Query(max_length=200)] = "",
     at: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> HTMLResponse:
     """Every card, narrowed by deck, concept, state and words."""
-    shelf = browsing.browse(session, learner, content, now, wanted, _found(session, learner, content, q), at)
+    shelf = browsing.browse(session, learner, content, moment, wanted, _found(session, learner, content, q), at)
     context = {
         "shelf": shelf,
         "wanted": wanted,
         "q": q,
         "states": LISTED_STATES,
-        "zone": learner_zone(),
         "decks": browsing.list_decks(session, learner, content),
         "concepts": content.concepts,
         "query": urlencode({**wanted.fields, **({"q": q} if q else {})}),
@@ -66,13 +64,13 @@ def cram(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     wanted: Listing,
     card: str = "",
     reveal: bool = False,
 ) -> HTMLResponse:
     """One card after another, the least known first. Nothing is rated and no date moves."""
-    cards = browsing.cram(session, learner, content, now, wanted)
+    cards = browsing.cram(session, learner, content, moment, wanted)
     ids = [each.card.id for each in cards]
     place = ids.index(card) if card in ids else 0
     context = {
@@ -89,14 +87,13 @@ def cram(
 
 @router.get("/cards/{card_id}", response_class=HTMLResponse)
 def show_card(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, card_id: str
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment, card_id: str
 ) -> HTMLResponse:
     """One card to read, outside the schedule, with its history and what the learner hung on it."""
-    shown = service.show(session, learner, content, card_id, now)
+    shown = service.show(session, learner, content, card_id, moment)
     context = {
         "shown": shown,
         "history": browsing.history(session, learner, shown.card.id),
-        "zone": learner_zone(),
         "longest_note": LONGEST_NOTE,
         "hard": suggestions(content, shown.card) if shown.is_hard else (),
     }
@@ -108,14 +105,14 @@ def mark(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     card_id: str,
     action: Annotated[str, Form()],
     note: Annotated[str, Form()] = "",
 ) -> Response:
     """Suspend, bury, flag or annotate a card from its own page."""
     with database.write() as session:
-        service.mark(session, learner, content, card_id, action, now, note)
+        service.mark(session, learner, content, card_id, action, moment, note)
     return RedirectResponse(f"/study/cards/{card_id}", 303)
 
 

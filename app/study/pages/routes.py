@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from app.content.web import Content
 from app.core.errors import DomainError, Stale
 from app.core.idempotency import MAX_KEY_LENGTH, once
+from app.core.moment import Moment
 from app.core.templating import page, wants_fragment
-from app.core.web import Db, LearnerId, Now, ReadSession, WriteSession
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, ReadSession, WriteSession
 from app.study import service
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.pages import card_routes, setting_routes
@@ -51,7 +51,6 @@ def _page(
         "ratings": RATINGS,
         "scope": scope,
         "notice": notice,
-        "zone": learner_zone(),
         "open": is_open,
         "key": new_key(),
         "best_level": checked.best_level if checked else len(RATINGS),
@@ -67,11 +66,11 @@ def study(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     scope: QueryScope,
     reveal: str = "",
 ) -> HTMLResponse:
-    desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+    desk = service.study(session, learner, content, moment, scope.more, scope.wanted)
     return _page(request, content, desk, scope, reveal=desk.card is not None and reveal == desk.card.card.id)
 
 
@@ -81,7 +80,7 @@ def check(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     scope: QueryScope,
     card_id: str,
     answer: Annotated[list[str] | None, Query()] = None,
@@ -89,7 +88,7 @@ def check(
     elapsed_milliseconds: Annotated[int | None, Query(ge=0)] = None,
 ) -> HTMLResponse:
     """The same page with the machine's verdict on an answer. Nothing is recorded before it is rated."""
-    desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+    desk = service.study(session, learner, content, moment, scope.more, scope.wanted)
     if desk.card is None or desk.card.card.id != card_id:
         notice = Notice(f"{card_id} was already answered, here or in another tab.")
         return _page(request, content, desk, scope, notice=notice)
@@ -103,7 +102,7 @@ def review(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     given: Annotated[ReviewForm, Form()],
 ) -> Response:
     """Record the answer; htmx gets the next card in the same reply, read in the same transaction."""
@@ -118,7 +117,7 @@ def review(
                 card_id=given.card_id,
                 level=given.level,
                 version=given.version,
-                now=now,
+                moment=moment,
                 elapsed_milliseconds=given.elapsed_milliseconds,
                 seed=given.seed,
                 answer=given.answer,
@@ -126,14 +125,14 @@ def review(
             )
             notice = warn_of_leech(session, content, made)
             if wants_fragment(request):
-                desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+                desk = service.study(session, learner, content, moment, scope.more, scope.wanted)
     except Stale as error:
         with database.read() as session:
             counted = service.find_answer(session, learner, given.card_id, given.version, request_key)
         again = counted is not None and counted.is_same_request
         notice = Notice(f"Your answer to {given.card_id} was counted." if again else error.message)
     if desk is None:
-        return _next(request, database, content, learner, now, scope, notice)
+        return _next(request, database, content, learner, moment, scope, notice)
     return _page(request, content, desk, scope, notice=notice)
 
 
@@ -143,16 +142,16 @@ def undo(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     given: Annotated[ScopeForm, Form()],
 ) -> Response:
     try:
         with database.write() as session:
-            card_id = service.undo(session, learner, now)
+            card_id = service.undo(session, learner, moment.now)
         notice = Notice(f"Took back the answer to {card_id}.")
     except DomainError as error:
         notice = Notice(error.message)
-    return _next(request, database, content, learner, now, given.scope(content), notice)
+    return _next(request, database, content, learner, moment, given.scope(content), notice)
 
 
 @router.post("/study/marks")
@@ -161,17 +160,17 @@ def mark(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     given: Annotated[MarkForm, Form()],
 ) -> Response:
     """Suspend, bury, flag or annotate the card on the page; a card that stays there stays open."""
     try:
         with database.write() as session:
-            said = service.mark(session, learner, content, given.card_id, given.action, now, given.note)
+            said = service.mark(session, learner, content, given.card_id, given.action, moment, given.note)
         notice = Notice(said, given.card_id, given.action)
     except Stale as error:
         notice = Notice(error.message)
-    return _next(request, database, content, learner, now, given.scope(content), notice, given.revealed)
+    return _next(request, database, content, learner, moment, given.scope(content), notice, given.revealed)
 
 
 def _next(
@@ -179,7 +178,7 @@ def _next(
     database: Any,
     content: Any,
     learner: int,
-    now: Any,
+    moment: Moment,
     scope: Scope,
     notice: Notice,
     revealed: str = "",
@@ -187,7 +186,7 @@ def _next(
     if not wants_fragment(request):
         return RedirectResponse(scope.address, 303)
     with database.read() as session:
-        desk = service.study(session, learner, content, now, scope.more, scope.wanted)
+        desk = service.study(session, learner, content, moment, scope.more, scope.wanted)
     reveal = desk.card is not None and revealed == desk.card.card.id
     return _page(request, content, desk, scope, notice=notice, reveal=reveal)
 
@@ -218,18 +217,18 @@ class ReviewRequest(BaseModel):
 
 @api.get("/next")
 def next_card(
-    session: ReadSession, content: Content, learner: LearnerId, now: Now, scope: QueryScope
+    session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment, scope: QueryScope
 ) -> dict[str, Any]:
     """The card to answer now, or null; of a deck, a concept or a state, if one is named."""
-    return desk_json(service.study(session, learner, content, now, scope.more, scope.wanted))
+    return desk_json(service.study(session, learner, content, moment, scope.more, scope.wanted))
 
 
 @api.post("/check")
 def check_answer(
-    session: ReadSession, content: Content, learner: LearnerId, now: Now, given: CheckRequest
+    session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment, given: CheckRequest
 ) -> dict[str, Any]:
     """The machine's verdict on an answer. Nothing is recorded before it is rated."""
-    shown = service.show(session, learner, content, given.card_id, now)
+    shown = service.show(session, learner, content, given.card_id, moment)
     return checked_json(service.checked(shown, given.answer, given.seed, given.elapsed_milliseconds))
 
 
@@ -238,7 +237,7 @@ def submit(
     session: WriteSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     review: ReviewRequest,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> dict[str, Any]:
@@ -252,7 +251,7 @@ def submit(
             card_id=review.card_id,
             level=review.level,
             version=review.version,
-            now=now,
+            moment=moment,
             elapsed_milliseconds=review.elapsed_milliseconds,
             seed=review.seed,
             answer=review.answer,
@@ -264,9 +263,9 @@ def submit(
             "verdict": made.verdict,
             "rating": made.rating,
         }
-        return {**answered, "next": desk_json(service.study(session, learner, content, now))}
+        return {**answered, "next": desk_json(service.study(session, learner, content, moment))}
 
-    return once(session, learner, idempotency_key, "/api/v1/study/reviews", now, work, review.model_dump())[0]
+    return once(session, learner, idempotency_key, "/api/v1/study/reviews", moment.now, work, review.model_dump())[0]
 
 
 @api.get("/reviews/{card_id}/{version}")
@@ -285,7 +284,7 @@ def find_answer(
 
 
 @api.post("/undo")
-def take_back(session: WriteSession, content: Content, learner: LearnerId, now: Now) -> dict[str, Any]:
+def take_back(session: WriteSession, content: Content, learner: LearnerId, moment: CurrentMoment) -> dict[str, Any]:
     """Take back the newest answer."""
-    card_id = service.undo(session, learner, now)
-    return {"card_id": card_id, "next": desk_json(service.study(session, learner, content, now))}
+    card_id = service.undo(session, learner, moment.now)
+    return {"card_id": card_id, "next": desk_json(service.study(session, learner, content, moment))}

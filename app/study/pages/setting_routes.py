@@ -11,8 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.content.web import Content
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession
-from app.core.zone import learner_zone
+from app.core.web import CurrentMoment, Db, LearnerId, ReadSession
 from app.study import policy
 from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import scheduling
@@ -30,9 +29,14 @@ async def _answers(request: Request) -> dict[str, str]:
 
 @router.get("/settings", response_class=HTMLResponse)
 def settings(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, saved: bool = False
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    saved: bool = False,
 ) -> HTMLResponse:
-    chosen, planned = policy.settings_and_plan(session, learner, now)
+    chosen, planned = policy.settings_and_plan(session, learner, moment)
     typed = {
         "new_per_day": str(chosen.new_per_day),
         "reviews_per_day": "" if chosen.reviews_per_day is None else str(chosen.reviews_per_day),
@@ -48,7 +52,7 @@ def save(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     new_per_day: Annotated[str, Form(max_length=LONGEST_FIELD)],
     desired_retention: Annotated[str, Form(max_length=LONGEST_FIELD)],
     reviews_per_day: Annotated[str, Form(max_length=LONGEST_FIELD)] = "",
@@ -57,12 +61,12 @@ def save(
     typed = {"new_per_day": new_per_day, "reviews_per_day": reviews_per_day, "desired_retention": desired_retention}
     try:
         with database.write() as session:
-            policy.save_settings(session, learner, now, **_read(typed))
+            policy.save_settings(session, learner, moment.now, **_read(typed))
     except DomainError as error:
         wrong = {each.field: each for each in error.violations}
         with database.read() as session:
             decks = placement.list_placeable(session, learner, content)
-            _, planned = policy.settings_and_plan(session, learner, now)
+            _, planned = policy.settings_and_plan(session, learner, moment)
         return _page(request, typed, decks, planned, wrong=wrong, status=422)
     return RedirectResponse("/settings?saved=true", 303)
 
@@ -87,13 +91,13 @@ def take_test(
     database: Db,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     deck_id: str,
     answers: Annotated[dict[str, str], Depends(_answers)],
 ) -> Response:
     """Move what is known further along, and say what was moved."""
     with database.write() as session:
-        placed = placement.place(session, learner, content, deck_id, answers, now)
+        placed = placement.place(session, learner, content, deck_id, answers, moment)
     context: dict[str, Any] = {"cards": [], "deck": content.decks.get(deck_id), "placed": placed}
     return page(request, "study/placement.html", context)
 
@@ -112,7 +116,6 @@ def _page(
         "typed": typed,
         "wrong": wrong or {},
         "saved": saved,
-        "zone": learner_zone(),
         "hour": DAY_STARTS_HOUR,
         "decks": decks,
         "planned": planned,

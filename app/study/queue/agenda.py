@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
-from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
+from app.core.moment import Moment
 from app.study import library, queries
 from app.study.days import study_day
 from app.study.fsrs.scheduling import LEECH_LAPSES
@@ -51,8 +51,7 @@ def agenda(
     learner_id: int,
     catalogue: Catalogue,
     policy: Policy,
-    now: datetime,
-    zone: ZoneInfo,
+    moment: Moment,
     extra_new: int = 0,
     wanted: Filter = NOTHING,
     chosen: Chosen | None = None,
@@ -61,8 +60,8 @@ def agenda(
 
     `chosen` are the cards brought to this day and those held from it, where a plan says so but nothing wrote it down.
     """
-    cards = library.all_cards(session, learner_id, catalogue)
-    day = queues.read_day(session, learner_id, *study_day(now, zone))
+    now, cards = moment.now, library.all_cards(session, learner_id, catalogue)
+    day = queues.read_day(session, learner_id, *study_day(moment))
 
     def is_near(card: Card) -> bool:
         return card.head.cluster in day.clusters

@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.core.zone import learner_zone
+from app.core.moment import Moment
 from app.study import library, queries
 from app.study.fsrs import scheduling
 from app.study.fsrs.scheduling import Rules
 from app.study.models import CardState, Review
-from app.study.policy import policy_for
+from app.study.policy import policy_for, rules_of
 from app.study.queue.filters import Filter
 
 PER_PAGE = 50
@@ -56,21 +56,21 @@ def browse(
     session: Session,
     learner_id: int,
     catalogue: Catalogue,
-    now: datetime,
+    moment: Moment,
     wanted: Filter,
     among: Iterable[str] | None = None,
     page: int = 1,
 ) -> Shelf:
     """Page `page` of the cards that fit; in the order of `among` (what a search found), if that is given."""
-    found = _fitting(session, learner_id, catalogue, now, wanted, among)
+    found = _fitting(session, learner_id, catalogue, moment, wanted, among)
     last = max(1, -(-len(found) // PER_PAGE))
     page = min(max(1, page), last)
     return Shelf(found[(page - 1) * PER_PAGE : page * PER_PAGE], len(found), page)
 
 
-def cram(session: Session, learner_id: int, catalogue: Catalogue, now: datetime, wanted: Filter) -> list[Listed]:
+def cram(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment, wanted: Filter) -> list[Listed]:
     """The cards that fit, the least known first, new ones last. Reading them changes nothing."""
-    found = _fitting(session, learner_id, catalogue, now, wanted, None)
+    found = _fitting(session, learner_id, catalogue, moment, wanted, None)
     return sorted(found, key=lambda each: (each.recall is None, each.recall))
 
 
@@ -83,16 +83,15 @@ def _fitting(
     session: Session,
     learner_id: int,
     catalogue: Catalogue,
-    now: datetime,
+    moment: Moment,
     wanted: Filter,
     among: Iterable[str] | None,
 ) -> list[Listed]:
     cards: Mapping[str, Card] = library.all_cards(session, learner_id, catalogue)
     chosen = cards.values() if among is None else [cards[card_id] for card_id in among if card_id in cards]
     states = {state.card_id: state for state in queries.list_states(session, learner_id)}
-    policy = policy_for(session, learner_id, now)
-    rules = Rules(learner_zone(), policy.desired_retention, policy.parameters)
-    listed = (_listed(card, states.get(card.id), now, rules) for card in chosen if wanted.takes(card))
+    rules = rules_of(policy_for(session, learner_id, moment), moment.zone)
+    listed = (_listed(card, states.get(card.id), moment.now, rules) for card in chosen if wanted.takes(card))
     return [each for each in listed if _is_in(each, wanted.state)]
 
 

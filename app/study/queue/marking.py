@@ -12,8 +12,8 @@ from sqlalchemy.orm.exc import StaleDataError
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Stale, Violation
+from app.core.moment import Moment
 from app.core.texts import storable
-from app.core.zone import learner_zone
 from app.study import library, queries
 from app.study.days import study_day
 from app.study.log import recording
@@ -24,7 +24,7 @@ ACTIONS = ("suspend", "unsuspend", "bury", "unbury", "flag", "unflag", "note")
 
 
 def mark(
-    session: Session, learner_id: int, catalogue: Catalogue, card_id: str, action: str, now: datetime, note: str = ""
+    session: Session, learner_id: int, catalogue: Catalogue, card_id: str, action: str, moment: Moment, note: str = ""
 ) -> str:
     """Do `action` to a card; returns what to say about it. Raises NotFound, DomainError."""
     card = library.find_card(session, learner_id, catalogue, card_id)
@@ -33,13 +33,13 @@ def mark(
         raise DomainError("Nothing was changed.", [Violation("action", action, "There is no such action.", accepted)])
     state = queries.load_state(session, learner_id, card_id) or _untouched(session, learner_id, card)
     if action in ("flag", "unflag", "note"):
-        return _annotate(session, state, action, note, now)
+        return _annotate(session, state, action, note, moment.now)
     if action == "suspend":
-        state.suspended_at = now
+        state.suspended_at = moment.now
     elif action == "unsuspend":
         state.suspended_at = None
     else:
-        state.buried_until = study_day(now, learner_zone())[1] if action == "bury" else None
+        state.buried_until = study_day(moment)[1] if action == "bury" else None
     recording.set_available(state)
     try:
         session.flush()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 
 from fsrs import Rating
@@ -17,8 +16,9 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
+from app.core.moment import Moment
 from app.study import library, queries
-from app.study.days import day_number
+from app.study.days import today
 from app.study.fsrs import scheduling, spreading
 from app.study.log import recording
 from app.study.policy import Policy, policy_for, rules_of
@@ -74,7 +74,7 @@ def sample(session: Session, learner_id: int, catalogue: Catalogue, deck_id: str
 
 
 def place(
-    session: Session, learner_id: int, catalogue: Catalogue, deck_id: str, answers: Mapping[str, str], now: datetime
+    session: Session, learner_id: int, catalogue: Catalogue, deck_id: str, answers: Mapping[str, str], moment: Moment
 ) -> Placed:
     """Take the answers of a test (card id to known, partly or unknown). Raises DomainError, NotFound."""
     new = {card.id: card for card in _new_cards(session, learner_id, catalogue, deck_id)}
@@ -89,29 +89,28 @@ def place(
     rest = Rating.Easy if share >= EASY_FROM else Rating.Good if share >= GOOD_FROM else None
     tested = {"known": Rating.Easy, "partly": Rating.Good, "unknown": None}
     ratings = {card_id: tested[answers[card_id]] if card_id in answers else rest for card_id in new}
-    policy = policy_for(session, learner_id, now)
-    zone = rules_of(policy).zone
+    policy = policy_for(session, learner_id, moment)
     later = range(1, spreading.LONGEST_DAYS + 1)
-    load = queries.count_due_by_day(session, learner_id, day_number(now, zone), later, zone)
+    load = queries.count_due_by_day(session, learner_id, today(moment), later, moment.zone)
     moved = [(new[card_id], rating) for card_id, rating in ratings.items() if rating is not None]
     for card, rating in moved:
-        _start(session, learner_id, card, rating, policy, load, now)
+        _start(session, learner_id, card, rating, policy, load, moment)
     return Placed(share, len(moved), len(new))
 
 
 def _start(
-    session: Session, learner_id: int, card: Card, rating: Rating, policy: Policy, load: dict[int, int], now: datetime
+    session: Session, learner_id: int, card: Card, rating: Rating, policy: Policy, load: dict[int, int], moment: Moment
 ) -> None:
     state = queries.find_state(session, learner_id, card.id)
-    rules = rules_of(policy)
+    rules = rules_of(policy, moment.zone)
     step = scheduling.place(rating, rules)
     assert step.days is not None
     fraction, _ = spreading.seed(card.id, state.reviews if state else 0)
     days = spreading.choose(step.days, fraction, load)
     load[days] = load.get(days, 0) + 1
-    outcome = scheduling.settle(step, days, now, rules, None, rating)
+    outcome = scheduling.settle(step, days, moment.now, rules, None, rating)
     given = recording.Given(_LEVEL[rating], version=None)
-    recording.record(session, learner_id, card, state, given, None, outcome, policy, now, kind=recording.PLACEMENT)
+    recording.record(session, learner_id, card, state, given, None, outcome, policy, moment, kind=recording.PLACEMENT)
 
 
 def _touched(session: Session, learner_id: int) -> set[str]:
