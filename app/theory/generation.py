@@ -1,4 +1,4 @@
-"""Generating tokens, and sharing GPUs between the ranks that generate and those that train (F65, F66).
+"""Generating tokens, and sharing GPUs between the ranks that generate and those that train (F62, F65, F66).
 
 Decoding reads every weight and the whole cache once for each token of every sequence: what is counted here are those
 bytes. A rollout is one generated sequence; versions of the policy are counted from 0 as the trainer publishes them.
@@ -13,6 +13,17 @@ def kv_cache_bytes(layers: int, key_value_heads: int, head_size: int, tokens: fl
     Source: Shazeer 2019; Ainslie et al. 2023 (GQA).
     """
     return 2 * layers * key_value_heads * head_size * tokens * bytes_each
+
+
+def latent_cache_bytes(
+    layers: int, key_value_rank: int, rope_dim: int, tokens: float, bytes_each: float = 2.0
+) -> float:
+    """F62: bytes latent attention caches for `tokens` tokens, (d_c + d_R)·L·T·w.
+
+    One latent for keys and values of all heads, and a rotated key they share. Source: DeepSeek-AI 2024 (DeepSeek-V3),
+    section 2.1.1.
+    """
+    return (key_value_rank + rope_dim) * layers * tokens * bytes_each
 
 
 def decode_seconds(

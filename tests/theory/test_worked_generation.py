@@ -19,6 +19,9 @@ EXAMPLES: list[Example] = [
     ("kv_cache", {**LLAMA_8B, "tokens": 1}, MB, "0.131"),
     ("kv_cache", {**LLAMA_8B, "tokens": 262144}, GB, "34.36"),
     ("kv_cache", {**LLAMA_70B, "tokens": 131072}, GB, "42.95"),
+    # 576 × 2 × 61 bytes a token, as published (DeepSeek-AI 2025, table 1); Llama 3 405B: 2 × 126 × 8 × 128 × 2
+    ("latent_cache", {"layers": 61, "key_value_rank": 512, "rope_dim": 64, "tokens": 1}, 1e3, "70.272"),
+    ("kv_cache", {"layers": 126, "key_value_heads": 8, "head_size": 128, "tokens": 1}, 1e3, "516.096"),
     # 16 GB over 3.35 TB/s; with 34.36 GB of cache; 140 GB over eight GPUs
     ("decode_time", {"parameters": 8e9, "cached_bytes": 0, **HBM}, MS, "4.78"),
     ("decode_time", {"parameters": 8e9, "cached_bytes": 34359738368, **HBM}, MS, "15.03"),

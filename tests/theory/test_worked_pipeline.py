@@ -40,6 +40,11 @@ MESH: Inputs = {"tensor": 8, "pipeline": 4, "data": 8}  # 256 GPUs
 NOISE: Inputs = {"small_batch": 32, "big_batch": 64, "small_norm": 3, "big_norm": 2.5}
 
 EXAMPLES: list[Example] = [
+    # 15 × 3; 15 × (3 − 2); 7 × (3 + 2 − 3); with pairs that take as long as a backward 7 × (2 + 2 − 3)
+    ("schedule_idle", {"schedule": "1f1b", "stages": 16}, 1, "45"),
+    ("schedule_idle", {"schedule": "zb1p", "stages": 16}, 1, "15"),
+    ("schedule_idle", {"schedule": "dualpipe", "stages": 16}, 1, "14"),
+    ("schedule_idle", {"schedule": "dualpipe", "stages": 16, "pair_seconds": 2.0}, 1, "7"),
     *(("bubble", {"stages": p, "micro_batches": m}, PERCENT, idle) for p, m, idle, _ in BUBBLES),
     *(("bubble", {"stages": p, "micro_batches": m, "asked": "overhead"}, PERCENT, over) for p, m, _, over in BUBBLES),
     ("bubble", {"stages": 8, "micro_batches": 32, "asked": "utilisation"}, PERCENT, "82.1"),
@@ -243,3 +248,8 @@ def test_a_layer_without_weights_or_update_keeps_its_learning_rate() -> None:
 def test_a_warm_up_ends_at_the_learning_rate_and_stays_there() -> None:
     assert [batch.warm_up_learning_rate(0.8, step, 4) for step in (0, 1, 4, 5)] == [0, 0.2, 0.8, 0.8]
     assert batch.warm_up_learning_rate(0.8, 0, 0) == 0.8
+
+
+def test_micro_batches_enter_dualpipe_at_both_ends() -> None:
+    assert refused(pipeline.schedule_idle_seconds, "dualpipe", 7) == {"stages"}
+    assert refused(pipeline.schedule_idle_seconds, "zb1p", 4, 1.0, 2.0, 1.6) == {"weight_gradient_seconds"}

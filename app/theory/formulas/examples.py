@@ -131,6 +131,7 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
     "interleaved_bubble": {"stages": 4, "micro_batches": 16, "virtual_stages": 2, "asked": "overhead"},
     "interleaved_activations": {"stages": 8, "virtual_stages": 2},
     "zero_bubble": {"stages": 8, "micro_batches": 32, "asked": "overhead"},
+    "schedule_idle": {"schedule": "dualpipe", "stages": 16},
     "zero_bubble_in_flight": {"stages": 8, "variant": "zb-h1"},
     "in_flight": {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "stage": 0},
     "in_flight_layers": {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80},
@@ -222,6 +223,7 @@ EXAMPLES: Mapping[str, Mapping[str, Value]] = {
     "in_switch_all_reduce_bytes": {"size_bytes": 14e9},
     # Generation and rollouts
     "kv_cache": {"layers": 32, "key_value_heads": 8, "head_size": 128, "tokens": 262144},
+    "latent_cache": {"layers": 61, "key_value_rank": 512, "rope_dim": 64, "tokens": 1},
     "decode_time": {"parameters": 8e9, "cached_bytes": 34359738368, "memory_bytes_per_second": 3.35e12},
     "decode_break_even": {"achieved_flops_per_second": 9.89e14, "memory_bytes_per_second": 3.35e12},
     "rollout_gpus": {"gpus": 64, "rollout_gpu_seconds": 3000, "training_gpu_seconds": 1000},

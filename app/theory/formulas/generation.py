@@ -36,6 +36,27 @@ ENTRIES: tuple[Formula, ...] = (
         "Keys and values. Latent attention keeps a compressed vector instead, and this does not count it.",
     ),
     Formula(
+        "F62",
+        "latent_cache",
+        "Cache of latent attention",
+        generation.latent_cache_bytes,
+        (
+            LAYERS,
+            Input("key_value_rank", "Latent of keys and values", "d_c", minimum=0, maximum=1e5, integer=True),
+            Input("rope_dim", "Rotated key", "d_R", minimum=0, maximum=1e5, integer=True),
+            _TOKENS,
+            BYTES_EACH,
+        ),
+        "bytes",
+        "GB",
+        plain(
+            r"(d_c + d_R)\,L\,T\,w",
+            r"({key_value_rank} + {rope_dim}) \times {layers} \times {tokens} \times {bytes_each}",
+        ),
+        "DeepSeek-AI 2024 (DeepSeek-V3), section 2.1.1",
+        "One latent serves keys and values of all heads. Tensor parallelism does not divide it.",
+    ),
+    Formula(
         "F65",
         "decode_time",
         "Least time of a decoding step",

@@ -59,6 +59,19 @@ def _zero_bubble_latex(inputs: Inputs) -> tuple[str, str]:
     return _of_ideal(inputs["asked"], idle, ideal)
 
 
+def _compared_latex(inputs: Inputs) -> tuple[str, str]:
+    backward = "{backward_seconds}"
+    if inputs["schedule"] == "1f1b":
+        return "(p-1)(T_F + T_B)", rf"({{stages}}-1) \times ({{forward_seconds}} + {backward})"
+    weights = r"\times {weight_gradient_seconds}"
+    if inputs["schedule"] == "zb1p":
+        return "(p-1)(T_F + T_B - 2T_W)", rf"({{stages}}-1) \times ({{forward_seconds}} + {backward} - 2 {weights})"
+    return (
+        r"(\frac{p}{2}-1)(T_P + T_B - 3T_W)",
+        rf"(\frac{{{{{{stages}}}}}}{{{{2}}}}-1) \times ({{pair_seconds}} + {backward} - 3 {weights})",
+    )
+
+
 def _zero_bubble_memory_latex(inputs: Inputs) -> tuple[str, str]:
     return ("2p - 1", r"2 \times {stages} - 1") if inputs["variant"] == "zb-h2" else ("p", "{stages}")
 
@@ -209,6 +222,26 @@ ENTRIES: tuple[Formula, ...] = (
         _QI,
         "Equal stages, m at least 2p, free transfers, T_W no longer than T_F and T_B (ZB-V: equal). ZB-H2 and ZB-V "
         "also need an optimizer step that is validated afterwards: a global synchronisation brings a bubble back.",
+    ),
+    Formula(
+        "F63",
+        "schedule_idle",
+        "Idle time of 1F1B, ZB1P and DualPipe",
+        pipeline.schedule_idle_seconds,
+        (
+            Input("schedule", "Schedule", "", choices=pipeline.COMPARED_SCHEDULES, default="1f1b"),
+            STAGES,
+            _seconds("forward_seconds", "Forward", "T_F", 1.0),
+            _seconds("backward_seconds", "Whole backward", "T_B", 2.0),
+            _seconds("weight_gradient_seconds", "Its part for the weights", "T_W", 1.0),
+            _seconds("pair_seconds", "A forward and a backward as a pair", "T_P", 3.0),
+        ),
+        "seconds",
+        "s",
+        by_case(_compared_latex),
+        "DeepSeek-AI 2024 (DeepSeek-V3), table 2",
+        "On a rank, in a step. DualPipe keeps two copies of the weights; its pairs hide communication, which the "
+        "others would add to their passes.",
     ),
     Formula(
         "F24",

@@ -9,6 +9,7 @@ from app.theory.pipeline.catalogue import MAX_PASSES, SCHEDULES, chunk_of, order
 from app.theory.pipeline.closed_form import (
     ASKED,
     CLOSED_FORM_SCHEDULES,
+    COMPARED_SCHEDULES,
     ZERO_BUBBLES,
     ZeroBubble,
     bubble,
@@ -18,6 +19,7 @@ from app.theory.pipeline.closed_form import (
     interleaved_bubble,
     micro_batches_for_bubble,
     pipeline_seconds,
+    schedule_idle_seconds,
     zero_bubble,
     zero_bubble_in_flight,
 )
@@ -29,6 +31,7 @@ from app.theory.pipeline.simulation import ChunkSeconds, PipelineRun, simulate_p
 __all__ = [
     "ASKED",
     "CLOSED_FORM_SCHEDULES",
+    "COMPARED_SCHEDULES",
     "FACTS",
     "MAX_PASSES",
     "SCHEDULES",
@@ -53,6 +56,7 @@ __all__ = [
     "order",
     "peak_in_flight",
     "pipeline_seconds",
+    "schedule_idle_seconds",
     "simulate_pipeline",
     "split_backwards",
     "zero_bubble",

@@ -10,6 +10,7 @@ from labs.spec import SpecError, Violation, schedule_violations
 
 ASKED = ("fraction", "overhead", "utilisation")
 CLOSED_FORM_SCHEDULES = ("gpipe", "1f1b", "interleaved")
+COMPARED_SCHEDULES = ("1f1b", "zb1p", "dualpipe")
 
 
 def bubble(stages: int, micro_batches: int, asked: str = "fraction") -> float:
@@ -136,6 +137,34 @@ def _check_equal(times: tuple[float, float, float]) -> None:
     ]
     if wrong:
         raise SpecError(wrong)
+
+
+def schedule_idle_seconds(
+    schedule: str,
+    stages: int,
+    forward_seconds: float = 1.0,
+    backward_seconds: float = 2.0,
+    weight_gradient_seconds: float = 1.0,
+    pair_seconds: float = 3.0,
+) -> float:
+    """F63: idle time of a step: (p−1)(F+B) in 1F1B, (p−1)(F+B−2W) in ZB1P, (p/2−1)(P+B−3W) in DualPipe.
+
+    B is the whole backward, W its part for the weights, P a forward and a backward that run as a pair. Raises SpecError
+    for an odd number of stages in DualPipe, and where the weights' part is too long for the closed form. Source:
+    DeepSeek-AI 2024 (DeepSeek-V3), table 2.
+    """
+    if schedule == "1f1b":
+        return (stages - 1) * (forward_seconds + backward_seconds)
+    if schedule == "dualpipe" and stages % 2:
+        raise SpecError([Violation("stages", stages, "Micro-batches enter at both ends.", "an even number")])
+    first = pair_seconds if schedule == "dualpipe" else forward_seconds
+    filled = 3 if schedule == "dualpipe" else 2
+    left = first + backward_seconds - filled * weight_gradient_seconds
+    if left < 0:
+        most = (first + backward_seconds) / filled
+        message = "The closed form needs weights' parts that fit into what they fill."
+        raise SpecError([Violation("weight_gradient_seconds", weight_gradient_seconds, message, f"0 to {most:g}")])
+    return (stages // 2 - 1 if schedule == "dualpipe" else stages - 1) * left
 
 
 def zero_bubble_in_flight(stages: int, variant: str = "zb-h1") -> int:
