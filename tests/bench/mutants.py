@@ -1,12 +1,10 @@
 """Mutation spot-check: what fast tests of a package notice when its code is changed in one place.
 
 `python -m tests.bench mutants [package …]` takes a seeded sample of changes (an operator, a comparison, a condition, a
-number, a return value), and runs that package's fast tests against each in a process of its own, forked from one that
-has the heavy libraries loaded and nothing of ours. What fails or never ends has noticed; what passes is printed, and
-is either a gap in the tests or named in `EQUIVALENT` with the reason why nobody could notice.
-
-Not changed: texts, annotations, decorators, `strict` of a zip (a guard against our own mistakes), and the limits of a
-formula's inputs, which are declarations that test_formula_registry holds to "finite inside", not claims on training.
+number, a return value), and runs tests against each in a process of its own, forked from one that has the heavy
+libraries loaded and nothing of ours: the quickest of those that call the changed function first, and where they pass
+every fast test of the package. What fails or never ends has noticed; what passes is printed, and is either a gap in
+the tests or named in `EQUIVALENT` with the reason why nobody could notice.
 """
 
 from __future__ import annotations
@@ -18,43 +16,24 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NoReturn
 
 import pytest
 
+from tests.bench.mutations import places
+
 ROOT = Path(__file__).parents[2]  # nothing of ours may be loaded here: each fork loads it with its change
-SAMPLE, SEED = 120, 20261122
+SAMPLE, SEED = 150, 20261122
+MOST_FIRST = 25  # tests of a function that are tried before all
 HEAVY = ("hypothesis", "numpy", "pydantic", "fastapi.testclient", "sqlalchemy", "fsrs", "yaml", "nh3")
-DECLARED = {"minimum", "maximum", "strict"}
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-    ast.Pow: ast.Mult,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
 
 
 @dataclass(frozen=True)
@@ -73,11 +52,17 @@ class Mutant:
     path: str
     place: int
     line: int
+    function: str
     change: str
 
     @property
     def name(self) -> str:
-        return f"{self.path}:{self.line} {self.change}"
+        return f"{self.path}:{self.line} {self.function or 'module'}: {self.change}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What stays when lines move."""
+        return self.path, self.function, self.change
 
 
 def _of(*folders: str) -> list[Path]:
@@ -121,70 +106,16 @@ PACKAGES = {
     ),
 }
 
-# What no test can notice, with the reason. Keys are names of mutants without the line.
-EQUIVALENT: dict[str, str] = {}
-
-
-def places(tree: ast.Module) -> Iterator[tuple[int, str, Callable[[], None]]]:
-    """Line, description and deed of every change that can be made to `tree`."""
-    for node in _walked(tree):
-        match node:
-            case ast.BinOp(op=op) if type(op) in SWAPPED and not _is_text(node.left) and not _is_text(node.right):
-                yield node.lineno, *_swap(node, op)
-            case ast.BoolOp(op=op):
-                yield node.lineno, *_swap(node, op)
-            case ast.Compare(ops=ops):
-                for index, op in enumerate(ops):
-                    yield node.lineno, *_swap_comparison(node, index, op)
-            case ast.UnaryOp(op=ast.USub()):
-                yield node.lineno, "no minus", partial(setattr, node, "op", ast.UAdd())
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                twice = ast.copy_location(ast.UnaryOp(ast.Not(), operand), operand)
-                yield node.lineno, "no not", partial(setattr, node, "operand", twice)
-            case ast.Constant(value=bool() | int() | float() as value):
-                other: Any = not value if isinstance(value, bool) else value + 1
-                yield node.lineno, f"{value!r} → {other!r}", partial(setattr, node, "value", other)
-            case ast.Return(value=ast.expr() as value) if not _is_none(value):
-                nothing = ast.copy_location(ast.Constant(None), value)
-                yield node.lineno, "return None", partial(setattr, node, "value", nothing)
-
-
-def _swap(node: ast.BinOp | ast.BoolOp, op: ast.AST) -> tuple[str, Callable[[], None]]:
-    other = SWAPPED[type(op)]
-    return f"{type(op).__name__} → {other.__name__}", partial(setattr, node, "op", other())
-
-
-def _swap_comparison(node: ast.Compare, index: int, op: ast.AST) -> tuple[str, Callable[[], None]]:
-    other = SWAPPED[type(op)]
-    return f"{type(op).__name__} → {other.__name__}", partial(node.ops.__setitem__, index, other())
-
-
-def _walked(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those of annotations, decorators and declared limits."""
-    for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or (isinstance(child, ast.keyword) and child.arg in DECLARED):
-                continue
-            yield child
-            yield from _walked(child)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+# What no test can notice, by file, function and change, with the reason.
+EQUIVALENT: dict[tuple[str, str, str], str] = {}
 
 
 def mutants(package: Package) -> list[Mutant]:
     """Every change that can be made."""
     return [
-        Mutant(str(path.relative_to(ROOT)), place, line, change)
+        Mutant(str(path.relative_to(ROOT)), number, place.line, place.function, place.change)
         for path in package.sources()
-        for place, (line, change, _) in enumerate(places(ast.parse(path.read_text())))
+        for number, place in enumerate(places(ast.parse(path.read_text())))
     ]
 
 
@@ -197,7 +128,7 @@ class _Changed(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         tree = ast.parse(Path(self.path).read_text())
-        list(places(tree))[self.place][2]()
+        list(places(tree))[self.place].do()
         return compile(ast.fix_missing_locations(tree), self.path, "exec")
 
 
@@ -215,23 +146,78 @@ class _Finder:
         return spec
 
 
-def run_tests(package: Package, mutant: Mutant | None, limit_seconds: float) -> str:
-    """What the tests of `package` do with the change: "passed", "failed", or "late" where the time was over."""
+class _Recorder:
+    """A plugin of pytest that notes which functions of `sources` each test calls, and how long it takes."""
+
+    def __init__(self, sources: Collection[str]) -> None:
+        self.sources = frozenset(sources)
+        self.called: set[tuple[str, str]] = set()
+        self.tests: dict[str, list[Any]] = {}  # seconds, functions
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.called, began = set(), time.monotonic()
+        sys.setprofile(self._note)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            self.tests[item.nodeid] = [time.monotonic() - began, sorted(self.called)]
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename in self.sources:
+            self.called.add((frame.f_code.co_filename, _without_anonymous(frame.f_code.co_qualname)))
+
+
+def _without_anonymous(name: str) -> str:
+    """The function that a lambda or a comprehension stands in, as `mutations` names it."""
+    parts = name.split(".")
+    while parts and parts[-1].startswith("<"):
+        parts.pop()
+    return ".".join(parts)
+
+
+def tests_by_function(package: Package) -> dict[tuple[str, str], list[str]]:
+    """Which tests call a function, the quickest first. Raises RuntimeError where one fails as the code is."""
+    sources = [str(path) for path in package.sources()]
+    with tempfile.TemporaryDirectory(prefix="rz-mutants-") as folder:
+        record = Path(folder) / "calls.json"
+        if run_tests(package, None, 900, package.tests, (sources, record)) != 0:
+            raise RuntimeError(f"The tests fail as they are: {' '.join(package.tests)}")
+        tests: dict[str, tuple[float, list[list[str]]]] = json.loads(record.read_text())
+    found: dict[tuple[str, str], list[str]] = {}
+    for test, (_, called) in sorted(tests.items(), key=lambda each: each[1][0]):
+        for path, function in called:
+            found.setdefault((str(Path(path).relative_to(ROOT)), function), []).append(test)
+    return found
+
+
+def run_tests(
+    package: Package,
+    mutant: Mutant | None,
+    limit_seconds: float,
+    tests: Sequence[str],
+    recording: tuple[list[str], Path] | None = None,
+) -> int | None:
+    """pytest's exit status with the change made, None where the time was over. `recording`: of which files to note the
+    calls, and where to."""
     child = os.fork()
     if child == 0:
-        _be_tested(package, mutant)
+        _be_tested(package, mutant, tests, recording)
     ends = time.monotonic() + limit_seconds
     while time.monotonic() < ends:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
-            return "passed" if os.waitstatus_to_exitcode(status) == 0 else "failed"
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return "late"
+    return None
 
 
-def _be_tested(package: Package, mutant: Mutant | None) -> NoReturn:
+def _be_tested(
+    package: Package, mutant: Mutant | None, tests: Sequence[str], recording: tuple[list[str], Path] | None
+) -> NoReturn:
     """The forked process: silent, and gone with what pytest found."""
     code = 3
     try:
@@ -240,10 +226,24 @@ def _be_tested(package: Package, mutant: Mutant | None) -> NoReturn:
             os.dup2(null, stream)
         if mutant is not None:
             sys.meta_path.insert(0, _Finder(mutant))
+        recorder = _Recorder(recording[0]) if recording else None
         left_out = [f"--deselect={test}" for test in package.left_out]
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *left_out, *package.tests]))
+        options = ["-x", "-q", "-p", "no:cacheprovider", *left_out, *tests]
+        code = int(pytest.main(options, plugins=[recorder] if recorder else []))
+        if recorder and recording:
+            recording[1].write_text(json.dumps(recorder.tests))
     finally:
         os._exit(code)
+
+
+def _notice(package: Package, mutant: Mutant, first: Sequence[str], limit_seconds: float) -> str:
+    """What the tests do with the change: "passed", "failed", or "late" where the time was over."""
+    if first:
+        status = run_tests(package, mutant, limit_seconds, first)
+        if status in (None, 1):
+            return "late" if status is None else "failed"
+    status = run_tests(package, mutant, limit_seconds, package.tests)
+    return "late" if status is None else "failed" if status else "passed"
 
 
 def check(name: str) -> dict[str, Any]:
@@ -252,17 +252,16 @@ def check(name: str) -> dict[str, Any]:
     everything = mutants(package)
     drawn = random.Random(f"{SEED} {name}").sample(everything, min(SAMPLE, len(everything)))
     began = time.monotonic()
-    if run_tests(package, None, 300) != "passed":
-        raise RuntimeError(f"The tests of {name} fail as they are: {' '.join(package.tests)}")
+    calls = tests_by_function(package)
     limit = 20 + 4 * (time.monotonic() - began)
     survived, equivalent, late = [], [], 0
     for mutant in drawn:
-        outcome = run_tests(package, mutant, limit)
+        outcome = _notice(package, mutant, calls.get((mutant.path, mutant.function), [])[:MOST_FIRST], limit)
         late += outcome == "late"
         if outcome == "passed":
-            known = f"{mutant.path} {mutant.change}" in EQUIVALENT
-            (equivalent if known else survived).append(mutant)
-            sys.stdout.write(f"    survived{' (equivalent)' if known else ''}: {mutant.name}\n")
+            reason = EQUIVALENT.get(mutant.key)
+            (survived if reason is None else equivalent).append(mutant)
+            sys.stdout.write(f"    survived{' (equivalent)' if reason else ''}: {mutant.name}\n")
             sys.stdout.flush()
     killed = len(drawn) - len(survived) - len(equivalent)
     return {
@@ -270,7 +269,7 @@ def check(name: str) -> dict[str, Any]:
         "drawn": len(drawn),
         "killed": killed,
         "late": late,
-        "equivalent": [asdict(each) for each in equivalent],
+        "equivalent": [{**asdict(each), "reason": EQUIVALENT[each.key]} for each in equivalent],
         "survived": [asdict(each) for each in survived],
         "share": killed / (len(drawn) - len(equivalent)),
         "seconds": round(time.monotonic() - began, 1),
