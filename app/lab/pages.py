@@ -1,29 +1,32 @@
-"""What the lab's templates are handed: finished dicts, so that templates only lay out."""
+"""What the lab's pages show, finished, so that templates only lay out."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.live import Expressions
 from app.content.markdown import render, render_inline
-from app.content.schemas import Experiment
+from app.content.schemas import Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, presence, queries, reading
 from app.lab.explaining import run_values
-from app.lab.knobs import offer, own_settings, read_settings, spec_with
-from app.lab.models import WAITING, Run
+from app.lab.forms import FormField
+from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
+from app.lab.models import WAITING, Run, WorkerPresence
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.run_page import compared
-from app.lab.sliders import make_slider
+from app.lab.sliders import Slider, make_slider
 from labs.spec import RunSpec, parse_run_spec
 
 RECENT_RUNS = 8
@@ -44,6 +47,77 @@ def find_experiment(content: Catalogue, key: str) -> Experiment:
     return found
 
 
+@dataclass(frozen=True)
+class DeviceRow:
+    """A worker with devices, and the run on it."""
+
+    worker: WorkerPresence
+    run: Run | None
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """An experiment, and how far off the learner's last prediction there was."""
+
+    item: Experiment
+    last: str | None
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run of one's own, in a line."""
+
+    run: Run
+    name: str
+    said: str
+
+
+@dataclass(frozen=True)
+class LabPage:
+    """The lab's front page: experiments, devices, the queue, one's runs and the free form.
+
+    `written` is the spec as somebody wrote it down, empty where the fields were filled in; `example` one to start from.
+    """
+
+    experiments: Sequence[ExperimentRow]
+    suggested: Experiment | None
+    devices: Sequence[DeviceRow]
+    waiting: int
+    runs: Sequence[RunRow]
+    fields: Sequence[FormField]
+    errors: Sequence[str]
+    key: str
+    written: str
+    example: str = _EXAMPLE
+
+
+@dataclass(frozen=True)
+class AskedQuantity:
+    """What is to be predicted, with what was typed, how sure, and what is wrong with it."""
+
+    item: Quantity
+    slider: Slider
+    text: str
+    within: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class ExperimentPage:
+    """An experiment with its knobs as chosen and the quantities to predict."""
+
+    experiment: Experiment
+    errors: Sequence[str]
+    why: Markup
+    choices: Sequence[Choice]
+    summary: str
+    asks: Markup
+    quantities: Sequence[AskedQuantity]
+    last: str | None
+    devices: Sequence[DeviceRow]
+    key: str
+
+
 def index(
     session: Session,
     learner_id: int,
@@ -51,25 +125,23 @@ def index(
     now: datetime,
     typed: Mapping[str, str] | None = None,
     error: DomainError | SpecError | None = None,
-) -> dict[str, Any]:
-    """The lab's front page: experiments, devices, the queue, one's runs and the free form."""
+) -> LabPage:
+    """The lab's front page, with what was `typed` and refused with `error`."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
-    return {
-        "experiments": [
-            {"item": each, "last": _last(session, learner_id, each)} for each in content.experiments.values()
-        ],
-        "suggested": reading.suggest(session, learner_id, content),
-        **_devices(session, learner_id, now),
-        "runs": [_row(run, content, now) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
-        "fields": forms.form_after({} if written else typed or {}, [] if written else violations),
-        "errors": ([str(each) for each in violations] if written else elsewhere) + ([message] if message else []),
-        "key": secrets.token_hex(8),
-        "written": written,
-        "example": _EXAMPLE,
-    }
+    return LabPage(
+        experiments=[ExperimentRow(each, _last(session, learner_id, each)) for each in content.experiments.values()],
+        suggested=reading.suggest(session, learner_id, content),
+        devices=_devices(session, now),
+        waiting=len(queries.list_queue(session)),
+        runs=[_row(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
+        fields=forms.form_after({} if written else typed or {}, [] if written else violations),
+        errors=([str(each) for each in violations] if written else elsewhere) + ([message] if message else []),
+        key=secrets.token_hex(8),
+        written=written,
+    )
 
 
 def typed_again(session: Session, learner_id: int, run_id: int) -> dict[str, str]:
@@ -85,7 +157,7 @@ def experiment(
     typed: Mapping[str, str],
     now: datetime,
     error: DomainError | SpecError | None = None,
-) -> dict[str, Any]:
+) -> ExperimentPage:
     """An experiment with its knobs as chosen and the quantities to predict; after `error`, with what was typed.
 
     Knobs that cannot be turned as asked stay as the experiment has them, and the page says so.
@@ -99,27 +171,27 @@ def experiment(
     spec = parse_run_spec(spec_with(found, settings))
     values, known = run_values(spec, theory_record(spec)), quantities_of(spec)
     at_quantity, elsewhere = _sorted(errors)
-    return {
-        "experiment": found,
-        "errors": elsewhere,
-        "why": render(found.why),
-        "choices": offer(found, settings),
-        "summary": describe(spec),
-        "asks": render_inline(found.asks, Expressions(values)),
-        "quantities": [
-            {
-                "item": each,
-                "slider": make_slider(each, known[each.id].dimension, values),
-                "text": typed.get(f"value.{each.id}", ""),
-                "within": typed.get(f"within.{each.id}", ""),
-                "error": at_quantity.get(each.id),
-            }
+    return ExperimentPage(
+        experiment=found,
+        errors=elsewhere,
+        why=render(found.why),
+        choices=offer(found, settings),
+        summary=describe(spec),
+        asks=render_inline(found.asks, Expressions(values)),
+        quantities=[
+            AskedQuantity(
+                each,
+                make_slider(each, known[each.id].dimension, values),
+                typed.get(f"value.{each.id}", ""),
+                typed.get(f"within.{each.id}", ""),
+                at_quantity.get(each.id),
+            )
             for each in found.quantities
         ],
-        "last": _last(session, learner_id, found),
-        **_devices(session, learner_id, now),
-        "key": secrets.token_hex(8),
-    }
+        last=_last(session, learner_id, found),
+        devices=_devices(session, now),
+        key=secrets.token_hex(8),
+    )
 
 
 def _sorted(errors: list[DomainError | SpecError]) -> tuple[dict[str, str], list[str]]:
@@ -149,18 +221,13 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, A
     return prediction
 
 
-def _devices(session: Session, learner_id: int, now: datetime) -> dict[str, Any]:
-    workers = [worker for worker in presence.workers_present(session, now) if worker.kind == "device"]
+def _devices(session: Session, now: datetime) -> list[DeviceRow]:
     active = {run.id: run for run in queries.list_active(session)}
-    waiting = queries.list_queue(session)
-    return {
-        "devices": [{"worker": worker, "run": active.get(worker.run_id or 0)} for worker in workers],
-        "waiting": len(waiting),
-        "waiting_mine": sum(run.learner_id == learner_id for run in waiting),
-    }
+    present = presence.workers_present(session, now)
+    return [DeviceRow(worker, active.get(worker.run_id or 0)) for worker in present if worker.kind == "device"]
 
 
-def _row(found: Run, content: Catalogue, now: datetime) -> dict[str, Any]:
+def _row(found: Run, content: Catalogue) -> RunRow:
     spec = RunSpec.model_validate(found.spec)
     item = content.experiments.get(found.experiment_id or "")
     said = {
@@ -171,8 +238,7 @@ def _row(found: Run, content: Catalogue, now: datetime) -> dict[str, Any]:
         "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
     }[found.status]
-    name = f"{item.id}, {title(spec)}" if item else title(spec)
-    return {"run": found, "name": name, "said": said, "steps": spec.training.steps}
+    return RunRow(found, f"{item.id}, {title(spec)}" if item else title(spec), said)
 
 
 def _last(session: Session, learner_id: int, item: Experiment) -> str | None:

@@ -47,7 +47,7 @@ def lab(
 ) -> HTMLResponse:
     """The lab's front page; `again` fills the form in as one's own earlier run had it."""
     typed = pages.typed_again(session, learner, again) if again is not None else None
-    return page(request, "lab/index.html", pages.index(session, learner, content, now, typed))
+    return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed)})
 
 
 @router.get("/lab/runs")
@@ -67,8 +67,8 @@ def experiment(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, key: str
 ) -> HTMLResponse:
     found = pages.find_experiment(content, key)
-    context = pages.experiment(session, learner, content, found, dict(request.query_params), now)
-    return page(request, "lab/experiment.html", context)
+    shown = pages.experiment(session, learner, content, found, dict(request.query_params), now)
+    return page(request, "lab/experiment.html", {"shown": shown})
 
 
 @router.post("/lab/experiments/{key}/runs")
@@ -96,8 +96,8 @@ def start_experiment(
             reply, repeated = once(session, learner, typed.get("key"), path, now, lambda: submit(session), typed)
     except (DomainError, SpecError) as error:
         with database.read() as session:
-            context = pages.experiment(session, learner, content, found, typed, now, error)
-        return page(request, "lab/experiment.html", context, status=getattr(error, "status", 422))
+            shown = pages.experiment(session, learner, content, found, typed, now, error)
+        return page(request, "lab/experiment.html", {"shown": shown}, status=getattr(error, "status", 422))
     if not repeated:
         queue.nudge_workers()
     return RedirectResponse(f"/lab/runs/{reply['id']}", 303)
@@ -118,8 +118,8 @@ def start_run(
             reply, repeated = once(session, learner, typed.get("key"), "/lab/runs", now, lambda: submit(session), typed)
     except (DomainError, SpecError) as error:
         with database.read() as session:
-            context = pages.index(session, learner, content, now, typed, error)
-        return page(request, "lab/index.html", context, status=getattr(error, "status", 422))
+            listed = pages.index(session, learner, content, now, typed, error)
+        return page(request, "lab/index.html", {"shown": listed}, status=getattr(error, "status", 422))
     if not repeated:
         queue.nudge_workers()
     return RedirectResponse(f"/lab/runs/{reply['id']}", 303)
