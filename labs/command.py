@@ -23,6 +23,7 @@ _MEET_IN_A_FILE = [
     *("--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"),
 ]
 _NO_TCP_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
 
 def read_spec(given: str, dry: bool = False) -> RunSpec:
@@ -72,7 +73,7 @@ def local_torchrun(ranks: int) -> list[str]:
 
     Needs `environment`, without which torchrun would open a TCP store all the same.
     """
-    return [sys.executable, "-m", "torch.distributed.run", *_MEET_IN_A_FILE, "--nproc-per-node", str(ranks)]
+    return [*TORCHRUN, *_MEET_IN_A_FILE, "--nproc-per-node", str(ranks)]
 
 
 def plain_command(spec: RunSpec) -> str:

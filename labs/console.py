@@ -41,7 +41,7 @@ class Console:
 
 def _phase_line(event: PhaseEvent) -> str:
     if event.detail is None:
-        return f"[{event.t:6.2f} s] {event.phase}"
+        return f"[{event.t:6.2f} s] {event.phase}{f': {event.doing}' if event.doing else ''}"
     return f"rank {event.rank} failed: {event.detail.cause}: {event.detail.message}"
 
 

@@ -38,6 +38,11 @@ def _usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def joining(ranks: int) -> str:
+    """What a rank is doing before it has found the others."""
+    return f"joining {ranks} {'ranks' if ranks > 1 else 'rank'}"
+
+
 def join(device: torch.device) -> None:
     """Find the other ranks: torchrun has put where to meet them, and who we are, into the environment."""
     backend = "nccl" if device.type == "cuda" else "gloo"

@@ -1,4 +1,4 @@
-"""`python -m labs.leash -- COMMAND...`: run a command that ends when whoever started it dies.
+"""`python -m labs.leash [--grace SECONDS] -- COMMAND...`: run a command that ends when whoever started it dies.
 
 The starter keeps the other end of this process's standard input open and never writes to it. When the
 starter dies, even by SIGKILL, the kernel closes that end, this process reads end-of-file and ends the
@@ -25,8 +25,11 @@ _POLL_SECONDS = 0.05
 
 
 def main(arguments: list[str]) -> int:
+    grace_seconds = GRACE_SECONDS
+    if arguments[:1] == ["--grace"] and len(arguments) > 1:
+        grace_seconds, arguments = float(arguments[1]), arguments[2:]
     if arguments[:1] != ["--"] or len(arguments) < 2:
-        sys.stderr.write("usage: python -m labs.leash -- COMMAND...\n")
+        sys.stderr.write("usage: python -m labs.leash [--grace SECONDS] -- COMMAND...\n")
         return 2
     asked_to_end = threading.Event()
 
@@ -46,7 +49,7 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=_wait_for_end_of_file, args=(asked_to_end,), daemon=True).start()
     while command.poll() is None:
         if asked_to_end.wait(_POLL_SECONDS):
-            _end(command)
+            _end(command, grace_seconds)
     return _exit_code(command.wait())
 
 
@@ -62,11 +65,11 @@ def _wait_for_end_of_file(asked_to_end: threading.Event) -> None:
     asked_to_end.set()
 
 
-def _end(command: subprocess.Popen[bytes]) -> None:
+def _end(command: subprocess.Popen[bytes], grace_seconds: float) -> None:
     """SIGTERM to the command's whole group; SIGKILL to what is left of it after the grace period."""
     _signal_group(command, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        command.wait(GRACE_SECONDS)
+        command.wait(grace_seconds)
     _signal_group(command, signal.SIGKILL)
     command.wait()
 

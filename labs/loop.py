@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from labs.data import Batches, load_text
-from labs.joining import choose_device, circumstances, join
+from labs.joining import choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
@@ -36,8 +36,10 @@ class Step:
 def train(spec: RunSpec, reporter: Reporter) -> None:
     """Train as `spec` says, together with the other ranks, and report. Raises whatever goes wrong."""
     device = choose_device(spec)
+    reporter.phase("starting", joining(spec.parallel.world_size))
     join(device)
 
+    reporter.phase("starting", "building the model")
     mesh = Mesh(spec.parallel, device.type)
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
     strategy, parameters = spread_watched(spec, mesh, device, instrument)
@@ -45,7 +47,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     reporter.phase("ready")
 
     steps: list[Step] = []
-    reporter.phase("running")
+    reporter.phase("running", "computing the first step")
     for number in range(1, spec.training.steps + 1):
         _inject_faults(spec, reporter, number)
         started = time.perf_counter()

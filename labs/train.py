@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.events is not None:
         keep_pulse(options.events, rank)
     try:
-        reporter.phase("starting")
+        reporter.phase("starting", "loading torch" if "torch" not in sys.modules else None)
         work = _load(spec)
         work(spec, reporter)
     except BaseException as error:

@@ -95,11 +95,15 @@ def _connect_signals(context: Context) -> None:
         announce_forever(context)
         if context.kind == "device":
             context.queue.nudge_workers()  # runs may wait since before we came
+            if context.host is not None:
+                context.host.warm_up()
 
     def stopping(**_: Any) -> None:
         context.stopping.set()
 
     def gone(**_: Any) -> None:
+        if context.host is not None:
+            context.host.close()
         retire(context)
 
     signals.worker_ready.connect(ready, weak=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from app.core.db import Database, open_database
 from app.core.queue import Queue
 from app.core.settings import Settings
+from labs.warm import WarmHost
 from worker.devices import Devices
 
 
@@ -26,6 +27,7 @@ class Context:
     name: str
     stopping: threading.Event = field(default_factory=threading.Event)
     run_id: int | None = None
+    host: WarmHost | None = None
     database_away_at: float = -math.inf  # when it last was, on the monotonic clock
 
 
@@ -38,6 +40,8 @@ def open_context(settings: Settings, devices: Devices, kind: str) -> Context:
     name = f"{kind}-{platform.node()}-{os.getpid()}"
     database = open_database(settings.sqlalchemy_url)
     _current = Context(settings, database, Queue(settings.redis), devices, kind, name)
+    if kind == "device" and devices.cpu and settings.warm:
+        _current.host = WarmHost(settings.warm_idle_seconds)
     return _current
 
 

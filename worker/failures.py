@@ -61,6 +61,16 @@ def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> R
     return RunFailure("silent", message, rank, step or None, tuple(lines), lines_rank)
 
 
+def host_lost(events: Iterable[Event]) -> RunFailure:
+    """Why a warm run ended whose host is gone."""
+    step = _last_step(events)
+    when = f"after step {step}" if step else "before the first step"
+    text = f"The process that this run was started from was killed {when}, and its ranks with it."
+    return RunFailure(
+        "host lost", f"{text} Somebody killed it, or the system did when memory ran out.", step=step or None
+    )
+
+
 def _turn_of_death(report: tuple[str, int, int]) -> tuple[bool, str, bool, int]:
     """Who died first: never one with SIGTERM, which torchrun sends to those that are left. Of the same second, a signal
     says more than an exit code."""

@@ -1,7 +1,9 @@
-"""Starting a run's ranks under torchrun, and ending them.
+"""Starting a run's ranks under torchrun, warm or cold, and ending them.
 
-torchrun runs on a leash: it is in a session of its own and ends when we do, even when we are killed. Each rank ends
-with torchrun (labs.lifeline). So a run never outlives its worker.
+Cold, torchrun is a new process on a leash: in a session of its own, ending when we do, even when we are killed. Warm,
+it is a fork of our host (labs.host), which keeps torch loaded and ends with us just so. Each rank ends with torchrun
+(labs.lifeline). So a run never outlives its worker. Everything else is the same for both: the command line, the
+environment, the folders, where the ranks meet.
 """
 
 from __future__ import annotations
@@ -12,13 +14,57 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from labs.command import environment, torchrun_command
 from labs.spec import RunSpec
+from labs.warm import WarmHost
 
 END_SECONDS = 8.0
+GRACE_SECONDS = 1.0  # of a run that is ended by us: the ranks are told, and nothing they write then matters
+
+
+class Started(Protocol):
+    """torchrun as it was started, either way."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it works."""
+
+    def end(self) -> None:
+        """End it and all it started; returns once it is gone."""
+
+
+class OnLeash(subprocess.Popen[bytes]):
+    """A cold torchrun and its leash."""
+
+    def __init__(self, command: Sequence[str], folder: Path, variables: dict[str, str], output: Path) -> None:
+        with output.open("wb") as file:
+            super().__init__(
+                [sys.executable, "-m", "labs.leash", "--grace", str(GRACE_SECONDS), "--", *command],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=variables,
+                start_new_session=True,
+            )
+
+    def end(self) -> None:
+        if self.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.stdin.close()  # the leash sees it and ends torchrun, which ends its ranks
+        try:
+            self.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
 
 
 @dataclass
@@ -26,7 +72,8 @@ class Launch:
     """A run's processes and where they write."""
 
     folder: Path
-    process: subprocess.Popen[bytes]
+    process: Started
+    is_warm: bool
 
     @property
     def events(self) -> Path:
@@ -46,34 +93,24 @@ class Launch:
 
     def end(self) -> None:
         """End everything the run started; returns once it is gone."""
-        if self.process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()  # the leash sees it and ends torchrun, which ends its ranks
-        try:
-            self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.end()
 
 
-def launch(spec: RunSpec, folder: Path, extra: dict[str, str]) -> Launch:
-    """Start the ranks of `spec` with their folder at `folder`."""
+def launch(spec: RunSpec, folder: Path, extra: dict[str, str], host: WarmHost | None = None) -> Launch:
+    """Start the ranks of `spec` with their folder at `folder`: from `host` where there is one, else cold. Raises
+    OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads where the ranks meet could join them
     (folder / "spec.json").write_text(spec.model_dump_json(indent=2))
-    events, logs = folder / "events", folder / "logs"
+    events, logs, output = folder / "events", folder / "logs", folder / "torchrun.log"
     for each in (events, logs):
         each.mkdir(mode=0o700, exist_ok=True)
-    command = [sys.executable, "-m", "labs.leash", "--", *torchrun_command(spec, events, logs)]
-    started = {"RANKZERO_RUN_STARTED_AT": repr(time.time())}
-    with (folder / "torchrun.log").open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment({**extra, **started}),
-            start_new_session=True,
-        )
-    return Launch(folder, process)
+    command = torchrun_command(spec, events, logs)
+    variables = environment({**extra, "RANKZERO_RUN_STARTED_AT": repr(time.time())})
+    process = (host.start if host is not None else OnLeash)(command, folder, variables, output)
+    return Launch(folder, process, host is not None)
+
+
+def can_start_warm(spec: RunSpec, variables: dict[str, str]) -> bool:
+    """Whether a fork of a host will do. It cannot be given a shaped link, for which a network of its own is needed; and
+    CUDA survives no fork of a torchrun that has asked which GPUs there are."""
+    return spec.link is None and not variables.get("CUDA_VISIBLE_DEVICES")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -14,13 +15,15 @@ from app.core.db import database_time
 from app.lab import service as lab
 from app.lab.service import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
-from labs.spec.events import Event, LogEvent, PhaseEvent, StepEvent
+from labs.spec.events import Event, LogEvent, MeasurementEvent, PhaseEvent, StepEvent
+from labs.warm import WarmHost, WarmRun
 from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
-from worker.launcher import Launch, launch
+from worker.launcher import Launch, can_start_warm, launch
 from worker.pulses import Pulses
 from worker.tail import Follower
+from worker.watchdog import Watchdog
 from worker.writer import LONGEST_ABSENCE_SECONDS, StoppedWhileAway, Writer
 
 log = structlog.get_logger()
@@ -37,6 +40,9 @@ class _Ending:
 
     status: str
     failure: RunFailure | None = None
+
+
+_AGAIN = _Ending("again")  # of this launch, not of the run
 
 
 @dataclass
@@ -82,60 +88,109 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     log.info("run starts", run=claim.run_id, device=placement.text)
     # a folder of this claim's own: a database that starts again at run 1 must not read what an older run 1 left
     folder = context.settings.run_folder / f"{claim.run_id}-{claim.lease[:8]}"
-    writer = Writer(context.database, claim.run_id)
-    try:
-        launched = launch(claim.spec, folder, placement.environment)
-    except OSError as error:
-        why = RunFailure("could not start", f"torchrun could not be started: {error}.")
-        _end(context, claim, writer, _Ending("failed", why))
-        return
+    writer, chunks = Writer(context.database, claim.run_id), claim.chunks
+    for number, host in enumerate(ways := _ways(context, claim.spec, placement), 1):
+        is_last = number == len(ways)
+        place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        try:
+            launched = launch(claim.spec, place, placement.environment, host)
+        except OSError as error:
+            if is_last:
+                why = RunFailure("could not start", f"torchrun could not be started: {error}.")
+                _end(context, claim, writer, _Ending("failed", why))
+            continue
+        progress = _begin(claim, launched, host, writer, chunks)
+        if _finish(context, claim, launched, progress, None if is_last else Watchdog(claim.spec)):
+            return
+        log.warning("a warm start came to nothing; once more", run=claim.run_id, cold=number + 1 == len(ways))
+        chunks = progress.chunks
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _ways(context: Context, spec: RunSpec, placement: Placement) -> list[WarmHost | None]:
+    """How to start a run, one way after the other until its ranks get to work: from the warm host, once more, cold."""
+    host = context.host
+    return [host, host, None] if host is not None and can_start_warm(spec, placement.environment) else [None]
+
+
+def _begin(claim: Claim, launched: Launch, host: WarmHost | None, writer: Writer, chunks: int) -> _Progress:
+    """Ranks speak for themselves as soon as there are any; what takes the time until then is said here."""
     ranks = claim.spec.parallel.world_size
-    progress = _Progress(Follower(launched.events, ranks), writer, Pulses(launched.events, ranks), claim.chunks)
+    progress = _Progress(Follower(launched.events, ranks), writer, Pulses(launched.events, ranks), chunks)
+    doing = f"starting {ranks} {'ranks' if ranks > 1 else 'rank'}" if host and host.is_ready else "loading torch"
+    progress.pending.append(PhaseEvent(0.0, 0, "starting", doing=doing))
+    return progress
+
+
+def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progress, watchdog: Watchdog | None) -> bool:
+    """See a launch through to the run's end; False when it came to nothing and the run is to be started again."""
     try:
-        ending = _follow(context, claim, launched, progress)
+        ending = _follow(context, claim, launched, progress, watchdog)
         launched.end()
+        if ending is _AGAIN:
+            return False
         _write_rest(context, claim, progress)
-        _end(context, claim, writer, ending or _verdict(launched, progress))
+        if ending is None and watchdog and _lost_its_host(launched) and not watchdog.has_worked(progress.seen):
+            return False
+        _end(context, claim, progress.writer, ending or _verdict(launched, progress))
+        if ending is not None and ending.status == "cancelled":
+            shutil.rmtree(launched.folder, ignore_errors=True)
     except LeaseLost as error:
         log.warning("run was taken away", run=claim.run_id, reason=error.message)
     except StoppedWhileAway:
         log.warning("stopped while the database was away; the sweep decides about the run", run=claim.run_id)
     finally:
         launched.end()
+    return True
 
 
-def _follow(context: Context, claim: Claim, launched: Launch, progress: _Progress) -> _Ending | None:
+def _lost_its_host(launched: Launch) -> bool:
+    return isinstance(launched.process, WarmRun) and launched.process.is_lost
+
+
+def _follow(
+    context: Context, claim: Claim, launched: Launch, progress: _Progress, watchdog: Watchdog | None
+) -> _Ending | None:
     """Read, write and beat until the ranks end or must be ended; returns why, if it was us."""
+    way = "warm" if launched.is_warm else "cold"
     while launched.exit_code() is None:
         _write(context, claim, progress)
         now = time.monotonic()
         if now - progress.last_beat >= lab.HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
-            if progress.writer.attempt(lambda session: lab.beat(session, claim, database_time(session))):
+            if progress.writer.attempt(lambda session: lab.beat(session, claim, database_time(session), way)):
                 return _Ending("cancelled")
-        silent = progress.pulses.find_silent(any(isinstance(event, StepEvent) for event in progress.seen))
-        if silent is not None:
-            return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
-        if context.stopping.is_set():
-            return _Ending(
-                "failed",
-                RunFailure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
-            )
-        if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
-            away = round(progress.writer.seconds_away)
-            return _Ending(
-                "failed",
-                RunFailure(
-                    "database away", f"The database was away for {away} s, so the ranks were ended. Run it again."
-                ),
-            )
-        if now - progress.started > LONGEST_RUN_SECONDS:
-            minutes = round(LONGEST_RUN_SECONDS / 60)
-            return _Ending(
-                "failed",
-                RunFailure("too long", f"The run was ended after {minutes} minutes, the longest a run may take."),
-            )
+        if watchdog is not None and watchdog.hangs(launched, progress.seen):
+            return _AGAIN
+        ending = _must_end(context, launched, progress)
+        if ending is not None:
+            return ending
         time.sleep(POLL_SECONDS)
+    return None
+
+
+def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Ending | None:
+    """Why a run must not go on, if so."""
+    silent = progress.pulses.find_silent(any(isinstance(event, StepEvent) for event in progress.seen))
+    if silent is not None:
+        return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
+    if context.stopping.is_set():
+        return _Ending(
+            "failed",
+            RunFailure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
+        )
+    if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
+        away = round(progress.writer.seconds_away)
+        return _Ending(
+            "failed",
+            RunFailure("database away", f"The database was away for {away} s, so the ranks were ended. Run it again."),
+        )
+    if time.monotonic() - progress.started > LONGEST_RUN_SECONDS:
+        minutes = round(LONGEST_RUN_SECONDS / 60)
+        return _Ending(
+            "failed",
+            RunFailure("too long", f"The run was ended after {minutes} minutes, the longest a run may take."),
+        )
     return None
 
 
@@ -166,7 +221,9 @@ def _write_rest(context: Context, claim: Claim, progress: _Progress) -> None:
 def _read(progress: _Progress) -> None:
     fresh = progress.follower.read()
     progress.pending += fresh
-    progress.seen += [event for event in fresh if isinstance(event, PhaseEvent | StepEvent | LogEvent)]
+    progress.seen += [
+        event for event in fresh if isinstance(event, PhaseEvent | StepEvent | MeasurementEvent | LogEvent)
+    ]
 
 
 def _chunk(claim: Claim, progress: _Progress) -> Callable[[Session], int]:
@@ -193,6 +250,8 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
     """How a run ended that we did not end."""
     if launched.exit_code() == 0:
         return _Ending("finished")
+    if _lost_its_host(launched):
+        return _Ending("failed", failures.host_lost(progress.seen))
     output = untrusted.last_lines(launched.folder, Path(launched.output.name), REPORT_LINES)
     code = launched.exit_code() or 1
     return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs, code))

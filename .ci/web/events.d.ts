@@ -60,12 +60,13 @@ declare namespace RunEvents {
     during?: string | null;
     kind: "memory";
   }
-  /** Where the run stands: rank 0 speaks for all, but any rank says that it `failed`, with why in `detail`. */
+  /** Where the run stands: rank 0 speaks for all, but any rank says that it `failed`, with why in `detail`. `doing` is what takes the time until the first step, in words. */
   interface PhaseEvent {
     t: number;
     rank: number;
     phase: "queued" | "starting" | "ready" | "running" | "checkpoint" | "finished" | "failed" | "cancelled";
     detail?: Failure | null;
+    doing?: string | null;
     kind: "phase";
   }
   /** What the rank found, at the end. */

@@ -52,6 +52,11 @@ class Settings(BaseSettings):
         "", description="redis://, rediss:// or unix:// URL. Empty: an embedded server on a private socket."
     )
     devices: str = Field("auto", description="What `start` gives its worker: auto, cpu, or cuda:0,1.")
+    warm: bool = Field(
+        True,
+        description="Whether a worker keeps torch loaded between runs: a third of a gigabyte, and runs start at once.",
+    )
+    warm_idle_seconds: float = Field(900.0, ge=1, description="After how long without a run it gives that memory back.")
     time_zone: str = Field("", description="IANA zone of the learner's day. Empty: the machine's.")
     grader_url: str = Field(
         "",

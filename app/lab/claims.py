@@ -18,7 +18,7 @@ from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
 from app.lab.presence import STALE_AFTER
 from app.lab.records import RunFailure
 from labs.spec import RunSpec
-from labs.spec.events import Event, StepEvent, to_json
+from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
 
 LONGEST_PHASE = 200  # characters that `run.phase` holds
 
@@ -67,9 +67,10 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
     return None
 
 
-def beat(session: Session, claim: Claim, now: datetime) -> bool:
-    """Say that the run is still looked after; returns whether it is to be cancelled. Raises LeaseLost."""
-    if not queries.changed(session.execute(_owned(claim).values(heartbeat_at=now))):
+def beat(session: Session, claim: Claim, now: datetime, launch: str | None = None) -> bool:
+    """Say that the run is still looked after, and how its ranks were started; returns whether it is to be cancelled.
+    Raises LeaseLost."""
+    if not queries.changed(session.execute(_owned(claim).values(heartbeat_at=now, launch=launch))):
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; another owner decides now.")
     run = session.get(Run, claim.run_id, populate_existing=True)
     return run is not None and run.cancel_requested_at is not None
@@ -87,6 +88,9 @@ def append_chunk(
         return after + 1
     steps = [event.step for event in events if isinstance(event, StepEvent)]
     values: dict[str, Any] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
+    doing = [event.doing for event in events if isinstance(event, PhaseEvent) and event.doing]
+    if doing:
+        values["phase"] = f"{doing[-1][:1].upper()}{doing[-1][1:LONGEST_PHASE]}"
     if steps:
         values |= {"steps_done": max(steps), "status": "running", "phase": ""}
     if not queries.changed(session.execute(_owned(claim).values(**values))):

@@ -254,6 +254,7 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
         "steps_done": found.steps_done,
         "chunks": found.chunks,
         "device": found.device,
+        "launch": found.launch,
         "worker": found.worker,
         "created_at": time(found.created_at),
         "started_at": time(found.started_at),

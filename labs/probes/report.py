@@ -30,10 +30,10 @@ class Reporter:
         """Report an event of class `kind`, made of now, this rank and the rest of its fields."""
         self._write(kind(round(time.time() - self.started_at_seconds, 6), self.rank, *args, **kwargs))
 
-    def phase(self, phase: RunPhase) -> None:
-        """Where the run as a whole stands: rank 0 speaks for all."""
+    def phase(self, phase: RunPhase, doing: str | None = None) -> None:
+        """Where the run as a whole stands, and what it is `doing` there: rank 0 speaks for all."""
         if self.rank == 0:
-            self.emit(PhaseEvent, phase)
+            self.emit(PhaseEvent, phase, doing=doing)
 
     def failed(self, cause: str, message: str) -> None:
         self.emit(PhaseEvent, "failed", Failure(cause, _valid_text(message)))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from labs.joining import choose_device, circumstances, join
+from labs.joining import choose_device, circumstances, join, joining
 from labs.probes.report import Reporter
 from labs.probes.timeline import Span, report_spans
 from labs.spec import Options, RunSpec
@@ -83,12 +83,13 @@ def run_program(spec: RunSpec, reporter: Reporter) -> None:
     """Measure what `spec.options` ask for, together with the other ranks. Raises whatever goes wrong."""
     assert spec.options is not None
     device = choose_device(spec)
+    reporter.phase("starting", joining(spec.parallel.world_size))
     join(device)
     torch.manual_seed(spec.training.seed)
     measure = importlib.import_module(f"labs.programs.{spec.program}").measure
     reporter.phase("ready")
     bench = Bench(spec.options, reporter, device, spec.training.seed)
-    reporter.phase("running")
+    reporter.phase("running", "measuring")
     quantities: dict[str, float] = measure(spec.options, bench)
     reporter.emit(ResultEvent, {"program": spec.program, **asdict(circumstances(device)), **quantities})
     dist.barrier()  # no rank leaves while another may still need it

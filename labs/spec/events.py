@@ -130,11 +130,13 @@ class Stamped:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEvent(Stamped):
-    """Where the run stands: rank 0 speaks for all, but any rank says that it `failed`, with why in `detail`."""
+    """Where the run stands: rank 0 speaks for all, but any rank says that it `failed`, with why in `detail`. `doing` is
+    what takes the time until the first step, in words."""
 
     kind: Literal["phase"] = field(default="phase", kw_only=True)
     phase: RunPhase
     detail: Annotated[Failure | None, Field(exclude_if=_is_absent)] = None
+    doing: Annotated[str | None, Field(exclude_if=_is_absent)] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from labs.command import environment, local_torchrun, plain_command
 from labs.spec import PROGRAMS, SUPPORT, parse_run_spec
+from labs.warm import WarmHost, WarmRun
 from tests.labs.ranks import parse_events
 from tests.labs.test_programs import SMALL_OPTIONS
 from tests.support.sockets import Listener, Watch, listeners, tree
@@ -68,15 +68,32 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Watched:
+def host() -> Iterator[WarmHost]:
+    host = WarmHost()
+    host.warm_up()
+    yield host
+    host.close()
+
+
+@pytest.fixture(scope="module", params=["cold", "warm"])
+def everything(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, host: WarmHost) -> Watched:
     folder = tmp_path_factory.mktemp("everything")
     (folder / "specs.json").write_text(json.dumps(EVERYTHING))
     script = Path(__file__).with_name("programs") / "everything.py"
     command = [*local_torchrun(RANKS), str(script), "--specs", str(folder / "specs.json"), "--events", str(folder)]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    with Watch(process.pid) as watch:
-        said, _ = process.communicate(timeout=TIME_LIMIT_SECONDS)
-    assert process.returncode == 0, said
+    output = folder / "output"
+    if request.param == "warm":
+        process: subprocess.Popen[bytes] | WarmRun = host.start(command, folder, environment(), output)
+        watched = host.pid
+    else:
+        with output.open("wb") as file:
+            process = subprocess.Popen(command, env=environment(), stdout=file, stderr=subprocess.STDOUT)
+        watched = process.pid
+    assert watched is not None
+    with Watch(watched) as watch:
+        code = process.wait(TIME_LIMIT_SECONDS)
+    said = output.read_text()
+    assert code == 0, said
     events = parse_events((folder / "events-0.jsonl").read_text())
     return Watched([event["line"] for event in events if event["kind"] == "log"], watch, said)
 
@@ -89,24 +106,30 @@ def test_ranks_listen_on_loopback_only(everything: Watched, name: str) -> None:
     assert everything.watch.outside == []
 
 
-@pytest.fixture(params=["by the worker", "by hand"])
-def long_run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A run that is under way, as the product starts it and as its page says to start it by hand."""
+@pytest.fixture(params=["by the worker", "by the worker's warm host", "by hand"])
+def long_run(request: pytest.FixtureRequest, tmp_path: Path, host: WarmHost) -> Iterator[tuple[int, Path]]:
+    """A run that is under way, as the product starts it and as its page says to start it by hand: the pid of whoever
+    is above its processes, and where its events are."""
     spec = {"model": "gpt-mini", "training": {"steps": 500}, "parallel": {"data": 2}, "device": "cpu"}
     events = tmp_path / "run" / "events"
     command: list[str] = ["sh", "-c", f"exec {plain_command(parse_run_spec(spec))} --events {events}"]
-    if request.param == "by the worker":
+    if request.param != "by hand":
         from worker.launcher import launch
 
-        launched = launch(parse_run_spec(spec), tmp_path / "run", {})
+        is_warm = request.param == "by the worker's warm host"
+        launched = launch(parse_run_spec(spec), tmp_path / "run", {}, host if is_warm else None)
+        above = host.pid if is_warm else launched.process.pid
+        assert above is not None
         try:
-            yield launched.process, events  # type: ignore[misc]
+            yield above, events
+            assert launched.exit_code() is None
         finally:
             launched.end()
         return
     process = subprocess.Popen(command, env={"PATH": "/usr/bin:/bin"}, cwd=Path(__file__).parents[2], text=True)
     try:
-        yield process, events
+        yield process.pid, events
+        assert process.poll() is None
     finally:
         process.terminate()
         process.wait(20)
@@ -135,12 +158,12 @@ class Marker:
 
 
 def test_writing_to_a_runs_sockets_runs_no_code_and_there_is_no_store_to_write_to(
-    long_run: tuple[subprocess.Popen[str], Path], tmp_path: Path
+    long_run: tuple[int, Path], tmp_path: Path
 ) -> None:
     """What the agent of a plain `torchrun --standalone` unpickles is what anybody puts into its store."""
-    process, events = long_run
+    above, events = long_run
     steps = wait_for_steps(events)
-    found = sorted(listeners(process.pid))
+    found = sorted(listeners(above))
     assert found, "gloo's pairs listen somewhere"
     assert [each for each in found if not each.is_loopback] == []
     evil = pickle.dumps(Marker(tmp_path / "got-in"))
@@ -149,13 +172,12 @@ def test_writing_to_a_runs_sockets_runs_no_code_and_there_is_no_store_to_write_t
         send_raw(each, evil)
         send_raw(each, len(evil).to_bytes(8, "little") + evil)
     # The agent's state and the ranks' addresses are pickles and the like: in folders that nobody else may enter.
-    (store,) = {store_of(rank) for rank in tree(process.pid) if "TORCHELASTIC_ERROR_FILE" in rank.environ()}
+    (store,) = stores_of(above, events)
     assert store.exists()
     assert store.parent.parent.stat().st_mode & 0o777 == 0o700
     if (events / "rendezvous").exists():
         assert events.parent.stat().st_mode & 0o777 == 0o700
     wait_for_steps(events, steps)
-    assert process.poll() is None
     assert not (tmp_path / "got-in").exists()
 
 
@@ -183,5 +205,9 @@ def send_raw(to: Listener, payload: bytes) -> None:
         connection.sendall(payload)
 
 
-def store_of(rank: psutil.Process) -> Path:
-    return Path(rank.environ()["TORCHELASTIC_ERROR_FILE"]).parent.parent / "store"
+def stores_of(above: int, events: Path) -> set[Path]:
+    """Where a run's ranks meet: by their environment, or where torchrun was told to make its folders. Of a process that
+    was forked, the system tells the environment that its host began with."""
+    reports = {each.environ().get("TORCHELASTIC_ERROR_FILE") for each in tree(above)}
+    told = {Path(report).parent.parent / "store" for report in reports if report}
+    return told or set((events.parent / "logs").glob("*/attempt_0/store"))

@@ -96,7 +96,14 @@ def test_a_line_that_is_no_utf8_is_reported_all_the_same(tmp_path):
 @pytest.mark.slow
 def test_the_phases_of_a_run_in_order(run):
     phases = run(twelve_rows(DDP, 2, 3, 2)).of_kind("phase")
-    assert [event["phase"] for event in phases] == ["starting", "ready", "running", "finished"]
+    assert [(event["phase"], event.get("doing")) for event in phases] == [
+        ("starting", "loading torch"),
+        ("starting", "joining 2 ranks"),
+        ("starting", "building the model"),
+        ("ready", None),
+        ("running", "computing the first step"),
+        ("finished", None),
+    ]
     assert {event["rank"] for event in phases} == {0}
 
 

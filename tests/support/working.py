@@ -15,6 +15,7 @@ from app.core.settings import Settings
 from app.lab import results, service
 from app.lab.models import Run
 from labs.spec.events import StepEvent
+from labs.warm import WarmHost
 from worker import runs
 from worker.context import Context
 from worker.devices import Devices
@@ -23,11 +24,12 @@ from worker.devices import Devices
 class Working:
     """A worker's run in a thread of this process, over a connection pool of its own."""
 
-    def __init__(self, database: Database, folder: Path, spec: dict[str, Any]) -> None:
+    def __init__(self, database: Database, folder: Path, spec: dict[str, Any], host: WarmHost | None = None) -> None:
         self.database, self.folder = database, folder
         settings = Settings(data=folder, redis_url=f"unix://{folder}/nothing.sock")
         own = open_database(database.engine.url.render_as_string(hide_password=False))
         self.context = Context(settings, own, Queue(settings.redis), Devices(cpu=True, gpus=()), "device", "w")
+        self.context.host = host
         with database.write() as session:
             self.run_id = service.submit_run(session, 1, spec, None, utc_now()).id
         self.thread = threading.Thread(target=runs.take_next, args=(self.context,))

@@ -85,12 +85,11 @@ class Lab:
         return self.wait(run_id, lambda run: run.status in ENDED)
 
     def ranks(self) -> list[psutil.Process]:
-        """Processes of runs, of this worker or orphaned from it."""
+        """Processes of runs, of this worker or orphaned from it: they work in the run's folder."""
         found = []
-        for process in psutil.process_iter(["cmdline", "environ"]):
+        for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                ours = (process.info["environ"] or {}).get("RANKZERO_DATA") == self.environment["RANKZERO_DATA"]
-                if ours and "labs.train" in " ".join(process.info["cmdline"] or []):
+                if process.cwd().startswith(f"{self.environment['RANKZERO_DATA']}/runs/"):
                     found.append(process)
         return found
 
@@ -137,6 +136,7 @@ def test_a_worker_that_is_told_to_stop_ends_its_run_and_says_so(lab: Lab) -> Non
     worker = lab.start_worker()
     run_id = lab.submit(LONG)
     lab.wait(run_id, lambda run: run.steps_done >= 2)
+    assert lab.ranks()
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
     run = lab.run(run_id)
