@@ -14,12 +14,12 @@ from sqlalchemy.orm.exc import StaleDataError
 from app.content.cards import Card
 from app.core.errors import DomainError, Stale
 from app.core.moment import Moment
-from app.study import plans, queries
+from app.study import queries
 from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import parameters, scheduling, spreading
 from app.study.log.replaying import recompute
 from app.study.models import CardState, ParameterSet, Review
-from app.study.policy import Policy
+from app.study.policy import Policy, find_plan
 from app.study.queries import State
 
 ANSWER, PLACEMENT, IMPORT = "review", "placement", "import"
@@ -150,7 +150,7 @@ def undo(session: Session, learner_id: int, now: datetime) -> str:
     marked = session.execute(update(Review).where(Review.id.in_(ids), Review.undone_at.is_(None)).values(undone_at=now))
     if marked.rowcount != len(ids):  # type: ignore[attr-defined]
         raise Stale("That answer was already taken back.")
-    planned = plans.find_plan(session, learner_id) is not None
+    planned = find_plan(session, learner_id) is not None
     for each in together:
         state = queries.load_state(session, learner_id, each.card_id)
         assert state is not None, "a review without a state cannot have been stored"
