@@ -17,6 +17,7 @@ from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
 from app.content.rubric_schemas import RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Interview, Related, Strict
+from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
 from app.core.settings import Settings, settings
 
@@ -41,6 +42,7 @@ class Catalogue:
     given: Mapping[str, str] = field(default_factory=dict)
     rubrics: Mapping[str, RubricFile] = field(default_factory=dict)
     preparation: Preparation = field(default_factory=Preparation)
+    statements: Statements = field(default_factory=Statements)
 
     @cached_property
     def revised_cards(self) -> tuple[str, ...]:
@@ -163,6 +165,7 @@ class _Loader:
             given=self._given(),
             rubrics=self._items("rubrics/*.yaml", RubricFile),
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
+            statements=self._single(STATEMENTS, Statements) or Statements(),
         )
         return replace(loaded, mistakes=tuple(self.mistakes))
 

@@ -16,6 +16,7 @@ from app.content.files import Source
 from app.content.handbook_checks import check_handbook
 from app.content.live import ExpressionError
 from app.content.preparation_checks import check_preparation
+from app.content.statements import check_statements
 from app.core.errors import ContentProblem
 
 # A check gets the catalogue and yields (the key of the item's source, field path, reason).
@@ -27,7 +28,16 @@ def check_content(folder: Path, more: Iterable[Check] = ()) -> tuple[Catalogue, 
     """Load everything below `folder` and check it. Rooms that compute with content hand in their own checks."""
     catalogue = load(folder)
     problems = list(catalogue.mistakes)
-    for check in (check_references, check_slugs, check_concepts, check_cards, check_handbook, check_preparation, *more):
+    for check in (
+        check_references,
+        check_slugs,
+        check_concepts,
+        check_cards,
+        check_handbook,
+        check_preparation,
+        check_statements,
+        *more,
+    ):
         try:
             for identity, location, reason in check(catalogue):
                 problems.append(_located(catalogue.sources[identity], location, reason))
