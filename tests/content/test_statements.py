@@ -68,7 +68,8 @@ def test_a_contradiction_in_a_rubrics_point_is_refused() -> None:
 
 
 def test_what_others_claim_is_left_alone(cards: Path) -> None:
-    edit(cards, CARD, "Activations come on top.", "“Tensor 8, pipeline 4 and data 8 on 512 GPUs, as 8 × 4 × 8 = 512”: no.")
+    claim = "“Tensor 8, pipeline 4 and data 8 on 512 GPUs, as 8 × 4 × 8 = 512”: no."
+    edit(cards, CARD, "Activations come on top.", claim)
     assert check_content(cards)[1] == []
 
 
