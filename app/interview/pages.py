@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +15,52 @@ from app.content.concept_map import named
 from app.content.schemas import Interview
 from app.core.errors import DomainError
 from app.grading import levels
+from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
-from app.interview.models import Sitting
-from app.interview.parts import FOLLOW_UP_SHARE, offered, parts_of, prompt
+from app.interview.models import Sitting, SittingAnswer
+from app.interview.parts import FOLLOW_UP_SHARE, Answers, Part, Values, offered, parts_of, prompt
 from app.interview.scoring import Scorecard
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """A part of a sitting: what it asks (None where it is not asked), and what was answered."""
+
+    part: Part
+    number: int
+    prompt: Markup | None
+    answer: str
+    final: bool
+    saved_at: datetime | None
+
+    @property
+    def short(self) -> str:
+        return "follow-up" if self.part.is_follow_up else self.part.question.title
+
+
+@dataclass(frozen=True)
+class SittingPage:
+    """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer."""
+
+    sitting: Sitting
+    interview: Interview
+    rows: Sequence[PartRow]
+    current: PartRow
+    error: DomainError | None
+    seconds_left: int
+    left: str
+    example: str
+    choice: ChoiceQuestion | None
+
+    @property
+    def kind(self) -> str:
+        return self.current.part.question.kind
+
+    @property
+    def all_final(self) -> bool:
+        """Whether everything that is asked was answered."""
+        return all(row.final for row in self.rows if row.prompt is not None)
 
 
 def index(session: Session, learner_id: int, content: Catalogue, now: datetime) -> dict[str, Any]:
@@ -77,50 +120,38 @@ def sitting(
     *,
     typed: str | None = None,
     error: DomainError | None = None,
-) -> dict[str, Any]:
-    """One part of a sitting under way."""
+) -> SittingPage:
+    """One part of a sitting under way: the `wanted` one, else the first that is open, with what was `typed`."""
     interview = service.find_interview(content, found.interview_id)
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
     texts = {part: answer.answer for part, answer in saved.items() if answer.final}
-    rows: list[dict[str, Any]] = []
-    for number, part in enumerate(parts_of(interview), 1):
-        given = saved.get(part.id)
-        asked = prompt(part, values, texts)
-        rows.append(
-            {
-                "part": part,
-                "prompt": asked,
-                "answer": given.answer if given else "",
-                "final": bool(given and given.final),
-                "saved_at": given.saved_at if given else None,
-                "title": part.title,
-                "number": number,
-                "short": "follow-up" if part.is_follow_up else part.question.title,
-            }
-        )
-    asked_rows = [row for row in rows if row["prompt"] is not None]
-    current = next((row for row in asked_rows if row["part"].id == wanted), None) or next(
-        (row for row in asked_rows if not row["final"]), asked_rows[-1]
-    )
+    rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts_of(interview), 1)]
+    asked = [row for row in rows if row.prompt is not None]
+    still_open = next((row for row in asked if not row.final), asked[-1])
+    current = next((row for row in asked if row.part.id == wanted), still_open)
     if typed is not None:
-        current = {**current, "answer": typed}
-    seconds = timing.seconds_left(found.deadline_at, now)
-    part = current["part"]
-    unit = part.source.unit
-    return {
-        "sitting": found,
-        "interview": interview,
-        "rows": rows,
-        "current": current,
-        "error": error,
-        "seconds_left": seconds,
-        "left": timing.left_text(seconds),
-        "example": example_of(unit) if unit is not None else "",
-        "kind": part.question.kind,
-        "choice": offered(part, values, texts, found.id) if part.kind == "choice" else None,
-        "all_final": all(row["final"] for row in asked_rows),
-    }
+        current = replace(current, answer=typed)
+    seconds, part = timing.seconds_left(found.deadline_at, now), current.part
+    return SittingPage(
+        sitting=found,
+        interview=interview,
+        rows=rows,
+        current=current,
+        error=error,
+        seconds_left=seconds,
+        left=timing.left_text(seconds),
+        example=example_of(part.source.unit) if part.source.unit is not None else "",
+        choice=offered(part, values, texts, found.id) if part.kind == "choice" else None,
+    )
+
+
+def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping[str, SittingAnswer]) -> PartRow:
+    given = saved.get(part.id)
+    asked = prompt(part, values, texts)
+    if given is None:
+        return PartRow(part, number, asked, "", final=False, saved_at=None)
+    return PartRow(part, number, asked, given.answer, final=given.final, saved_at=given.saved_at)
 
 
 def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str) -> str:

@@ -73,7 +73,7 @@ def sitting(
     found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
     if found.closed_at is not None:
         return page(request, "interview/scorecard.html", pages.scorecard(content, found))
-    return page(request, "interview/sitting.html", pages.sitting(session, content, found, part, now))
+    return page(request, "interview/sitting.html", {"shown": pages.sitting(session, content, found, part, now)})
 
 
 @router.post("/interview/sittings/{sitting_id}/answers")
@@ -105,8 +105,8 @@ def save(
             )
         with database.read() as session:
             found = service.find_sitting(session, learner, sitting_id)
-            context = pages.sitting(session, content, found, part, now, typed=answer, error=error)
-        return page(request, "interview/sitting.html", context, status=422)
+            shown = pages.sitting(session, content, found, part, now, typed=answer, error=error)
+        return page(request, "interview/sitting.html", {"shown": shown}, status=422)
     if quiet:
         return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone)})
     with database.read() as session:

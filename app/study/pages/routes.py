@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Form, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -19,19 +20,48 @@ from app.study import service
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.pages import card_routes, setting_routes
 from app.study.pages.export import checked_json, desk_json
-from app.study.pages.notices import SILENCE, Notice, suggestions, warn_of_leech
+from app.study.pages.notices import SILENCE, Link, Notice, suggestions, warn_of_leech
 from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, new_key
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])
 
+
+class Rating(NamedTuple):
+    """A button: what is pressed, as a word, in more words, and whether the card was held."""
+
+    level: int
+    short: str
+    long: str
+    recall: str
+
+
 RATINGS = (
-    (1, "Blank", "", "again"),
-    (2, "Partly", " wrong", "again"),
-    (3, "Effort", "Right, with effort", "held"),
-    (4, "Good", "", "held"),
-    (5, "Easy", "", "held"),
+    Rating(1, "Blank", "", "again"),
+    Rating(2, "Partly", " wrong", "again"),
+    Rating(3, "Effort", "Right, with effort", "held"),
+    Rating(4, "Good", "", "held"),
+    Rating(5, "Easy", "", "held"),
 )
+
+
+@dataclass(frozen=True)
+class StudyPage:
+    """What the study page shows: the desk, what it was asked for, what was just done, and how it may be rated.
+
+    `open` says whether the answer shows, `key` names one showing's answer, `best_level` is the most it may be rated;
+    `hard` leads on from a card that is forgotten again and again, and `named` is the filter in words.
+    """
+
+    desk: service.Desk
+    scope: Scope
+    notice: Notice
+    open: bool
+    key: str
+    best_level: int
+    hard: Sequence[Link]
+    named: Sequence[str]
+    ratings: Sequence[Rating] = RATINGS
 
 
 def _page(
@@ -45,19 +75,17 @@ def _page(
 ) -> HTMLResponse:
     checked = desk.card.checked if desk.card else None
     is_open = reveal or (checked is not None and checked.counts)
-    context = {
-        "desk": desk,
-        "shown": desk.card,
-        "ratings": RATINGS,
-        "scope": scope,
-        "notice": notice,
-        "open": is_open,
-        "key": new_key(),
-        "best_level": checked.best_level if checked else len(RATINGS),
-        "hard": suggestions(content, desk.card.card) if desk.card and desk.card.is_hard else (),
-        "named": scope.named(content),
-    }
-    return page(request, "study/study.html", context)
+    view = StudyPage(
+        desk=desk,
+        scope=scope,
+        notice=notice,
+        open=is_open,
+        key=new_key(),
+        best_level=checked.best_level if checked else len(RATINGS),
+        hard=suggestions(content, desk.card.card) if desk.card and desk.card.is_hard else (),
+        named=scope.named(content),
+    )
+    return page(request, "study/study.html", {"view": view})
 
 
 @router.get("/study", response_class=HTMLResponse)
