@@ -42,6 +42,7 @@ SHORT = {
     "zero-stage": "zero",
     "stage": "zero",
 }
+LABELS = {"zero": "ZeRO stage", "micro_batch": "Micro-batch"}
 TERMS = {
     "compute_seconds": "computing",
     "recompute_seconds": "recomputing activations",
@@ -111,6 +112,11 @@ class ConfigurationQuestion:
     def answer_text(self) -> str:
         """What is right, as it would be answered. Raises ValueError when nothing fits."""
         return self.key_text
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the fields are called on a page, by name."""
+        return {name: LABELS.get(name, name.replace("_", " ").capitalize()) for name in self.fields}
 
     def said(self, text: str) -> str:
         """An answer as a person reads it."""
