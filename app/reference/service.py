@@ -13,7 +13,6 @@ from app.content.markdown import mathml
 from app.core.errors import NotFound
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.formulas import FORMULAS, SECTIONS
-from app.theory.formulas.examples import EXAMPLES
 from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
 from app.units import SCALES, bytes_text, count_text, digits, scaled
 from labs.spec import SpecError, Violation
@@ -99,7 +98,7 @@ def derive(formula: Formula, typed: Mapping[str, str]) -> Derivation:
     A page that is opened with no input at all shows the formula's worked example; an input that was emptied is missing.
     """
     if not any(each.name in typed for each in formula.inputs):
-        typed = {**typed, **{name: str(value) for name, value in EXAMPLES[formula.name].items()}}
+        typed = {**typed, **{name: str(value) for name, value in formula.example.items()}}
     unit = typed.get("unit") or formula.unit
     if unit not in SCALES or not _fits(unit, formula):
         unit = formula.unit
@@ -154,7 +153,7 @@ def describe(formula: Formula) -> dict[str, Any]:
         "title": formula.title,
         "unit": formula.dimension,
         "source": formula.source,
-        "example": dict(EXAMPLES[formula.name]),
+        "example": dict(formula.example),
         "inputs": [
             {
                 "name": each.name,

@@ -15,7 +15,6 @@ from app.core.errors import NotFound
 from app.core.settings import Settings
 from app.main import create_app
 from app.reference.service import Derivation, Section, all_formulas, derive, evaluate_inputs, find_formula, sections
-from app.theory.formulas.examples import EXAMPLES
 from app.theory.formulas.registry import Formula, Input, evaluate
 from labs.spec import SpecError
 from tests.theory.points import evaluations
@@ -137,8 +136,8 @@ def test_a_formula_opens_with_its_worked_example(formula: Formula) -> None:
     found = derive(formula, {})
     assert errors(found) == {}
     assert found.evaluation is not None
-    assert found.evaluation.value == evaluate(formula, EXAMPLES[formula.name]).value
-    assert dict(found.evaluation.inputs).items() >= EXAMPLES[formula.name].items()
+    assert found.evaluation.value == evaluate(formula, formula.example).value
+    assert dict(found.evaluation.inputs).items() >= formula.example.items()
 
 
 def test_an_input_that_was_emptied_is_missing_on_a_page_that_opened_computed(page: TestClient) -> None:

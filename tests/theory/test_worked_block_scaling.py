@@ -6,20 +6,20 @@ import pytest
 
 from app.theory import block_scaling
 from app.theory.number_formats import FORMATS, rounded
-from tests.theory.worked import Example, worked
+from tests.theory.worked import OPENING, Example, worked
 
 EXAMPLES: list[Example] = [
-    ("block_scaled_bits", {"number_format": "fp8-e4m3", "block": 32}, 1, "8.25"),
+    ("block_scaled_bits", OPENING, 1, "8.25"),
     ("block_scaled_bits", {"number_format": "fp4-e2m1", "block": 16}, 1, "4.5"),
     ("block_scaled_bits", {"number_format": "fp4-e2m1", "block": 32}, 1, "4.25"),
     ("block_scaled_bits", {"number_format": "fp8-e4m3", "block": 128, "scale_bits": 32}, 1, "8.25"),
     # 2^-10 / 448: a range of 458,752; FP4's is 0.25 to 6; E5M2's 2^-17 to 57,344
-    ("lost_below", {"largest_magnitude": 458752, "number_format": "fp8-e4m3"}, 1, "1.000"),
+    ("lost_below", OPENING, 1, "1.000"),
     ("lost_below", {"largest_magnitude": 24, "number_format": "fp4-e2m1"}, 1, "1.000"),
     ("lost_below", {"largest_magnitude": 1, "number_format": "fp8-e5m2"}, 1e-10, "1.33"),
     # 1.9: 2^0 over 2^8, where 486.4 is clipped; 1.9/448 is just above 2^-8, so 2^-7
     ("block_scale", {"largest_magnitude": 1.9, "rounding": "down"}, 2**-8, "1"),
-    ("block_scale", {"largest_magnitude": 1.9}, 2**-8, "2"),
+    ("block_scale", OPENING, 2**-8, "2"),
     ("block_scale", {"largest_magnitude": 1.7}, 2**-8, "1"),
     ("block_scale", {"largest_magnitude": 3.2, "number_format": "fp4-e2m1", "rounding": "down"}, 1, "0.5"),
 ]

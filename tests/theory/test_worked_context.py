@@ -7,26 +7,26 @@ import pytest
 from app.theory import context
 from app.theory.lab_runs import run_theory
 from labs.spec import SpecError, parse_run_spec
-from tests.theory.worked import GB, H100, MB, Example, Inputs, worked
+from tests.theory.worked import GB, MB, OPENING, Example, Inputs, worked
 
 # Llama 3 405B: 128 heads of 128, eight of keys and values; 131,072 tokens. 2 × 2 × 131,072 × 1,024 bytes = 536.9 MB
 LLAMA: Inputs = {"sequence": 131072, "micro_batch": 1, "key_width": 1024, "ranks": 16}
 
 EXAMPLES: list[Example] = [
     ("ring_attention_bytes", {**LLAMA, "passes": "forward"}, MB, "503.3"),
-    ("ring_attention_bytes", LLAMA, GB, "1.544"),  # 2 × 15/16 + 1 times 536.9 MB
+    ("ring_attention_bytes", OPENING, GB, "1.544"),  # 2 × 15/16 + 1 times 536.9 MB
     ("ring_attention_bytes", {**LLAMA, "ranks": 1}, MB, "0"),
     ("gathered_attention_bytes", {**LLAMA, "passes": "forward"}, MB, "503.3"),
-    ("gathered_attention_bytes", LLAMA, GB, "1.510"),  # 3 × 15/16 times
+    ("gathered_attention_bytes", OPENING, GB, "1.510"),  # 3 × 15/16 times
     # 2 × 2 × 8,192 × (16,384 + 1,024) bytes held by each of 16; 15/16 of them leave. Eight heads allow 8 ranks.
     ("ulysses_bytes", {**LLAMA, "hidden": 16384, "passes": "forward"}, MB, "534.8"),
-    ("ulysses_bytes", {**LLAMA, "hidden": 16384, "ranks": 8}, GB, "1.996"),  # 2 × 7/64 × 9.1268 GB
+    ("ulysses_bytes", OPENING, GB, "1.996"),  # 2 × 7/64 × 9.1268 GB
     ("causal_imbalance", {"ranks": 1}, 1, "1"),
-    ("causal_imbalance", {"ranks": 8}, 1, "1.875"),
+    ("causal_imbalance", OPENING, 1, "1.875"),
     # 2 × 1,024/16,384 × 445 TFLOP/s over 50 GB/s
     (
         "ring_break_even_tokens",
-        {"hidden": 16384, "key_width": 1024, "achieved_flops_per_second": 0.45 * H100, "bytes_per_second": 50e9},
+        OPENING,
         1,
         "1113",
     ),

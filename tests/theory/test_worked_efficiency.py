@@ -8,9 +8,8 @@ import pytest
 
 from app.theory import compute
 from labs.spec import SpecError
-from tests.theory.worked import A100, DAYS, H100, PERCENT, Example, Inputs, worked
+from tests.theory.worked import A100, DAYS, H100, OPENING, PERCENT, Example, Inputs, worked
 
-LLAMA_2: Inputs = {"parameters": 70e9, "tokens": 2e12}
 LLAMA_3: Inputs = {"parameters": 405e9, "tokens": 15.6e12}
 SHAPE_7B: Inputs = {"layers": 32, "hidden": 4096}
 
@@ -45,18 +44,18 @@ EXAMPLES: list[Example] = [
         for ranks, shown in ((8, "87.7"), (64, "44.2"), (256, "16.4"), (1024, "4.7"))
     ),
     # 199.7 of 256 need a serial share of about a thousandth
-    ("amdahl_serial_share", {"speedup": 199.7, "ranks": 256}, PERCENT, "0.111"),
-    ("gustafson_speedup", {"serial": 0.02, "ranks": 256}, 1, "250.9"),
+    ("amdahl_serial_share", OPENING, PERCENT, "0.111"),
+    ("gustafson_speedup", OPENING, 1, "250.9"),
     ("gustafson_speedup", {"serial": 0.05, "ranks": 64}, 1, "60.85"),
-    ("gustafson_serial_share", {"speedup": 60.85, "ranks": 64}, PERCENT, "5.00"),
+    ("gustafson_serial_share", OPENING, PERCENT, "5.00"),
     # 6ND: GPT-3 is quoted at 3.14e23 (Brown et al. 2020, table D.1), Llama 3.1 405B at 3.8e25 (Llama team 2024)
-    ("training_flops", LLAMA_2, 1e23, "8.4"),
+    ("training_flops", OPENING, 1e23, "8.4"),
     ("training_flops", {"parameters": 70e9, "tokens": 15e12}, 1e24, "6.3"),
     ("training_flops", LLAMA_3, 1e25, "3.79"),
     ("training_flops", {"parameters": 175e9, "tokens": 300e9}, 1e23, "3.15"),
     ("training_flops", {"parameters": 7e9, "tokens": 16384}, 1e14, "6.88"),
     # 12 × 32 × 4096 × 2048
-    ("attention_flops", {"tokens": 1, "sequence": 2048, **SHAPE_7B}, 1e9, "3.22"),
+    ("attention_flops", OPENING, 1e9, "3.22"),
     *(
         ("attention_factor", {"parameters": 7e9, "sequence": s, "mask": mask, **SHAPE_7B}, 1, shown)
         for s, mask, shown in (
@@ -66,13 +65,13 @@ EXAMPLES: list[Example] = [
             (32768, "full", "2.227"),
         )
     ),
-    ("training_time", {**LLAMA_2, "gpus": 1024, "peak_flops_per_second": A100, "mfu": 0.40}, DAYS, "76.1"),
+    ("training_time", OPENING, DAYS, "76.1"),
     ("training_time", {**LLAMA_3, "gpus": 16384, "peak_flops_per_second": H100, "mfu": 0.41}, DAYS, "66.0"),
-    ("affordable_flops", {"gpus": 512, "seconds": 90 * DAYS, "peak_flops_per_second": H100, "mfu": 0.4}, 1e24, "1.575"),
+    ("affordable_flops", OPENING, 1e24, "1.575"),
     # 1,024 GPUs for 76.1 days
-    ("gpu_time", {**LLAMA_2, "peak_flops_per_second": A100, "mfu": 0.40}, 3.6e9, "1.870"),
+    ("gpu_time", OPENING, 3.6e9, "1.870"),
     # 1,024 × 24 × 10 hours at 2 a piece
-    ("training_cost", {"gpus": 1024, "seconds": 10 * DAYS, "price_per_gpu_hour": 2}, 1e3, "491.52"),
+    ("training_cost", OPENING, 1e3, "491.52"),
     *(
         (
             "mfu",
@@ -86,7 +85,7 @@ EXAMPLES: list[Example] = [
         ("throughput", {"parameters": billions * 1e9, "gpus": 1, "peak_flops_per_second": peak, "mfu": 0.4}, 1, shown)
         for billions, peak, shown in ((70, H100, "942"), (70, A100, "297"), (7, H100, "9419"))
     ),
-    ("hfu", {"mfu": 0.45}, PERCENT, "60.0"),
+    ("hfu", OPENING, PERCENT, "60.0"),
     ("hfu", {"mfu": 0.45, "recompute": "none"}, PERCENT, "45.0"),
     # 4 × 32 × 4096 × 2048 and, with the forward of 7B, 1.4e10 more
     (
@@ -95,7 +94,7 @@ EXAMPLES: list[Example] = [
         1e9,
         "1.07",
     ),
-    ("recompute_flops", {"parameters": 7e9, "tokens": 1, "sequence": 2048, **SHAPE_7B}, 1e10, "1.51"),
+    ("recompute_flops", OPENING, 1e10, "1.51"),
     *(
         ("pass_flops", {"parameters": 7e9, "tokens": 16384, "part": part}, 1e14, shown)
         for part, shown in (

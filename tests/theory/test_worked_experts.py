@@ -10,7 +10,7 @@ import pytest
 from app.theory import experts
 from app.theory.traffic import moe_all_to_all_bytes
 from labs.spec import SpecError
-from tests.theory.worked import GB, H100, MB, PERCENT, Example, Inputs, worked
+from tests.theory.worked import GB, H100, MB, OPENING, PERCENT, Example, Inputs, worked
 
 V3: Inputs = {"experts": 256, "experts_per_token": 8}
 SENT: Inputs = {"tokens": 4096, "hidden": 7168, "nodes": 8}
@@ -19,24 +19,24 @@ H100_45 = 0.45 * H100
 EXAMPLES: list[Example] = [
     # 3 × 7,168 × 2,048 = 44.04M an expert; 256 in each of 58 layers, of the 671B that the model has
     ("expert_parameters", {"hidden": 7168, "expert_hidden": 2048, "experts": 1}, 1e6, "44.04"),
-    ("expert_parameters", {"hidden": 7168, "expert_hidden": 2048, "experts": 256, "layers": 58}, 1e9, "653.9"),
+    ("expert_parameters", OPENING, 1e9, "653.9"),
     ("expert_rows", {**V3, "tokens": 4096, "ranks": 1}, 1, "128"),
-    ("expert_rows", {**V3, "tokens": 4096, "ranks": 64}, 1, "8192"),
+    ("expert_rows", OPENING, 1, "8192"),
     # 1.25 × 4,096 × 2 / 64 = 160; 1.25 × 100 × 1 / 8 = 15.6
-    ("expert_capacity", {"tokens": 4096, "experts_per_token": 2, "experts": 64, "capacity_factor": 1.25}, 1, "160"),
+    ("expert_capacity", OPENING, 1, "160"),
     ("expert_capacity", {"tokens": 100, "experts_per_token": 1, "experts": 8, "capacity_factor": 1.25}, 1, "16"),
     # 2 nodes of 2 experts, k = 2: six pairs, two of them on one node: (4 × 2 + 2 × 1) / 6
     ("expert_nodes", {"experts": 4, "experts_per_token": 2, "nodes": 2}, 1, "1.6667"),
     ("expert_nodes", {"experts": 256, "experts_per_token": 1, "nodes": 8}, 1, "1.0000"),
     # 8 × (1 − (224 · 223 · … · 217) / (256 · 255 · … · 249)), where 8 × (1 − (7/8)⁸) would be 5.25
-    ("expert_nodes", {**V3, "nodes": 8}, 1, "5.29"),
+    ("expert_nodes", OPENING, 1, "5.29"),
     # 7/8 × 4,096 × 4 × 7,168 × 2 bytes = 205.5 MB a transfer
     ("moe_network_bytes", {**SENT, "copies": 4, "transfers": 1}, MB, "205.5"),
-    ("moe_network_bytes", {**SENT, "copies": 8}, GB, "1.644"),
+    ("moe_network_bytes", OPENING, GB, "1.644"),
     # 4/9 × 7/8 × 445 TFLOP/s / (2,048 × 450 GB/s); an expert seven times as wide has a seventh
     (
         "moe_all_to_all_share",
-        {"expert_hidden": 2048, "ranks": 8, "achieved_flops_per_second": H100_45, "bytes_per_second": 450e9},
+        OPENING,
         PERCENT,
         "18.78",
     ),

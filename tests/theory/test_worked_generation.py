@@ -8,7 +8,7 @@ import pytest
 
 from app.theory import generation
 from app.theory.presets import PRESETS
-from tests.theory.worked import GB, H100, MB, MS, PERCENT, Example, Inputs, worked
+from tests.theory.worked import GB, H100, MB, MS, OPENING, PERCENT, Example, Inputs, worked
 
 LLAMA_8B: Inputs = {"layers": 32, "key_value_heads": 8, "head_size": 128}
 LLAMA_70B: Inputs = {"layers": 80, "key_value_heads": 8, "head_size": 128}
@@ -17,24 +17,24 @@ HBM: Inputs = {"memory_bytes_per_second": 3.35e12}
 EXAMPLES: list[Example] = [
     # 2 × 32 × 8 × 128 × 2 = 131,072 bytes a token; 80 layers: 327,680
     ("kv_cache", {**LLAMA_8B, "tokens": 1}, MB, "0.131"),
-    ("kv_cache", {**LLAMA_8B, "tokens": 262144}, GB, "34.36"),
+    ("kv_cache", OPENING, GB, "34.36"),
     ("kv_cache", {**LLAMA_70B, "tokens": 131072}, GB, "42.95"),
     # 576 × 2 × 61 bytes a token, as published (DeepSeek-AI 2025, table 1); Llama 3 405B: 2 × 126 × 8 × 128 × 2
-    ("latent_cache", {"layers": 61, "key_value_rank": 512, "rope_dim": 64, "tokens": 1}, 1e3, "70.272"),
+    ("latent_cache", OPENING, 1e3, "70.272"),
     ("kv_cache", {"layers": 126, "key_value_heads": 8, "head_size": 128, "tokens": 1}, 1e3, "516.096"),
     # 16 GB over 3.35 TB/s; with 34.36 GB of cache; 140 GB over eight GPUs
     ("decode_time", {"parameters": 8e9, "cached_bytes": 0, **HBM}, MS, "4.78"),
-    ("decode_time", {"parameters": 8e9, "cached_bytes": 34359738368, **HBM}, MS, "15.03"),
+    ("decode_time", OPENING, MS, "15.03"),
     ("decode_time", {"parameters": 70e9, "cached_bytes": 0, "memory_bytes_per_second": 26.8e12}, MS, "5.22"),
     # 989 / 3.35; with weights of one byte, half
-    ("decode_break_even", {"achieved_flops_per_second": H100, **HBM}, 1, "295.2"),
+    ("decode_break_even", OPENING, 1, "295.2"),
     ("decode_break_even", {"achieved_flops_per_second": H100, **HBM, "bytes_each": 1}, 1, "147.6"),
     # three quarters of the work is generation
-    ("rollout_gpus", {"gpus": 64, "rollout_gpu_seconds": 3000, "training_gpu_seconds": 1000}, 1, "48"),
-    ("rollout_idle", {"mean_seconds": 100, "longest_seconds": 800}, PERCENT, "87.5"),
+    ("rollout_gpus", OPENING, 1, "48"),
+    ("rollout_idle", OPENING, PERCENT, "87.5"),
     # at version 0 with no staleness one batch, with 4 five of them
     ("rollouts_admitted", {"batch": 512, "version": 0, "staleness": 0}, 1, "512"),
-    ("rollouts_admitted", {"batch": 512, "version": 10, "staleness": 4}, 1, "7680"),
+    ("rollouts_admitted", OPENING, 1, "7680"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from app.theory import batch, pipeline
 from app.theory.mesh import AXES, Mesh, mesh_of
 from labs.spec import Parallel, SpecError
-from tests.theory.worked import PERCENT, Example, Inputs, worked
+from tests.theory.worked import OPENING, PERCENT, Example, Inputs, worked
 
 # Stages, micro-batches, idle share and overhead in %: fill and drain take p − 1 of m + p − 1 slots (GPipe, 2.3).
 BUBBLES = [
@@ -37,13 +37,12 @@ INTERLEAVED = [
 ]
 
 MESH: Inputs = {"tensor": 8, "pipeline": 4, "data": 8}  # 256 GPUs
-NOISE: Inputs = {"small_batch": 32, "big_batch": 64, "small_norm": 3, "big_norm": 2.5}
 
 EXAMPLES: list[Example] = [
     # 15 × 3; 15 × (3 − 2); 7 × (3 + 2 − 3); with pairs that take as long as a backward 7 × (2 + 2 − 3)
     ("schedule_idle", {"schedule": "1f1b", "stages": 16}, 1, "45"),
     ("schedule_idle", {"schedule": "zb1p", "stages": 16}, 1, "15"),
-    ("schedule_idle", {"schedule": "dualpipe", "stages": 16}, 1, "14"),
+    ("schedule_idle", OPENING, 1, "14"),
     ("schedule_idle", {"schedule": "dualpipe", "stages": 16, "pair_seconds": 2.0}, 1, "7"),
     *(("bubble", {"stages": p, "micro_batches": m}, PERCENT, idle) for p, m, idle, _ in BUBBLES),
     *(("bubble", {"stages": p, "micro_batches": m, "asked": "overhead"}, PERCENT, over) for p, m, _, over in BUBBLES),
@@ -57,9 +56,9 @@ EXAMPLES: list[Example] = [
     ("exposed_transfers", {"schedule": "interleaved", "stages": 4, "micro_batches": 16, "virtual_stages": 2}, 1, "14"),
     ("exposed_transfers", {"schedule": "interleaved", "stages": 4, "micro_batches": 64, "virtual_stages": 2}, 1, "14"),
     # (32 + 3) × (10 + 20) ms
-    ("pipeline_time", {"stages": 4, "micro_batches": 32, "forward_seconds": 0.01, "backward_seconds": 0.02}, 1, "1.05"),
+    ("pipeline_time", OPENING, 1, "1.05"),
     # 7 × 0.9/0.1 = 63; interleaved in two chunks 31.5, so the next multiple of 8
-    ("micro_batches_for_bubble", {"stages": 8, "idle_fraction": 0.1}, 1, "63"),
+    ("micro_batches_for_bubble", OPENING, 1, "63"),
     ("micro_batches_for_bubble", {"stages": 8, "idle_fraction": 0.1, "virtual_stages": 2}, 1, "32"),
     *(
         ("interleaved_bubble", {"stages": p, "micro_batches": m, "virtual_stages": v, "asked": asked}, PERCENT, shown)
@@ -67,9 +66,9 @@ EXAMPLES: list[Example] = [
         for asked, shown in (("overhead", over), ("fraction", idle))
     ),
     # 1 + 7/16
-    ("interleaved_activations", {"stages": 8, "virtual_stages": 2}, 1, "1.44"),
+    ("interleaved_activations", OPENING, 1, "1.44"),
     # Qi et al. 2023, with equal passes: 7/96 of the ideal time, a third of 1F1B's 7/32; nothing
-    ("zero_bubble", {"stages": 8, "micro_batches": 32, "asked": "overhead"}, PERCENT, "7.29"),
+    ("zero_bubble", OPENING, PERCENT, "7.29"),
     ("zero_bubble", {"stages": 8, "micro_batches": 32, "variant": "zb-h2"}, PERCENT, "0"),
     ("zero_bubble", {"stages": 8, "micro_batches": 32, "variant": "zb-v"}, PERCENT, "0"),
     # (8 − 1) × (2 + 2 − 2 × 1) of 32 × 5
@@ -100,9 +99,9 @@ EXAMPLES: list[Example] = [
     # 8 × 1.4375 micro-batches: a warm-up of 14 + 8 chunks and one more, of two halves each
     ("in_flight", {"schedule": "interleaved", "stages": 8, "micro_batches": 32, "virtual_stages": 2}, 1, "11.5"),
     # the first of 4 stages with 20 of 80 layers holds 4 micro-batches of them
-    ("in_flight_layers", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80}, 1, "80"),
+    ("in_flight_layers", OPENING, 1, "80"),
     ("in_flight_layers", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80, "stage": 3}, 1, "20"),
-    ("mesh_gpus", MESH, 1, "256"),
+    ("mesh_gpus", OPENING, 1, "256"),
     *(
         ("mesh_groups", {**MESH, "axis": axis}, 1, shown)
         for axis, shown in (("tensor", "32"), ("pipeline", "64"), ("data", "32"))
@@ -112,16 +111,16 @@ EXAMPLES: list[Example] = [
         ("mesh_coordinate", {**MESH, "axis": axis, "rank": 100}, 1, shown)
         for axis, shown in (("tensor", "4"), ("context", "0"), ("data", "4"), ("pipeline", "1"))
     ),
-    ("global_batch", {"micro_batch": 1, "ranks": 8, "accumulation": 32}, 1, "256"),
-    ("global_batch_tokens", {"micro_batch": 1, "ranks": 8, "accumulation": 32, "sequence": 4096}, 1, "1048576"),
+    ("global_batch", OPENING, 1, "256"),
+    ("global_batch_tokens", OPENING, 1, "1048576"),
     # 4,194,304 tokens in sequences of 4,096
-    ("accumulation", {"global_batch": 1024, "micro_batch": 1, "ranks": 128}, 1, "8"),
-    ("minimum_batch", {"ranks": 32}, 1, "32"),
+    ("accumulation", OPENING, 1, "8"),
+    ("minimum_batch", OPENING, 1, "32"),
     ("minimum_batch", {"ranks": 8}, 1, "8"),
     # m = 16 on each of 8 pipelines
-    ("efficient_batch", {"ranks": 8, "stages": 4}, 1, "128"),
+    ("efficient_batch", OPENING, 1, "128"),
     # Goyal et al. 2017: 0.1 at 256 becomes 3.2 at 8,192
-    ("scaled_learning_rate", {"learning_rate": 0.1, "batch": 256, "new_batch": 8192}, 1, "3.2"),
+    ("scaled_learning_rate", OPENING, 1, "3.2"),
     (
         "scaled_learning_rate",
         {"learning_rate": 3e-4, "batch": 512, "new_batch": 4096, "rule": "square-root"},
@@ -129,16 +128,16 @@ EXAMPLES: list[Example] = [
         "8.49",
     ),
     # from 0.1 to 3.2 in 5 epochs: three fifths of the way
-    ("warm_up", {"learning_rate": 3.2, "step": 3, "warm_up_steps": 5, "start_learning_rate": 0.1}, 1, "1.96"),
+    ("warm_up", OPENING, 1, "1.96"),
     # |G|² = (64 × 6.25 − 32 × 9)/32 = 3.5, tr(Σ) = (9 − 6.25)/(1/64) = 176
-    ("noise_scale", NOISE, 1, "50.3"),
-    ("step_excess", {"batch": 1024, "noise_scale": 1024}, 1, "2"),
+    ("noise_scale", OPENING, 1, "50.3"),
+    ("step_excess", OPENING, 1, "2"),
     ("step_excess", {"batch": 256, "noise_scale": 1024}, 1, "5"),
-    ("example_excess", {"batch": 256, "noise_scale": 1024}, 1, "1.25"),
-    ("noise_limited_learning_rate", {"largest_learning_rate": 1, "batch": 256, "noise_scale": 1024}, 1, "0.2"),
+    ("example_excess", OPENING, 1, "1.25"),
+    ("noise_limited_learning_rate", OPENING, 1, "0.2"),
     # 0.001 × 10/(0.5 + 0.0005 × 10)
-    ("lars_trust_ratio", {"weight_norm": 10, "gradient_norm": 0.5, "weight_decay": 5e-4}, 1, "0.0198"),
-    ("lamb_trust_ratio", {"weight_norm": 10, "update_norm": 4}, 1, "2.5"),
+    ("lars_trust_ratio", OPENING, 1, "0.0198"),
+    ("lamb_trust_ratio", OPENING, 1, "2.5"),
 ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from app.theory import number_formats as formats
 from app.theory.number_formats import FORMATS, rounded
 from labs.spec import SpecError
-from tests.theory.worked import PERCENT, Example, worked
+from tests.theory.worked import OPENING, PERCENT, Example, worked
 
 # Format: max, smallest normal, smallest subnormal, spacing at 1; each with its power of ten.
 LIMITS = [
@@ -45,37 +45,37 @@ LIMITS = [
 EXAMPLES: list[Example] = [
     *(("format_limit", {"number_format": name, "asked": asked}, unit, shown) for name, asked, unit, shown in LIMITS),
     # from 1 to 2 it is 2^-7; 0.02 lies between 2^-6 and 2^-5, so 2^-13
-    ("format_spacing", {"value": 1.5}, 1e-3, "7.8125"),
+    ("format_spacing", OPENING, 1e-3, "7.8125"),
     ("format_spacing", {"value": 0.02}, 1e-4, "1.22"),
     ("format_spacing", {"value": 3000, "number_format": "fp16"}, 1, "2"),
     # 2,049 lies between 2,048 and 2,050: to even
-    ("format_rounded", {"value": 2049, "number_format": "fp16"}, 1, "2048"),
+    ("format_rounded", OPENING, 1, "2048"),
     ("format_rounded", {"value": 2051, "number_format": "fp16"}, 1, "2052"),
     # 0.1 = 1.6 × 2^-4, and 1.6 × 128 = 204.8: 205/2048
     ("format_rounded", {"value": 0.1}, 1, "0.10009766"),
     # 1.6 × 8 = 12.8: 13/128
     ("format_rounded", {"value": 0.1, "number_format": "fp8-e4m3"}, 1, "0.1015625"),
-    ("smallest_gradient", {"loss_scale": 1024}, 1e-11, "5.82"),
+    ("smallest_gradient", OPENING, 1e-11, "5.82"),
     ("smallest_gradient", {"loss_scale": 1, "asked": "rounds-to-zero"}, 1e-8, "2.98"),
     # 6.104e-5/65,536
     ("smallest_gradient", {"loss_scale": 65536, "asked": "min-normal"}, 1e-10, "9.31"),
-    ("largest_gradient", {"loss_scale": 65536}, 1, "0.9995"),
+    ("largest_gradient", OPENING, 1, "0.9995"),
     # 1e-7 is a subnormal, 2 × 5.96e-8; times 1,024 it is 1.02e-4, with all eleven bits
     ("scaled_gradient", {"gradient": 1e-7, "loss_scale": 1}, 1e-7, "1.192"),
-    ("scaled_gradient", {"gradient": 1e-7, "loss_scale": 1024}, 1e-7, "1.000"),
+    ("scaled_gradient", OPENING, 1e-7, "1.000"),
     ("scaled_gradient", {"gradient": 2e-8, "loss_scale": 1}, 1e-8, "0"),
     # doubled twice, or halved once and doubled twice
-    ("dynamic_loss_scale", {"good_steps": 5999}, 1, "262144"),
+    ("dynamic_loss_scale", OPENING, 1, "262144"),
     ("dynamic_loss_scale", {"good_steps": 5999, "overflows": 1}, 1, "131072"),
     # 448/3.5
-    ("tensor_scale", {"largest_magnitude": 3.5}, 1, "128"),
+    ("tensor_scale", OPENING, 1, "128"),
     # 1.22e-4 apart: an update of 1e-4 moves the weight a whole step, one of 1e-5 not at all (164/8192 is nearest 0.02)
-    ("updated_weight", {"weight": 0.02, "update": 1e-4}, 1, "0.02014160"),
+    ("updated_weight", OPENING, 1, "0.02014160"),
     ("updated_weight", {"weight": 0.02, "update": 1e-5}, 1, "0.02001953"),
-    ("swallow_threshold", {"weight": 1.5}, 1, "0.0039"),
+    ("swallow_threshold", OPENING, 1, "0.0039"),
     ("swallow_threshold", {"weight": 0.02}, 1e-5, "6.1"),
     # 1.6 × 128 = 204.8
-    ("round_up_probability", {"value": 0.1}, PERCENT, "80.0"),
+    ("round_up_probability", OPENING, PERCENT, "80.0"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from app.theory import reliability
 from app.theory.reliability import FAILURE_RATES
 from labs.spec import SpecError
-from tests.theory.worked import GB, PERCENT, Example, worked
+from tests.theory.worked import GB, OPENING, PERCENT, Example, worked
 
 HOUR, MINUTE, TB = 3600.0, 60.0, 1e12
 LLAMA_3 = FAILURE_RATES["llama-3"].gpu_seconds_per_failure
@@ -37,9 +37,9 @@ EXAMPLES: list[Example] = [
     ),
     ("mtbf", {"gpus": 16384, "gpu_seconds_per_failure": RSC_1}, HOUR, "1.8"),
     # 54 days at 3.093 hours
-    ("failure_count", {"seconds": 1296 * HOUR, "mtbf_seconds": 3.093 * HOUR}, 1, "419"),
+    ("failure_count", OPENING, 1, "419"),
     # e^-1, and e^(-24/99)
-    ("survival", {"seconds": 99 * HOUR, "mtbf_seconds": 99 * HOUR}, PERCENT, "36.8"),
+    ("survival", OPENING, PERCENT, "36.8"),
     ("survival", {"seconds": 24 * HOUR, "mtbf_seconds": 99 * HOUR}, PERCENT, "78.5"),
     *(
         ("checkpoint_interval", {"checkpoint_seconds": write, "mtbf_seconds": hours * HOUR}, MINUTE, shown)
@@ -73,14 +73,14 @@ EXAMPLES: list[Example] = [
     # 60/4,626 + (2,313 + 600)/178,200
     (
         "lost_time",
-        {"interval_seconds": 4626, "checkpoint_seconds": 60, "mtbf_seconds": 49.5 * HOUR, "restart_seconds": 600},
+        OPENING,
         PERCENT,
         "2.93",
     ),
     # by hand: 600/(1000 e^0.1 (e^0.7 − 1)) = 0.6/(1.10517 × 1.01375)
     (
         "goodput",
-        {"interval_seconds": 600, "checkpoint_seconds": 100, "mtbf_seconds": 1000, "restart_seconds": 100},
+        OPENING,
         PERCENT,
         "53.55",
     ),

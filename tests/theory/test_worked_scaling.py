@@ -8,7 +8,7 @@ import pytest
 
 from app.theory import scaling_laws as laws
 from labs.spec import SpecError
-from tests.theory.worked import PERCENT, Example, Inputs, value_of, worked
+from tests.theory.worked import OPENING, PERCENT, Example, Inputs, value_of, worked
 
 BILLION, TRILLION = 1e9, 1e12
 
@@ -61,31 +61,30 @@ FRONTIER = [
     ("approach-3", 5.65e26, 1e3),
 ]
 
-GPT_3: Inputs = {"flops": 3646 * 8.64e19}
 
 EXAMPLES: list[Example] = [
     *(("compute_optimal_parameters", {"flops": flops}, BILLION, shown) for flops, shown, _ in OPTIMAL),
     *(("compute_optimal_tokens", {"flops": flops}, TRILLION, shown) for flops, _, shown in OPTIMAL),
     # 120 × (7e10)²
-    ("compute_optimal_flops", {"parameters": 70e9}, 1e23, "5.88"),
+    ("compute_optimal_flops", OPENING, 1e23, "5.88"),
     # 291.7 tokens per parameter
-    ("overtraining", {"parameters": 30e9, "tokens": 8.75e12}, 1, "14.6"),
+    ("overtraining", OPENING, 1, "14.6"),
     *(("parametric_loss", {"parameters": n, "tokens": d}, 1, shown) for n, d, shown in LOSSES),
-    ("parametric_optimum_parameters", {"flops": 5.88e23}, BILLION, "73.0"),
-    ("parametric_optimum_tokens", {"flops": 5.88e23}, TRILLION, "1.34"),
+    ("parametric_optimum_parameters", OPENING, BILLION, "73.0"),
+    ("parametric_optimum_tokens", OPENING, TRILLION, "1.34"),
     ("parametric_optimum_parameters", {"flops": 5.88e23, "fit": "chinchilla"}, BILLION, "32.5"),
     ("parametric_optimum_tokens", {"flops": 5.88e23, "fit": "chinchilla"}, TRILLION, "3.02"),
     # the row each goes through
-    ("frontier_parameters", {"flops": 1.23e22}, BILLION, "10.0"),
-    ("frontier_tokens", {"flops": 1.23e22}, BILLION, "205.1"),
+    ("frontier_parameters", OPENING, BILLION, "10.0"),
+    ("frontier_tokens", OPENING, BILLION, "205.1"),
     ("frontier_tokens", {"flops": 1.32e22, "frontier": "approach-2"}, BILLION, "219.5"),
     ("frontier_tokens", {"flops": 2.46e22, "frontier": "approach-3"}, BILLION, "410.1"),
-    ("kaplan_loss_parameters", {"parameters": 1.5e9}, 1, "2.304"),
+    ("kaplan_loss_parameters", OPENING, 1, "2.304"),
     ("kaplan_loss_parameters", {"parameters": 175e9}, 1, "1.604"),
     # (5.4e13/3e11)^0.095 = 180^0.095
-    ("kaplan_loss_tokens", {"tokens": 300e9}, 1, "1.638"),
+    ("kaplan_loss_tokens", OPENING, 1, "1.638"),
     # (3.1e8/3646)^0.05 = 85,025^0.05
-    ("kaplan_loss_compute", GPT_3, 1, "1.764"),
+    ("kaplan_loss_compute", OPENING, 1, "1.764"),
     *(
         ("kaplan_loss_ratio", {"factor": factor, "by": by}, PERCENT, shown)
         for factor, by, shown in (
@@ -97,19 +96,19 @@ EXAMPLES: list[Example] = [
             (2, "compute", "96.6"),
         )
     ),
-    ("kaplan_parameters", GPT_3, BILLION, "518"),
-    ("kaplan_tokens", GPT_3, BILLION, "183"),
+    ("kaplan_parameters", OPENING, BILLION, "518"),
+    ("kaplan_tokens", OPENING, BILLION, "183"),
     *(
         ("tokens_for_loss", {"parameters": billions * 1e9, "loss": CHINCHILLA}, TRILLION, shown)
         for billions, shown, *_ in SERVED
     ),
     # 6 × 30e9 × 8.75e12 + 2 × 30e9 × 2e12
-    ("lifetime_flops", {"parameters": 30e9, "tokens": 8.75e12, "inference_tokens": 2e12}, 1e24, "1.695"),
+    ("lifetime_flops", OPENING, 1e24, "1.695"),
     # where αA/N^α is βB/D^β: the compute-optimal model of that loss
     ("serving_optimum_parameters", {"loss": CHINCHILLA, "inference_tokens": 0}, BILLION, "73.0"),
     # near the table's cheapest, 50B and 40B
-    ("serving_optimum_parameters", {"loss": CHINCHILLA, "inference_tokens": 2e12}, BILLION, "50.6"),
-    ("serving_optimum_tokens", {"loss": CHINCHILLA, "inference_tokens": 2e12}, TRILLION, "2.05"),
+    ("serving_optimum_parameters", OPENING, BILLION, "50.6"),
+    ("serving_optimum_tokens", OPENING, TRILLION, "2.05"),
 ]
 
 

@@ -6,18 +6,18 @@ import pytest
 
 from app.theory import topology
 from app.theory.collectives import ring_all_reduce_bytes
-from tests.theory.worked import GB, Example, worked
+from tests.theory.worked import GB, OPENING, Example, worked
 
 EXAMPLES: list[Example] = [
     # 64 ports: 64²/2 and 64³/4
     ("fat_tree_ports", {"radix": 64, "levels": 1}, 1, "64"),
     ("fat_tree_ports", {"radix": 64, "levels": 2}, 1, "2048"),
-    ("fat_tree_ports", {"radix": 64, "levels": 3}, 1, "65536"),
+    ("fat_tree_ports", OPENING, 1, "65536"),
     # seven ports down for one up; a seventh that crosses just fits
     ("tapered_bandwidth", {"bytes_per_second": 50e9, "oversubscription": 7}, GB, "7.14"),
-    ("tapered_bandwidth", {"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.5}, GB, "14.29"),
+    ("tapered_bandwidth", OPENING, GB, "14.29"),
     ("tapered_bandwidth", {"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.125}, GB, "50.00"),
-    ("in_switch_all_reduce_bytes", {"size_bytes": 14e9}, GB, "14"),
+    ("in_switch_all_reduce_bytes", OPENING, GB, "14"),
 ]
 
 

@@ -13,8 +13,9 @@ MB, GB = 1e6, 1e9
 A100, H100 = 312e12, 989e12  # dense bf16 FLOP/s, NVIDIA data sheets
 
 Inputs = dict[str, Any]
+OPENING = None  # for inputs: the point the formula's page opens at, as the formula has it
 # the formula's name, its inputs, how many SI base units the figure is in, and the figure as printed
-Example = tuple[str, Inputs, float, str]
+Example = tuple[str, Inputs | None, float, str]
 
 
 def printed(value: float, like: str) -> str:
@@ -23,8 +24,9 @@ def printed(value: float, like: str) -> str:
     return str(Decimal(repr(value)).quantize(step, ROUND_HALF_UP))
 
 
-def value_of(name: str, inputs: Inputs) -> float:
-    return evaluate(FORMULAS.by_name[name], inputs).value
+def value_of(name: str, inputs: Inputs | None) -> float:
+    formula = FORMULAS.by_name[name]
+    return evaluate(formula, formula.example if inputs is OPENING else inputs).value
 
 
 def worked(example: Example) -> tuple[str, str]:

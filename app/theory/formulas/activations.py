@@ -132,6 +132,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_layer_latex),
         f"{KORTHIKANTI}, section 4",
         f"{_LAYER} No parallelism.",
+        example={"sequence": 2048, "micro_batch": 1, "hidden": 4096, "heads": 32},
     ),
     Formula(
         "F03",
@@ -149,6 +150,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"b\,s\,V\,w", r"{micro_batch} \times {sequence} \times {vocab} \times {bytes_each}"),
         "counting the tensor",
         "The loss keeps a second tensor of this size for its gradient. A fused or vocabulary-parallel loss keeps less.",
+        example={"sequence": 4096, "micro_batch": 1, "vocab": 128256, "bytes_each": 2},
     ),
     Formula(
         "F04",
@@ -165,6 +167,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KORTHIKANTI}, section 4.2.1",
         f"{_LAYER} The 10sbh of norms, dropouts and residuals stay whole on every rank.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "heads": 64, "tensor": 8},
     ),
     Formula(
         "F05",
@@ -180,6 +183,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KORTHIKANTI}, section 4.2.2",
         f"{_LAYER} The tensor ranks must divide the sequence.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "heads": 64, "tensor": 8},
     ),
     Formula(
         "F06",
@@ -192,6 +196,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_selective_latex),
         f"{KORTHIKANTI}, section 5",
         f"{_LAYER} FlashAttention also keeps its softmax statistics, a few bytes for each head and token.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192},
     ),
     Formula(
         "F06",
@@ -214,6 +219,14 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "counted tensor by tensor: SwiGLU, grouped queries, RMS norms, no dropout (Touvron et al. 2023)",
         "FlashAttention, whose statistics are left out, and fused norms; eager ones keep their input in fp32 as well.",
+        example={
+            "sequence": 4096,
+            "micro_batch": 1,
+            "hidden": 8192,
+            "mlp": 28672,
+            "heads": 64,
+            "key_value_heads": 8,
+        },
     ),
     Formula(
         "F07",
@@ -227,6 +240,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KORTHIKANTI}, table 2",
         "One checkpoint a layer in bf16. The layer being recomputed comes on top; tensor ranks all keep the same "
         "inputs unless sequence parallelism splits them.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "layers": 80},
     ),
     Formula(
         "F07",
@@ -247,6 +261,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_all_layers_latex),
         f"{KORTHIKANTI}, section 4 and table 2",
         f"{_LAYER} One micro-batch, no pipeline; embeddings and logits come on top. Full keeps one live layer.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "heads": 64, "layers": 80, "flash": "yes"},
     ),
     Formula(
         "F07",
@@ -259,6 +274,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"8\,N\,D", r"8 \times {parameters} \times {tokens}"),
         "6ND (Kaplan et al. 2020) and one more forward of 2ND (Chen et al. 2016)",
         "Every layer is recomputed once; attention's own matmuls are left out. MFU still counts 6ND.",
+        example={"parameters": 7e9, "tokens": 16384},
     ),
     Formula(
         "F08",
@@ -272,6 +288,7 @@ ENTRIES: tuple[Formula, ...] = (
         _CHEN,
         "Counts a checkpoint as much as a whole layer. A transformer layer's input is a seventeenth of its "
         "activations or less, so there a checkpoint at every layer is better (F07).",
+        example={"layers": 24, "checkpoints": 5},
     ),
     Formula(
         "F08",
@@ -284,6 +301,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"2\sqrt{L}", r"2 \times \sqrt{{{layers}}}"),
         _CHEN,
         "At k = √L, where that is whole and divides L; costs one more forward.",
+        example={"layers": 24},
     ),
     Formula(
         "F08",
@@ -296,5 +314,6 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{L(L-1)}{2}", r"\frac{{{layers} \times ({layers}-1)}}{{2}}"),
         "counting: layer i needs the i − 1 before it",
         "Only the model's input is kept, and every backward starts from it.",
+        example={"layers": 24},
     ),
 )

@@ -101,6 +101,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"t\,c\,K\,p", r"{tensor} \times {context} \times {data} \times {pipeline}"),
         _MEGATRON,
         "Expert parallelism reuses the data-parallel ranks.",
+        example={"tensor": 8, "pipeline": 4, "data": 8},
     ),
     Formula(
         "F26",
@@ -113,6 +114,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_groups_latex),
         _MEGATRON,
         "The product of the other axes: one group for each of their coordinates.",
+        example={"tensor": 8, "pipeline": 4, "data": 8, "axis": "tensor"},
     ),
     Formula(
         "F26",
@@ -125,6 +127,7 @@ ENTRIES: tuple[Formula, ...] = (
         _coordinate_latex,
         _MEGATRON,
         "Tensor fastest, then context, data, pipeline: tensor-parallel ranks share a node. Programs may differ.",
+        example={"tensor": 8, "pipeline": 4, "data": 8, "axis": "tensor", "rank": 100},
     ),
     Formula(
         "F40",
@@ -137,6 +140,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"b\,K\,A", r"{micro_batch} \times {ranks} \times {accumulation}"),
         "counting",
         "In a pipeline A is the number of micro-batches m. Tensor, pipeline and context ranks do not multiply it.",
+        example={"micro_batch": 1, "ranks": 8, "accumulation": 32},
     ),
     Formula(
         "F40",
@@ -149,6 +153,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"b\,K\,A\,s", r"{micro_batch} \times {ranks} \times {accumulation} \times {sequence}"),
         "counting",
         "Full sequences; padding counts as tokens.",
+        example={"micro_batch": 1, "ranks": 8, "accumulation": 32, "sequence": 4096},
     ),
     Formula(
         "F40",
@@ -165,6 +170,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{B}{b\,K}", r"\frac{{{global_batch}}}{{{micro_batch} \times {ranks}}}"),
         "counting",
         "The batch must be a multiple of b·K.",
+        example={"global_batch": 1024, "micro_batch": 1, "ranks": 128},
     ),
     Formula(
         "F41",
@@ -177,6 +183,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"b\,K", r"{micro_batch} \times {ranks}"),
         "counting",
         "Every data-parallel rank takes one micro-batch.",
+        example={"ranks": 32},
     ),
     Formula(
         "F41",
@@ -202,6 +209,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"k\,p\,b\,K", r"{micro_batches_per_stage} \times {stages} \times {micro_batch} \times {ranks}"),
         "Huang et al. 2019 (GPipe), section 2.3",
         "m = 4p leaves about a fifth idle; interleaved and zero-bubble schedules do with fewer.",
+        example={"ranks": 8, "stages": 4},
     ),
     Formula(
         "F55",
@@ -219,6 +227,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_rule_latex),
         f"{_GOYAL} (linear); Malladi et al. 2022 (square root)",
         "Linear for SGD, square root for Adam, both with a warm-up and below the critical batch size.",
+        example={"learning_rate": 0.1, "batch": 256, "new_batch": 8192},
     ),
     Formula(
         "F55",
@@ -236,6 +245,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_warm_up_latex),
         f"{_GOYAL}.2",
         "Constant afterwards; a decay is a schedule of its own.",
+        example={"learning_rate": 3.2, "step": 3, "warm_up_steps": 5, "start_learning_rate": 0.1},
     ),
     Formula(
         "F55",
@@ -259,6 +269,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_MCCANDLISH}, appendix A.1",
         "In the batches' own unit. Norms averaged over many steps; the scale grows during training.",
+        example={"small_batch": 32, "big_batch": 64, "small_norm": 3, "big_norm": 2.5},
     ),
     Formula(
         "F55",
@@ -271,6 +282,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"1 + \frac{B_\text{noise}}{B}", r"1 + \frac{{{noise_scale}}}{{{batch}}}"),
         f"{_MCCANDLISH}, section 2.3",
         "To one loss, with the learning rate tuned at every batch size.",
+        example={"batch": 1024, "noise_scale": 1024},
     ),
     Formula(
         "F55",
@@ -283,6 +295,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"1 + \frac{B}{B_\text{noise}}", r"1 + \frac{{{batch}}}{{{noise_scale}}}"),
         f"{_MCCANDLISH}, section 2.3",
         "To one loss, with the learning rate tuned at every batch size.",
+        example={"batch": 256, "noise_scale": 1024},
     ),
     Formula(
         "F55",
@@ -308,6 +321,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_MCCANDLISH}, equation 2.6",
         "For SGD: linear in B below the noise scale, constant above it.",
+        example={"largest_learning_rate": 1, "batch": 256, "noise_scale": 1024},
     ),
     Formula(
         "F55",
@@ -325,6 +339,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_lars_latex),
         "You, Gitman and Ginsburg 2017, equation 6",
         "1 where a norm is 0, as implementations do.",
+        example={"weight_norm": 10, "gradient_norm": 0.5, "weight_decay": 0.0005},
     ),
     Formula(
         "F55",
@@ -337,5 +352,6 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_lamb_latex),
         "You et al. 2020 (LAMB), algorithm 2",
         "The update includes weight decay. Not clipped; 1 where a norm is 0, as implementations do.",
+        example={"weight_norm": 10, "update_norm": 4},
     ),
 )

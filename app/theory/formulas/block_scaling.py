@@ -66,6 +66,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Rouhani et al. 2023 (Microscaling Data Formats for Deep Learning), section 2",
         "MXFP8: 32 values, 8 bits. NVFP4: 16 values, 8 bits, and 32 once a tensor. DeepSeek-V3: 128 values, 32 bits.",
         where=_constants,
+        example={"number_format": "fp8-e4m3", "block": 32},
     ),
     Formula(
         "F61",
@@ -79,6 +80,7 @@ ENTRIES: tuple[Formula, ...] = (
         "half the smallest number of the format goes to 0",
         "The block's largest magnitude is taken to the format's largest. A scale rounded up loses up to twice as much.",
         where=_constants,
+        example={"largest_magnitude": 458752, "number_format": "fp8-e4m3"},
     ),
     Formula(
         "F61",
@@ -92,5 +94,6 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_OCP}; Mishra et al. 2025 (Recipes for Pre-training LLMs with MXFP8) for rounding up",
         "The block is divided by it. Rounded down, magnitudes beyond the format's largest are clipped to it.",
         where=_constants,
+        example={"largest_magnitude": 1.9},
     ),
 )

@@ -104,6 +104,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_ring_latex),
         _RAILS_SOURCE,
         _RAILS,
+        example={"bytes_per_second": 3e11, "nic_bytes_per_second": 5e10, "ranks": 64},
     ),
     Formula(
         "F56",
@@ -117,6 +118,7 @@ ENTRIES: tuple[Formula, ...] = (
         _RAILS_SOURCE,
         f"{_RAILS} One card for each GPU.",
         _gpu_links,
+        example={"gpu": "a100-80gb", "ranks": 64},
     ),
     Formula(
         "F09",
@@ -129,6 +131,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\alpha + \frac{S}{B}", r"{latency_seconds} + \frac{{{size_bytes}}}{{{bytes_per_second}}}"),
         "the α-β model (Hockney 1994)",
         "One flow with the link to itself; contention makes it longer.",
+        example={"size_bytes": 4.4e8, "bytes_per_second": 3e11},
     ),
     Formula(
         "F10",
@@ -145,6 +148,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         _RING,
         _ONE_LINK,
+        example={"size_bytes": 1e8, "ranks": 8, "bytes_per_second": 3e11, "latency_seconds": 5e-6},
     ),
     Formula(
         "F10",
@@ -157,6 +161,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{2(n-1)}{n}\,S", r"\frac{{2({ranks}-1)}}{{{ranks}}} \times {size_bytes}"),
         _RING,
         "Reductions in the switch (NVLink SHARP) send less.",
+        example={"size_bytes": 1.4e10, "ranks": 8},
     ),
     Formula(
         "F11",
@@ -173,6 +178,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Sanders, Speck and Träff 2009",
         "Both trees pipelined and busy both ways; without pipelining S crosses every level in turn.",
+        example={"size_bytes": 1.4e10, "ranks": 64, "bytes_per_second": 5e10, "latency_seconds": 5e-6},
     ),
     Formula(
         "F12",
@@ -185,6 +191,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n-1}{n}\,S", r"\frac{{{ranks}-1}}{{{ranks}}} \times {size_bytes}"),
         _RING,
         _FULL,
+        example={"size_bytes": 1.4e10, "ranks": 8},
     ),
     Formula(
         "F12",
@@ -197,6 +204,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"(n-1)\alpha + \frac{n-1}{n}\frac{S}{B}", _HALF_RING),
         _RING,
         f"{_FULL} {_ONE_LINK}",
+        example={"size_bytes": 1.4e10, "ranks": 8, "bytes_per_second": 3e11},
     ),
     Formula(
         "F13",
@@ -215,6 +223,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_broadcast_latex),
         "Sanders, Speck and Träff 2009",
         "Pipelined in chunks small enough that only latency tells the hops apart.",
+        example={"size_bytes": 1.4e10, "ranks": 64, "bytes_per_second": 2.5e10},
     ),
     Formula(
         "F14",
@@ -227,6 +236,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n-1}{n}\,S", r"\frac{{{ranks}-1}}{{{ranks}}} \times {size_bytes}"),
         "Thakur, Rabenseifner and Gropp 2005",
         "S is what one rank holds for all, in equal parts.",
+        example={"size_bytes": 134217728, "ranks": 8},
     ),
     Formula(
         "F14",
@@ -239,6 +249,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"(n-1)\alpha + \frac{n-1}{n}\frac{S}{B}", _HALF_RING),
         "Thakur, Rabenseifner and Gropp 2005",
         "Every pair has B to itself: true inside an NVLink domain, seldom across a network.",
+        example={"size_bytes": 134217728, "ranks": 8, "bytes_per_second": 5e10, "latency_seconds": 5e-6},
     ),
     Formula(
         "F15",
@@ -251,6 +262,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{2(M-1)}{M}\,S", r"\frac{{2({nodes}-1)}}{{{nodes}}} \times {size_bytes}"),
         "Cho et al. 2019 (BlueConnect)",
         "Over all NICs of the node together, after a reduce-scatter inside it.",
+        example={"size_bytes": 1.4e10, "nodes": 8},
     ),
     Formula(
         "F15",
@@ -280,6 +292,13 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Cho et al. 2019 (BlueConnect)",
         "The phases one after the other, latency left out; all NICs of a node are busy at once.",
+        example={
+            "size_bytes": 1.4e10,
+            "gpus_per_node": 8,
+            "nodes": 8,
+            "node_bytes_per_second": 1.25e10,
+            "bytes_per_second": 3e11,
+        },
     ),
     Formula(
         "F16",
@@ -292,6 +311,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{S}{t}", r"\frac{{{size_bytes}}}{{{seconds}}}"),
         _NCCL_TESTS,
         f"{_FULL} Falls with the ranks though every link is full: compare bus bandwidth instead.",
+        example={"size_bytes": 1e9, "seconds": 0.008},
     ),
     Formula(
         "F16",
@@ -304,5 +324,6 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_bus_latex),
         _NCCL_TESTS,
         "Comparable with a link's bandwidth in one direction; may exceed it where the switch reduces.",
+        example={"size_bytes": 1e9, "seconds": 0.008, "ranks": 8, "operation": "all-reduce"},
     ),
 )

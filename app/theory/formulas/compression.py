@@ -30,6 +30,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{b_0}{b_1}", r"\frac{{{from_bits}}}{{{to_bits}}}"),
         "counting bits",
         "Scales and error feedback, which 1-bit methods need, come on top.",
+        example={"from_bits": 32, "to_bits": 16},
     ),
     Formula(
         "F45",
@@ -44,6 +45,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Lin et al. 2018 (Deep Gradient Compression), section 3",
         "Of what one rank sends, against dense values of the same type; sums of sparse gradients are denser (F46).",
+        example={"density": 0.01},
     ),
     Formula(
         "F45",
@@ -60,6 +62,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n\,m}{r\,(n + m)}", r"\frac{{{rows} \times {columns}}}{{{rank} \times ({rows} + {columns})}}"),
         "Vogels et al. 2019 (PowerSGD), section 3",
         "One matrix; vectors, such as biases, are sent whole. Both factors are summed by all-reduce.",
+        example={"rows": 4096, "columns": 4096, "rank": 1},
     ),
     Formula(
         "F46",
@@ -75,6 +78,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "counting an all-gather of n sparse gradients",
         "Grows with the ranks, where a ring all-reduce does not.",
+        example={"parameters": 7e9, "ranks": 64, "density": 0.01},
     ),
     Formula(
         "F46",
@@ -90,5 +94,6 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "F46 set equal to F10",
         "Against a dense ring all-reduce of the same values; bytes only, not latency.",
+        example={"density": 0.01},
     ),
 )

@@ -62,6 +62,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_ring_latex),
         "Liu et al. 2023 (Ring Attention), section 3",
         f"{_NOTE} Backward passes keys and values again, and their gradients with them until they are home.",
+        example={"sequence": 131072, "micro_batch": 1, "key_width": 1024, "ranks": 16},
     ),
     Formula(
         "F60",
@@ -74,6 +75,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_gathered_latex),
         "Llama team 2024 (The Llama 3 Herd of Models), section 3.3.2",
         f"{_NOTE} Backward gathers again and reduce-scatters the gradients.",
+        example={"sequence": 131072, "micro_batch": 1, "key_width": 1024, "ranks": 16},
     ),
     Formula(
         "F60",
@@ -86,6 +88,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_ulysses_latex),
         "Jacobs et al. 2023 (DeepSpeed-Ulysses), section 3",
         f"{_NOTE} Each rank gets whole heads, so there are at most as many ranks as heads of keys and values.",
+        example={"sequence": 131072, "micro_batch": 1, "hidden": 16384, "key_width": 1024, "ranks": 8},
     ),
     Formula(
         "F60",
@@ -98,6 +101,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{2c-1}{c}", r"\frac{{2 \times {ranks} - 1}}{{{ranks}}}"),
         "stretch i sees i whole ones and half of itself",
         "One stretch a rank, in order. Two a rank, one from each end, are even.",
+        example={"ranks": 8},
     ),
     Formula(
         "F60",
@@ -113,5 +117,11 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "2n²h FLOPs against 4ng bytes",
         "Forward, bf16, causal with balanced halves; without a mask half of it. h is the width of the queries.",
+        example={
+            "hidden": 16384,
+            "key_width": 1024,
+            "achieved_flops_per_second": 4.4505e14,
+            "bytes_per_second": 50e9,
+        },
     ),
 )

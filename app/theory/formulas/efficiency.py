@@ -67,6 +67,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{1}{s + \frac{1-s}{n}}", r"\frac{{1}}{{{serial} + \frac{{1-{serial}}}{{{ranks}}}}}"),
         "Amdahl 1967",
         f"At most 1/s. {_SERIAL_NOTE}",
+        example={"serial": 0.02, "ranks": 8},
     ),
     Formula(
         "F28",
@@ -79,6 +80,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{1}{1 + s(n-1)}", r"\frac{{1}}{{1 + {serial} \times ({ranks}-1)}}"),
         "Amdahl 1967",
         _SERIAL_NOTE,
+        example={"serial": 0.02, "ranks": 8},
     ),
     Formula(
         "F28",
@@ -91,6 +93,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n/S - 1}{n - 1}", r"\frac{{\frac{{{ranks}}}{{{speedup}}} - 1}}{{{ranks} - 1}}"),
         "Karp and Flatt 1990",
         "A share that grows with n is not a serial part but overhead.",
+        example={"speedup": 199.7, "ranks": 256},
     ),
     Formula(
         "F29",
@@ -103,6 +106,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain("n - s(n-1)", r"{ranks} - {serial} \times ({ranks}-1)"),
         "Gustafson 1988",
         "s is the share on n ranks; weak scaling, as when the batch grows with the GPUs.",
+        example={"serial": 0.02, "ranks": 256},
     ),
     Formula(
         "F29",
@@ -115,6 +119,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n - S}{n - 1}", r"\frac{{{ranks} - {speedup}}}{{{ranks} - 1}}"),
         "Gustafson 1988",
         "s is the share on n ranks.",
+        example={"speedup": 60.85, "ranks": 64},
     ),
     Formula(
         "F30",
@@ -127,6 +132,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"6\,N\,D", r"6 \times {parameters} \times {tokens}"),
         f"{KAPLAN}, section 2.1",
         "Attention's own matmuls are left out. With experts, N is the parameters active per token.",
+        example={"parameters": 7e10, "tokens": 2e12},
     ),
     Formula(
         "F31",
@@ -139,6 +145,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_attention_latex),
         f"{_PALM}, appendix B",
         "On top of 6ND. Causal: only where the kernel skips the masked half. h is heads × head dimension.",
+        example={"tokens": 1, "sequence": 2048, "layers": 32, "hidden": 4096},
     ),
     Formula(
         "F31",
@@ -151,6 +158,7 @@ ENTRIES: tuple[Formula, ...] = (
         _attention_factor_latex,
         f"{_PALM}, appendix B",
         "Causal: only where the kernel skips the masked half.",
+        example={"parameters": 7e9, "sequence": 2048, "mask": "full", "layers": 32, "hidden": 4096},
     ),
     Formula(
         "F32",
@@ -166,6 +174,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KAPLAN}, section 2.1",
         "Without failures, restarts and evaluation. MFU falls as GPUs are added.",
+        example={"parameters": 7e10, "tokens": 2e12, "gpus": 1024, "peak_flops_per_second": 3.12e14, "mfu": 0.4},
     ),
     Formula(
         "F32",
@@ -178,6 +187,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"G\,F\,\eta\,t", r"{gpus} \times {peak_flops_per_second} \times {mfu} \times {seconds}"),
         f"{KAPLAN}, section 2.1",
         "Model FLOPs: what 6ND may be. F is the dense peak, not the sparse one.",
+        example={"gpus": 512, "seconds": 7.776e6, "peak_flops_per_second": 9.89e14, "mfu": 0.4},
     ),
     Formula(
         "F32",
@@ -193,6 +203,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KAPLAN}, section 2.1",
         "Summed over GPUs: in hours these are GPU-hours.",
+        example={"parameters": 7e10, "tokens": 2e12, "peak_flops_per_second": 3.12e14, "mfu": 0.4},
     ),
     Formula(
         "F32",
@@ -205,6 +216,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"G\,\frac{t}{3600}\,c", r"{gpus} \times \frac{{{seconds}}}{{3600}} \times {price_per_gpu_hour}"),
         "GPU-hours times price",
         "t in seconds, in the price's currency; storage, network and people come on top.",
+        example={"gpus": 1024, "seconds": 864000.0, "price_per_gpu_hour": 2},
     ),
     Formula(
         "F33",
@@ -227,6 +239,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_PALM}, section 4.1 and appendix B",
         "F is the dense peak. Attention's own products are left out. Above 100 % an input is wrong.",
+        example={"tokens_per_second": 28000, "parameters": 7e9, "gpus": 8, "peak_flops_per_second": 3.12e14},
     ),
     Formula(
         "F33",
@@ -242,6 +255,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_PALM}, section 4.1 and appendix B",
         "All GPUs together. F is the dense peak.",
+        example={"parameters": 7e10, "gpus": 1, "peak_flops_per_second": 9.89e14, "mfu": 0.4},
     ),
     Formula(
         "F34",
@@ -254,6 +268,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_hfu_latex),
         f"{_PALM}, section 4.1",
         "Full recomputation repeats every forward: 8N per token instead of 6N. It can be no more than 100 %.",
+        example={"mfu": 0.45},
     ),
     Formula(
         "F34",
@@ -274,6 +289,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_recompute_latex),
         _KORTHIKANTI,
         "Selective repeats attention's own products only; with FlashAttention its backward does that anyway.",
+        example={"parameters": 7e9, "tokens": 1, "sequence": 2048, "layers": 32, "hidden": 4096},
     ),
     Formula(
         "F54",
@@ -286,5 +302,6 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_pass_latex),
         f"{KAPLAN}, section 2.1",
         "Products with the weights only. With frozen weights the weight gradients fall away: 4N per token.",
+        example={"parameters": 7e9, "tokens": 16384, "part": "forward"},
     ),
 )

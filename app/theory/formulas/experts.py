@@ -35,6 +35,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_GSHARD}, section 3",
         "Balanced experts, no token dropped or sent once for two experts of a rank. Dispatch and combine, forward and "
         "backward: four transfers.",
+        example={"tokens": 8192, "hidden": 4096, "experts_per_token": 2, "ranks": 8},
     ),
     Formula(
         "F58",
@@ -47,6 +48,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"3\,h\,f\,E\,L", r"3 \times {hidden} \times {expert_hidden} \times {experts} \times {layers}"),
         "Shazeer 2020 (GLU Variants), section 2",
         "Gated experts of three matrices. Router, attention and embeddings come on top.",
+        example={"hidden": 7168, "expert_hidden": 2048, "experts": 256, "layers": 58},
     ),
     Formula(
         "F58",
@@ -59,6 +61,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{n\,T\,k}{E}", r"\frac{{{ranks} \times {tokens} \times {experts_per_token}}}{{{experts}}}"),
         f"{_GSHARD}, section 2.2",
         "On average. The step waits for the rank that got most.",
+        example={"tokens": 4096, "experts_per_token": 8, "ranks": 64, "experts": 256},
     ),
     Formula(
         "F58",
@@ -80,6 +83,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Fedus et al. 2022 (Switch Transformers), section 2.2",
         "What exceeds it skips the expert and keeps only the residual. Dropless training has none.",
+        example={"tokens": 4096, "experts_per_token": 2, "experts": 64, "capacity_factor": 1.25},
     ),
     Formula(
         "F58",
@@ -96,6 +100,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "a node is missed when all k experts are among those of the others",
         "On average, where any k experts are as likely as any others. Node-limited routing sets a bound.",
+        example={"experts": 256, "experts_per_token": 8, "nodes": 8},
     ),
     Formula(
         "F58",
@@ -119,6 +124,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_V3}, section 3.2.2",
         "M is k where every expert gets its own copy, and less where one goes to each node and NVLink spreads it.",
+        example={"tokens": 4096, "hidden": 7168, "copies": 8, "nodes": 8},
     ),
     Formula(
         "F58",
@@ -136,5 +142,11 @@ ENTRIES: tuple[Formula, ...] = (
         "four transfers of 2Tkh bytes against 18Tkhf FLOPs",
         "bf16, one copy for each expert, nothing overlapped; attention and shared experts are left out. Tokens, k and "
         "hidden size cancel.",
+        example={
+            "expert_hidden": 2048,
+            "ranks": 8,
+            "achieved_flops_per_second": 4.4505e14,
+            "bytes_per_second": 450e9,
+        },
     ),
 )

@@ -34,6 +34,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Shazeer 2019 (multi-query attention); Ainslie et al. 2023 (GQA)",
         "Keys and values. Latent attention keeps a compressed vector instead, and this does not count it.",
+        example={"layers": 32, "key_value_heads": 8, "head_size": 128, "tokens": 262144},
     ),
     Formula(
         "F62",
@@ -55,6 +56,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "DeepSeek-AI 2024 (DeepSeek-V3), section 2.1.1",
         "One latent serves keys and values of all heads. Tensor parallelism does not divide it.",
+        example={"layers": 61, "key_value_rank": 512, "rope_dim": 64, "tokens": 1},
     ),
     Formula(
         "F65",
@@ -70,6 +72,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         _POPE,
         "One token for every sequence of the batch. Below the break-even batch; launches and collectives come on top.",
+        example={"parameters": 8e9, "cached_bytes": 34359738368, "memory_bytes_per_second": 3.35e12},
     ),
     Formula(
         "F65",
@@ -85,6 +88,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "wN bytes against 2N FLOPs for each sequence",
         "The cache is left out; it grows with the batch, so that long contexts stay bound by memory at any batch.",
+        example={"achieved_flops_per_second": 9.89e14, "memory_bytes_per_second": 3.35e12},
     ),
     Formula(
         "F66",
@@ -104,6 +108,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "R/x = T/(G − x)",
         "Both run at the same time, and neither waits. GPU time is taken not to depend on how many GPUs share it.",
+        example={"gpus": 64, "rollout_gpu_seconds": 3000, "training_gpu_seconds": 1000},
     ),
     Formula(
         "F66",
@@ -122,6 +127,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "by counting slots",
         "One rollout in each slot, no refill. A slot that empties early also makes the others' steps a little faster.",
+        example={"mean_seconds": 100, "longest_seconds": 800},
     ),
     Formula(
         "F66",
@@ -138,5 +144,6 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"B\,(v + \eta + 1)", r"{batch} \times ({version} + {staleness} + 1)"),
         _AREAL,
         "Counted from the first, trained on in the order they were started.",
+        example={"batch": 512, "version": 10, "staleness": 4},
     ),
 )

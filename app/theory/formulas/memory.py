@@ -96,6 +96,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{ZERO}, section 3.1",
         _ON_TOP,
         _layout_bytes,
+        example={"parameters": 7e9, "layout": "zero-16"},
     ),
     Formula(
         "F01",
@@ -114,6 +115,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Hu et al. 2021 (LoRA), section 4.2",
         f"Frozen weights have neither gradients nor moments. {_ON_TOP}",
         _layout_bytes,
+        example={"parameters": 7e9, "adapter_parameters": 4e7},
     ),
     Formula(
         "F02",
@@ -126,6 +128,7 @@ ENTRIES: tuple[Formula, ...] = (
         _zero_latex,
         f"{ZERO}, section 5 and figure 1",
         _ON_TOP,
+        example={"parameters": 7e9, "ranks": 8, "stage": 1},
     ),
     Formula(
         "F18",
@@ -138,6 +141,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{wN}{K} + u\,\frac{wN}{U}", _PEAK),
         "Zhao et al. 2023 (PyTorch FSDP), section 4",
         "Equal units; the gathered unit's gradient, and optimizer and gradient shards, come on top.",
+        example={"parameters": 7e9, "ranks": 8, "units": 32},
     ),
     Formula(
         "F18",
@@ -160,6 +164,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Zhao et al. 2023 (PyTorch FSDP), section 4",
         "Equal units, one unit's gradient not yet reduce-scattered; optimizer and gradient shards come on top.",
+        example={"parameters": 7e9, "ranks": 8, "units": 32},
     ),
     Formula(
         "F27",
@@ -172,6 +177,7 @@ ENTRIES: tuple[Formula, ...] = (
         _parallel_latex,
         f"{ZERO}, section 5, for N/(t·p) parameters",
         f"Parameters split evenly; the stages with the embedding and the head hold more. {_ON_TOP}",
+        example={"parameters": 7e10, "tensor": 4, "stages": 4, "ranks": 8, "stage": 1},
     ),
     Formula(
         "F52",
@@ -185,6 +191,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Kaplan et al. 2020, table 1",
         "Multi-head attention and an MLP of width 4h, tied embeddings; grouped queries, SwiGLU and experts change the "
         "12. Biases, norms and positions are left out.",
+        example={"layers": 96, "hidden": 12288},
     ),
     Formula(
         "F57",
@@ -197,6 +204,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"2\,w\,N", r"2 \times {bytes_each} \times {parameters}"),
         _OFFLOAD,
         "Gradients go down, updated weights come up. One GPU, or one that holds the whole model.",
+        example={"parameters": 7e9},
     ),
     Formula(
         "F57",
@@ -209,6 +217,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{2\,w\,N}{B}", r"\frac{{2 \times {bytes_each} \times {parameters}}}{{{bytes_per_second}}}"),
         _OFFLOAD,
         "The two directions one after the other; the CPU's optimizer step comes on top. Not for NVMe.",
+        example={"parameters": 7e9, "bytes_per_second": 2.5e10},
     ),
     Formula(
         "F57",
@@ -224,6 +233,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "2wN bytes against 6N FLOPs per token",
         "Per step, with perfect overlap and the CPU's optimizer step left out.",
+        example={"achieved_flops_per_second": 1.56e14, "bytes_per_second": 2.5e10},
     ),
     Formula(
         "F57",
@@ -236,6 +246,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{3\,w\,N}{K}", r"\frac{{3 \times {bytes_each} \times {parameters}}}{{{ranks}}}"),
         _INFINITY,
         _STREAMED,
+        example={"parameters": 7e10, "ranks": 1},
     ),
     Formula(
         "F57",
@@ -251,5 +262,6 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         _INFINITY,
         _STREAMED,
+        example={"parameters": 7e10, "ranks": 8, "bytes_per_second": 2.5e10},
     ),
 )

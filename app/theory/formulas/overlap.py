@@ -56,6 +56,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\max(0, T_c - T_o) + \tau", _EXPOSED),
         "Li et al. 2020 (PyTorch DDP), section 3.2.3",
         "Perfect overlap, and compute no slower for it; kernels of a collective take SMs and bandwidth away.",
+        example={"communication_seconds": 4.0, "overlappable_seconds": 3.0},
     ),
     Formula(
         "F51",
@@ -68,6 +69,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"T + \max(0, T_c - T_o) + \tau", r"{compute_seconds} + " + _EXPOSED),
         "Li et al. 2020 (PyTorch DDP), section 3.2.3",
         "Perfect overlap, and compute no slower for it. Under DDP only backward hides, two thirds of the compute.",
+        example={"compute_seconds": 4.5, "communication_seconds": 4.0, "overlappable_seconds": 3.0},
     ),
     Formula(
         "F51",
@@ -85,6 +87,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_share_latex),
         "the two times, one after the other",
         "Compute is one micro-step's, communication once per step. An upper bound: overlap hides a part.",
+        example={"communication_seconds": 2.24, "compute_seconds": 4.5},
     ),
     Formula(
         "F56",
@@ -100,6 +103,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "3 transfers of 2N bytes against 6N FLOPs per token",
         "Per micro-step, bf16 weights and gradients.",
+        example={"ranks": 2, "achieved_flops_per_second": 1.56e14, "bytes_per_second": 3e11},
     ),
     Formula(
         "F56",
@@ -116,6 +120,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "2 transfers of 2N bytes against 6N FLOPs per token",
         "Per optimizer step, bf16 gradients, against all of the compute; only backward can hide it.",
+        example={"ranks": 1000000, "achieved_flops_per_second": 1.56e14, "bytes_per_second": 2.5e10},
     ),
     Formula(
         "F56",
@@ -128,5 +133,12 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_tensor_share_latex),
         "c all-reduces of 2bsh bytes against 24bsh² FLOPs for each forward, split over t",
         "bf16, ring all-reduces, attention's own matmuls left out; batch and sequence cancel.",
+        example={
+            "hidden": 8192,
+            "tensor": 8,
+            "achieved_flops_per_second": 1.56e14,
+            "bytes_per_second": 3e11,
+            "passes": "training",
+        },
     ),
 )

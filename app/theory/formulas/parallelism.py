@@ -95,6 +95,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_family_latex),
         f"{ZERO}, section 7",
         "S is the weights' bytes, equal to the gradients'. DDP with no_sync on all but the last micro-step.",
+        example={"size_bytes": 8, "ranks": 8, "strategy": "ddp", "accumulation": 1},
     ),
     Formula(
         "F53",
@@ -112,6 +113,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "PyTorch DistributedDataParallel documentation, bucket_cap_mb",
         "The first bucket is 1 MiB, which can add one.",
+        example={"gradient_bytes": 1.4e10},
     ),
     Formula(
         "F19",
@@ -124,6 +126,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_tensor_latex),
         f"{_MEGATRON}: two all-reduces forward, two backward",
         "Ring all-reduces. Embedding and loss, once per model, come on top.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "tensor": 8, "passes": "forward"},
     ),
     Formula(
         "F19",
@@ -136,6 +139,14 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_tensor_time_latex),
         f"{_MEGATRON}: two all-reduces forward, two backward",
         "bf16, ring all-reduces that block; splitting the matmuls to overlap them hides a part.",
+        example={
+            "sequence": 4096,
+            "micro_batch": 1,
+            "hidden": 8192,
+            "tensor": 8,
+            "layers": 20,
+            "bytes_per_second": 3e11,
+        },
     ),
     Formula(
         "F20",
@@ -156,6 +167,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KORTHIKANTI}, section 4.2.2",
         "Forward as many bytes as F19. Backward gathers the inputs of both blocks once more, beside its matmuls; "
         "keeping them whole saves those bytes and costs t times their memory.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "tensor": 8, "layers": 80},
     ),
     Formula(
         "F21",
@@ -168,6 +180,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"w\,b\,s\,h", rf"{{bytes_each}} \times {_BSH}"),
         "Narayanan et al. 2021 (Megatron-LM), section 2.2",
         "One way: activations forward, their gradients back. Each tensor rank sends it whole unless it is split.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192},
     ),
     Formula(
         "F21",
@@ -190,5 +203,6 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Narayanan et al. 2021 (Megatron-LM), section 2.2",
         "One pipeline, both ways. A middle stage sends v times as much as without interleaving.",
+        example={"sequence": 4096, "micro_batch": 1, "hidden": 8192, "stages": 4, "micro_batches": 32},
     ),
 )

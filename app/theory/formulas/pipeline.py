@@ -120,6 +120,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_bubble_latex),
         _GPIPE,
         "Equal stages. Fraction is idle over total, overhead is extra over ideal.",
+        example={"stages": 4, "micro_batches": 32},
     ),
     Formula(
         "F22",
@@ -137,6 +138,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"(m+p-1)(t_f+t_b)", r"({micro_batches}+{stages}-1) \times ({forward_seconds}+{backward_seconds})"),
         _GPIPE,
         "GPipe and 1F1B with equal stages; transfers between stages and the optimizer step come on top.",
+        example={"stages": 4, "micro_batches": 32, "forward_seconds": 0.01, "backward_seconds": 0.02},
     ),
     Formula(
         "F21",
@@ -159,6 +161,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Equal stages, backward twice forward, sends beside compute. Filling and draining show a number that does not "
         "grow with m; 1F1B has no slack in between, so its count does. Overlapping those sends takes double warm-up or "
         "interleaving.",
+        example={"schedule": "1f1b", "stages": 4, "micro_batches": 16},
     ),
     Formula(
         "F22",
@@ -171,6 +174,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_micro_batches_latex),
         _GPIPE,
         "Equal stages. With v > 1 chunks, interleaved, the next multiple of p is taken.",
+        example={"stages": 8, "idle_fraction": 0.1},
     ),
     Formula(
         "F23",
@@ -183,6 +187,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_interleaved_latex),
         f"{_NARAYANAN}.2",
         "Equal chunks; m a multiple of p. Transfers between stages grow v-fold.",
+        example={"stages": 4, "micro_batches": 16, "virtual_stages": 2, "asked": "overhead"},
     ),
     Formula(
         "F23",
@@ -201,6 +206,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Korthikanti et al. 2022, section 4.2.3",
         "From m = 2p on; v = 1 is 1F1B itself.",
+        example={"stages": 8, "virtual_stages": 2},
     ),
     Formula(
         "F24",
@@ -222,6 +228,7 @@ ENTRIES: tuple[Formula, ...] = (
         _QI,
         "Equal stages, m at least 2p, free transfers, T_W no longer than T_F and T_B (ZB-V: equal). ZB-H2 and ZB-V "
         "also need an optimizer step that is validated afterwards: a global synchronisation brings a bubble back.",
+        example={"stages": 8, "micro_batches": 32, "asked": "overhead"},
     ),
     Formula(
         "F63",
@@ -242,6 +249,7 @@ ENTRIES: tuple[Formula, ...] = (
         "DeepSeek-AI 2024 (DeepSeek-V3), table 2",
         "On a rank, in a step. DualPipe keeps two copies of the weights; its pairs hide communication, which the "
         "others would add to their passes.",
+        example={"schedule": "dualpipe", "stages": 16},
     ),
     Formula(
         "F24",
@@ -254,6 +262,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_zero_bubble_memory_latex),
         _QI,
         "1F1B holds p. What a weight gradient still needs is not counted.",
+        example={"stages": 8, "variant": "zb-h1"},
     ),
     Formula(
         "F25",
@@ -266,6 +275,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_in_flight_latex),
         _NARAYANAN,
         "At the peak, for a stage counted from 0. Interleaved in Megatron's order.",
+        example={"schedule": "1f1b", "stages": 4, "micro_batches": 32, "stage": 0},
     ),
     Formula(
         "F25",
@@ -278,5 +288,6 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_in_flight_layers_latex),
         _NARAYANAN,
         "Layers divided evenly. The first stage of 1F1B holds as many as one GPU without a pipeline.",
+        example={"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80},
     ),
 )

@@ -138,6 +138,7 @@ ENTRIES: tuple[Formula, ...] = (
         "e exponent and m mantissa bits; Δ is the spacing at the largest number, k its mantissa. Epsilon is the "
         "spacing at 1.",
         _format_constants,
+        example={"number_format": "fp32", "asked": "max"},
     ),
     Formula(
         "F42",
@@ -151,6 +152,7 @@ ENTRIES: tuple[Formula, ...] = (
         _SOURCES,
         "Upwards from the value; constant below the smallest normal number.",
         _format_constants,
+        example={"value": 1.5},
     ),
     Formula(
         "F42",
@@ -165,6 +167,7 @@ ENTRIES: tuple[Formula, ...] = (
         "To nearest, ties to even, with subnormals; some hardware flushes those to 0. Values beyond the largest number "
         "are refused: they become infinity or NaN.",
         _spacing_at(r"\Delta", "value"),
+        example={"value": 2049, "number_format": "fp16"},
     ),
     Formula(
         "F43",
@@ -178,6 +181,7 @@ ENTRIES: tuple[Formula, ...] = (
         _MIXED,
         "Loss scaling is against underflow; it brings overflow nearer. bf16 has the range of fp32 and does without.",
         _format_constants,
+        example={"loss_scale": 1024},
     ),
     Formula(
         "F43",
@@ -191,6 +195,7 @@ ENTRIES: tuple[Formula, ...] = (
         _MIXED,
         "Beyond it the scaled gradient overflows: a dynamic scale skips the step and halves itself.",
         _format_constants,
+        example={"loss_scale": 65536},
     ),
     Formula(
         "F43",
@@ -203,6 +208,7 @@ ENTRIES: tuple[Formula, ...] = (
         _scaled_latex,
         _MIXED,
         "fl rounds to the format, once; unscaling happens in fp32.",
+        example={"gradient": 1e-7, "loss_scale": 1024},
     ),
     Formula(
         "F43",
@@ -219,6 +225,7 @@ ENTRIES: tuple[Formula, ...] = (
         _dynamic_latex,
         "PyTorch documentation, torch.amp.GradScaler",
         "PyTorch's defaults: ×2 every 2,000 good steps, ×½ at each overflow, whose step is skipped.",
+        example={"good_steps": 5999},
     ),
     Formula(
         "F43",
@@ -235,6 +242,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Micikevicius et al. 2022 (FP8 Formats for Deep Learning), section 3",
         "Per tensor or per block; recipes use past maxima or powers of two.",
         _format_constants,
+        example={"largest_magnitude": 3.5},
     ),
     Formula(
         "F44",
@@ -248,6 +256,7 @@ ENTRIES: tuple[Formula, ...] = (
         _MIXED,
         "fl rounds to the format, in which the weight is kept; an fp32 master copy or stochastic rounding keeps small "
         "updates.",
+        example={"weight": 0.02, "update": 0.0001},
     ),
     Formula(
         "F44",
@@ -262,6 +271,7 @@ ENTRIES: tuple[Formula, ...] = (
         "Half the weight's spacing; a tie is lost where the weight's last bit is 0. A decrease from a power of two is "
         "lost below half of it.",
         lambda inputs: {r"\Delta(w)": formats.spacing(_held_weight(inputs), inputs["number_format"])},
+        example={"weight": 1.5},
     ),
     Formula(
         "F44",
@@ -275,5 +285,6 @@ ENTRIES: tuple[Formula, ...] = (
         "Gupta et al. 2015, section 3",
         "So the mean of many roundings is the value.",
         _spacing_at(r"\Delta", "value"),
+        example={"value": 0.1},
     ),
 )

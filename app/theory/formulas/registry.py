@@ -64,7 +64,10 @@ Where = Callable[[Mapping[str, Any]], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Formula:
-    """A registered formula. `dimension` is that of its value; `unit` is what it is usually written in."""
+    """A registered formula. `dimension` is that of its value; `unit` is what it is usually written in.
+
+    `example` is the point its page opens at, in SI base units. What it comes to is worked out in tests/theory.
+    """
 
     id: str
     name: str
@@ -77,6 +80,7 @@ class Formula:
     source: str
     note: str = ""
     where: Where = lambda _inputs: {}
+    example: Mapping[str, Value] = field(kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{\Theta}{G}", r"\frac{{{gpu_seconds_per_failure}}}{{{gpus}}}"),
         "; ".join(rate.source for rate in reliability.FAILURE_RATES.values()),
         f"{_ANY_FAILURE} The default is Llama 3's 50,677 GPU-hours; research clusters measured 8,090 to 29,538.",
+        example={"gpus": 1024, "gpu_seconds_per_failure": 29122560.0},
     ),
     Formula(
         "F47",
@@ -80,6 +81,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{t}{M}", r"\frac{{{seconds}}}{{{mtbf_seconds}}}"),
         _EXPONENTIAL,
         _ANY_FAILURE,
+        example={"seconds": 4.6656e6, "mtbf_seconds": 11134.8},
     ),
     Formula(
         "F47",
@@ -92,6 +94,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"e^{-t/M}", r"e^{{-\frac{{{seconds}}}{{{mtbf_seconds}}}}}"),
         _EXPONENTIAL,
         _ANY_FAILURE,
+        example={"seconds": 356400.0, "mtbf_seconds": 356400.0},
     ),
     Formula(
         "F48",
@@ -104,6 +107,7 @@ ENTRIES: tuple[Formula, ...] = (
         _interval_latex,
         f"Young 1974; {_DALY}",
         "Young's holds for δ well below M. An asynchronous checkpoint counts only with the time it stops training.",
+        example={"checkpoint_seconds": 10, "mtbf_seconds": 356400.0},
     ),
     Formula(
         "F48",
@@ -116,6 +120,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\sqrt{\frac{2\,\delta}{M}}", r"\sqrt{{\frac{{2 \times {checkpoint_seconds}}}{{{mtbf_seconds}}}}}"),
         "Young 1974",
         "Half of it is writing, half is repeated work. For δ well below M.",
+        example={"checkpoint_seconds": 10, "mtbf_seconds": 356400.0},
     ),
     Formula(
         "F49",
@@ -132,6 +137,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Young 1974, with restarts",
         "First order: τ and R well below M. Goodput is what is left.",
+        example={"interval_seconds": 4626, "checkpoint_seconds": 60, "mtbf_seconds": 178200.0, "restart_seconds": 600},
     ),
     Formula(
         "F49",
@@ -148,6 +154,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Young 1974, with restarts",
         "First order: δ and R well below M. Goodput is what is left.",
+        example={"checkpoint_seconds": 60, "mtbf_seconds": 356400.0, "restart_seconds": 600},
     ),
     Formula(
         "F49",
@@ -164,6 +171,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_DALY}, equation 20",
         "Failures may also strike while writing and restarting. Slow steps and queueing are not in it.",
+        example={"interval_seconds": 600, "checkpoint_seconds": 100, "mtbf_seconds": 1000, "restart_seconds": 100},
     ),
     Formula(
         "F50",
@@ -176,6 +184,7 @@ ENTRIES: tuple[Formula, ...] = (
         by_case(_checkpoint_latex),
         "counting: bf16 weights, fp32 master weights and Adam's moments",
         "All ranks together. Gradients, data-loader state and random states are left out.",
+        example={"parameters": 3e10},
     ),
     Formula(
         "F50",
@@ -188,5 +197,6 @@ ENTRIES: tuple[Formula, ...] = (
         _writing_latex,
         "counting: bf16 weights, fp32 master weights and Adam's moments",
         "Sharded: all writers share the storage's bandwidth. Written asynchronously, training waits for less.",
+        example={"parameters": 7e10, "bytes_per_second": 1e10},
     ),
 )

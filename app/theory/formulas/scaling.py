@@ -156,6 +156,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\sqrt{\frac{C}{6r}}", r"\sqrt{{\frac{{{flops}}}{{6 \times {tokens_per_parameter}}}}}"),
         f"{_HOFFMANN}, table 3",
         "20 tokens per parameter is a rule of thumb; data and tokenizer move it.",
+        example={"flops": 1e20},
     ),
     Formula(
         "F35",
@@ -171,6 +172,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{_HOFFMANN}, table 3",
         "20 tokens per parameter is a rule of thumb; data and tokenizer move it.",
+        example={"flops": 1e20},
     ),
     Formula(
         "F35",
@@ -183,6 +185,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"6\,r\,N^2", r"6 \times {tokens_per_parameter} \times ({parameters})^2"),
         f"{_HOFFMANN}, table 3",
         "20 tokens per parameter is a rule of thumb; data and tokenizer move it.",
+        example={"parameters": 7e10},
     ),
     Formula(
         "F35",
@@ -195,6 +198,7 @@ ENTRIES: tuple[Formula, ...] = (
         plain(r"\frac{D}{r\,N}", r"\frac{{{tokens}}}{{{tokens_per_parameter} \times {parameters}}}"),
         f"{_HOFFMANN}, table 3",
         "Tokens per parameter over those of the rule of thumb; below 1 it is under-trained.",
+        example={"parameters": 3e10, "tokens": 8.75e12},
     ),
     Formula(
         "F36",
@@ -208,6 +212,7 @@ ENTRIES: tuple[Formula, ...] = (
         _BOTH_FITS,
         f"Nats per token. {_FIT_NOTE}",
         _fit_constants,
+        example={"parameters": 7e10, "tokens": 1.4e12},
     ),
     Formula(
         "F36",
@@ -221,6 +226,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_HOFFMANN}, equation 4",
         f"{_FIT_NOTE} The printed constants are rounded so far that they give 93 tokens per parameter.",
         _fit_constants,
+        example={"flops": 5.88e23},
     ),
     Formula(
         "F36",
@@ -234,6 +240,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_HOFFMANN}, equation 4",
         _FIT_NOTE,
         _optimum,
+        example={"flops": 5.88e23},
     ),
     Formula(
         "F36",
@@ -247,6 +254,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_HOFFMANN}, tables 2, 3 and A3; {KAPLAN}, appendix A",
         _FRONTIER_NOTE,
         _frontier_constants,
+        example={"flops": 1.23e22},
     ),
     Formula(
         "F36",
@@ -260,6 +268,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{_HOFFMANN}, tables 2, 3 and A3; {KAPLAN}, appendix A",
         _FRONTIER_NOTE,
         _frontier_constants,
+        example={"flops": 1.23e22},
     ),
     Formula(
         "F37",
@@ -273,6 +282,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KAPLAN}, equation 1.1",
         "Nats per token; non-embedding parameters, trained to convergence on enough tokens.",
         _kaplan_constants(_LAWS["parameters"], "N"),
+        example={"parameters": 1.5e9},
     ),
     Formula(
         "F37",
@@ -286,6 +296,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KAPLAN}, equation 1.2",
         "Nats per token; a large enough model, stopped early.",
         _kaplan_constants(_LAWS["tokens"], "D"),
+        example={"tokens": 3e11},
     ),
     Formula(
         "F37",
@@ -299,6 +310,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KAPLAN}, equation 1.3",
         "Nats per token; the best model size for the compute, at a small batch. C_c is 3.1e8 PFLOP/s-days.",
         _kaplan_constants(_LAWS["compute"], "C"),
+        example={"flops": 3.150144e23},
     ),
     Formula(
         "F37",
@@ -312,6 +324,7 @@ ENTRIES: tuple[Formula, ...] = (
         f"{KAPLAN}, equations 1.1 to 1.3",
         "A power law: every factor of ten leaves the same share.",
         lambda inputs: {r"\alpha": laws.KAPLAN_LAWS[inputs["by"]].exponent},
+        example={"factor": 10, "by": "parameters"},
     ),
     Formula(
         "F38",
@@ -327,6 +340,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KAPLAN}, appendix A",
         "Superseded: its runs shared one learning-rate schedule. C in PFLOP/s-days.",
+        example={"flops": 3.150144e23},
     ),
     Formula(
         "F38",
@@ -342,6 +356,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         f"{KAPLAN}, appendix A",
         "Superseded: its runs shared one learning-rate schedule. C in PFLOP/s-days.",
+        example={"flops": 3.150144e23},
     ),
     Formula(
         "F39",
@@ -357,6 +372,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         _SARDANA,
         "FLOPs as if both ran at one utilisation; serving runs at a lower one, so it weighs more in money.",
+        example={"parameters": 3e10, "tokens": 8.75e12, "inference_tokens": 2e12},
     ),
     Formula(
         "F39",
@@ -370,6 +386,7 @@ ENTRIES: tuple[Formula, ...] = (
         _BOTH_FITS,
         _FIT_NOTE,
         _fit_constants,
+        example={"parameters": 3e10, "loss": 1.9738818631585637},
     ),
     Formula(
         "F39",
@@ -382,6 +399,7 @@ ENTRIES: tuple[Formula, ...] = (
         _serving_latex,
         _SARDANA,
         f"Found by bisection of the optimum's condition. {_FIT_NOTE}",
+        example={"loss": 1.9738818631585637, "inference_tokens": 2e12},
     ),
     Formula(
         "F39",
@@ -394,5 +412,6 @@ ENTRIES: tuple[Formula, ...] = (
         _serving_latex,
         _SARDANA,
         f"Found by bisection of the optimum's condition. {_FIT_NOTE}",
+        example={"loss": 1.9738818631585637, "inference_tokens": 2e12},
     ),
 )

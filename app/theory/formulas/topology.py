@@ -23,6 +23,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "Al-Fares et al. 2008, section 3",
         "Full bandwidth between all of them: below the top, half of every switch's ports go up.",
+        example={"radix": 64, "levels": 3},
     ),
     Formula(
         "F59",
@@ -42,6 +43,7 @@ ENTRIES: tuple[Formula, ...] = (
         ),
         "ports down over ports up, all used at once",
         "Everybody below the level sends at the same time; a few flows alone find more.",
+        example={"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.5},
     ),
     Formula(
         "F59",
@@ -54,5 +56,6 @@ ENTRIES: tuple[Formula, ...] = (
         plain("S", "{size_bytes}"),
         "Klenk et al. 2020 (An In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives)",
         "At best: up once, and the sum down once, for any number of ranks.",
+        example={"size_bytes": 14e9},
     ),
 )
