@@ -13,13 +13,13 @@ import pytest
 
 from labs.command import torchrun_command
 from labs.spec import parse_run_spec
-from tests.labs.ranks import PROGRAMS, Run, call, parse_events, run_now
+from tests.labs.ranks import PROGRAMS, Run, call, parse_events, run_now, torchrun
 from tests.support.shared import made_once, session_folder
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., Run]:
-    """run(spec): the finished run, by `python -m labs.run`. The same spec is run only once in a session."""
+    """run(spec): the finished run. The same spec is run only once in a session."""
     folder = session_folder(tmp_path_factory, worker_id)
 
     def run_once(data: Mapping[str, Any]) -> Run:
@@ -43,7 +43,7 @@ def program(tmp_path: Path) -> Callable[..., Run]:
         command = torchrun_command(spec, tmp_path)
         at = command.index("labs.train")
         command[at - 1 : at + 1] = [str(PROGRAMS / name)]
-        ended = call(command, env)
+        ended = torchrun(command, env)
         text = "".join(path.read_text() for path in sorted(tmp_path.glob("events-*.jsonl")))
         return Run(spec, ended.returncode, ended.stderr, parse_events(text))
 

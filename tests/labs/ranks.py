@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labs.command import environment
+from labs.command import environment, torchrun_command
+from labs.probes.report import RUN_STARTED_AT
 from labs.spec import RunSpec, parse_run_spec
+from labs.warm import WarmHost
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -83,7 +89,42 @@ def parse_events(text: str) -> list[dict[str, Any]]:
     return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
 
 
+@cache
+def warm_host() -> WarmHost:
+    """The host of this test process: ranks need not load torch each time (`test_host.py`: they are none the less what
+    those of a cold start are)."""
+    host = WarmHost()
+    atexit.register(host.close)
+    return host
+
+
+def torchrun(
+    command: Sequence[str], env: Mapping[str, str] | None = None, timeout: float = 100
+) -> subprocess.CompletedProcess[str]:
+    """torchrun by its command line, from the warm host; what it and its ranks wrote is all in `stderr`. Raises
+    subprocess.TimeoutExpired, having ended it."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "output"
+        run = warm_host().start(command, Path(folder), environment(env), output)
+        try:
+            code = run.wait(timeout)
+        finally:
+            run.end()
+        return subprocess.CompletedProcess(list(command), code, "", output.read_text(errors="replace"))
+
+
 def run_now(data: Mapping[str, Any]) -> Run:
+    """The run of a spec, from the warm host."""
+    spec = parse_run_spec(data)
+    with tempfile.TemporaryDirectory() as folder:
+        ended = torchrun(torchrun_command(spec, Path(folder)), {RUN_STARTED_AT: repr(time.time())})
+        lines = [line for path in sorted(Path(folder).glob("events-*.jsonl")) for line in path.read_text().splitlines()]
+    events = sorted(parse_events("\n".join(lines)), key=lambda event: event["t"])
+    return Run(spec, ended.returncode, ended.stderr, events)
+
+
+def run_cold(data: Mapping[str, Any]) -> Run:
+    """The same by `python -m labs.run`, as the command `rankzero run` does it."""
     ended = call([sys.executable, "-m", "labs.run", "-"], input=json.dumps(data))
     return Run(parse_run_spec(data), ended.returncode, ended.stderr, parse_events(ended.stdout))
 

@@ -11,7 +11,7 @@ from app.theory.lab_runs import activation_bytes
 from app.theory.planner import MemoryBytes, estimate, parse_estimate_request
 from labs.command import local_torchrun
 from labs.spec import LAB_MODELS, parse_run_spec
-from tests.labs.ranks import PROGRAMS, call, parse_events
+from tests.labs.ranks import PROGRAMS, parse_events, torchrun
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[
     } | {name: tensor_spec(name) for name in TENSOR}
     (folder / "specs.json").write_text(json.dumps(specs))
     command = [*local_torchrun(2), str(PROGRAMS / "activations.py")]
-    ended = call([*command, "--specs", str(folder / "specs.json"), "--events", str(folder)], timeout=200)
+    ended = torchrun([*command, "--specs", str(folder / "specs.json"), "--events", str(folder)], timeout=200)
     assert ended.returncode == 0, ended.stderr
     return {event["name"]: event["moments"] for event in parse_events((folder / "events-0.jsonl").read_text())}
 

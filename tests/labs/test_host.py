@@ -18,7 +18,7 @@ import pytest
 from labs.command import environment, torchrun_command
 from labs.spec import parse_run_spec
 from labs.warm import WarmHost, WarmRun
-from tests.labs.ranks import PROGRAMS, call, parse_events, pid_is_alive, spec_of
+from tests.labs.ranks import PROGRAMS, call, parse_events, pid_is_alive, run_cold, spec_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
@@ -99,8 +99,8 @@ def test_ranks_are_what_those_of_a_cold_start_are(shared_host: WarmHost, tmp_pat
     assert ways["warm again"] == ways["cold"]
 
 
-def test_losses_and_events_are_those_of_a_cold_start(run: Any, shared_host: WarmHost, tmp_path: Path) -> None:
-    cold = run(SHORT)
+def test_losses_and_events_are_those_of_a_cold_start(shared_host: WarmHost, tmp_path: Path) -> None:
+    cold = run_cold(SHORT)
     assert begin(shared_host, tmp_path / "run", SHORT).wait(60) == 0
     events = parse_events((tmp_path / "run" / "events-0.jsonl").read_text())
     assert [e["loss"] for e in events if e["kind"] == "step"] == cold.losses()

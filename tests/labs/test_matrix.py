@@ -18,7 +18,7 @@ import pytest
 from app.theory.lab_runs import RunTheory, rank_theory, world
 from labs.command import local_torchrun
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
-from tests.labs.ranks import PROGRAMS, call, parse_events
+from tests.labs.ranks import PROGRAMS, call, parse_events, torchrun
 from tests.support.shared import made_once, session_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -103,7 +103,7 @@ def run_all(ranks: int, folder: Path) -> None:
     command = [*local_torchrun(ranks), str(PROGRAMS / "matrix.py")]
     command += ["--rows", str(folder / "rows.json"), "--events", str(folder)]
     with contextlib.suppress(subprocess.TimeoutExpired):  # what had run by then is judged all the same
-        call(command, timeout=TIME_LIMIT_SECONDS)
+        torchrun(command, timeout=TIME_LIMIT_SECONDS)
 
 
 def reports(folder: Path) -> dict[str, list[dict[str, Any]]]:
