@@ -145,6 +145,22 @@ CHECKPOINTS: Mapping[str, float] = {
 }
 
 
+def pair_lost_probability(nodes: int) -> float:
+    """F67: chance that two nodes that fail together are partners, 1/(N−1), where partners hold each other's state.
+
+    By hand: N/2 pairs of N(N−1)/2. Source: Wang et al. 2023 (GEMINI), its placement in groups of two.
+    """
+    return 1 / (nodes - 1)
+
+
+def replica_downtime(mtbf_seconds: float, repair_seconds: float, replicas: int) -> float:
+    """F67: share of throughput lost while failed replicas are away and the others go on, D/(M·r).
+
+    The rate is the whole job's. Raises SpecError where repairs take longer than there is time between failures.
+    """
+    return _share(repair_seconds / (mtbf_seconds * replicas), mtbf_seconds)
+
+
 def checkpoint_bytes(parameters: float, content: str = "weights-and-optimizer") -> float:
     """F50: bytes of a checkpoint, 14N; `content` is a key of `CHECKPOINTS`. Sharded or whole, the sum is the same."""
     return CHECKPOINTS[content] * parameters

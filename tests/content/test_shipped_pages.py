@@ -37,6 +37,8 @@ def test_every_subject_has_its_page() -> None:
         "deepseek-v3",
         "design-3d",
         "efficiency-and-limits",
+        "hiding-communication",
+        "faults-at-scale",
         "reliability",
         "scaling-laws",
         "deepspeed-and-fsdp",
@@ -71,7 +73,8 @@ def test_every_section_has_an_address_of_its_own(page: Page) -> None:
 # By hand: 7B × 18; 4 × 7 + 12 × 7 / 8; 2 × 7 + 14 × 7 / 8; 3 × 7/8 × 14; 3 / 35; 3 / 3 / 32 × 100;
 # 1 / (0.02 + 0.98 / 256); √(2 × 60 × 1,024-GPU MTBF of 49.5 h); √(10²⁴ / 120) / 10⁹; 16 × 70 / 8;
 # 3 × 7,168 × 2,048 × 256 × 58; 64³ / 4; 2 / 16 × 445.05 TFLOP/s / 50 GB/s; 512 × (4 + 1);
-# 1 / (0.3 + 0.7 / 2); 576 × 2 × 61.
+# 1 / (0.3 + 0.7 / 2); 576 × 2 × 61;
+# 16 + 8 × 20 / 132; 14 × 405 / 16,384.
 SHOWN = [
     ("memory-anatomy", "126 GB"),
     ("zero-and-fsdp", "38.5 GB"),
@@ -97,6 +100,8 @@ SHOWN = [
     ("rl-post-training", "2,560"),
     ("low-precision-training", "1.54 ×"),
     ("deepseek-v3", "70.27 kB"),
+    ("hiding-communication", "17.2 ms"),
+    ("faults-at-scale", "346 MB"),
 ]
 
 

@@ -26,6 +26,10 @@ YOUNG = [
 WRITES = (10, 60, 300)
 
 EXAMPLES: list[Example] = [
+    # 1 of the 2,047 others; half an hour in ten, for a tenth of the job
+    ("pair_lost", {"nodes": 2048}, PERCENT, "0.0489"),
+    ("replica_downtime", {"mtbf_seconds": 36000, "repair_seconds": 1800, "replicas": 10}, PERCENT, "0.50"),
+    ("replica_downtime", {"mtbf_seconds": 36000, "repair_seconds": 1800, "replicas": 1}, PERCENT, "5.00"),
     *(
         ("mtbf", {"gpus": gpus, "gpu_seconds_per_failure": LLAMA_3}, HOUR, shown)
         for gpus, shown in ((16384, "3.09"), (4096, "12.4"), (1024, "49.5"), (512, "99.0"))

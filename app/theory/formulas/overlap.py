@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.theory import traffic
+from app.theory import hiding, traffic
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACCUMULATION,
@@ -140,5 +140,49 @@ ENTRIES: tuple[Formula, ...] = (
             "bytes_per_second": 3e11,
             "passes": "training",
         },
+    ),
+    Formula(
+        "F64",
+        "chunked_overlap",
+        "A product and its transfer in chunks",
+        hiding.chunked_overlap_seconds,
+        (
+            _COMPUTE,
+            _COMMUNICATION,
+            Input("chunks", "Chunks", "n", minimum=1, maximum=1e4, integer=True),
+            Input("chunk_seconds", "More for each chunk", "o", "seconds", minimum=0, maximum=10, default=0.0),
+        ),
+        "seconds",
+        "ms",
+        plain(
+            r"\frac{T + T_c + (n-1)\max(T, T_c)}{n} + n\,o",
+            r"\frac{{{compute_seconds} + {communication_seconds} + ({chunks}-1) \times"
+            r" \max({compute_seconds}, {communication_seconds})}}{{{chunks}}} + {chunks} \times {chunk_seconds}",
+        ),
+        "Wang et al. 2023 (Overlap Communication with Dependent Computation via Decomposition), section 3",
+        "Equal chunks that do not slow each other. Small products are slower than their share.",
+        example={"compute_seconds": 0.008, "communication_seconds": 0.004, "chunks": 8},
+    ),
+    Formula(
+        "F64",
+        "overlapped",
+        "Compute and communication side by side",
+        hiding.overlapped_seconds,
+        (
+            _COMPUTE,
+            _COMMUNICATION,
+            Input("reserved_units", "Multiprocessors that communicate", "k", minimum=0, maximum=1e4, integer=True),
+            Input("units", "Multiprocessors", "M", minimum=1, maximum=1e4, integer=True, default=132),
+        ),
+        "seconds",
+        "ms",
+        plain(
+            r"\max(T_c, T + \frac{k}{M}\,T_c)",
+            r"\max({communication_seconds}, {compute_seconds} + \frac{{{reserved_units}}}{{{units}}}"
+            r" \times {communication_seconds})",
+        ),
+        "products at (M − k)/M while k of M multiprocessors communicate",
+        "Nothing depends on anything. Memory bandwidth and power, which are shared as well, are left out.",
+        example={"compute_seconds": 0.016, "communication_seconds": 0.008, "reserved_units": 20},
     ),
 )
