@@ -9,7 +9,8 @@ from typing import Any, get_args
 from app.core.errors import SpecError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.hardware import GPUS
-from app.theory.planner import parse_estimate_request
+from app.theory.planner import Profile, parse_estimate_request
+from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS
 from app.units import count_text
 from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout
@@ -89,7 +90,7 @@ def _says(violation: Violation, shown: str) -> str:
 
 def _reconciled(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
     """Values that make a plan: first axes the model allows, then as many GPUs as they need, then what is left."""
-    alone = {"expert": 1, "global_batch": None}
+    alone = {"expert": 1, "global_batch": None, "shard": None}
     if values["pipeline"] == 1:  # nothing to schedule: the page does not show these then
         values = {**values, "schedule": _neutral("schedule"), "virtual_stages": 1}
     axes = _until_right(lambda kept: _request({**kept, **alone}, 1, kept["zero"]), values, errors)
@@ -177,8 +178,12 @@ def _request(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any]:
     request: dict[str, Any] = {"model": values["model"], "training": {}, "parallel": {"data": data}, "cluster": {}}
     for name, field in FIELDS.items():
         part, _, key = field.path.partition(".")
-        if key and values[name] is not None:
+        if not part or values[name] is None:
+            continue
+        if key:
             request[part][key] = values[name]
+        else:
+            request[part] = values[name]
     request["parallel"]["zero"] = zero
     # learned positions are part of a preset's count, so its own sequence is said
     request["training"].setdefault("sequence", PRESETS[values["model"]].sequence)
@@ -212,6 +217,11 @@ def _stage(name: str, text: str) -> int:
     return int(_choice("0", "1", "2", "3")(name, text))
 
 
+def _gathers(name: str, text: str) -> bool:
+    """What FSDP calls reshard_after_forward: weights let go of are gathered again."""
+    return bool(_choice(GATHERS, KEEPS)(name, text) == GATHERS)
+
+
 def _flag(_name: str, text: str) -> bool:
     return text not in ("", "off")
 
@@ -225,8 +235,11 @@ FIELDS: Mapping[str, Field] = {
     "micro_batch": Field(_number(1, 1e5), "1", "training.micro_batch"),
     "precision": Field(_choice(*get_args(Precision)), "bf16-mixed", "training.precision"),
     "recompute": Field(_choice(*get_args(Recompute)), "full", "training.recompute"),
+    "profile": Field(_choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
     "ranks": Field(_number(1, 1e6), "8"),
     "zero": Field(_stage, "3", "parallel.zero"),
+    "shard": Field(_number(1, 1e6), "", "parallel.shard", absent="all replicas"),
+    "reshard": Field(_gathers, "", "parallel.reshard_after_forward", absent="as usual"),
     "tensor": Field(_number(1, 1e5), "1", "parallel.tensor"),
     "sequence_parallel": Field(_flag, "off", "parallel.sequence_parallel"),
     "pipeline": Field(_number(1, 1e5), "1", "parallel.pipeline"),
@@ -234,6 +247,7 @@ FIELDS: Mapping[str, Field] = {
     "virtual_stages": Field(_number(1, 1e4), "1", "parallel.virtual_stages"),
     "context": Field(_number(1, 1e5), "1", "parallel.context"),
     "expert": Field(_number(1, 1e5), "1", "parallel.expert"),
+    "expert_nodes": Field(_number(1, 1e3), "", "parallel.expert_nodes", absent="any number"),
     "gpu": Field(_choice(*GPUS), "h100-80gb", "cluster.gpu"),
     "gpus_per_node": Field(_number(1, 1e6), "8", "cluster.gpus_per_node"),
     "inter_node": Field(

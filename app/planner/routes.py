@@ -14,11 +14,13 @@ from fastapi.responses import HTMLResponse
 from app.core.charts import Scale
 from app.core.errors import SpecError
 from app.core.templating import page
-from app.planner import service
+from app.planner import finding, service
 from app.planner.fields import OWN
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
+from app.theory.planner import Profile
+from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS, Preset
 from labs.spec import Precision, Recompute, Schedule, StateLayout
 
@@ -31,20 +33,22 @@ class PlannerPage:
     """What the planner's template shows: the plan, what can be chosen, and what a search of its GPUs found best."""
 
     plan: service.Plan
-    finding: str
+    said: str
     families: Mapping[str, Sequence[Preset]]
     layouts: Sequence[state.StateLayout]
     makers: Mapping[str, Sequence[Gpu]]
     gpu: Gpu
     preset: Preset | None
     time_scale: Scale
-    best: service.Choice | None
+    best: finding.Choice | None
     problem: str
     find: str
     estimate_json: str
     precisions: tuple[str, ...] = get_args(Precision)
     recomputes: tuple[str, ...] = get_args(Recompute)
     schedules: tuple[str, ...] = get_args(Schedule)
+    profiles: tuple[str, ...] = get_args(Profile)
+    reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
 
 
@@ -55,12 +59,12 @@ def planner(request: Request) -> HTMLResponse:
     choice, problem = None, ""
     if "find" in request.query_params and not plan.form.is_own:
         try:
-            choice = service.choose(plan)
+            choice = finding.choose(plan)
         except SpecError as error:
             problem = str(error.violations[0].message)
     shown = PlannerPage(
         plan=plan,
-        finding=service.finding(plan),
+        said=service.finding(plan),
         families=service.grouped(PRESETS.values(), lambda preset: preset.family),
         layouts=[state.LAYOUTS[name] for name in get_args(StateLayout)],
         makers=service.grouped(GPUS.values(), lambda gpu: gpu.maker),

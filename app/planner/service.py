@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeVar
-from urllib.parse import urlencode
 
-from app.core.errors import SpecError, Violation
+from app.core.errors import SpecError
 from app.planner.columns import Communication, communication_table
 from app.planner.fields import Form, read_form
 from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
 from app.theory.planner import (
-    Candidate,
     Estimate,
     MemoryBytes,
     StageMemoryEstimate,
@@ -30,7 +28,6 @@ from app.theory.presets import PRESETS
 from app.units import count_text, digits, scaled
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
-MOST_OPTIONS = 8
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
 TRAINED_ON = 1e12  # tokens: what a long run is asked for
 T = TypeVar("T")
@@ -219,70 +216,10 @@ def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list
     return groups
 
 
-@dataclass(frozen=True)
-class Option:
-    """A configuration the search found, and the address of its plan."""
-
-    candidate: Candidate
-    address: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The fastest configuration of each tensor and pipeline degree, the best first, and what was looked at."""
-
-    options: tuple[Option, ...]
-    considered: int
-    rejected: Mapping[str, int]
-    global_batch: int
-
-
-def choose(made: Plan) -> Choice:
-    """The best configurations of the plan's GPUs at its model, sequence, precision and batch. Raises SpecError."""
-    values = made.form.values
-    ranks, per_node = values["ranks"], min(values["gpus_per_node"], values["ranks"])
-    if ranks % per_node:
-        message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
-        raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
-    request = json.loads(made.request_text)
-    micro_batches = made.estimate.pipeline.micro_batches
-    assert micro_batches is not None, "only a model with a shape is searched for"
-    batch = micro_batches * values["micro_batch"] * made.form.data
-    fixed = {name: request["training"][name] for name in ("sequence", "precision", "state_layout")}
-    found = search(
-        parse_search_request(
-            {
-                "model": request["model"],
-                "training": {**fixed, "global_batch": batch},
-                "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
-            }
-        )
-    )
-    best: dict[tuple[int, int], Candidate] = {}
-    for each in found.best:
-        best.setdefault((each.parallel.tensor, each.parallel.pipeline), each)
-    options = tuple(Option(each, _address(made, each, batch)) for each in list(best.values())[:MOST_OPTIONS])
-    return Choice(options, found.considered, found.rejected, batch)
-
-
-def _address(made: Plan, candidate: Candidate, batch: int) -> str:
-    parallel, training = candidate.parallel, candidate.training
-    names = ("tensor", "pipeline", "virtual_stages", "schedule", "expert", "zero")
-    chosen = {name: str(getattr(parallel, name)) for name in names} | {
-        "context": "1",
-        "global_batch": str(batch),
-        "micro_batch": str(training.micro_batch),
-        "recompute": training.recompute,
-        "sequence_parallel": "on" if parallel.sequence_parallel else "off",
-        "ranks": str(made.ranks),
-    }
-    return "/planner?" + urlencode({**made.typed, **chosen})
-
-
 def answer_search(data: Any, now: Callable[[], float] = perf_counter) -> dict[str, Any]:
     """The JSON reply to a SearchRequest. Raises SpecError."""
-    began, request = now(), parse_search_request(data)
-    found = search(request).to_json(request.limit)
+    began = now()
+    found = search(parse_search_request(data)).to_json()
     considered = found.pop("considered")
     return {"considered": considered, "seconds": round(now() - began, 3), **found}
 

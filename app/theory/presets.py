@@ -7,7 +7,7 @@ their own (PaLM, BLOOM, BERT, Chinchilla) are left out rather than approximated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from labs.spec import LAB_MODELS, LatentAttention, Model
@@ -18,7 +18,8 @@ class Preset:
     """A model with the sequence of its main pre-training phase and where its shape is published.
 
     `published_parameters` is the count of the released weights, digit by digit, or what the source prints, rounded to
-    `published_digits` significant digits.
+    `published_digits` significant digits. `expert_nodes`: its router sends a token to the experts of at most so many
+    nodes.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Preset:
     published_parameters: float
     source: str
     published_digits: int | None = None
+    expert_nodes: int | None = None
 
 
 def _gpt(layers: int, hidden: int, heads: int) -> Model:
@@ -177,7 +179,13 @@ _ALL = (
         ("qwen-2.5-7b", "Qwen2.5, 7B", _llama(28, 3584, 28, 4, 18944, 152064, qkv_biases=True), 7_615_616_512),
         ("qwen-2.5-72b", "Qwen2.5, 72B", _llama(80, 8192, 64, 8, 29568, 152064, qkv_biases=True), 72_706_203_648),
     ),
-    *_presets("DeepSeek", 4096, _DEEPSEEK, ("deepseek-v3", "DeepSeek-V3, 671B", _DEEPSEEK_V3, 671e9), digits=3),
+    # Section 2.1.2 of its report: node-limited routing, at most four nodes a token.
+    *(
+        replace(each, expert_nodes=4)
+        for each in _presets(
+            "DeepSeek", 4096, _DEEPSEEK, ("deepseek-v3", "DeepSeek-V3, 671B", _DEEPSEEK_V3, 671e9), digits=3
+        )
+    ),
 )
 
 PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}

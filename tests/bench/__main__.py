@@ -29,6 +29,7 @@ from tests.bench import (
     replay,
     review,
     rubrics,
+    search,
     start_up,
 )
 
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "rubrics": rubrics.measure,
     "content": content.measure,
     "estimate": estimates.measure,
+    "search": search.measure,
     "first-step": first_step.measure,
     "labs": labs.measure,
     "dryrun": dryrun.measure,

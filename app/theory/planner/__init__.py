@@ -1,13 +1,14 @@
 """What a training plan needs, and which plan suits a cluster best.
 
 `requests` reads a plan, of which `fields` and `attention_kernels` are parts, `results` is what comes out, `estimate`
-answers what it holds, moves and takes, `remarks` says what that stands on, `search` looks for the best plan,
-`validation` holds the answers to what others measured. `engine` computes for all of them.
+answers what it holds, moves and takes, `remarks` says what that stands on, `search` looks for the best plan in a
+`space` that `bounds` cut down, `validation` holds the answers to what others measured. `engine` computes for all of
+them.
 """
 
 from app.theory.planner.estimate import estimate, fewest_ranks
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
-from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, parse_estimate_request
+from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, Profile, parse_estimate_request
 from app.theory.planner.results import (
     CollectiveEstimate,
     Estimate,
@@ -18,9 +19,11 @@ from app.theory.planner.results import (
     TimeEstimate,
 )
 from app.theory.planner.search import Candidate, SearchRequest, SearchResult, parse_search_request, search
+from app.theory.planner.space import Axes
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 
 __all__ = [
+    "Axes",
     "Candidate",
     "Cluster",
     "CollectiveEstimate",
@@ -35,6 +38,7 @@ __all__ = [
     "PlanParallel",
     "PlanTraining",
     "Prediction",
+    "Profile",
     "SearchRequest",
     "SearchResult",
     "StageMemoryEstimate",

@@ -1,46 +1,67 @@
-"""Which configuration of a cluster's GPUs trains a model best: the sensible ones are estimated, those that fit ranked.
+"""Which plans of a cluster's GPUs train a model best: all of them, by branch and bound.
 
-Sensible is what large runs do: tensor parallelism within a node and with sequence parallelism, ZeRO-2 and 3 without a
-pipeline (with one, every micro-batch would reduce or gather again), interleaving where it divides the layers, and
-micro-batches of 1 to 8. Every GPU is used, and every configuration takes the same global batch.
+Every GPU is used, tensor groups stay inside a node with sequence parallelism, and every plan takes the same global
+batch. A shape, or a shape with its schedule, whose floor (`bounds`) is above the worst plan that would be reported is
+left out with all below it: nothing it holds could have been reported. So what is reported is what looking at every plan
+would report.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from app.theory.hardware import GPUS
+from app.theory.planner.bounds import (
+    LayerFloor,
+    MemoryFloor,
+    TimeFloor,
+    memory_floor,
+    order_bytes,
+    order_seconds,
+    shape_bytes,
+    shape_seconds,
+    time_floor,
+)
+from app.theory.planner.engine.memory import stage_memories
+from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
-from app.theory.planner.fields import PlanTraining
-from app.theory.planner.requests import Cluster, EstimateRequest, parse_estimate_request
+from app.theory.planner.fields import PlanParallel, PlanTraining
+from app.theory.planner.plans import UNSHARDED, Plans
+from app.theory.planner.ranking import Key, Ranking
+from app.theory.planner.requests import Cluster, EstimateRequest, Profile, parse_estimate_request
 from app.theory.planner.results import Estimate
-from app.theory.presets import model_named
-from app.theory.state import zero_state_bytes
-from app.theory.transformer import parameter_count
-from labs.spec import Model, Parallel, Recompute, SpecError, Strict, Violation, parse
+from app.theory.planner.space import Axes, Order, Shape, Sharding, Space
+from app.theory.presets import PRESETS
+from labs.spec import Model, Strict, Violation, parse
 
 Objective = Literal["step_seconds", "memory", "cost"]
-MICRO_BATCHES = (1, 2, 4, 8)
-RECOMPUTE: tuple[Recompute, ...] = ("none", "selective", "full")
-VIRTUAL_STAGES = (1, 2, 4)
-MOST_GPUS, MOST_CONSIDERED = 32_768, 4_000
+Distinct = Literal["plan", "layout"]
+Found = tuple[Shape, Order, Sharding]
+MOST_GPUS = 1_000_000
 USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
-NO_ROOM, NO_SHARE = "does not fit in 90 % of the memory", "the global batch does not share out"
+NO_ROOM, SLOWER = "does not fit in 90 % of the memory", "worse than what is reported, by a lower bound"
 
 
 class SearchRequest(Strict):
-    """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs."""
+    """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
+
+    `axes` narrows or widens what is looked at. `distinct` layout reports one plan for each division of the GPUs.
+    """
 
     model: Any
     training: Mapping[str, Any] = Field(default_factory=dict)
     cluster: Cluster
+    profile: Profile | None = None
+    axes: Axes = Axes()
     objective: Objective = "step_seconds"
+    distinct: Distinct = "plan"
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
@@ -52,7 +73,7 @@ class Candidate:
     estimate: Estimate
 
     @property
-    def parallel(self) -> Parallel:
+    def parallel(self) -> PlanParallel:
         return self.request.parallel
 
     @property
@@ -73,22 +94,30 @@ class Candidate:
         return {
             "parallel": self.parallel.model_dump(exclude_unset=True),
             "training": self.training.model_dump(exclude_unset=True),
+            "profile": self.request.profile,
             "estimate": self.estimate.to_json(),
         }
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Candidates that fit, the best first, how many were considered, and by reason how many were rejected."""
+    """The best candidates, best first. `considered` is `decided` by a rule, `pruned` by a bound, or `evaluated`;
+    `rejected` counts those not reported by reason."""
 
     best: tuple[Candidate, ...]
     considered: int
+    decided: int
+    pruned: int
+    evaluated: int
     rejected: Mapping[str, int]
 
     def to_json(self, limit: int | None = None) -> dict[str, Any]:
         """As JSON data, with the first `limit` candidates or all."""
         return {
             "considered": self.considered,
+            "decided": self.decided,
+            "pruned": self.pruned,
+            "evaluated": self.evaluated,
             "best": [candidate.to_json() for candidate in self.best[:limit]],
             "rejected": dict(self.rejected),
         }
@@ -97,103 +126,160 @@ class SearchResult:
 def parse_search_request(data: Any) -> SearchRequest:
     """A request from untrusted data. Raises SpecError naming every violated field."""
     request = parse(SearchRequest, data, _check)
-    first = _request(request, {"data": _gpus(request.cluster)}, {"micro_batch": 1})
-    first["training"].pop("global_batch")  # whether it shares out is for the search to see
-    parse_estimate_request(first)
+    _read(request)
     return request
 
 
 def search(request: SearchRequest) -> SearchResult:
-    """Every sensible configuration, those that fit ranked by the objective; equal ones by what is simpler.
-
-    Raises SpecError where there are too many to look at.
-    """
-    model, usable, rejected = _shape(request.model), _usable(request.cluster), Counter[str]()
-    found: list[Candidate] = []
-    configurations = list(islice(_configurations(request, model), MOST_CONSIDERED + 1))
-    if len(configurations) > MOST_CONSIDERED:
-        message = f"{_gpus(request.cluster):,} GPUs can be divided in more than {MOST_CONSIDERED:,} ways."
-        accepted = "fewer GPUs, or a number with fewer divisors"
-        raise SpecError([Violation("cluster.nodes", request.cluster.nodes, message, accepted)])
-    for parallel, training in configurations:
-        candidate = _request(request, parallel, training)
-        try:
-            read = parse_estimate_request(candidate)
-        except SpecError as error:
-            field = error.violations[0].field
-            rejected[NO_SHARE if field == "training.global_batch" else f"{field} breaks a rule"] += 1
-            continue
-        if _state_alone(model, parallel, candidate) > usable:
-            rejected[NO_ROOM] += 1
-            continue
-        made = Candidate(read, estimate(read))
-        if made.memory_bytes <= usable:
-            found.append(made)
-        else:
-            rejected[NO_ROOM] += 1
-    key = (lambda each: each.memory_bytes) if request.objective == "memory" else (lambda each: each.step_seconds)
-    return SearchResult(tuple(sorted(found, key=key)), len(configurations), dict(rejected))
+    """The best plans by the objective; of equal ones that with less memory, or less time, and then the simpler."""
+    return _Search(request).run()
 
 
-def _configurations(request: SearchRequest, model: Model) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Simple ones first, so that of equals the simpler one is kept."""
-    gpus, per_node = _gpus(request.cluster), request.cluster.gpus_per_node
-    for tensor in _divisors(min(per_node, gpus)):
-        if gpus % tensor or model.heads % tensor:
-            continue
-        for pipeline in _divisors(gpus // tensor):
-            if pipeline > model.layers:
+@dataclass(frozen=True)
+class _Node:
+    """Plans that are all `floor` or worse: those of a shape, with an `order` those of a shape and its schedule, and if
+    `exact` those of them that gather weights for every micro-batch, or those that do not."""
+
+    floor: Key
+    shape: Shape
+    order: Order | None = None
+    gathers: bool = False
+    exact: bool = False
+
+
+class _Search:
+    def __init__(self, request: SearchRequest) -> None:
+        self.request = request
+        base, self.space = read_search(request)
+        self.plans = Plans(base, self.space)
+        self.usable = usable_bytes(request.cluster)
+        self.rejected: Counter[str] = Counter()
+        self.evaluated = self.no_room = 0
+        self.ranking: Ranking[Found] = Ranking(request.limit)
+        self._memories: dict[Shape, MemoryFloor] = {}
+        self._times: dict[Shape, TimeFloor] = {}
+        self._dense: dict[Shape, LayerFloor] = {}
+
+    def run(self) -> SearchResult:
+        """Best floor first: when the best that is left cannot be reported, nothing that is left can."""
+        turn = count()  # nodes of one floor are taken in the order they came
+        heap = [(node.floor, next(turn), node) for node in self._shapes()]
+        decided = sum(self.rejected.values()) - self.rejected[NO_ROOM]
+        heapify(heap)
+        while heap:
+            _, _, node = heappop(heap)
+            if not self.ranking.may_take(node.floor, self._group(node.shape)):
+                self.rejected[SLOWER] += self._plans_of(node)
+            elif node.exact:
+                self._evaluate(node)
+            else:
+                for each in self._refined(node) if node.order else self._orders(node):
+                    heappush(heap, (each.floor, next(turn), each))
+        pruned = sum(self.rejected.values()) - decided
+        self.rejected[NO_ROOM] += self.no_room
+        best = tuple(self._candidate(found) for found in self.ranking.items())
+        considered = decided + pruned + self.evaluated
+        return SearchResult(best, considered, decided, pruned, self.evaluated, dict(self.rejected))
+
+    def _shapes(self) -> Iterator[_Node]:
+        for shape in self.space.shapes(self.rejected):
+            memory, zero = self._memory(shape), max(self.space.zeros_of(shape))
+            held = shape_bytes(memory, shape.data * shape.context, shape.pipeline, zero)
+            if held > self.usable:
+                self.rejected[NO_ROOM] += self.space.plans_below(shape)
                 continue
-            data = gpus // tensor // pipeline
-            for expert in _expert_shares(model, data):
-                for zero in (0, 1, 2, 3) if pipeline == 1 else (0, 1):
-                    if zero and data == 1:
-                        continue
-                    parallel = {
-                        "data": data,
-                        "tensor": tensor,
-                        "pipeline": pipeline,
-                        "expert": expert,
-                        "zero": zero,
-                        "sequence_parallel": tensor > 1,
-                    }
-                    yield from _shapes(parallel, model)
+            seconds = shape_seconds(self._time(shape), shape.pipeline, self.space.micro_batches(shape))
+            yield _Node(self._key(seconds, held), shape)
+
+    def _memory(self, shape: Shape) -> MemoryFloor:
+        key = _layer_of(shape)
+        if key not in self._memories:
+            self._memories[key] = memory_floor(self.plans.at_best(shape))
+        return self._memories[key]
+
+    def _time(self, shape: Shape) -> TimeFloor:
+        key = _layer_of(shape)
+        if key not in self._times:
+            alone = key._replace(data=1, expert=1, expert_nodes=0)
+            found = time_floor(self._memory(shape).plan, self._dense.get(alone))
+            self._times[key] = found
+            if found.dense is not None:
+                self._dense[alone] = found.dense
+        return self._times[key]
+
+    def _orders(self, node: _Node) -> Iterator[_Node]:
+        """A shape's schedules, each with a floor of its own."""
+        shape, m = node.shape, self.space.micro_batches(node.shape)
+        replicas, zero = shape.data * shape.context, max(self.space.zeros_of(shape))
+        memory, time = self._memory(shape), self._time(shape)
+        for order in self.space.orders(shape.pipeline, m):
+            held = max(self._key(*node.floor)[1], order_bytes(memory, replicas, shape.pipeline, zero, m, order))
+            each = _Node(self._key(order_seconds(time, self.space.model, shape.pipeline, m, order), held), shape, order)
+            if held <= self.usable:
+                yield each
+            else:
+                self.rejected[NO_ROOM] += self._plans_of(each)
+
+    def _refined(self, node: _Node) -> Iterator[_Node]:
+        """The time of a schedule's pipeline and the least its first stage can hold, for plans that gather weights once
+        a step and those that do for every micro-batch."""
+        shape, order = node.shape, node.order
+        assert order is not None
+        for gathers in (False, True):
+            each = replace(node, gathers=gathers, exact=True)
+            if not self._shardings(each):
+                continue
+            leanest = (self.plans.plan(shape, order, sharding) for sharding in self.plans.leanest(shape, gathers))
+            held = min(stage_memories(plan, plan.stages[:1])[0].total for plan in leanest)
+            if held > self.usable:
+                self.rejected[NO_ROOM] += self._plans_of(each)
+                continue
+            busy, idle = pipeline_seconds(self.plans.plan(shape, order, UNSHARDED))
+            # What is gathered on the way lengthens every stage, but may shorten the waits between them.
+            yield replace(each, floor=self._key(busy if gathers else busy + idle, held))
+
+    def _evaluate(self, node: _Node) -> None:
+        assert node.order is not None
+        for sharding in self._shardings(node):
+            plan = self.plans.plan(node.shape, node.order, sharding)
+            if stage_memories(plan, plan.stages[:1])[0].total > self.usable:
+                self.rejected[NO_ROOM] += 1
+                continue
+            self.evaluated += 1
+            memories = stage_memories(plan)
+            held = max(memory.total for memory in memories)
+            if held > self.usable:
+                self.no_room += 1
+                continue
+            found = (node.shape, node.order, sharding)
+            self.ranking.add(self._key(step_seconds(plan, memories).step, held), found, self._group(*found))
+
+    def _shardings(self, node: _Node) -> tuple[Sharding, ...]:
+        return self.space.shardings_of(node.shape, node.gathers if node.exact else None)
+
+    def _plans_of(self, node: _Node) -> int:
+        return len(self._shardings(node)) if node.order else self.space.plans_below(node.shape)
+
+    def _key(self, seconds: float, held: float) -> Key:
+        return (held, seconds) if self.request.objective == "memory" else (seconds, held)
+
+    def _group(self, shape: Shape, *rest: Hashable) -> Hashable:
+        if self.request.distinct == "layout":
+            return shape.pipeline, shape.tensor, shape.context, shape.expert
+        return (shape, *rest)
+
+    def _candidate(self, found: Found) -> Candidate:
+        request = self.plans.request(*found)
+        return Candidate(request, estimate(request))
 
 
-def _shapes(parallel: dict[str, Any], model: Model) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for virtual in VIRTUAL_STAGES if parallel["pipeline"] > 1 else (1,):
-        if virtual > 1 and model.layers % (virtual * parallel["pipeline"]):
-            continue
-        chunks = {"virtual_stages": virtual, "schedule": "interleaved" if virtual > 1 else "1f1b"}
-        for recompute in RECOMPUTE:
-            for micro_batch in MICRO_BATCHES:
-                yield {**parallel, **chunks}, {"micro_batch": micro_batch, "recompute": recompute}
+def _layer_of(shape: Shape) -> Shape:
+    """What a layer costs does not depend on how many stages and replicas there are."""
+    return shape._replace(pipeline=1, data=shape.expert)
 
 
-def _expert_shares(model: Model, data: int) -> tuple[int, ...]:
-    """No expert parallelism, or as much of it as experts and ranks allow."""
-    shared = [each for each in _divisors(data) if model.experts % each == 0]
-    return (1,) if model.experts == 1 else tuple(sorted({1, max(shared)}))
-
-
-def _request(request: SearchRequest, parallel: Mapping[str, Any], training: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": request.model,
-        "training": {**request.training, **training},
-        "parallel": dict(parallel),
-        "cluster": request.cluster.model_dump(exclude_none=True),
-    }
-
-
-def _state_alone(model: Model, parallel: Mapping[str, Any], candidate: Mapping[str, Any]) -> float:
-    """Model state of an equal share of the weights: what no stage can do with less of, on the mean."""
-    training = candidate["training"]
-    share = parameter_count(model, training["sequence"]) / (parallel["tensor"] * parallel["pipeline"])
-    ranks = parallel["data"] if model.experts == 1 else parallel["data"] * parallel["expert"]
-    return zero_state_bytes(share, ranks, parallel["zero"], training.get("state_layout", "zero-16"))
-
-
-def _usable(cluster: Cluster) -> float:
+def usable_bytes(cluster: Cluster) -> float:
+    """What a plan may take of a GPU's memory."""
     return USABLE * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
 
 
@@ -201,14 +287,42 @@ def _gpus(cluster: Cluster) -> int:
     return (cluster.nodes or 1) * cluster.gpus_per_node
 
 
-def _shape(model: Any) -> Model:
-    found = model_named(model) if isinstance(model, str) else Model.model_validate(model)
-    assert found is not None, "the request was checked"
-    return found
+def read_search(request: SearchRequest) -> tuple[EstimateRequest, Space]:
+    """(the request without what is searched, what is searched). Raises SpecError."""
+    base = _read(request)
+    return base, _space(request, base)
 
 
-def _divisors(number: int) -> tuple[int, ...]:
-    return tuple(each for each in range(1, number + 1) if number % each == 0)
+def _read(request: SearchRequest) -> EstimateRequest:
+    training = {name: value for name, value in request.training.items() if name != "global_batch"}
+    cluster = request.cluster.model_dump(exclude_none=True)
+    data = {"model": request.model, "training": training, "parallel": {"data": _gpus(request.cluster)}}
+    read = parse_estimate_request({**data, "cluster": cluster, "profile": request.profile})
+    batch = {"global_batch": request.training["global_batch"]}  # whether it shares out is for the search to see
+    return read.model_copy(update={"training": read.training.model_copy(update=batch)})
+
+
+def _space(request: SearchRequest, base: EstimateRequest) -> Space:
+    assert isinstance(base.model, Model), "the request was checked"
+    assert base.training.global_batch is not None, "the request was checked"
+    return Space(
+        base.model,
+        base.training.sequence,
+        base.training.global_batch,
+        base.training.attention,
+        base.training.precision,
+        _gpus(request.cluster),
+        request.cluster.gpus_per_node,
+        request.axes,
+        request.profile,
+        request.axes.expert_nodes or _routed_nodes(request.model),
+    )
+
+
+def _routed_nodes(model: Any) -> tuple[int, ...]:
+    """Over how many nodes a published model's router spreads a token; 0: any number."""
+    preset = PRESETS.get(model) if isinstance(model, str) else None
+    return (preset.expert_nodes or 0,) if preset else (0,)
 
 
 def _check(request: SearchRequest) -> list[Violation]:
@@ -227,5 +341,6 @@ def _check(request: SearchRequest) -> list[Violation]:
             found.append(Violation(f"training.{name}", value, message, "a whole number from 1 on"))
     for name in ("micro_batch", "recompute"):
         if name in request.training:
-            found.append(Violation(f"training.{name}", request.training[name], "This is what is searched.", "nothing"))
+            message = f"This is what is searched; axes.{name} narrows it."
+            found.append(Violation(f"training.{name}", request.training[name], message, "nothing"))
     return found

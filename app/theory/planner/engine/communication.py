@@ -49,13 +49,12 @@ class Traffic:
 
 def step_traffic(plan: Plan, stage: Stage) -> tuple[Traffic, ...]:
     """Everything a rank of `stage` takes part in during one step."""
-    return (
-        *_tensor(plan, stage),
-        *_context(plan, stage),
-        *_expert(plan, stage),
-        *_pipeline(plan, stage),
-        *_data(plan, stage),
-    )
+    return (*layer_traffic(plan, stage), *_pipeline(plan, stage), *_data(plan, stage))
+
+
+def layer_traffic(plan: Plan, stage: Stage) -> tuple[Traffic, ...]:
+    """What layers wait for inside a micro-batch, in proportion to how many there are, and ends likewise."""
+    return (*_tensor(plan, stage), *_context(plan, stage), *_expert(plan, stage))
 
 
 def _row(

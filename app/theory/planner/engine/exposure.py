@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from app.theory.planner.engine.communication import Traffic, step_traffic
 from app.theory.planner.engine.ledger import Ledger, Pass
@@ -44,6 +45,11 @@ def exposed(plan: Plan, stage: Stage, bare: StageSeconds) -> list[tuple[Traffic,
     shown = {row: _inside(plan, bare, ledger, row) for row in rows if row.when not in ONCE}
     shown |= {row: _ending(plan, stage, ledger, row) for row in rows if row.when in ONCE}
     return [(row, min(row.seconds, shown[row])) for row in rows]
+
+
+def shown_alone(plan: Plan, bare: StageSeconds, row: Traffic) -> float:
+    """The least seconds per step that can show of a collective of every micro-batch: no other claims its compute."""
+    return min(row.seconds, _inside(plan, bare, Ledger(inf, inf, plan.network.contention), row))
 
 
 def _inside(plan: Plan, bare: StageSeconds, ledger: Ledger, row: Traffic) -> float:

@@ -32,12 +32,12 @@ class StageMemory:
         return self.parameters + self.gradients + self.optimizer + self.activations + self.temporary
 
 
-def stage_memories(plan: Plan) -> tuple[StageMemory, ...]:
-    """Memory of one rank of every stage. Stages of the same layers differ in what is in flight alone."""
+def stage_memories(plan: Plan, stages: tuple[Stage, ...] | None = None) -> tuple[StageMemory, ...]:
+    """Memory of one rank of every stage, or of some. Stages of the same layers differ in what is in flight alone."""
     parallel = plan.parallel
     known: dict[tuple[int, int, bool, bool], _Fixed] = {}
     found = []
-    for stage in plan.stages:
+    for stage in plan.stages if stages is None else stages:
         kind = (stage.dense_layers, stage.routed_layers, stage.first, stage.last)
         if kind not in known:
             known[kind] = _fixed(plan, stage)

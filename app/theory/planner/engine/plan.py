@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 
 from app.theory.optimizers import optimizer_bytes_per_parameter
@@ -145,25 +146,50 @@ class Plan:
         return self._groups[name]
 
     @cached_property
-    def _groups(self) -> dict[str, Group]:
+    def _groups(self) -> Mapping[str, Group]:
         p = self.parallel
-        copies = self.replicas // p.expert
-        apart = p.tensor if p.context > 1 else p.tensor * p.expert  # context ranks hold the same experts, side by side
-        places = {
-            "tensor": (p.tensor, 1),
-            "context": (p.context, p.tensor),
-            "expert": (p.expert, p.tensor * p.context),
-            "data": (self.replicas, p.tensor),
-            "shard": (self.shards, p.tensor),
-            "replicate": (self.replicas // self.shards, p.tensor * self.shards),
-            "expert data": (copies, apart),
-            "expert shard": (self.expert_shards, apart),
-            "expert replicate": (max(1, copies // self.expert_shards), p.tensor * self.shards),
-            "pipeline": (p.pipeline, p.tensor * self.replicas),
-            "ends": (2 if p.pipeline > 1 else 1, p.tensor * self.replicas * max(1, p.pipeline - 1)),
-        }
-        rails = self.profile.all_rails or self.parallel.zero < 3
-        return {
-            name: group(self.network, max(1, size), stride, rails or not name.endswith("shard"))
-            for name, (size, stride) in places.items()
-        }
+        rails = self.profile.all_rails or p.zero < 3
+        return _groups(
+            self.network,
+            p.tensor,
+            p.context,
+            p.pipeline,
+            self.replicas,
+            p.expert,
+            self.shards,
+            self.expert_shards,
+            rails,
+        )
+
+
+@lru_cache(maxsize=4096)
+def _groups(
+    network: Network,
+    tensor: int,
+    context: int,
+    pipeline: int,
+    replicas: int,
+    expert: int,
+    shards: int,
+    expert_shards: int,
+    all_rails: bool,
+) -> Mapping[str, Group]:
+    copies = replicas // expert
+    apart = tensor if context > 1 else tensor * expert  # context ranks hold the same experts, side by side
+    places = {
+        "tensor": (tensor, 1),
+        "context": (context, tensor),
+        "expert": (expert, tensor * context),
+        "data": (replicas, tensor),
+        "shard": (shards, tensor),
+        "replicate": (replicas // shards, tensor * shards),
+        "expert data": (copies, apart),
+        "expert shard": (expert_shards, apart),
+        "expert replicate": (max(1, copies // expert_shards), tensor * shards),
+        "pipeline": (pipeline, tensor * replicas),
+        "ends": (2 if pipeline > 1 else 1, tensor * replicas * max(1, pipeline - 1)),
+    }
+    return {
+        name: group(network, max(1, size), stride, all_rails or not name.endswith("shard"))
+        for name, (size, stride) in places.items()
+    }

@@ -8,6 +8,7 @@ for equal stages (F22, F23), and within a few per cent of the event simulation f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 
 from app.theory.planner.engine.communication import Traffic
 from app.theory.planner.engine.exposure import ONCE, StageSeconds, exposed
@@ -36,11 +37,10 @@ class StepSeconds:
 def step_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> StepSeconds:
     """The time of a step, by its parts; they sum to it. The plan has a device and a network."""
     found = _stages(plan)
-    slowest = max(range(len(found)), key=lambda index: found[index][0].busy)
+    slowest, fill = _slowest(plan, found)
     stage, exposures = found[slowest]
     m = plan.micro_batches
     busy = m * stage.busy
-    fill = idle_seconds(plan, [each for each, _ in found], slowest)
     ending = max((rows for _, rows in found), key=_tail)
     moved, host_update = offload_seconds(plan, max(memories, key=lambda memory: memory.held.total))
     waits = max(0.0, moved - m * (stage.backward + stage.recompute))  # gradients leave while backward runs
@@ -62,6 +62,22 @@ def step_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> StepSeconds:
             *(pair for pair in ending if _ends_step(pair[0])),
         ),
     )
+
+
+def pipeline_seconds(plan: Plan) -> tuple[float, float]:
+    """(seconds the slowest stage works on all micro-batches, seconds it idles), before gradients and the update.
+
+    The same at every ZeRO stage that gathers and reduces once a step.
+    """
+    found = _stages(plan)
+    slowest, fill = _slowest(plan, found)
+    return plan.micro_batches * found[slowest][0].busy, fill
+
+
+def _slowest(plan: Plan, found: list[tuple[StageSeconds, list[tuple[Traffic, float]]]]) -> tuple[int, float]:
+    """(the slowest stage, the seconds it idles)."""
+    slowest = max(range(len(found)), key=lambda index: found[index][0].busy)
+    return slowest, idle_seconds(plan, [each for each, _ in found], slowest)
 
 
 def _ends_step(row: Traffic) -> bool:
@@ -86,7 +102,7 @@ def _stages(plan: Plan) -> list[tuple[StageSeconds, list[tuple[Traffic, float]]]
 
 
 def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
-    """What the slowest stage waits while the pipeline fills and drains; a v-th of it with v chunks.
+    """What the slowest stage waits while the pipeline fills and drains; a v-th of it with v equal chunks.
 
     Breadth-first, too few micro-batches to keep every rank busy leave a gap before each chunk but the first. Where
     weight gradients are put off, the gaps of fill and drain are used for them (Qi et al. 2023, table 1), and in a
@@ -95,7 +111,7 @@ def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
     """
     if len(found) == 1:
         return 0.0
-    v, m, last = plan.parallel.virtual_stages, plan.micro_batches, found[slowest]
+    v, m, last = _chunks(plan), plan.micro_batches, found[slowest]
     if plan.schedule.idles in ("1f1b", "breadth-first"):
         fill = fill_seconds([(each.ahead, each.busy) for each in found], slowest) / v
         if plan.schedule.idles == "1f1b":
@@ -111,6 +127,13 @@ def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
     both_ways = [each.busy - each.weight_gradients for each in found]
     through = sum(both_ways) + (m - 1) * max(both_ways) + last.weight_gradients
     return max(fill, through - m * last.busy)
+
+
+def _chunks(plan: Plan) -> float:
+    """How many of the largest chunk make up the fullest stage: gaps of interleaving are as long as a chunk takes."""
+    parallel = plan.parallel
+    largest = ceil(plan.model.layers / (parallel.pipeline * parallel.virtual_stages))
+    return min(parallel.virtual_stages, max(stage.layers for stage in plan.stages) / largest)
 
 
 def fill_seconds(stages: list[tuple[float, float]], slowest: int) -> float:
@@ -136,14 +159,14 @@ def _stage(plan: Plan, stage: Stage) -> tuple[StageSeconds, list[tuple[Traffic, 
         forward, backward = forward + count * each.forward, backward + count * each.backward
         recompute, weights = recompute + count * each.recompute, weights + count * each.weight_gradients
         attention, products = attention + count * each.attention, products + count * each.products
-    ahead, back = _ends(plan, stage, plan.device)
+    ahead, back = ends_seconds(plan, stage, plan.device)
     bare = StageSeconds(forward + ahead, backward + back, recompute, weights, attention, 0.0, products)
     exposures = exposed(plan, stage, bare)
     inside = sum(s for row, s in exposures if row.when not in ONCE)
     return replace(bare, exposed=inside / plan.micro_batches), exposures
 
 
-def _ends(plan: Plan, stage: Stage, device: Device) -> tuple[float, float]:
+def ends_seconds(plan: Plan, stage: Stage, device: Device) -> tuple[float, float]:
     """Embedding, and final product with the loss: (forward, backward) seconds."""
     forward = backward = 0.0
     if stage.first:

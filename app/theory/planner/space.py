@@ -1,0 +1,297 @@
+"""What a search looks through: every way to divide a cluster's GPUs, and every choice that goes with one.
+
+Plans are made in three steps, each of which a bound can end: a shape (how ranks divide the work, and what a layer of it
+costs), its order (the pipeline's schedule), and its sharding (ZeRO). Only what runs is made: what breaks a rule, is the
+same plan under another name, or provably never better, is counted as decided.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
+
+from app.theory.planner.engine.profiles import PROFILES
+from app.theory.planner.fields import Overlap
+from app.theory.planner.requests import EMPTY_ENDS, Profile
+from labs.spec import SCHEDULE_RULES, Model, Precision, Recompute, Schedule, Strict
+
+MOST_MICRO_BATCH = 32  # sequences
+NO_SHARE = "the global batch does not share out"
+DIVIDED = "tensor or context parallelism does not divide the model or the sequence"
+SAME = "the same as a plan that is looked at, or never better"
+# Zero stages of the two implementations that are looked at where none is asked for.
+DEFAULT_PROFILES: tuple[tuple[Profile, tuple[int, ...]], ...] = (("megatron-core", (0, 1, 2)), ("fsdp2", (3,)))
+GATHERS, KEEPS = "gathers", "keeps"
+Degrees = tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...]
+
+
+class Axes(Strict):
+    """The values to look at on each axis, in place of all that the GPUs allow; precision and overlap stay as asked and
+    as the implementation does it unless they are listed."""
+
+    data: Degrees | None = None
+    tensor: Degrees | None = None
+    pipeline: Degrees | None = None
+    context: Degrees | None = None
+    expert: Degrees | None = None
+    expert_nodes: Degrees | None = None
+    virtual_stages: Degrees | None = None
+    schedule: tuple[Schedule, ...] | None = None
+    zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] | None = None
+    shard: Degrees | None = None
+    reshard_after_forward: tuple[bool, ...] | None = None
+    micro_batch: Degrees | None = None
+    recompute: tuple[Recompute, ...] | None = None
+    precision: tuple[Precision, ...] | None = None
+    overlap: tuple[Overlap, ...] | None = None
+
+
+class Shape(NamedTuple):
+    """How ranks divide the work, and what else decides what a layer costs. Ordered from simple to elaborate."""
+
+    pipeline: int
+    tensor: int
+    context: int
+    expert: int
+    data: int
+    micro_batch: int
+    recompute: Recompute
+    profile: Profile
+    precision: Precision
+    overlap: int  # its place in the axis
+    expert_nodes: int  # 0: any number
+
+
+class Order(NamedTuple):
+    """The pipeline's schedule."""
+
+    schedule: Schedule
+    virtual_stages: int
+
+
+class Sharding(NamedTuple):
+    """Who keeps the state. `shard` 0 is all replicas. `reshard` is empty where ZeRO-3 gathers as it does by default."""
+
+    zero: int
+    shard: int = 0
+    reshard: str = ""
+
+    def gathers(self, pipeline: int) -> bool:
+        """Whether weights are gathered for every micro-batch."""
+        return self.zero == 3 and (self.reshard == GATHERS or (not self.reshard and pipeline == 1))
+
+
+@dataclass(frozen=True)
+class Space:
+    """All plans of `gpus` for a model. `tally` counts what is decided while shapes are made, by reason."""
+
+    model: Model
+    sequence: int
+    global_batch: int
+    attention: str
+    precision: Precision
+    gpus: int
+    gpus_per_node: int
+    axes: Axes
+    profile: Profile | None
+    expert_nodes: tuple[int, ...] = (0,)
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        return self.axes.overlap or (Overlap(),)
+
+    def shapes(self, tally: Counter[str]) -> Iterator[Shape]:
+        """Every shape that breaks no rule, simple ones first."""
+        for tensor, context, pipeline, data in self._layouts():
+            if reason := self._broken(tensor, context, data):
+                tally[reason] += self._plans_of(data, context, pipeline)
+                continue
+            for micro_batch in self._micro_batches(data):
+                for expert in self._experts(data):
+                    yield from self._costs(pipeline, tensor, context, expert, data, micro_batch, tally)
+
+    def _layouts(self) -> Iterator[tuple[int, int, int, int]]:
+        """(tensor, context, pipeline, data): tensor groups stay inside a node, stages have at least a layer each."""
+        for tensor in _among(divisors(self.gpus), self.axes.tensor):
+            if tensor > self.gpus_per_node or self.gpus_per_node % tensor:
+                continue
+            for context in _among(divisors(self.gpus // tensor), self.axes.context):
+                if context > self.sequence:
+                    continue
+                for pipeline in _among(divisors(self.gpus // tensor // context), self.axes.pipeline):
+                    data = self.gpus // tensor // context // pipeline
+                    if pipeline <= self.model.layers and (self.axes.data is None or data in self.axes.data):
+                        yield tensor, context, pipeline, data
+
+    def _broken(self, tensor: int, context: int, data: int) -> str:
+        model = self.model
+        widths = (model.heads, model.ffn_hidden, model.expert_ffn_hidden or tensor)
+        if any(width % tensor for width in widths) or self.sequence % (tensor * context):
+            return DIVIDED
+        return NO_SHARE if self.global_batch % data else ""
+
+    def _plans_of(self, data: int, context: int, pipeline: int) -> int:
+        """How many plans a layout would have with micro-batches of one sequence."""
+        orders = len(self.orders(pipeline, max(1, self.global_batch // data)))
+        return orders * sum(len(self.shardings(data, context, pipeline, zeros)) for _, zeros in self.profiles)
+
+    def _micro_batches(self, data: int) -> Sequence[int]:
+        each = self.global_batch // data
+        known = (size for size in range(1, MOST_MICRO_BATCH + 1) if each % size == 0)
+        return tuple(known) if self.axes.micro_batch is None else [n for n in self.axes.micro_batch if each % n == 0]
+
+    def _experts(self, data: int) -> Sequence[int]:
+        if self.model.experts == 1:
+            return (1,)
+        return _among([each for each in divisors(data) if self.model.experts % each == 0], self.axes.expert)
+
+    def _costs(
+        self, pipeline: int, tensor: int, context: int, expert: int, data: int, micro_batch: int, tally: Counter[str]
+    ) -> Iterator[Shape]:
+        for profile, zeros in self.profiles:
+            if not self.shardings(data, context, pipeline, zeros):
+                continue
+            for recompute in self.axes.recompute or ("none", "selective", "full"):
+                if recompute == "selective" and not self._selects(profile):
+                    tally[SAME] += self._plans_with(pipeline, data, context, micro_batch, zeros)
+                    continue
+                for precision in self.axes.precision or (self.precision,):
+                    for overlap in range(len(self.overlaps)):
+                        for nodes in self.expert_nodes if expert > 1 else (0,):
+                            yield Shape(
+                                pipeline,
+                                tensor,
+                                context,
+                                expert,
+                                data,
+                                micro_batch,
+                                recompute,
+                                profile,
+                                precision,
+                                overlap,
+                                nodes,
+                            )
+
+    def _selects(self, profile: Profile) -> bool:
+        """Whether selective recomputation is anything: a fused kernel has no scores to recompute."""
+        return PROFILES[profile].selective != "attention" or self.attention != "flash"
+
+    @cached_property
+    def profiles(self) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
+        """(implementation, its ZeRO stages) to look at."""
+        wanted = self.axes.zero or (0, 1, 2, 3)
+        known = DEFAULT_PROFILES if self.profile is None else ((self.profile, (0, 1, 2, 3)),)
+        return tuple((name, tuple(zero for zero in zeros if zero in wanted)) for name, zeros in known)
+
+    def zeros_of(self, shape: Shape) -> tuple[int, ...]:
+        return self._zeros[shape.profile]
+
+    @cached_property
+    def _zeros(self) -> Mapping[Profile, tuple[int, ...]]:
+        return dict(self.profiles)
+
+    def micro_batches(self, shape: Shape) -> int:
+        """Per step and data rank."""
+        return self.global_batch // (shape.data * shape.micro_batch)
+
+    def shardings_of(self, shape: Shape, gathers: bool | None = None) -> tuple[Sharding, ...]:
+        """Who may keep a shape's state; of those that gather weights for every micro-batch, or that do not."""
+        zeros, axes = self.zeros_of(shape), self.axes
+        sizes = (shape.data, shape.context, shape.pipeline)
+        return _shardings(*sizes, zeros, axes.shard, axes.reshard_after_forward, gathers)
+
+    def plans_below(self, shape: Shape) -> int:
+        """How many plans a shape has."""
+        zeros = self.zeros_of(shape)
+        return self._plans_with(shape.pipeline, shape.data, shape.context, shape.micro_batch, zeros)
+
+    def _plans_with(self, pipeline: int, data: int, context: int, micro_batch: int, zeros: tuple[int, ...]) -> int:
+        orders = self.orders(pipeline, self.global_batch // (data * micro_batch))
+        return len(orders) * len(self.shardings(data, context, pipeline, zeros))
+
+    def orders(self, pipeline: int, micro_batches: int) -> tuple[Order, ...]:
+        """The schedules that run, simple ones first."""
+        most_chunks = self.model.layers + EMPTY_ENDS
+        return _orders(pipeline, micro_batches, most_chunks, self.axes.schedule, self.axes.virtual_stages)
+
+    def shardings(self, data: int, context: int, pipeline: int, zeros: tuple[int, ...]) -> tuple[Sharding, ...]:
+        """Who may keep the state, simple ones first."""
+        return _shardings(data, context, pipeline, zeros, self.axes.shard, self.axes.reshard_after_forward)
+
+
+@lru_cache(maxsize=4096)
+def _orders(
+    pipeline: int,
+    micro_batches: int,
+    most_chunks: int,
+    schedules: tuple[Schedule, ...] | None,
+    virtual_stages: tuple[int, ...] | None,
+) -> tuple[Order, ...]:
+    """GPipe takes as long as 1F1B and holds more, and so does breadth-first beside interleaving where that runs."""
+    if pipeline == 1:
+        return (Order("1f1b", 1),)
+    found = []
+    for virtual in range(1, most_chunks // pipeline + 1):
+        for name, rule in SCHEDULE_RULES.items():
+            if not rule.least_virtual_stages <= virtual <= (rule.most_virtual_stages or virtual):
+                continue
+            if micro_batches % rule.micro_batches_come_in(pipeline, virtual):
+                continue
+            if micro_batches < rule.least_micro_batches(pipeline):
+                continue
+            if schedules is None:
+                if name == "gpipe" or (name == "looped-bfs" and (virtual == 1 or micro_batches % pipeline == 0)):
+                    continue
+            elif name not in schedules:
+                continue
+            if virtual_stages is None or virtual in virtual_stages:
+                found.append(Order(name, virtual))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _shardings(
+    data: int,
+    context: int,
+    pipeline: int,
+    zeros: tuple[int, ...],
+    shards: tuple[int, ...] | None,
+    reshards: tuple[bool, ...] | None,
+    gathers: bool | None = None,
+) -> tuple[Sharding, ...]:
+    """A shard over one rank is no shard, one over all replicas is the default."""
+    if gathers is not None:
+        known = _shardings(data, context, pipeline, zeros, shards, reshards)
+        return tuple(each for each in known if each.gathers(pipeline) == gathers)
+    found = [Sharding(0)] if 0 in zeros else []
+    replicas = data * context
+    if replicas == 1:
+        return tuple(found)
+    parts = [each for each in divisors(data) if 1 < each < replicas]
+    sizes = [0, *parts]
+    if shards is not None:
+        sizes = [0 if each == replicas else each for each in shards if each == replicas or each in parts]
+    for zero in zeros:
+        for size in sizes if zero else ():
+            if zero < 3:
+                found.append(Sharding(zero, size))
+                continue
+            for reshard in reshards if reshards is not None else (True, False):
+                found.append(Sharding(3, size, "" if reshard == (pipeline == 1) else GATHERS if reshard else KEEPS))
+    return tuple(found)
+
+
+def _among(known: Sequence[int], wanted: tuple[int, ...] | None) -> Sequence[int]:
+    return known if wanted is None else [each for each in known if each in wanted]
+
+
+@lru_cache(maxsize=4096)
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, in order."""
+    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
+    return tuple(sorted({*small, *(number // each for each in small)}))
