@@ -44,6 +44,7 @@ from labs.spec import violation_of
 
 ROOMS = (
     "today",
+    "first",
     "study.pages",
     "decks",
     "exchange",

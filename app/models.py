@@ -4,6 +4,7 @@ from app.core import models as core
 from app.core.db import Base
 from app.decks import models as decks
 from app.exchange import models as exchange
+from app.first import models as first
 from app.interview import models as interview
 from app.lab import models as lab
 from app.practice import models as practice
@@ -12,4 +13,4 @@ from app.study import models as study
 
 METADATA = Base.metadata
 
-__all__ = ["METADATA", "core", "decks", "exchange", "interview", "lab", "practice", "rubrics", "study"]
+__all__ = ["METADATA", "core", "decks", "exchange", "first", "interview", "lab", "practice", "rubrics", "study"]

@@ -14,6 +14,7 @@ from math import isfinite
 ONE_TOLERANCE = 0.006  # relative: three figures of an answer, and no room for a guess
 TWO_TOLERANCE = 0.002  # two mistakes reach many numbers, so they must be met closely
 MOST_PAIRS = 1500
+MOST_TERMS = 10  # of a sum that is tried with any of them left out
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,24 @@ def explained(node: Node, value: float, tolerance: float, two: bool = False) -> 
         return None
     least = min(off for off, _ in fitting)
     return ", or ".join(list(dict.fromkeys(says for off, says in fitting if off == least))[:2])
+
+
+def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None:
+    """The terms of a sum without which it comes nearest to `value`; None where it comes no nearer than `within` times.
+
+    However many: whoever counts one term of four left out three. Of two ways that come as near, the one with fewer,
+    then the one that leaves out what is added last. What is taken away is not left out.
+    """
+    terms = [term for sign, term in node.terms if sign > 0 and term.value]
+    found: list[tuple[float, int, tuple[Node, ...]]] = []
+    for count in range(1, min(len(terms), MOST_TERMS)):
+        for chosen in combinations(reversed(terms), count):
+            rest = node.value - sum(term.value for term in chosen)
+            if rest > 0 and value > 0:
+                off = max(rest / value, value / rest)
+                if off <= within:
+                    found.append((round(off, 6), count, chosen[::-1]))
+    return min(found, key=lambda each: each[:2])[2] if found else None
 
 
 def _slips(node: Node, path: Path) -> Iterator[Slip]:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence, Kind
+from app.first import service as first
 from app.interview import service as interview
 from app.lab import service as lab
 from app.practice import service as practice
@@ -82,11 +83,11 @@ def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
 
 
 def log_records(session: Session, learner_id: int) -> Iterator[dict[str, Any]]:
-    """A learner's whole log: reviews, variants, attempts, free answers, sittings and runs, oldest first.
+    """A learner's whole log, oldest first: the first guess, reviews, variants, attempts, free answers, sittings, runs.
 
     Each names its kind of record and the time it stands for, and holds every column the database does.
     """
-    every = [each for room in _ROOMS for each in room.list_records(session, learner_id)]
+    every = [each for room in (first, *_ROOMS) for each in room.list_records(session, learner_id)]
     yield from sorted(every, key=lambda each: (each["at"], each["record"]))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.web import Content
 from app.core import times
 from app.core.templating import page
-from app.core.web import CurrentMoment, LearnerId, ReadSession
+from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WorkQueue
 from app.theory.hardware import GPUS
 from app.theory.state import zero_state_bytes
 from app.today import service
@@ -22,7 +22,10 @@ FIRST_RANKS = 8
 @router.get("/", response_class=HTMLResponse)
 def today(
     request: Request, session: ReadSession, content: Content, learner: LearnerId, moment: CurrentMoment
-) -> HTMLResponse:
+) -> Response:
+    """The learner's day; before anything else, the first question."""
+    if service.is_first_minute(session, learner):
+        return RedirectResponse("/first", 303)
     context = {
         "today": service.today(session, learner, content, moment),
         "date": times.date(moment),
@@ -30,6 +33,15 @@ def today(
         "content": content,
     }
     return page(request, "today/today.html", context)
+
+
+@router.post("/first/run")
+def run_first(database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now) -> Response:
+    """The first question in small, on two real ranks."""
+    with database.write() as session:
+        run_id = service.run_first(session, learner, content, now)
+    queue.nudge_workers()
+    return RedirectResponse(f"/lab/runs/{run_id}", 303)
 
 
 def first_step() -> dict[str, object]:

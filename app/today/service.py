@@ -13,14 +13,20 @@ from app.content.catalogue import Catalogue
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment, Interview
 from app.core.moment import Moment
+from app.first import service as first
 from app.interview import service as interview
 from app.lab import service as lab
 from app.practice import service as practice
+from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
 from app.study import api as study
+from app.theory.transformer import parameter_count
+from app.units import bytes_text
+from labs.spec import parse_run_spec
 
 Item = TypeVar("Item")
+FIRST_EXPERIMENT = "L10"
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class Today:
     """Everything the front page shows."""
 
     is_new: bool
+    has_guessed: bool  # the first question, whose page tells the story that a new learner reads here else
     due: int
     minutes: int
     problem: Problem | None
@@ -54,8 +61,10 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     experiment = lab.suggest(session, learner_id, content)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.minutes if problem else 0) + (experiment.minutes if experiment else 0)
+    guess = first.find_guess(session, learner_id)
     return Today(
         not study.has_studied(session, learner_id),
+        guess is not None and guess.guess_bytes is not None,
         desk.progress.left,
         minutes,
         problem,
@@ -68,6 +77,33 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         (plan.day - date_).days if plan else 0,
         checkpoints,
     )
+
+
+def is_first_minute(session: Session, learner_id: int) -> bool:
+    """Whether nothing is known of the learner yet: neither an answer to the first question nor anything else."""
+    return (
+        first.find_guess(session, learner_id) is None
+        and not study.has_studied(session, learner_id)
+        and study.find_plan(session, learner_id) is None
+        and lab.count_active(session, learner_id) == 0
+        and not evidence.gather(session, learner_id)
+    )
+
+
+def run_first(session: Session, learner_id: int, content: Catalogue, now: datetime) -> int:
+    """Queue the first question in small: two ranks that each hold everything. The guess is predicted by the parameter.
+
+    Returns the run's id.
+    """
+    experiment = content.experiments[FIRST_EXPERIMENT]
+    spec = {**experiment.spec, "parallel": {"data": 2, "zero": 0}}
+    guess = first.find_guess(session, learner_id)
+    prediction = None
+    if guess is not None and guess.guess_bytes is not None:
+        small = parse_run_spec(spec)
+        share = parameter_count(small.model, small.training.sequence) / first.PARAMETERS
+        prediction = {"model_state_bytes": {"value": bytes_text(guess.guess_bytes * share, 4)}}
+    return lab.submit_run(session, learner_id, spec, prediction, now, experiment.id).id
 
 
 def _shortest(content: Catalogue) -> Interview | None:

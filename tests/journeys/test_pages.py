@@ -15,6 +15,7 @@ from tests.support.product import Product
 AXE = Path(__file__).parents[1] / "support" / "vendor" / "axe" / "axe-4.14.1.min.js"
 PAGES = (
     "/",
+    "/first",
     "/study",
     "/study/cards",
     "/study/cram?deck=DK7&reveal=true",

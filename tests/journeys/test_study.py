@@ -14,7 +14,7 @@ from tests.support.kinds import KINDS, write_kinds
 from tests.support.product import Product, running_product
 
 
-def test_the_first_page_teaches_and_its_numbers_open(page: Page) -> None:
+def test_today_of_whoever_skipped_the_question_teaches_and_its_numbers_open(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Why does a 7B model not train")
     number = page.get_by_role("link", name="112 GB")

@@ -15,6 +15,7 @@ from app.core.db import Database
 from app.core.models import IdempotentReply, Learner
 from app.decks.models import CardReport, OwnCard, OwnShelf
 from app.exchange.models import ImportReport
+from app.first.models import FirstGuess
 from app.interview.models import Sitting, SittingAnswer
 from app.lab.models import Chunk, Run
 from app.models import METADATA
@@ -141,6 +142,7 @@ def _fill_every_table(database: Database, content: Catalogue) -> None:
         session.add_all(
             [
                 Attempt(learner_id=1, variant_id=variant.id, answered_at=NOW, answers={}, results={}, counted=True),
+                FirstGuess(learner_id=1, guess_bytes=14e9, guessed_at=NOW),
                 SittingAnswer(sitting_id=sitting.id, part_id="q1", answer="x", saved_at=NOW),
                 Chunk(run_id=run.id, sequence=1, events=[], created_at=NOW),
                 RubricAnswer(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,13 @@ class Product:
                 return reply.status, json.load(reply)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
+
+    def post_form(self, path: str, **fields: str) -> int:
+        """The status of the page that a sent form leads to."""
+        data = urllib.parse.urlencode(fields).encode()
+        with urllib.request.urlopen(f"{self.url}{path}", data, timeout=10) as reply:
+            status: int = reply.status
+            return status
 
     def children(self) -> list[psutil.Process]:
         """Every process it started, directly or not."""
