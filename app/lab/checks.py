@@ -59,6 +59,13 @@ def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple
     """A slider that always ends at so many times the answer tells it to whoever turns a knob."""
     specs = [parse_run_spec(spec_with(experiment, settings)) for settings in every]
     theories = [theory_record(spec) for spec in specs]
+    sent = {each["title"] for theory in theories for each in theory.get("transfers", ())}
+    for title in experiment.names:
+        if title not in sent:
+            yield (
+                ("names", title),
+                f"no run of it has a transfer of this title, but {', '.join(sorted(sent)) or 'none'}",
+            )
     for index, quantity in enumerate(experiment.quantities):
         known = [
             (Expressions(run_values(spec, theory)).number(quantity.most), theory[quantity.id])

@@ -10,6 +10,8 @@ from typing import Any
 from app.lab.quantities import is_right, value_text
 from labs.spec import Quantity
 
+_NEAR = 1.02  # as near as that nothing is missing from a prediction
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -22,6 +24,7 @@ class Comparison:
     theory: float | None
     measured: float | None
     within: float | None
+    name: str = ""
 
     @property
     def off_by(self) -> float | None:
@@ -42,6 +45,11 @@ class Comparison:
         if self.off_by < 1.005:
             return "exact"
         return f"{self.off_by:.2f} ×" if self.off_by < 100 else "over 100 ×"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether there is no gap to speak of between prediction and measurement."""
+        return self.off_by is not None and self.off_by < _NEAR
 
     @property
     def missed(self) -> bool:
@@ -84,6 +92,7 @@ def compare(
                 theory.get(name),
                 (result or {}).get(name),
                 said.get("within") if said else None,
+                name,
             )
         )
     return rows

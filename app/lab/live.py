@@ -24,6 +24,7 @@ HEAD = ("title", "status", "elapsed", "action", "phases", "callout")
 PANELS: Mapping[str, tuple[str, ...]] = {
     "failure": (),
     "comparison": (),
+    "terms": (),
     "lesson": (),
     "memory": ("memory", "state"),
     "communication": ("transfers", "memory"),

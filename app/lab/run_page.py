@@ -21,10 +21,11 @@ from app.content.markdown import render
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
-from app.lab import gantt, plots, presence, reading
+from app.lab import findings, gantt, plots, presence, reading
 from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
 from app.lab.knobs import settings_of_run
+from app.lab.meters import Meter
 from app.lab.models import ENDED, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
@@ -39,10 +40,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands in its queue and in time, and what it is called there."""
+    """Where a run stands in its queue and in time, and what it is called there.
+
+    `asks` is the question it answers, `headline` what it found, `reason` what that rests on.
+    """
 
     title: str
+    asks: Markup
     headline: str
+    reason: str
     summary: str
     ended: bool
     cancelling: bool
@@ -81,14 +87,17 @@ class Pictures:
 
 @dataclass(frozen=True)
 class RunPage:
-    """Everything a run's page shows. `asked` is what the learner was asked for, `others` what it measured besides."""
+    """Everything a run's page shows. `meters` is what the learner was asked for, `others` what it measured besides.
+
+    While a run that was predicted is under way, nothing of theory and nothing measured is in it.
+    """
 
     run: Run
     spec: RunSpec
     experiment: Experiment | None
     view: RunView
     standing: Standing
-    asked: list[Comparison]
+    meters: list[Meter]
     others: list[Comparison]
     failure: RunFailure | None
     lesson: Lesson | None
@@ -105,13 +114,16 @@ def show(
     spec = RunSpec.model_validate(found.spec)
     item = content.experiments.get(found.experiment_id or "")
     asked, others = compared(found, item)
+    if findings.is_hidden(found):
+        view, is_drawn = findings.without_numbers(view), False
+    meters = findings.meters_of(found, spec, item, view, asked)
     return RunPage(
         run=found,
         spec=spec,
         experiment=item,
         view=view,
-        standing=_standing(session, found, headline(found, asked), moment.now),
-        asked=asked,
+        standing=_standing(session, found, item, findings.headings(found, meters), moment.now),
+        meters=meters,
         others=others,
         failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
         lesson=_lesson(content, item, found, asked) if item and found.status == "finished" else None,
@@ -122,11 +134,13 @@ def show(
     )
 
 
-def _standing(session: Session, found: Run, finding: str, now: datetime) -> Standing:
+def _standing(session: Session, found: Run, item: Experiment | None, said: tuple[str, str], now: datetime) -> Standing:
     spec, ended = RunSpec.model_validate(found.spec), found.status in ENDED
     return Standing(
         title=title(spec),
-        headline=finding,
+        asks=findings.question(item, spec, found.theory),
+        headline=said[0],
+        reason=said[1],
         summary=describe(spec),
         ended=ended,
         cancelling=found.cancel_requested_at is not None and not ended,
@@ -199,26 +213,6 @@ def _again(item: Experiment | None, found: Run) -> str:
     return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}"
 
 
-def headline(found: Run, rows: list[Comparison]) -> str:
-    """What the result says, in a sentence: titles carry the finding."""
-    if found.status == "failed":
-        return RunFailure.from_json(found.failure or {}).message
-    if found.status == "cancelled":
-        return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
-    off = {row: row.off_by for row in rows if row.off_by is not None}
-    if not off:
-        return (
-            "Theory and measurement, without a prediction of yours"
-            if rows
-            else title(RunSpec.model_validate(found.spec))
-        )
-    worst = max(off, key=lambda row: off[row])
-    if off[worst] < 1.02:
-        return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
-    direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
-    return f"{worst.title}: your number was {off[worst]:.2f} times too {direction}"
-
-
 def _explained(quantity: Asked, values: Mapping[str, Any]) -> Markup:
     """The content check renders every text for every setting; what a run measured it cannot know."""
     try:
@@ -248,7 +242,7 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
         "queue_position": reading.queue_position(session, found),
         "spec": found.spec,
         "prediction": found.prediction,
-        "theory": found.theory,
+        "theory": None if findings.is_hidden(found) else found.theory,
         "result": found.result,
         "failure": found.failure,
         "steps_done": found.steps_done,

@@ -143,6 +143,7 @@ async function setUpKnobs() {
     draw(turn, states[count - 1][Number(chosen.value)], count, chosen);
     ranks.style.setProperty("--f", String((count - 1) / (Number(ranks.max) - 1)));
   };
+  redraw(); // whoever was faster than the numbers sees what was asked for
   turn.addEventListener("input", redraw);
   turn.addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", (event) => {

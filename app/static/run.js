@@ -1,5 +1,6 @@
 // A run as it happens, from one stream: its events feed two curves, and the parts of the page come as they change.
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
+import { setUpReveal } from "./reveal.js";
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
 /**
@@ -16,7 +17,8 @@ import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
  * @property {string} html
  */
 
-const root = document.querySelector("[data-run]");
+const root = /** @type {HTMLElement} */ (document.querySelector("[data-run]"));
+const reveal = setUpReveal(root);
 const id = root.dataset.run;
 const totalSteps = Number(root.dataset.steps);
 /** @type {RunEvents.StepEvent[]} */
@@ -136,10 +138,12 @@ function addRow(step) {
 // What did not change is left alone: a button that is about to be clicked, a status that is read aloud.
 /** @param {Part} part */
 function update(part) {
+  if (reveal.holds(part)) return;
   const holder = root.querySelector(`[data-part="${part.name}"]`);
   const fresh = document.createElement("template");
   fresh.innerHTML = part.html;
   if (holder.innerHTML !== fresh.innerHTML) swap(holder, part.html);
+  reveal.placed(part);
 }
 
 // Focus, open tables and scrolled logs survive the swap.
@@ -201,6 +205,7 @@ function follow() {
     source.close();
     if (root.dataset.ended !== "yes") {
       root.dataset.ended = "yes";
+      reveal.ended();
       oneLessUnderWay();
     }
   });

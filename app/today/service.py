@@ -85,8 +85,7 @@ def is_first_minute(session: Session, learner_id: int) -> bool:
         first.find_guess(session, learner_id) is None
         and not study.has_studied(session, learner_id)
         and study.find_plan(session, learner_id) is None
-        and lab.count_active(session, learner_id) == 0
-        and not evidence.gather(session, learner_id)
+        and next(evidence.log_records(session, learner_id), None) is None
     )
 
 

@@ -12,6 +12,7 @@ from app.core.db import Database
 from app.first import service
 from app.first.finding import finding
 from app.first.numbers import MOST_RANKS, STAGES
+from app.lab.models import Run
 from app.progress.evidence import log_records
 from app.theory.state import zero_state_bytes
 from tests.conftest import NOW
@@ -117,7 +118,9 @@ def test_without_a_script_the_page_redraws_by_its_address(client: TestClient) ->
     assert client.get("/first?ranks=65").status_code == 422
 
 
-def test_the_button_runs_the_question_in_small_with_the_guess_as_prediction(client: TestClient) -> None:
+def test_the_button_runs_the_question_in_small_with_the_guess_as_prediction(
+    client: TestClient, database: Database
+) -> None:
     client.post("/first", data={"guess": "14"})
     started = client.post("/first/run")
     assert started.status_code == 303
@@ -125,8 +128,10 @@ def test_the_button_runs_the_question_in_small_with_the_guess_as_prediction(clie
     assert run["experiment"] == "L10"
     assert (run["spec"]["parallel"]["data"], run["spec"]["parallel"]["zero"]) == (2, 0)
     said = run["prediction"]["model_state_bytes"]["value"]
+    with database.read() as session:
+        theory = session.get_one(Run, run["id"]).theory
     # two of sixteen bytes a parameter, there and here
-    assert said / run["theory"]["model_state_bytes"] == pytest.approx(14 / 112, rel=1e-3)
+    assert said / theory["model_state_bytes"] == pytest.approx(14 / 112, rel=1e-3)
 
 
 def test_the_guess_is_in_the_log_and_goes_with_everything_else(client: TestClient, database: Database) -> None:

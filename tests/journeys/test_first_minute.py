@@ -51,7 +51,7 @@ def test_by_keyboard_a_newcomer_predicts_sees_and_runs_it(browser: Browser, empt
     expect(page.locator(".terms tfoot")).to_contain_text("112 GB")
     expect(page.locator("[data-over]")).to_have_text("32 GB over")
 
-    page.get_by_label(re.compile("GPU")).first.focus()
+    page.locator("#ranks").focus()
     for _ in range(7):
         page.keyboard.press("ArrowRight")
     expect(page.get_by_role("status")).to_contain_text("Still 112 GB each: eight copies")

@@ -8,9 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from app.core.settings import ROOT
+from tests.journeys.conftest import PHONE
 from tests.support.product import Product
 
 RUN_SECONDS = 90_000
@@ -36,7 +37,13 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     page.reload()  # mid-run: everything so far must be there again
     expect(page.locator("[data-curve-table] tbody tr td").first).to_have_text("1")
     expect(page.locator(".curve canvas")).to_have_count(2)
+    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
+    expect(page.locator(".meter .prediction")).to_have_count(2)
+    assert page.locator(".meter .th, .meter .got, .meter .gapname").count() == 0
+    expect(page.get_by_role("heading", name="Memory per rank")).to_have_count(0)
     _finish(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
+    expect(page.locator("[data-reveal='4']")).to_have_count(1)
 
     assert page.locator("[data-curve-table] tbody tr").count() == 40
     rows = page.locator("table.pm tbody tr")
@@ -44,7 +51,15 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     expect(rows.nth(0)).to_contain_text("exact")
     expect(rows.nth(1)).to_contain_text("38.59 MB")
     expect(rows.nth(1)).to_contain_text("1.48 ×")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("1.48 times too low")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You left out the second gather")
+    expect(page).to_have_title("You left out the second gather · RankZero")
+    expect(page.locator(".gapname")).to_have_text(["nothing missing", "second gather, 12.6 MB"])
+    page.keyboard.press("r")  # once more
+    expect(page.locator("[data-reveal='4']")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-reveal='4']")).to_have_count(1)
+    expect(page.get_by_role("heading", level=1)).to_have_text("You left out the second gather")
     expect(page.locator("#h-pm + .note, .panel-head .note", has_text="layout fp32").first).to_be_visible()
     expect(page.get_by_role("heading", name="Communication")).to_be_visible()
     expect(page.locator("table", has_text="Reduce-scatter, gradients")).to_contain_text("12.99 MB")
@@ -53,6 +68,21 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     run = product.get_json(f"/api/v1/lab/runs/{page.url.rsplit('/', 1)[1]}")
     assert run["result"]["payload_bytes_per_step"] == run["theory"]["payload_bytes_per_step"]
     assert abs(run["result"]["model_state_bytes"] / run["theory"]["model_state_bytes"] - 1) < 0.01
+
+
+def test_on_a_phone_without_motion_the_result_is_there_at_once(browser: Browser, product: Product) -> None:
+    spec = {"model": "gpt-mini", "training": {"steps": 6, "sequence": 32}, "parallel": {"data": 2, "zero": 3}}
+    prediction = {"model_state_bytes": {"value": "3 MB", "within": 1.5}}
+    _, run = product.post_json("/api/v1/lab/runs", {"spec": spec, "prediction": prediction})
+    context = browser.new_context(base_url=product.url, viewport=PHONE, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"/lab/runs/{run['id']}")
+    _finish(page)
+    expect(page.locator("[data-reveal='4']")).to_have_count(1, timeout=2_000)
+    expect(page.locator(".gapname").first).to_be_visible()
+    expect(page.locator(".ends .v").first).to_contain_text("range")
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    context.close()
 
 
 def test_an_experiment_over_a_program_by_keyboard_alone(page: Page, product: Product) -> None:

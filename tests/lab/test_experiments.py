@@ -199,9 +199,10 @@ def test_an_experiment_asks_runs_and_explains(
     run = client.get("/api/v1/lab/runs/1").json()
     spec = parse_run_spec(run["spec"])
     wrong, *others = (each.id for each in item.quantities)
-    measured = {name: run["theory"].get(name) or 0.25 for name in quantities_of(spec)}
+    assert run["theory"] is None, "what was predicted is not told before the run has ended"
     with database.write() as session:
         found = service.find_run(session, 1, 1)
+        measured = {name: found.theory.get(name) or 0.25 for name in quantities_of(spec)}
         prediction = {name: {"text": "so", "value": measured[name], "within": None} for name in others}
         found.prediction = prediction | {wrong: {"text": "no", "value": 3 * measured[wrong], "within": None}}
         found.status, found.ended_at, found.started_at, found.result = "finished", NOW, NOW, measured

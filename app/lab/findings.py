@@ -1,0 +1,85 @@
+"""What may be said of a run, and when: its question before the end, then what its prediction left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from markupsafe import Markup
+
+from app.content.live import Expressions
+from app.content.markdown import render_inline
+from app.content.schemas import Experiment
+from app.lab.comparison import Comparison
+from app.lab.explaining import run_values
+from app.lab.meters import Facts, Meter, finding, make_meter
+from app.lab.models import ENDED, Run
+from app.lab.naming import title
+from app.lab.records import RunFailure
+from app.lab.view import RunView
+from labs.spec import RunSpec
+
+
+def is_hidden(found: Run) -> bool:
+    """Whether theory and measurement are kept back: somebody predicted them, and the run has not ended."""
+    return bool(found.prediction) and found.status not in ENDED
+
+
+def without_numbers(view: RunView) -> RunView:
+    """The view without anything that may have been predicted."""
+    return replace(view, memory=(), state=(), transfers=(), spans=(), split=None, readings=(), points=())
+
+
+def meters_of(
+    found: Run, spec: RunSpec, item: Experiment | None, view: RunView, asked: Sequence[Comparison]
+) -> list[Meter]:
+    facts = Facts(
+        spec,
+        found.theory,
+        found.result or {},
+        {each.title: each.payload_bytes for each in view.transfers},
+        {each.id: each.says for each in item.quantities} if item else {},
+        item.names if item else {},
+        found.status in ENDED,
+    )
+    return [make_meter(row, facts) for row in asked]
+
+
+def headings(found: Run, meters: Sequence[Meter]) -> tuple[str, str]:
+    """Title and subtitle of a run: where a term was left out, its name."""
+    far = finding(meters)
+    if found.status != "finished" or far is None or far.gap is None or not far.gap.finding:
+        return headline(found, [meter.row for meter in meters]), ""
+    row = far.row
+    if not far.gap.missing:
+        return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
+    size = sum(term.value for term in far.gap.missing)
+    return far.gap.finding, f"{row.title}: {row.said(size)} that your {row.text} lacks."
+
+
+def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, Any]) -> Markup:
+    """What the run answers: the experiment's question, or what is run."""
+    if item is None:
+        return Markup("{}").format(title(spec))
+    return render_inline(item.asks, Expressions(run_values(spec, theory)))
+
+
+def headline(found: Run, rows: list[Comparison]) -> str:
+    """What the result says, in a sentence: titles carry the finding."""
+    if found.status == "failed":
+        return RunFailure.from_json(found.failure or {}).message
+    if found.status == "cancelled":
+        return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
+    off = {row: row.off_by for row in rows if row.off_by is not None}
+    if not off:
+        return (
+            "Theory and measurement, without a prediction of yours"
+            if rows
+            else title(RunSpec.model_validate(found.spec))
+        )
+    worst = max(off, key=lambda row: off[row])
+    if off[worst] < 1.02:
+        return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
+    direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
+    return f"{worst.title}: your number was {off[worst]:.2f} times too {direction}"
