@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.core.moment import Moment
+from app.lab.predictions import Predicted, list_predicted
 from app.progress import figures
 from app.study import api as study
 from app.study.api import policy_for
@@ -25,6 +26,17 @@ class Progress:
     title: str
     charts: dict[str, Any]
     fits: study.FitStanding
+    predicted: list[Predicted]
+
+    @property
+    def ranges(self) -> int:
+        """How often the learner said how sure they were of a prediction."""
+        return sum(each.ranges for each in self.predicted)
+
+    @property
+    def held(self) -> int:
+        """How often the measurement lay within that."""
+        return sum(each.held for each in self.predicted)
 
 
 def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Progress:
@@ -51,11 +63,13 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
         calibration=figures.calibration_lanes(study.calibration(answers)),
         concepts=figures.concept_lanes(recall, answers, catalogue),
         cards_met=len(memories),
+        is_first_day=all(each.elapsed_days == 0 for each in memories),
         recall_now=sum(recall.values()) / len(recall) if recall else 0.0,
         is_capped=len(answers) == study.NEWEST,
         newest=study.NEWEST,
     )
-    return Progress(bool(answers), _title(charts), charts, study.fit_standing(session, learner_id))
+    fits, predicted = study.fit_standing(session, learner_id), list_predicted(session, learner_id, catalogue)
+    return Progress(bool(answers), _title(charts), charts, fits, predicted)
 
 
 def _title(charts: dict[str, Any]) -> str:
@@ -63,6 +77,9 @@ def _title(charts: dict[str, Any]) -> str:
     concepts = charts["concepts"]
     if not charts["cards_met"]:
         return "Nothing to show yet"
+    if charts["is_first_day"]:
+        met = charts["cards_met"]
+        return f"{met} {'card' if met == 1 else 'cards'} met today; what stays shows from tomorrow on"
     if len(concepts) < 4 or concepts[0].value == concepts[-1].value:
         return f"{charts['cards_met']} cards met, {100 * charts['recall_now']:.0f} % of them remembered today"
     weakest, strongest = concepts[0], concepts[-1]

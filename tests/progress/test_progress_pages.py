@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -225,3 +226,40 @@ def test_deleting_leaves_no_row_of_the_learner_in_any_table_and_none_of_anothers
 def test_every_table_with_a_learner_is_found(database: Database) -> None:
     names = {table.name for table, _, _ in data.owned_tables()}
     assert names == {table.name for table in METADATA.sorted_tables} - {"learner", "worker_presence", "item_source"}
+
+
+def _finished_run(client: TestClient, database: Database, prediction: dict[str, Any]) -> None:
+    spec = {"model": "gpt-small", "training": {"steps": 5}, "parallel": {"data": 2, "zero": 3}}
+    run_id = client.post("/api/v1/lab/runs", json={"spec": spec, "prediction": prediction}).json()["id"]
+    with database.write() as session:
+        run = session.get_one(Run, run_id)
+        run.status, run.started_at, run.ended_at = "finished", NOW, NOW
+        held = {name: run.theory[name] for name in ("model_state_bytes", "model_state", "payload_bytes_per_step")}
+        run.result = held
+
+
+def test_predictions_show_with_what_they_left_out_and_how_often_the_range_held(
+    client: TestClient, database: Database
+) -> None:
+    assert "Predict one" in client.get("/progress").text
+    _finished_run(client, database, {"payload_bytes_per_step": {"value": "26 MB", "within": 1.1}})
+    _finished_run(
+        client,
+        database,
+        {"model_state_bytes": {"value": "26 MB", "within": 1.1}, "payload_bytes_per_step": {"value": "39 MB"}},
+    )
+    page = client.get("/progress").text
+    assert "1 of 2 inside your range" in page
+    assert "You left out the all-gather in backward" in page
+    assert "all-gather in backward, 12.6 MB" in page
+    assert "nothing missing" in page
+
+
+def test_on_the_first_day_nobody_has_remembered_anything_yet(client: TestClient) -> None:
+    shown = client.get("/api/v1/study/next").json()["card"]
+    review = {"card_id": shown["card_id"], "level": 4, "version": shown["version"]}
+    client.post("/api/v1/study/reviews", json=review)
+    page = client.get("/progress").text
+    assert "1 card met today; what stays shows from tomorrow on" in page
+    assert "100 %\n      recalled" not in page
+    assert "% recalled today on average" not in page
