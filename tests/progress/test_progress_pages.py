@@ -23,7 +23,7 @@ from app.models import METADATA
 from app.practice.models import Attempt, Variant
 from app.progress import data
 from app.rubrics.models import RubricAnswer
-from app.study.models import ParameterFit, ParameterSet, StudySettings
+from app.study.models import MetBlock, ParameterFit, ParameterSet, StudySettings
 from tests.conftest import NOW, Clock
 from tests.support.seeding import seed_reviews
 
@@ -143,6 +143,7 @@ def _fill_every_table(database: Database, content: Catalogue) -> None:
         session.add_all(
             [
                 Attempt(learner_id=1, variant_id=variant.id, answered_at=NOW, answers={}, results={}, counted=True),
+                MetBlock(learner_id=1, block="b"),
                 FirstGuess(learner_id=1, guess_bytes=14e9, guessed_at=NOW),
                 SittingAnswer(sitting_id=sitting.id, part_id="q1", answer="x", saved_at=NOW),
                 Chunk(run_id=run.id, sequence=1, events=[], created_at=NOW),
