@@ -19,6 +19,7 @@ from app.content.schemas import Slug, Strict, Text
 from app.core.errors import ContentProblem
 from app.theory.planner import Comparison, EstimateRequest, compare, parse_estimate_request
 from app.theory.planner.engine.constants import FITTED, Constants
+from app.units import factor_of
 from labs.spec import SpecError, Violation
 
 FOLDER, FITS = "validation", "fits/left-out.yaml"
@@ -46,15 +47,14 @@ PARALLEL = (
     "schedule",
     "overlap",
 )
-GIB, TERA = 2.0**30, 1e12
 # As a source prints it: (what it is compared as, in SI units per printed unit).
 MEASURED: Mapping[str, tuple[str, float]] = {
     "step_seconds": ("step_seconds", 1.0),
     "tokens_per_second_per_gpu": ("tokens_per_second_per_gpu", 1.0),
-    "hardware_tflops_per_gpu": ("hardware_flops_per_second_per_gpu", TERA),
-    "model_tflops_per_gpu": ("model_flops_per_second_per_gpu", TERA),
-    "causal_model_tflops_per_gpu": ("causal_flops_per_second_per_gpu", TERA),
-    "peak_memory_gib": ("peak_bytes", GIB),
+    "hardware_tflops_per_gpu": ("hardware_flops_per_second_per_gpu", factor_of("TFLOP/s")),
+    "model_tflops_per_gpu": ("model_flops_per_second_per_gpu", factor_of("TFLOP/s")),
+    "causal_model_tflops_per_gpu": ("causal_flops_per_second_per_gpu", factor_of("TFLOP/s")),
+    "peak_memory_gib": ("peak_bytes", factor_of("GiB")),
 }
 CommonField = Literal[
     "profile",

@@ -12,6 +12,7 @@ import hmac
 import json
 import os
 import secrets
+from datetime import timedelta
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from app.core.templating import environment
 
 PARTLY_OPEN = "/readyz"  # whether, without what
 OFF = "off"
-COOKIE_SECONDS = 365 * 24 * 3600
+COOKIE_SECONDS = int(timedelta(days=365).total_seconds())
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
+from app.units import step_for
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -36,17 +38,14 @@ class Scale:
         return tuple((kind, self.percent(min(value, self.maximum))) for kind, value in marks)
 
 
-_BYTE_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
-
-
 def byte_scale(values: Iterable[float]) -> Scale:
     """An axis for bytes that holds every value, with four to seven round ticks in one unit."""
     largest = max(values, default=0.0)
     if largest <= 0:
         largest = 1.0
-    unit, size = next((each for each in _BYTE_UNITS if largest >= each[1]), ("B", 1.0))
-    scale = round_scale(largest / size, unit)
-    return Scale(scale.maximum * size, scale.ticks)
+    step = step_for(largest, "bytes")
+    scale = round_scale(largest / step.size, step.unit)
+    return Scale(scale.maximum * step.size, scale.ticks)
 
 
 def round_scale(largest: float, unit: str) -> Scale:

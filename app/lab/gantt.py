@@ -10,7 +10,7 @@ from app.content.diagrams.gantt import COMMUNICATION, IDLE, TONES, WIDE, Bar, La
 from app.content.diagrams.pipeline import draw_pipeline
 from app.content.diagrams.schema import Pipeline
 from app.content.diagrams.svg import Canvas, Picture
-from app.units import digits
+from app.units import digits, factor_of
 from labs.spec import RunSpec, ScheduleOptions
 from labs.spec.events import SpanEvent
 
@@ -22,7 +22,7 @@ _NAMES = {
     IDLE: "Waiting",
     COMMUNICATION: "Collectives and messages",
 }
-_TRACE_MICROSECONDS = 1e6
+_MILLISECONDS, _TRACE_MICROSECONDS = 1 / factor_of("ms"), 1 / factor_of("µs")  # in a second
 _TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "group", "payload_bytes")
 _FIRST_THREAD = 1000  # of collectives; those below are stages
 
@@ -32,11 +32,15 @@ def draw_spans(spans: Sequence[SpanEvent]) -> Drawing | None:
     if not spans:
         return None
     start, end = min(each.start for each in spans), max(each.end for each in spans)
-    milliseconds = max(1000 * (end - start), 1e-3)
+    milliseconds = max(_MILLISECONDS * (end - start), 1e-3)
     ranks = sorted({each.rank for each in spans})
     busy = {rank: _seconds(spans, rank, tuple(TONES)) for rank in ranks}
     lanes = [
-        Lane(rank, [_bar(each, start) for each in spans if each.rank == rank], _share(1000 * busy[rank], milliseconds))
+        Lane(
+            rank,
+            [_bar(each, start) for each in spans if each.rank == rank],
+            _share(_MILLISECONDS * busy[rank], milliseconds),
+        )
         for rank in ranks
     ]
     canvas, height = draw_lanes(WIDE, lanes, milliseconds, "busy", "milliseconds of the step")
@@ -46,7 +50,7 @@ def draw_spans(spans: Sequence[SpanEvent]) -> Drawing | None:
 
 def _bar(span: SpanEvent, start: float) -> Bar:
     text = "" if span.micro_batch is None or span.what == "W" else str(span.micro_batch)
-    return Bar(span.what, 1000 * (span.start - start), 1000 * (span.end - start), text)
+    return Bar(span.what, _MILLISECONDS * (span.start - start), _MILLISECONDS * (span.end - start), text)
 
 
 def _share(part: float, whole: float) -> str:
@@ -59,14 +63,18 @@ def _picture(
     ranks = list(busy)
     idle = 1 - sum(busy.values()) / (len(ranks) * max(seconds, 1e-9))
     says = (
-        f"Step {spans[0].step} took {digits(1000 * seconds)} ms on {len(ranks)} "
+        f"Step {spans[0].step} took {digits(_MILLISECONDS * seconds)} ms on {len(ranks)} "
         f"rank{'s' if len(ranks) > 1 else ''}, which were busy {digits(100 * (1 - idle), 3)} % of it."
     )
     used = [what for what in _NAMES if any(span.what == what for span in spans)]
     key = [(TONES.get(what, what), _NAMES[what]) for what in used]
     head = ("Rank", *(f"{_NAMES[what]}, ms" for what in used), "Passes in order")
     rows = (
-        (str(rank), *(digits(1000 * _seconds(spans, rank, (what,))) for what in used), " ".join(_order(spans, rank)))
+        (
+            str(rank),
+            *(digits(_MILLISECONDS * _seconds(spans, rank, (what,))) for what in used),
+            " ".join(_order(spans, rank)),
+        )
         for rank in ranks
     )
     return canvas.picture(height, says, head, rows, key)

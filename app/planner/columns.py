@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from app.theory.planner import CollectiveEstimate
-from app.units import SCALES
+from app.units import LADDERS, SCALES
 
 _SIGNIFICANT = 3
-_BYTES = ("TB", "GB", "MB", "kB", "B")
+_BYTES = tuple(step.unit for step in LADDERS["bytes"])
 _SECONDS = ("s", "ms", "µs")
 
 

@@ -6,14 +6,14 @@ What was typed is read by the grammar of answers, and formulas are called with i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import floor, log10
 
 from app.grading.quantities import Quantity, Unreadable, evaluate_quantity
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Formula, Input, Value, evaluate
-from app.units import DIMENSIONS, NAMES, NONE, UNITS, Dimension, digits
+from app.units import DIMENSIONS, NAMES, NONE, UNITS, Dimension, digits, factor_of
 from labs.spec import SpecError
 
 MAX_TEXT = 400
@@ -25,16 +25,16 @@ _ANS = re.compile(r"\bans\b", re.IGNORECASE)
 _INTO = re.compile(r"^(.*\S)\s+(?:in|to|as)\s+(\S+)$", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*([a-z][a-z0-9_]*)\s*=\s*(.+?)\s*", re.DOTALL)
 
-# Base units of a dimension, and sizes from which another unit is read more easily.
-_SHOWN: dict[Dimension, tuple[tuple[float, str], ...]] = {
-    DIMENSIONS["bytes"]: ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "B")),
-    DIMENSIONS["seconds"]: ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (0.0, "µs")),
-    DIMENSIONS["bytes_per_second"]: ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (0.0, "B/s")),
-    DIMENSIONS["flop_per_second"]: ((1e18, "EFLOP/s"), (1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (0.0, "FLOP/s")),
-    DIMENSIONS["flop"]: ((0.0, "FLOP"),),
-    DIMENSIONS["tokens"]: ((0.0, "tokens"),),
-    DIMENSIONS["tokens_per_second"]: ((0.0, "tokens/s"),),
-    NONE: ((0.0, ""),),
+# The units a value of a dimension is read in most easily, the largest first; the last is for all that is smaller.
+_SHOWN: Mapping[Dimension, tuple[str, ...]] = {
+    DIMENSIONS["bytes"]: ("PB", "TB", "GB", "MB", "kB", "B"),
+    DIMENSIONS["seconds"]: ("days", "h", "min", "s", "ms", "µs"),
+    DIMENSIONS["bytes_per_second"]: ("TB/s", "GB/s", "MB/s", "B/s"),
+    DIMENSIONS["flop_per_second"]: ("EFLOP/s", "PFLOP/s", "TFLOP/s", "FLOP/s"),
+    DIMENSIONS["flop"]: ("FLOP",),
+    DIMENSIONS["tokens"]: ("tokens",),
+    DIMENSIONS["tokens_per_second"]: ("tokens/s",),
+    NONE: ("",),
 }
 _BASE = ("B", "s", "FLOP", "tokens")
 
@@ -75,10 +75,10 @@ def names() -> Iterator[tuple[str, str]]:
 
 def write(value: float, dimension: Dimension) -> str:
     """A value in the unit in which it is read most easily: 208 GB, 57.8 ms, 6.881·10^14 FLOP."""
-    for least, unit in _SHOWN.get(dimension, ()):
-        if abs(value) >= least:
-            factor = UNITS[unit.partition("/")[0]].factor if unit else 1.0
-            return f"{_digits(value / factor)} {unit}".rstrip()
+    units = _SHOWN.get(dimension)
+    if units is not None:
+        unit = next((unit for unit in units if abs(value) >= factor_of(unit)), units[-1])
+        return f"{_digits(value / factor_of(unit))} {unit}".rstrip()
     powers = [f"{name}^{power}" if power != 1 else name for name, power in zip(_BASE, dimension, strict=True) if power]
     return f"{_digits(value)} {'·'.join(powers)}"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.units import factor_of
 from labs.spec import SpecError, Violation
 
-SECONDS_PER_HOUR = 3600.0
+SECONDS_PER_HOUR = factor_of("h")
 
 # F54: FLOPs per parameter and token of each part of training. A weight meets an activation once forward, its own
 # gradient once and the input's gradient once, each a multiply and an add. Frozen weights need none of

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.units import factor_of
 from labs.spec import Precision, SpecError, Violation
 
 Format = Literal["fp8", "16-bit", "tf32", "fp32"]
-TFLOPS, GB, GIB = 1e12, 1e9, 2**30
+TFLOPS, GB, GIB = factor_of("TFLOP/s"), factor_of("GB"), factor_of("GiB")
 
 # What a training precision multiplies its matrices in. fp32 is the peak without tensor cores: TF32 is another format.
 _FORMATS: Mapping[str, Format] = {

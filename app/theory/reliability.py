@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, expm1, sqrt
 
+from app.units import factor_of
 from labs.spec import SpecError, Violation
 
-HOUR_SECONDS = 3600.0
+HOUR_SECONDS = factor_of("h")
 
 
 @dataclass(frozen=True)

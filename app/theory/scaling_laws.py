@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
+from app.units import factor_of
 from labs.spec import SpecError, Violation
 
-PF_DAY_FLOPS = 1e15 * 86400  # Kaplan et al. count compute in PFLOP/s-days
+PF_DAY_FLOPS = factor_of("PFLOP") * factor_of("day")  # Kaplan et al. count compute in PFLOP/s-days
 TOKENS_PER_PARAMETER = 20.0  # Hoffmann et al. 2022, table 3: 20 to 22 from 400M to 10T parameters
 _HOFFMANN = "Hoffmann et al. 2022 (Chinchilla)"
 _KAPLAN = "Kaplan et al. 2020"

@@ -20,6 +20,7 @@ from fsrs import Card, Rating, Scheduler, State
 from app.study.days import DAY_STARTS_HOUR, day_number, day_start
 from app.study.fsrs import spreading
 from app.study.fsrs.parameters import DEFAULT, Parameters
+from app.units import factor_of
 
 LEVELS: Mapping[int, Rating] = {1: Rating.Again, 2: Rating.Again, 3: Rating.Hard, 4: Rating.Good, 5: Rating.Easy}
 
@@ -218,17 +219,14 @@ def is_leech(lapses: int) -> bool:
 
 def interval_text(interval: timedelta) -> str:
     """1 min, 3 h, 6 d, 2.1 months, 1.4 years."""
-    seconds = interval.total_seconds()
-    if seconds < 3600:
-        return f"{max(1, round(seconds / 60))} min"
-    if seconds < 86400:
-        return f"{round(seconds / 3600)} h"
-    days = seconds / 86400
-    if days < 60:
-        return f"{round(days)} d"
-    if days < 365:
-        return f"{days / 30.44:.1f} months"
-    return f"{days / 365.25:.1f} years"
+    if interval < timedelta(hours=1):
+        return f"{max(1, round(interval / timedelta(minutes=1)))} min"
+    if interval < timedelta(days=1):
+        return f"{round(interval / timedelta(hours=1))} h"
+    if interval < timedelta(days=60):
+        return f"{round(interval / timedelta(days=1))} d"
+    unit = "months" if interval < timedelta(days=365) else "years"
+    return f"{interval.total_seconds() / factor_of(unit):.1f} {unit}"
 
 
 def _card(memory: Memory, elapsed_days: int) -> Card:

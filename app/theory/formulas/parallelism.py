@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import collectives, traffic
+from app.theory.collectives.closed_form import DDP_BUCKET_BYTES
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACCUMULATION,
@@ -104,7 +105,7 @@ ENTRIES: tuple[Formula, ...] = (
         collectives.ddp_buckets,
         (
             Input("gradient_bytes", "Gradients", "S", "bytes", minimum=1, maximum=1e18),
-            Input("bucket_bytes", "Bucket", "B", "bytes", minimum=1024, maximum=1e12, default=float(25 * 2**20)),
+            Input("bucket_bytes", "Bucket", "B", "bytes", minimum=1024, maximum=1e12, default=DDP_BUCKET_BYTES),
         ),
         "count",
         "",

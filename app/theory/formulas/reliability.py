@@ -6,7 +6,7 @@ from app.theory import reliability
 from app.theory.formulas.latex import over
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import PARAMETERS, Inputs, by_case, plain
-from app.units import digits, latex_number
+from app.units import digits, factor_of, latex_number
 
 _EXPONENTIAL = "exponentially distributed failures"
 _DALY = "Daly 2006 (A higher order estimate of the optimum checkpoint interval)"
@@ -62,7 +62,7 @@ ENTRIES: tuple[Formula, ...] = (
         "mtbf",
         "Time between failures of a job",
         reliability.mtbf_seconds,
-        (GPUS, _seconds("gpu_seconds_per_failure", "GPU time per failure", r"\Theta", default=50677 * 3600.0)),
+        (GPUS, _seconds("gpu_seconds_per_failure", "GPU time per failure", r"\Theta", default=50677 * factor_of("h"))),
         "seconds",
         "h",
         plain(r"\frac{\Theta}{G}", r"\frac{{{gpu_seconds_per_failure}}}{{{gpus}}}"),

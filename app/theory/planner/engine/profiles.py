@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Literal
 
 from app.theory.planner.attention_kernels import Kernel
+from app.units import factor_of
 
-MIB = float(2**20)
+MIB = factor_of("MiB")
 
 
 @dataclass(frozen=True)
