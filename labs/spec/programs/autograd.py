@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ class AutogradOptions(Options):
 
     title: ClassVar[str] = "Autograd and accumulation"
     about: ClassVar[str] = "What backward computes and adds up, and when accumulated gradients are those of one batch."
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "formulas": Figure("Backward held against its formulas", "layer", "largest relative difference"),
         "kept": Figure("Gradient after several backward passes", "backward passes", "times the first"),
         "accumulated": Figure(
@@ -36,7 +36,7 @@ class AutogradOptions(Options):
         "training": Figure("Training with and without the division", "step", "loss", y_log=True),
         "unequal": Figure("What a token counts for", "tokens in its piece", "times its part of one batch", x_log=True),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "undivided_ratio": Quantity("How much too long a gradient is that is not divided by the pieces", "count"),
         "kept_ratio": Quantity("The last backward pass's .grad over the first's", "count"),
         "freed_bytes": Quantity("Bytes that set_to_none frees", "bytes"),

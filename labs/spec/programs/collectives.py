@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -37,13 +37,13 @@ class CollectivesOptions(Options):
     about: ClassVar[str] = "What rings, trees and servers send, how long they take, and what α and β explain of it."
     axis: ClassVar[Literal["data", "pipeline"] | None] = "data"
     fewest_ranks: ClassVar[int] = 2
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "seconds": Figure("Time, as the slowest rank sees it", "size", "time", "B", "s", x_log=True, y_log=True),
         "bytes_sent": Figure("Sent by the busiest rank", "size", "sent", "B", "B", x_log=True, y_log=True),
         "messages_sent": Figure("Messages from the busiest rank", "size", "messages", "B", "", x_log=True),
         "ping_pong": Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "ring_bytes_sent": Quantity("Ring: sent by the busiest rank at the largest size", "bytes"),
         "tree_bytes_sent": Quantity("Tree: sent by the busiest rank at the largest size", "bytes"),
         "naive_bytes_sent": Quantity("Naive: sent by the busiest rank at the largest size", "bytes"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,13 +22,13 @@ class FailuresOptions(Options):
     title: ClassVar[str] = "Failures and checkpoints"
     about: ClassVar[str] = "How often to write checkpoints when things fail, and what writing one costs, now or later."
     axis: ClassVar[Literal["data", "pipeline"] | None] = "data"
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "goodput": Figure("Useful share of time", "work between checkpoints", "share", "s", "fraction", x_log=True),
         "lost": Figure("Where the rest goes", "work between checkpoints", "share", "s", "fraction", x_log=True),
         "stall": Figure("A checkpoint is written during training", "step", "time", "", "s", y_log=True),
         "bytes_by_rank": Figure("Size of each rank's part of a checkpoint", "rank", "written", "", "B"),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "best_interval_seconds": Quantity("Work between checkpoints that loses least", "seconds"),
         "goodput": Quantity("Useful share of time at best", "fraction"),
         "checkpoint_bytes_per_rank": Quantity("Written by the rank with the most", "bytes"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,7 +20,7 @@ class FormatsOptions(Options):
 
     title: ClassVar[str] = "Number formats"
     about: ClassVar[str] = "What fp32, bf16, fp16 and fp8 hold, which updates they lose, and what loss scaling mends."
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "range": Figure(
             "Largest number, smallest normal one, smallest of all", "bits of the exponent", "value", y_log=True
         ),
@@ -30,7 +31,7 @@ class FormatsOptions(Options):
         "loss_scale": Figure("Dynamic loss scale", "step", "loss scale", y_log=True),
         "training": Figure("The same GPT in each format", "step", "loss", "", "nats"),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "fp16_largest": Quantity("The largest number in fp16", "count"),
         "bf16_epsilon": Quantity("The distance from 1 to the next number in bf16", "fraction"),
         "updates_swallowed": Quantity("Updates that leave a bf16 weight as it was", "count"),

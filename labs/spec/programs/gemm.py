@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -22,11 +22,11 @@ class GemmOptions(Options):
 
     title: ClassVar[str] = "Matrix products"
     about: ClassVar[str] = "How much of the machine a product reaches, by its size, its type and how it is sliced."
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "rate": Figure("Rate of a square product", "side", "rate", "", "FLOP/s", x_log=True, y_log=True),
         "sliced": Figure("Rate of one slice of an MLP's first layer", "slices", "rate", "", "FLOP/s", x_log=True),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "best_flops_per_second": Quantity("Best rate of a square product, in the first type", "flop_per_second"),
         "small_share": Quantity("Rate of the smallest square over the best", "fraction"),
         "slice_share": Quantity("Rate of the thinnest slice over that of the thickest", "fraction"),

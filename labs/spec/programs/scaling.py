@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,14 +27,14 @@ class ScalingOptions(Options):
         "How loss falls with parameters, tokens and compute. Models of a few thousand parameters that read bytes are "
         "far from where 20 tokens per parameter was found: the shape of the curves carries over, their numbers do not."
     )
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "loss_by_compute": Figure("Loss by compute", "FLOPs", "loss", "FLOP", "nats", x_log=True, y_log=True),
         "loss_by_tokens": Figure("Loss by tokens", "tokens", "loss", "tokens", "nats", x_log=True, y_log=True),
         "loss_by_parameters": Figure("Loss by parameters", "parameters", "loss", "", "nats", x_log=True, y_log=True),
         "isoflop": Figure("Loss at equal compute", "parameters", "loss", "", "nats", x_log=True),
         "flops": Figure("FLOPs of a training", "tokens", "FLOPs", "tokens", "FLOP", x_log=True, y_log=True),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "training_flops": Quantity("FLOPs of all trainings together", "flop"),
         "tokens_per_parameter": Quantity("Tokens per parameter at the best size", "count"),
         "parameter_exponent": Quantity("Exponent of loss over parameters", "count"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,12 +30,12 @@ class ScheduleOptions(Options):
     )
     axis: ClassVar[Literal["data", "pipeline"] | None] = "pipeline"
     fewest_ranks: ClassVar[int] = 2
-    figures: ClassVar[Any] = {
+    figures: ClassVar[Mapping[str, Figure]] = {
         "bubble": Figure("Idle share of a step", "micro-batches", "idle share", x_log=True),
         "step": Figure("Duration of a step", "micro-batches", "time", "", "s", x_log=True, y_log=True),
         "in_flight": Figure("Micro-batches whose activations a rank holds at its peak", "rank", "micro-batches"),
     }
-    quantities: ClassVar[Any] = {
+    quantities: ClassVar[Mapping[str, Quantity]] = {
         "bubble_fraction": Quantity("Idle share of the drawn step", "fraction"),
         "step_seconds": Quantity("Duration of the drawn step", "seconds"),
         "in_flight": Quantity("Micro-batches in flight on the first rank", "count"),
