@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
@@ -126,7 +127,7 @@ def _to_list(notice: str) -> Response:
 
 def _editor(
     request: Request,
-    session: Any,
+    session: Session,
     learner: int,
     form: CardForm,
     *,
@@ -216,11 +217,11 @@ def _report_page(request: Request, card: Card, text: str = "", error: DomainErro
     return page(request, "decks/report.html", context, status=error.status if error else 200)
 
 
-def _find_card(session: Any, learner: int, content: Catalogue, card_id: str) -> Card | None:
+def _find_card(session: Session, learner: int, content: Catalogue, card_id: str) -> Card | None:
     return content.cards.get(card_id) or find_own_card(session, learner, card_id)
 
 
-def _known_card(session: Any, learner: int, content: Catalogue, card_id: str) -> Card:
+def _known_card(session: Session, learner: int, content: Catalogue, card_id: str) -> Card:
     card = _find_card(session, learner, content, card_id)
     if card is None:
         raise NotFound(f"There is no card {card_id!r}.")

@@ -9,9 +9,12 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Depends, Request
 from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 from starlette.datastructures import UploadFile
 
+from app.content.catalogue import Catalogue
 from app.content.web import Content
+from app.core.db import Database
 from app.core.errors import DomainError, Violation
 from app.core.templating import page, wants_fragment
 from app.core.web import CurrentMoment, Db, LearnerId, ReadSession, RowId
@@ -129,12 +132,14 @@ def show_report(request: Request, session: ReadSession, learner: LearnerId, repo
     return page(request, "exchange/report.html", {"report": report})
 
 
-def _failed(request: Request, database: Any, content: Any, learner: int, error: DomainError) -> HTMLResponse:
+def _failed(request: Request, database: Database, content: Catalogue, learner: int, error: DomainError) -> HTMLResponse:
     with database.read() as session:
         return _page(request, session, content, learner, error)
 
 
-def _page(request: Request, session: Any, content: Any, learner: int, error: DomainError | None = None) -> HTMLResponse:
+def _page(
+    request: Request, session: Session, content: Catalogue, learner: int, error: DomainError | None = None
+) -> HTMLResponse:
     context = {
         "reports": service.list_reports(session, learner),
         "own": service.count_own(session, learner),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -27,7 +28,7 @@ async def _met(request: Request) -> set[str]:
 MetPoints = Annotated[set[str], Depends(_met)]
 
 
-def _touch(database: Database, content: Catalogue, learner: int, sitting_id: int, now: Any) -> bool:
+def _touch(database: Database, content: Catalogue, learner: int, sitting_id: int, now: datetime) -> bool:
     """Close the sitting if its time is up, in a transaction of its own; returns whether it is closed now."""
     with database.write() as session:
         sitting = service.find_sitting(session, learner, sitting_id)

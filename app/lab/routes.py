@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
+from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.content.web import Content
@@ -86,7 +87,7 @@ def start_experiment(
     found = pages.find_experiment(content, key)
     prediction = pages.typed_prediction(found, typed)
 
-    def submit(session: Any) -> dict[str, Any]:
+    def submit(session: Session) -> dict[str, Any]:
         spec = spec_with(found, read_settings(found, typed))
         return {"id": submitting.submit_run(session, learner, spec, prediction, now, found.id).id}
 
@@ -109,7 +110,7 @@ def start_run(
 ) -> Response:
     """Queue a run of one's own, from the form's fields or written out as JSON."""
 
-    def submit(session: Any) -> dict[str, Any]:
+    def submit(session: Session) -> dict[str, Any]:
         spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
         return {"id": submitting.submit_run(session, learner, spec, None, now).id}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -21,6 +22,7 @@ from app.practice import service
 from app.practice.desk import Desk, check_seed
 from app.practice.export import graded_json, part_json
 from app.practice.forms import read_form
+from app.practice.models import Variant as VariantRow
 from app.practice.pad import pad
 from app.practice.variants import make_variant
 
@@ -42,7 +44,7 @@ def _show(
     content: Catalogue,
     problem: Problem,
     desk: Desk,
-    history: list[Any],
+    history: Sequence[VariantRow],
     *,
     typed: dict[str, str] | None = None,
     error: DomainError | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Header, Request
@@ -58,7 +59,7 @@ def _ask(
     request: Request,
     content: Catalogue,
     rubric: RubricFile,
-    history: Any,
+    history: Sequence[RubricAnswer],
     *,
     typed: str = "",
     error: DomainError | None = None,

@@ -10,7 +10,9 @@ from fastapi import APIRouter, Form, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from app.content.catalogue import Catalogue
 from app.content.web import Content
+from app.core.db import Database
 from app.core.errors import DomainError, Stale
 from app.core.idempotency import MAX_KEY_LENGTH, once
 from app.core.moment import Moment
@@ -203,8 +205,8 @@ def mark(
 
 def _next(
     request: Request,
-    database: Any,
-    content: Any,
+    database: Database,
+    content: Catalogue,
     learner: int,
     moment: Moment,
     scope: Scope,
