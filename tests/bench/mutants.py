@@ -1,10 +1,10 @@
 """Mutation spot-check: what fast tests of a package notice when its code is changed in one place.
 
 `python -m tests.bench mutants [package …]` takes a seeded sample of changes (an operator, a comparison, a condition, a
-number, a return value), and runs tests against each in a process of its own, forked from one that has the heavy
-libraries loaded and nothing of ours: the quickest of those that call the changed function first, and where they pass
-every fast test of the package. What fails or never ends has noticed; what passes is printed, and is either a gap in
-the tests or named in `EQUIVALENT` with the reason why nobody could notice.
+number, a return value), and runs tests against each in a process of its own (`mutant_runs.py`): the quickest of those
+that call the changed function first, and where they pass every fast test of the package. What fails or never ends has
+noticed; what passes is printed, and is either a gap in the tests or named in `EQUIVALENT` with the reason why nobody
+could notice.
 """
 
 from __future__ import annotations
@@ -13,56 +13,19 @@ import ast
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
-import pytest
-
+from tests.bench.mutant_runs import ROOT, Mutant, Package, Runner
 from tests.bench.mutations import places
 
-ROOT = Path(__file__).parents[2]  # nothing of ours may be loaded here: each fork loads it with its change
 SAMPLE, SEED = 150, 20261122
-MOST_FIRST = 25  # tests of a function that are tried before all
 HEAVY = ("hypothesis", "numpy", "pydantic", "fastapi.testclient", "sqlalchemy", "fsrs", "yaml", "nh3")
-
-
-@dataclass(frozen=True)
-class Package:
-    """Where changes are made, and the tests that are to notice: the quickest first, for a run ends at the first."""
-
-    sources: Callable[[], list[Path]]
-    tests: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change: `place` counts the places of a file that can be changed, in the order of `places`."""
-
-    path: str
-    place: int
-    line: int
-    function: str
-    change: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.path}:{self.line} {self.function or 'module'}: {self.change}"
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What stays when lines move."""
-        return self.path, self.function, self.change
 
 
 def _of(*folders: str) -> list[Path]:
@@ -119,144 +82,16 @@ def mutants(package: Package) -> list[Mutant]:
     ]
 
 
-class _Changed(SourceFileLoader):
-    """Loads one module with its change."""
-
-    def __init__(self, fullname: str, path: str, place: int) -> None:
-        super().__init__(fullname, path)
-        self.place = place
-
-    def get_code(self, fullname: str) -> CodeType:
-        tree = ast.parse(Path(self.path).read_text())
-        list(places(tree))[self.place].do()
-        return compile(ast.fix_missing_locations(tree), self.path, "exec")
-
-
-class _Finder:
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.found = mutant, False
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith("app.") else None
-        if spec is None or spec.origin != str(ROOT / self.mutant.path):
-            return None
-        spec.loader = _Changed(fullname, spec.origin, self.mutant.place)
-        return spec
-
-
-class _Recorder:
-    """A plugin of pytest that notes which functions of `sources` each test calls, and how long it takes."""
-
-    def __init__(self, sources: Collection[str]) -> None:
-        self.sources = frozenset(sources)
-        self.called: set[tuple[str, str]] = set()
-        self.tests: dict[str, list[Any]] = {}  # seconds, functions
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        self.called, began = set(), time.monotonic()
-        sys.setprofile(self._note)
-        try:
-            return (yield)
-        finally:
-            sys.setprofile(None)
-            self.tests[item.nodeid] = [time.monotonic() - began, sorted(self.called)]
-
-    def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename in self.sources:
-            self.called.add((frame.f_code.co_filename, _without_anonymous(frame.f_code.co_qualname)))
-
-
-def _without_anonymous(name: str) -> str:
-    """The function that a lambda or a comprehension stands in, as `mutations` names it."""
-    parts = name.split(".")
-    while parts and parts[-1].startswith("<"):
-        parts.pop()
-    return ".".join(parts)
-
-
-def tests_by_function(package: Package) -> dict[tuple[str, str], list[str]]:
-    """Which tests call a function, the quickest first. Raises RuntimeError where one fails as the code is."""
-    sources = [str(path) for path in package.sources()]
-    with tempfile.TemporaryDirectory(prefix="rz-mutants-") as folder:
-        record = Path(folder) / "calls.json"
-        if run_tests(package, None, 900, package.tests, (sources, record)) != 0:
-            raise RuntimeError(f"The tests fail as they are: {' '.join(package.tests)}")
-        tests: dict[str, tuple[float, list[list[str]]]] = json.loads(record.read_text())
-    found: dict[tuple[str, str], list[str]] = {}
-    for test, (_, called) in sorted(tests.items(), key=lambda each: each[1][0]):
-        for path, function in called:
-            found.setdefault((str(Path(path).relative_to(ROOT)), function), []).append(test)
-    return found
-
-
-def run_tests(
-    package: Package,
-    mutant: Mutant | None,
-    limit_seconds: float,
-    tests: Sequence[str],
-    recording: tuple[list[str], Path] | None = None,
-) -> int | None:
-    """pytest's exit status with the change made, None where the time was over. `recording`: of which files to note the
-    calls, and where to."""
-    child = os.fork()
-    if child == 0:
-        _be_tested(package, mutant, tests, recording)
-    ends = time.monotonic() + limit_seconds
-    while time.monotonic() < ends:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
-
-
-def _be_tested(
-    package: Package, mutant: Mutant | None, tests: Sequence[str], recording: tuple[list[str], Path] | None
-) -> NoReturn:
-    """The forked process: silent, and gone with what pytest found."""
-    code = 3
-    try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(null, stream)
-        if mutant is not None:
-            sys.meta_path.insert(0, _Finder(mutant))
-        recorder = _Recorder(recording[0]) if recording else None
-        left_out = [f"--deselect={test}" for test in package.left_out]
-        options = ["-x", "-q", "-p", "no:cacheprovider", *left_out, *tests]
-        code = int(pytest.main(options, plugins=[recorder] if recorder else []))
-        if recorder and recording:
-            recording[1].write_text(json.dumps(recorder.tests))
-    finally:
-        os._exit(code)
-
-
-def _notice(package: Package, mutant: Mutant, first: Sequence[str], limit_seconds: float) -> str:
-    """What the tests do with the change: "passed", "failed", or "late" where the time was over."""
-    if first:
-        status = run_tests(package, mutant, limit_seconds, first)
-        if status in (None, 1):
-            return "late" if status is None else "failed"
-    status = run_tests(package, mutant, limit_seconds, package.tests)
-    return "late" if status is None else "failed" if status else "passed"
-
-
 def check(name: str) -> dict[str, Any]:
     """The sample of a package against its tests. Raises RuntimeError where they fail without any change."""
     package = PACKAGES[name]
     everything = mutants(package)
     drawn = random.Random(f"{SEED} {name}").sample(everything, min(SAMPLE, len(everything)))
     began = time.monotonic()
-    calls = tests_by_function(package)
-    limit = 20 + 4 * (time.monotonic() - began)
+    runner = Runner(package)
     survived, equivalent, late = [], [], 0
     for mutant in drawn:
-        outcome = _notice(package, mutant, calls.get((mutant.path, mutant.function), [])[:MOST_FIRST], limit)
+        outcome = runner.notice(mutant)
         late += outcome == "late"
         if outcome == "passed":
             reason = EQUIVALENT.get(mutant.key)
@@ -282,7 +117,6 @@ def main(wanted: list[str]) -> int:
         sys.stderr.write(f"There is no package {unknown[0]} here. Accepted: {', '.join(PACKAGES)}.\n")
         return 2
     os.chdir(ROOT)
-    os.nice(10)
     for library in HEAVY:
         import_module(library)
     folder = ROOT / "var" / "bench"
