@@ -76,7 +76,7 @@ def planner(request: Request) -> HTMLResponse:
         find="/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
     )
-    return page(request, "planner/planner.html", vars(shown))
+    return page(request, "planner/planner.html", {"shown": shown})
 
 
 @api.post("/estimate")
