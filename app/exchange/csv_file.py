@@ -17,7 +17,8 @@ from app.exchange.limits import NOTES
 SECTIONS = tuple(name.lower() for name in CARD_SECTIONS)
 COLUMNS = ("guid", "revision", "kind", "deck", "title", "tags", *SECTIONS, "options", "source")
 NEEDED = ("question", "answer")
-ACCEPTED = f"a first line with the columns question and answer, and any of {', '.join(COLUMNS)}"
+ALSO_CALLED = {"front": "question", "back": "answer"}  # as elsewhere
+ACCEPTED = f"a first line with the columns question and answer (or front and back), and any of {', '.join(COLUMNS)}"
 
 _ACTS = ("=", "+", "-", "@", "\t", "\r", "'")  # a spreadsheet would compute what begins so; a quote keeps it text
 
@@ -52,7 +53,7 @@ def read_csv(text: str, in_time: InTime, progress: Progress = not_shown) -> Find
     reader = csv.reader(io.StringIO(lines.replace("\0", ""), newline=""), delimiter=delimiter)
     found = Findings()
     try:
-        header = [name.strip().lower() for name in next(reader, [])]
+        header = [_column(name) for name in next(reader, [])]
         if not set(NEEDED) <= set(header):
             raise refused("Its first line does not name the columns.", header_line[:80].strip(), ACCEPTED)
         total = text.count("\n")
@@ -65,6 +66,11 @@ def read_csv(text: str, in_time: InTime, progress: Progress = not_shown) -> Find
     except csv.Error as error:
         raise refused(f"Line {reader.line_num} cannot be read: {error}.", "…", "CSV") from None
     return found
+
+
+def _column(heading: str) -> str:
+    name = heading.strip().lower()
+    return ALSO_CALLED.get(name, name)
 
 
 def _take(found: Findings, number: int, row: Mapping[str, str]) -> None:

@@ -291,6 +291,12 @@ def test_rows_and_files_that_are_wrong_are_left_out_with_the_place(read: Read) -
     assert "line 2, id" in found.left_out[0][1]
 
 
+def test_a_table_may_name_its_columns_as_elsewhere(read: Read) -> None:
+    found = read("Front,Back\nOne?,Eins.\n", "cards.csv")
+    assert [card.draft.sections["Question"] for card in found.cards.values()] == ["One?"]
+    assert [card.draft.sections["Answer"] for card in found.cards.values()] == ["Eins."]
+
+
 def test_a_yaml_bomb_in_a_cards_head_costs_nothing(read: Read) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
