@@ -6,12 +6,15 @@ BIN := $(VENV)/bin
 WEB := .ci/web
 READY := $(VENV)/.ready
 LOCK := .ci/locks/dev.txt
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Workers take whole files, in the order that tests/conftest.py puts them in.
-PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Modules are compiled when they are first imported: most of PyTorch's never are, and it is half of the set-up.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# Workers take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
+# of them wait for processes they started.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 PORT ?=
 
-.PHONY: start setup lint types rules check test bench screenshots lock clean
+.PHONY: start setup lint types rules audit check test bench screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -64,8 +67,11 @@ rules:
 check: lint
 	$(PYTEST) -m "not slow"
 
-test: lint
+audit:
 	$(BIN)/python -m tests.support.audit
+
+test: setup $(WEB)/node_modules/.ready
+	@$(MAKE) --no-print-directory -j 3 types rules audit
 	$(BIN)/python -m tests.support.browser
 	$(PYTEST)
 
