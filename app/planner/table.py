@@ -41,6 +41,8 @@ def _memory(estimate: Estimate) -> Iterator[tuple[str, str]]:
         yield component, _UNKNOWN if size is None else bytes_text(size)
     if memory.host_bytes:
         yield "in the host's memory", bytes_text(memory.host_bytes)
+    if estimate.interval.memory_bytes is not None:
+        yield "four of five", " to ".join(bytes_text(size) for size in estimate.interval.memory_bytes)
     if memory.capacity_bytes is not None:
         yield "capacity", f"{bytes_text(memory.capacity_bytes)}, {'fits' if memory.fits else 'does not fit'}"
 
@@ -51,6 +53,8 @@ def _step(estimate: Estimate) -> Iterator[tuple[str, str]]:
     for name, seconds in time.items():
         label = name.removesuffix("_seconds").replace("_", " ")
         yield label, _UNKNOWN if seconds is None else seconds_text(seconds)
+        if name == "step_seconds" and estimate.interval.step_seconds is not None:
+            yield "four of five", " to ".join(seconds_text(each) for each in estimate.interval.step_seconds)
     for label, fraction in (
         ("bubble of the pipeline", estimate.pipeline.bubble_fraction),
         ("MFU", estimate.mfu),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from itertools import chain
-from math import log
+from math import exp, log
 from pathlib import Path
 
 from app.content.published import Table, left_out_constants, published_tables
-from app.theory.planner import Comparison, Summary, predict, summarise
-from app.theory.planner.engine.constants import FITTED, MEANINGS
+from app.theory.planner import Comparison, Summary, compare, predict, summarise
+from app.theory.planner.engine.constants import FITTED, MEANINGS, Constants
+from app.theory.planner.engine.resolve import plan_of
+from app.theory.planner.intervals import Coverage, Evidence, coverage, features_of, unseen_spread
+from app.theory.transformer import parameter_count
 from app.units import digits, factor_of
 
 WIDEST = 1.5  # the axis goes from its inverse to this
@@ -29,7 +32,11 @@ UTILISATION = {"22B": (41.5, 43.7), "175B": (51.4, 52.8), "530B": (56.0, 57.0), 
 
 @dataclass(frozen=True)
 class Line:
-    """One measured value beside its prediction, as texts; `place` is where it stands on the axis, in per cent."""
+    """One measured value beside its prediction, as texts; `place` is where it stands on the axis, in per cent.
+
+    `interval` is where four of five should lie, by rows of other publications and constants that never saw this one;
+    `holds` whether the measured value does.
+    """
 
     name: str
     unit: str
@@ -37,6 +44,8 @@ class Line:
     predicted: str
     error: str
     place: str
+    interval: str
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,8 @@ class Report:
     lanes: tuple[Lane, ...]
     speed: Summary
     unseen: Summary
+    held: Coverage
+    held_memory: Coverage
     constants: tuple[tuple[str, str, str], ...]
     utilisation: tuple[tuple[str, str, str, str, str], ...]
 
@@ -67,13 +78,56 @@ def report(content: Path) -> Report:
     tables, left_out = published_tables(content), left_out_constants(content)  # what was not fitted, nothing saw
     fitted = [list(table.comparisons()) for table in tables]
     unseen = [_times(table.comparisons(left_out.get(table.publication, FITTED))) for table in tables]
+    known = evidence_of(content)
+    rows = tuple(chain.from_iterable(known.values()))
     return Report(
-        tuple(map(_lane, tables, fitted, unseen)),
+        tuple(
+            _lane(table, found, times, [_interval(each, row, rows) for each, row in zip(found, of_table, strict=True)])
+            for table, found, times, of_table in zip(tables, fitted, unseen, known.values(), strict=True)
+        ),
         summarise(_times(chain.from_iterable(fitted))),
         summarise(chain.from_iterable(unseen)),
+        coverage(rows, True),
+        coverage(rows, False),
         _constants(),
         _utilisation(tables),
     )
+
+
+def evidence_of(content: Path) -> dict[str, list[Evidence]]:
+    """By table, how far the engine is from every value by constants that never saw its publication. Raises
+    ContentError."""
+    left_out = left_out_constants(content)
+    return {
+        table.slug: list(_evidence(table, left_out.get(table.publication, FITTED)))
+        for table in published_tables(content)
+    }
+
+
+def _evidence(table: Table, constants: Constants) -> Iterator[Evidence]:
+    for row in table.rows:
+        plan = plan_of(row.request)
+        assert row.request.cluster is not None
+        gpu = row.request.cluster.gpu or ""
+        features = features_of(plan, gpu, parameter_count(plan.model, plan.training.sequence))
+        for each in compare(table.slug, row.name, row.request, row.measured, constants):
+            error = round(_sign(each) * log(each.predicted / each.measured), 4)
+            yield Evidence(table.publication, table.slug, each.is_time, features, error)
+
+
+def _sign(each: Comparison) -> int:
+    """A rate predicted too high is a time predicted too short."""
+    return 1 if each.quantity in ("step_seconds", "peak_bytes") else -1
+
+
+def _interval(each: Comparison, row: Evidence, rows: tuple[Evidence, ...]) -> tuple[str, bool]:
+    """(the interval as text in the row's unit, whether the measured value lies inside)."""
+    found, scale = unseen_spread(row, rows), UNITS[each.quantity][1]
+    if found is None:
+        return "", True
+    centre = each.measured * exp(_sign(each) * row.error)
+    low, high = found.around(centre)
+    return f"{digits(low / scale, 3)} to {digits(high / scale, 3)}", abs(row.error) <= found.width
 
 
 def _times(found: Iterable[Comparison]) -> list[Comparison]:
@@ -99,8 +153,8 @@ def percent(value: float, sign: bool = False) -> str:
     return f"{text} %"
 
 
-def _lane(table: Table, found: list[Comparison], unseen: list[Comparison]) -> Lane:
-    lines = tuple(_line(each) for each in found)
+def _lane(table: Table, found: list[Comparison], unseen: list[Comparison], intervals: list[tuple[str, bool]]) -> Lane:
+    lines = tuple(_line(each, *interval) for each, interval in zip(found, intervals, strict=True))
     return Lane(table, lines, summarise(_times(found)), summarise(unseen), _memory(found))
 
 
@@ -109,7 +163,7 @@ def _memory(found: Iterable[Comparison]) -> Summary | None:
     return summarise(sizes) if sizes else None
 
 
-def _line(each: Comparison) -> Line:
+def _line(each: Comparison, interval: str, holds: bool) -> Line:
     unit, scale = UNITS[each.quantity]
     ratio = each.predicted / each.measured
     faster = 1 / ratio if each.quantity == "step_seconds" else ratio
@@ -121,6 +175,8 @@ def _line(each: Comparison) -> Line:
         digits(each.predicted / scale),
         percent(each.error, sign=True),
         f"{min(100.0, max(0.0, place)):.2f}",
+        interval,
+        holds,
     )
 
 

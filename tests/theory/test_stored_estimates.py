@@ -21,6 +21,7 @@ FITTED = {
     "bubble_fraction",
     "seconds",
     "exposed_seconds",
+    "interval",
 }
 
 

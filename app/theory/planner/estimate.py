@@ -17,13 +17,16 @@ from app.theory.planner.engine.memory import StageMemory, stage_memories
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import plan_of, profile_of
 from app.theory.planner.engine.timing import StepSeconds, idle_seconds, step_seconds
+from app.theory.planner.evidence import spread_of
 from app.theory.planner.fields import MfuDefinition
+from app.theory.planner.intervals import features_of
 from app.theory.planner.remarks import assumptions, state_assumptions, warnings
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import (
     CollectiveEstimate,
     Estimate,
     ForwardFlops,
+    Interval,
     MemoryBytes,
     MemoryEstimate,
     MfuByDefinition,
@@ -71,10 +74,24 @@ def estimate(request: EstimateRequest) -> Estimate:
         mfu=model_rate / peak if model_rate is not None and peak else None,
         mfu_by_definition=_mfus(plan, timed),
         hfu=hardware_rate / peak if hardware_rate is not None and peak else None,
+        interval=_interval(request, plan, timed, worst),
         model_flops_per_second_per_gpu=model_rate,
         hardware_flops_per_second_per_gpu=hardware_rate,
         assumptions=tuple(assumptions(request, plan)),
         warnings=tuple(warnings(request, plan, worst, capacity, bubble)),
+    )
+
+
+def _interval(request: EstimateRequest, plan: Plan, timed: StepSeconds | None, worst: StageMemory) -> Interval:
+    gpu = request.cluster.gpu if request.cluster else None
+    if gpu is None or timed is None:
+        return Interval()
+    features = features_of(plan, gpu, parameter_count(plan.model, plan.training.sequence))
+    time, memory = spread_of(features, True), spread_of(features, False)
+    return Interval(
+        time.around(timed.step) if time else None,
+        memory.around(worst.total) if memory else None,
+        time.rows if time else 0,
     )
 
 
@@ -186,6 +203,7 @@ def _state_only(request: EstimateRequest, total: float) -> Estimate:
         mfu=None,
         mfu_by_definition=MfuByDefinition(),
         hfu=None,
+        interval=Interval(),
         model_flops_per_second_per_gpu=None,
         hardware_flops_per_second_per_gpu=None,
         assumptions=tuple(state_assumptions(request, shards, profile_of(request))),

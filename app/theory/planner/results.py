@@ -112,6 +112,18 @@ class MfuByDefinition:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Where four of five measurements lie, from the errors of the `rows` published values nearest to the plan.
+
+    None where nothing was timed, or without a GPU, whose generation says which rows are near.
+    """
+
+    step_seconds: tuple[float, float] | None = None
+    memory_bytes: tuple[float, float] | None = None
+    rows: int = 0
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What a plan holds, sends and takes. MFU counts the model's FLOPs as the request asks, HFU those of recomputation
     too."""
@@ -124,6 +136,7 @@ class Estimate:
     mfu: float | None
     mfu_by_definition: MfuByDefinition
     hfu: float | None
+    interval: Interval
     model_flops_per_second_per_gpu: float | None
     hardware_flops_per_second_per_gpu: float | None
     assumptions: tuple[str, ...]
