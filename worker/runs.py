@@ -40,6 +40,7 @@ class _Ending:
 
     status: str
     failure: RunFailure | None = None
+    again: str = ""  # why it is to be started again, where the run itself is not to blame
 
 
 _AGAIN = _Ending("again")  # of this launch, not of the run
@@ -175,10 +176,8 @@ def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Endin
     if silent is not None:
         return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
     if context.stopping.is_set():
-        return _Ending(
-            "failed",
-            RunFailure("worker stopped", "The worker was stopped while this run was under way. Run it again."),
-        )
+        said = "The worker was stopped while this run was under way."
+        return _Ending("failed", RunFailure("worker stopped", f"{said} Run it again."), said)
     if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
         away = round(progress.writer.seconds_away)
         return _Ending(
@@ -259,8 +258,13 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
 
 def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:
     def write(session: Session) -> bool:
-        return lab.end_run(session, claim, ending.status, database_time(session), ending.failure)
+        now = database_time(session)
+        if ending.again and lab.requeue(session, claim, ending.again, now):
+            return True
+        return lab.end_run(session, claim, ending.status, now, ending.failure)
 
     writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)
-    log.info("run ended", run=claim.run_id, status=ending.status)
+    log.info("run ended here", run=claim.run_id, status=ending.status)
+    if ending.again:
+        context.queue.nudge_workers()

@@ -20,6 +20,7 @@ from app.lab.records import RunFailure
 from labs.spec import RunSpec
 from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
 
+MOST_ATTEMPTS = 2  # starts of a run: one that takes its worker along must not take every worker along
 LONGEST_PHASE = 200  # characters that `run.phase` holds
 
 
@@ -52,6 +53,7 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             continue
         lease = secrets.token_hex(16)
         values = {
+            "attempts": Run.attempts + 1,
             "status": "starting",
             "phase": "Starting the ranks",
             "lease": lease,
@@ -123,21 +125,52 @@ def end_run(session: Session, claim: Claim, status: str, now: datetime, failure:
     )
 
 
+def requeue(session: Session, claim: Claim, why: str, now: datetime) -> bool:
+    """Give a run back that its worker cannot carry to its end; False where that was done before, or where it is not the
+    worker's any more, or is to be cancelled. It keeps its place in the queue."""
+    run = session.get(Run, claim.run_id, populate_existing=True)
+    assert run is not None
+    return _queue_again(session, run, _is_owned(claim, Run.cancel_requested_at.is_(None)), why, now)
+
+
+def _queue_again(session: Session, run: Run, condition: Any, why: str, now: datetime) -> bool:
+    if run.attempts >= MOST_ATTEMPTS:
+        return False
+    values: dict[str, Any] = {
+        "status": WAITING,
+        "phase": f"{why} It starts again by itself."[:LONGEST_PHASE],
+        "steps_done": 0,
+        "chunks": Run.chunks + 1,
+        **dict.fromkeys(("lease", "worker", "device", "launch", "started_at", "heartbeat_at")),
+    }
+    if not queries.changed(session.execute(update(Run).where(Run.id.in_(condition)).values(**values))):
+        return False
+    session.refresh(run)
+    # from here on the events are those of another start: whoever reads them begins anew at this one
+    again = PhaseEvent(0.0, 0, "queued", doing=why)
+    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(again)], created_at=now))
+    session.flush()
+    return True
+
+
 def give_up_on_stale(session: Session, now: datetime) -> list[int]:
-    """End active runs whose worker stopped beating; returns their ids. What they streamed stays."""
+    """Take active runs from workers that stopped beating; returns their ids. They wait again, once; the second time
+    they end. What they streamed stays."""
     stale = [run for run in queries.list_active(session) if (run.heartbeat_at or run.created_at) < now - STALE_AFTER]
     ended = []
     for run in stale:
         silent = round((now - (run.heartbeat_at or run.created_at)).total_seconds())
         cancelled = run.cancel_requested_at is not None
-        failure = RunFailure(
-            "worker lost",
-            f"Worker {run.worker} has said nothing for {silent} s, so its ranks are gone too. Run it again.",
-        )
+        said = f"Worker {run.worker} has said nothing for {silent} s, so its ranks are gone too."
+        failure = RunFailure("worker lost", f"{said} Run it again.")
+        is_still_so = (Run.id == run.id, Run.status.in_(ACTIVE), Run.heartbeat_at == run.heartbeat_at)
+        if not cancelled and _queue_again(session, run, select(Run.id).where(*is_still_so), said, now):
+            ended.append(run.id)
+            continue
         done = queries.changed(
             session.execute(
                 update(Run)
-                .where(Run.id == run.id, Run.status.in_(ACTIVE), Run.heartbeat_at == run.heartbeat_at)
+                .where(*is_still_so)
                 .values(
                     status="cancelled" if cancelled else "failed",
                     phase="Cancelled" if cancelled else _end_phase("failed", failure),

@@ -41,6 +41,9 @@ class RunFold:
 
     def __init__(self, theory: Mapping[str, Any]) -> None:
         self._expected = _by_kind(theory.get("transfers", []))
+        self._begin()
+
+    def _begin(self) -> None:
         self._phase = ""
         self._steps_done = 0
         self._split: Split | None = None
@@ -60,6 +63,8 @@ class RunFold:
 
     def _take(self, event: Event) -> None:
         match event:
+            case PhaseEvent(phase="queued"):  # its worker was lost, and it starts again
+                self._begin()
             case PhaseEvent():
                 self._phase = event.phase
             case StepEvent():

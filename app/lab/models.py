@@ -42,6 +42,7 @@ class Run(Base):
     lease: Mapped[str | None] = mapped_column(String(64))
     worker: Mapped[str | None] = mapped_column(String(200))
     device: Mapped[str | None] = mapped_column(String(200))
+    attempts: Mapped[int] = mapped_column(default=0)  # how often a worker claimed it
     launch: Mapped[str | None] = mapped_column(String(20))  # how its ranks were started: warm or cold
     steps_done: Mapped[int] = mapped_column(default=0)
     chunks: Mapped[int] = mapped_column(default=0)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.lab import queries
 from app.lab.models import Run
 from labs.spec import RunSpec
-from labs.spec.events import Bytes, Event, ResultEvent, TrainingSummary, read_events
+from labs.spec.events import Bytes, Event, PhaseEvent, ResultEvent, SpanEvent, Summary, TrainingSummary, read_events
 
 
 def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[Event]:
@@ -21,9 +21,30 @@ def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[Event
         after = chunks[-1].sequence
 
 
+def every_span(session: Session, run_id: int) -> list[SpanEvent]:
+    """What the ranks did when, of the run's last start."""
+    spans: list[SpanEvent] = []
+    for event in every_event(session, run_id):
+        if isinstance(event, SpanEvent):
+            spans.append(event)
+        elif is_new_start(event):
+            spans = []
+    return spans
+
+
+def is_new_start(event: Event) -> bool:
+    """Whether the run waits again, since its worker was lost: what came before was another start's."""
+    return isinstance(event, PhaseEvent) and event.phase == "queued"
+
+
 def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     """The run's result from its ranks' `result` events; None unless every rank reported one."""
-    summaries = {event.rank: event.summary for event in every_event(session, run.id) if isinstance(event, ResultEvent)}
+    summaries: dict[int, Summary] = {}
+    for event in every_event(session, run.id):
+        if is_new_start(event):
+            summaries = {}
+        elif isinstance(event, ResultEvent):
+            summaries[event.rank] = event.summary
     spec = RunSpec.model_validate(run.spec)
     if len(summaries) < spec.parallel.world_size:
         return None

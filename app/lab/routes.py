@@ -22,7 +22,6 @@ from app.lab import forms, gantt, live, pages, reading, results, run_page, submi
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
-from labs.spec.events import SpanEvent
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
 
@@ -255,7 +254,7 @@ def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowI
 def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
     """What its ranks did when, in the trace event format that Chrome and Perfetto open. Empty without the timeline."""
     run = reading.find_run(session, learner, run_id)
-    spans = (event for event in results.every_event(session, run.id) if isinstance(event, SpanEvent))
+    spans = results.every_span(session, run.id)
     name = f'attachment; filename="run-{run.id}-trace.json"'
     return JSONResponse(gantt.chrome_trace(spans), headers={"Content-Disposition": name})
 

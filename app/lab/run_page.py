@@ -249,6 +249,7 @@ def run_json(session: Session, found: Run) -> dict[str, Any]:
         "chunks": found.chunks,
         "device": found.device,
         "launch": found.launch,
+        "attempts": found.attempts,
         "worker": found.worker,
         "created_at": time(found.created_at),
         "started_at": time(found.started_at),

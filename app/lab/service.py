@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.lab.claims import Claim, LeaseLost, append_chunk, beat, claim_next, end_run, give_up_on_stale
+from app.lab.claims import Claim, LeaseLost, append_chunk, beat, claim_next, end_run, give_up_on_stale, requeue
 from app.lab.presence import (
     FORGET_WORKERS_AFTER,
     HEARTBEAT_SECONDS,
@@ -52,6 +52,7 @@ __all__ = [
     "list_under_way",
     "most_gpus_elsewhere",
     "queue_position",
+    "requeue",
     "retire_worker",
     "runs_wait",
     "submit_run",

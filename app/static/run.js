@@ -189,6 +189,14 @@ function take(step) {
   redrawSoon();
 }
 
+// its worker was lost: another takes it from the start
+function beginAnew() {
+  steps.length = 0;
+  root.querySelector("[data-curve-table] tbody").replaceChildren();
+  root.querySelector("[data-curves]").hidden = true;
+  root.querySelector("[data-curve-table]").hidden = true;
+}
+
 function follow() {
   // what a run that had ended shows is here already; its curves are drawn from its chunks
   const source = new EventSource(`/lab/runs/${id}/${root.dataset.ended === "yes" ? "events" : "live"}`);
@@ -198,7 +206,10 @@ function follow() {
     const chunk = JSON.parse(message.data);
     if (chunk.sequence <= last) return;
     last = chunk.sequence;
-    for (const event of chunk.events) if (event.kind === "step") take(event);
+    for (const event of chunk.events) {
+      if (event.kind === "step") take(event);
+      else if (event.kind === "phase" && event.phase === "queued") beginAnew();
+    }
   });
   source.addEventListener("part", (message) => update(JSON.parse(message.data)));
   source.addEventListener("end", () => {

@@ -12,6 +12,7 @@ from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError
 from app.core.models import Learner
 from app.lab import queries, results, service
+from app.lab.folds import Folds
 from app.lab.models import Chunk, Run
 from app.lab.service import Claim, LeaseLost
 from labs.spec.events import ResultEvent
@@ -178,8 +179,63 @@ def test_a_run_without_every_ranks_result_has_not_finished(database: Database) -
     assert run.failure["cause"] == "no result"
 
 
+def test_a_run_of_a_silent_worker_waits_again_and_is_told_from_its_first_start(database: Database) -> None:
+    run_id = _submit(database)
+    lost = _claim(database)
+    assert lost is not None
+    with database.write() as session:
+        service.append_chunk(session, lost, [events.step(1), events.step(2)], NOW)
+    later = NOW + timedelta(seconds=25)
+    with database.write() as session:
+        assert service.give_up_on_stale(session, later) == [run_id]
+        assert service.give_up_on_stale(session, later) == []
+    run = _run(database, run_id)
+    assert (run.status, run.steps_done, run.worker, run.started_at) == ("queued", 0, None, None)
+    assert run.phase.endswith("has said nothing for 25 s, so its ranks are gone too. It starts again by itself.")
+    with pytest.raises(LeaseLost), database.write() as session:
+        service.append_chunk(session, lost, [events.step(3)], later)
+    claim = _claim(database)
+    assert claim is not None
+    assert claim.chunks == 2, "what was streamed, and that it starts again: sequences go on, so viewers do"
+    with database.write() as session:
+        service.append_chunk(session, claim, [events.step(1)], later, after=claim.chunks)
+    with database.read() as session:
+        run = session.get_one(Run, run_id)
+        assert Folds().view(session, run).steps_done == 1
+        assert [chunk.sequence for chunk in session.query(Chunk)] == [1, 2, 3]
+
+
+def test_a_result_of_an_earlier_start_counts_no_more(database: Database) -> None:
+    run_id = _submit(database)
+    first = _claim(database)
+    assert first is not None
+    with database.write() as session:
+        service.append_chunk(session, first, [_result(0), _result(1)], NOW)
+        assert service.requeue(session, first, "The worker was stopped.", NOW)
+        assert not service.requeue(session, first, "The worker was stopped.", NOW), "it is not its any more"
+    second = _claim(database)
+    assert second is not None
+    with database.write() as session:
+        assert not service.requeue(session, second, "The worker was stopped.", NOW), "once is enough"
+        service.end_run(session, second, "finished", NOW)
+    assert (_run(database, run_id).failure or {})["cause"] == "no result"
+
+
+def test_a_run_that_is_to_be_cancelled_is_not_started_again(database: Database) -> None:
+    run_id = _submit(database)
+    claim = _claim(database)
+    assert claim is not None
+    with database.write() as session:
+        service.cancel_run(session, 1, run_id, NOW)
+        assert not service.requeue(session, claim, "The worker was stopped.", NOW)
+
+
 def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database) -> None:
     run_id = _submit(database)
+    first = _claim(database)
+    assert first is not None
+    with database.write() as session:
+        assert service.requeue(session, first, "The worker was stopped.", NOW)
     claim = _claim(database)
     assert claim is not None
     with database.write() as session:
@@ -201,7 +257,7 @@ def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database
     with database.write() as session:
         assert not service.end_run(session, claim, "finished", NOW)
     with database.read() as session:
-        assert session.query(Chunk).count() == 1, "what was streamed before stays"
+        assert session.query(Chunk).count() == 2, "what was streamed before stays"
 
 
 def test_only_so_many_runs_may_wait(database: Database) -> None:

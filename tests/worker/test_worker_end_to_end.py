@@ -21,7 +21,7 @@ from app.core.db import Database
 from app.core.queue import Queue
 from app.lab import results, service
 from app.lab.models import ENDED, Run
-from labs.spec.events import StepEvent
+from labs.spec.events import PhaseEvent, StepEvent
 from tests.support.product import environment
 
 pytestmark = pytest.mark.slow
@@ -36,6 +36,9 @@ LONG: dict[str, Any] = {
     "training": {"steps": 500, "sequence": 32},
     "parallel": {"data": 2, "zero": 0},
 }
+
+
+SHORT_OF_LONG: dict[str, Any] = {**LONG, "training": {"steps": 60, "sequence": 32}}
 
 
 class Lab:
@@ -132,7 +135,7 @@ def test_runs_that_waited_for_a_worker_are_found_without_a_nudge(lab: Lab) -> No
     assert lab.ended(run_id).status == "finished"
 
 
-def test_a_worker_that_is_told_to_stop_ends_its_run_and_says_so(lab: Lab) -> None:
+def test_a_worker_that_is_told_to_stop_gives_its_run_back_once(lab: Lab) -> None:
     worker = lab.start_worker()
     run_id = lab.submit(LONG)
     lab.wait(run_id, lambda run: run.steps_done >= 2)
@@ -140,30 +143,43 @@ def test_a_worker_that_is_told_to_stop_ends_its_run_and_says_so(lab: Lab) -> Non
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
     run = lab.run(run_id)
-    assert run.status == "failed"
-    assert run.failure is not None
-    assert run.failure["cause"] == "worker stopped"
+    assert (run.status, run.steps_done, run.attempts) == ("queued", 0, 1)
+    assert run.phase == "The worker was stopped while this run was under way. It starts again by itself."
     lab.wait_for_no_ranks()
     with lab.database.read() as session:
         assert service.workers_present(session, utc_now()) == []
-
-
-def test_a_worker_that_is_killed_takes_its_ranks_along_and_its_run_is_given_up_on(lab: Lab) -> None:
     worker = lab.start_worker()
-    run_id = lab.submit(LONG)
-    seen = lab.wait(run_id, lambda run: run.steps_done >= 2).steps_done
+    lab.wait(run_id, lambda run: run.steps_done >= 2)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+    run = lab.run(run_id)
+    assert (run.status, run.attempts) == ("failed", 2)
+    assert run.failure is not None
+    assert run.failure["cause"] == "worker stopped"
+    with lab.database.read() as session:
+        seen = list(results.every_event(session, run_id))
+    begins = [n for n, event in enumerate(seen) if isinstance(event, PhaseEvent) and event.phase == "queued"]
+    assert len(begins) == 1
+    for part in (seen[: begins[0]], seen[begins[0] :]):
+        steps = [event.step for event in part if isinstance(event, StepEvent)]
+        assert steps == list(range(1, len(steps) + 1)), "each start from its first step, nothing twice"
+
+
+def test_a_worker_that_is_killed_takes_its_ranks_along_and_another_takes_its_run(lab: Lab) -> None:
+    worker = lab.start_worker()
+    run_id = lab.submit(SHORT_OF_LONG)
+    lab.wait(run_id, lambda run: run.steps_done >= 2)
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
     lab.wait_for_no_ranks()
     with lab.database.write() as session:
         assert service.give_up_on_stale(session, utc_now() + timedelta(seconds=25)) == [run_id]
-    run = lab.run(run_id)
-    assert run.status == "failed"
-    assert run.failure is not None
-    assert run.failure["cause"] == "worker lost"
-    assert run.steps_done >= seen, "what was streamed is kept"
+    assert lab.run(run_id).status == "queued"
     lab.start_worker()
-    assert lab.ended(lab.submit(SMALL)).status == "finished", "the next worker takes the next run"
+    run = lab.ended(run_id)
+    assert (run.status, run.attempts, run.steps_done) == ("finished", 2, 60), run.failure
+    assert run.result is not None
+    assert run.result["steps"] == 60
 
 
 def test_a_run_that_is_taken_away_is_ended_by_the_worker_that_had_it(lab: Lab) -> None:
@@ -172,5 +188,5 @@ def test_a_run_that_is_taken_away_is_ended_by_the_worker_that_had_it(lab: Lab) -
     lab.wait(run_id, lambda run: run.steps_done >= 2)
     with lab.database.write() as session:
         service.give_up_on_stale(session, utc_now() + timedelta(seconds=25))
-    lab.wait_for_no_ranks()
-    assert lab.run(run_id).status == "failed"
+    lab.wait(run_id, lambda run: run.attempts == 2 and run.steps_done >= 2)
+    assert len({process.cwd() for process in lab.ranks()}) == 1, "those of its first start are gone"
