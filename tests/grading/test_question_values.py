@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pytest
 from markupsafe import Markup
 
+from app.grading.numbers import KnownSlip
 from app.grading.questions import ConfigurationQuestion, NumberQuestion, OrderItem, OrderQuestion, shuffled
 from app.grading.questions.choice import ChoiceQuestion, Option
+from app.grading.questions.configuration import TERMS
+from app.grading.questions.number import Carried
 from app.grading.questions.pairs import PairsQuestion, Right
+from app.units import digits, scaled
 
 # number
 
@@ -26,6 +31,17 @@ def test_a_number_says_its_key_range_and_an_example() -> None:
 @pytest.mark.parametrize(("tolerance", "exact"), [(0.0, True), (0.001, True), (0.0011, False), (0.05, False)])
 def test_a_number_is_exact_where_nothing_has_room_beside_it(tolerance: float, exact: bool) -> None:
     assert NumberQuestion(8, "", tolerance).is_exact is exact
+
+
+def test_a_slip_on_the_right_key_is_told_whatever_was_carried() -> None:
+    slip = KnownSlip("forgot-optimizer", 28e9, "optimizer left out", "The optimizer's twelve bytes are missing.")
+    asked = NumberQuestion(112e9, "GB", 0.05, (slip,))
+    carried = Carried(("a",), 224e9, (KnownSlip("other", 28e9, "something else", "Not this one."),))
+    found = asked.grade("28 GB", carried)
+    assert (found.status, found.misconception) == ("wrong", "forgot-optimizer")
+    assert asked.grade("30 TB", carried).misconception is None
+    assert asked.grade("224 GB", carried).message == "It follows from your own a, so it counts in full."
+    assert asked.grade("112 GB", carried).status == "correct"
 
 
 # choice
@@ -61,6 +77,13 @@ def order(direction: Any = "ascending") -> OrderQuestion:
 def test_an_order_says_how_many_places_hold_another(given: str, credit: float, moved: int) -> None:
     found = order().grade(given)
     assert (found.status, found.credit, found.message) == ("wrong", credit, f"{moved} of 4 places hold another item.")
+
+
+def test_an_order_is_read_out_by_its_texts() -> None:
+    assert order().said("b, a, d, c") == "b, a, d, c"
+    assert order().said("what?") == "what?"
+    named = OrderQuestion((OrderItem("x", Markup("First <b>thing</b>"), 1.0), OrderItem("y", Markup("Second"), 2.0)))
+    assert named.said("y, x") == "Second, First thing"
 
 
 def test_an_order_that_is_no_order_is_filled_as_far_as_nothing() -> None:
@@ -127,6 +150,8 @@ def configuration(objective: str, within: float = 0.02) -> ConfigurationQuestion
 def test_a_configuration_says_what_keeps_it_from_being_asked() -> None:
     assert configuration("time").problem is None
     assert ConfigurationQuestion(PLAN, {"tensors": (1,)}, "time", 0.02).problem == "no field of a plan: tensors"
+    most = {"tensor": tuple(range(1, 101)), "pipeline": tuple(range(1, 201))}
+    assert ConfigurationQuestion(PLAN, most, "time", 0.02).problem is None
     many = {"tensor": tuple(range(1, 202)), "pipeline": tuple(range(1, 202))}
     assert ConfigurationQuestion(PLAN, many, "time", 0.02).problem == "more than 20,000 combinations to try"
 
@@ -183,6 +208,48 @@ def test_within_the_tolerance_a_configuration_is_right_and_told_what_is_better()
     found = asked.grade(worse.text)
     assert (found.status, found.credit) == ("correct", 1.0)
     assert "% longer than" in found.message
+
+
+def test_what_decides_is_the_term_in_which_the_best_gains_most() -> None:
+    asked = configuration("time")
+    mine, best = asked.judged({"tensor": 8, "pipeline": 8, "data": 2, "zero": 1}), asked.best()
+    gains = {name: getattr(mine.estimate.time, name) - getattr(best.estimate.time, name) for name in TERMS}
+    largest = max(gains, key=lambda name: gains[name])
+    values = [scaled(getattr(each.estimate.time, largest), "s", 3) for each in (mine, best)]
+    assert asked.grade(mine.text).message.endswith(
+        f"longer than {best.text} at {scaled(best.seconds or 0, 's', 3)}. "
+        f"What decides is {TERMS[largest]}: {values[0]} against {values[1]}."
+    )
+
+
+def test_how_much_larger_is_said_in_two_digits() -> None:
+    asked = configuration("memory")
+    best = asked.best()
+    for worse in (each for each in asked.combinations() if each.fits and each.memory > 1.5 * best.memory):
+        percent = digits(100 * (worse.memory / best.memory - 1), 2)
+        assert asked.grade(worse.text).message.endswith(f"takes {best.text}: yours is {percent} % larger.")
+
+
+def test_only_configurations_that_use_every_gpu_are_tried() -> None:
+    found = configuration("time").combinations()
+    degrees = [prod(int(each.chosen[name]) for name in ("tensor", "pipeline", "data")) for each in found]
+    assert len(degrees) > 10
+    assert set(degrees) == {128}
+
+
+def test_without_gpus_a_configuration_is_judged_by_its_memory_alone() -> None:
+    plan = {name: PLAN[name] for name in ("model", "training", "parallel")}
+    asked = ConfigurationQuestion(plan, {"tensor": (1, 2, 4, 8), "zero": (0, 1)}, "memory", 0.02)
+    assert asked.grade("tensor 8, zero 0").message == "It fits, in 149 GB; the least is 149 GB, with tensor 8, zero 0."
+    assert asked.grade("tensor 2, zero 0").message == "It fits, in 598 GB; the least is 149 GB, with tensor 8, zero 0."
+
+
+def test_one_value_of_several_is_no_list_and_long_numbers_stay_text() -> None:
+    asked = configuration("time")
+    assert asked.read("8") == "Missing: tensor, pipeline, data, zero."
+    assert asked.read("8, 2") == "A list of 2 values was read; 4 are asked for: tensor, pipeline, data, zero."
+    assert asked.read("123456789, 1, 1, 0") == {"tensor": 123456789, "pipeline": 1, "data": 1, "zero": 0}
+    assert asked.read("1234567890, 1, 1, 0") == {"tensor": "1234567890", "pipeline": 1, "data": 1, "zero": 0}
 
 
 # shuffling
