@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from app.theory.checks import check_at_most
 
@@ -130,6 +131,14 @@ def fsdp_peak_backward_bytes(
     """F18: the same in backward, when a gathered unit's whole gradient is alive too until it is reduce-scattered."""
     gradient = gradient_bytes_each * parameters / units
     return fsdp_peak_weight_bytes(parameters, ranks, units, live_units, bytes_each) + gradient
+
+
+def dim0_shard_rows(rows: int, ranks: int) -> int:
+    """F70: rows of the largest shard of a weight cut along dimension 0, ⌈d/n⌉; the last ranks hold less, or nothing.
+
+    Source: PyTorch documentation, fully_shard, which cuts by torch.chunk.
+    """
+    return ceil(rows / ranks)
 
 
 def transformer_parameters(layers: int, hidden: int, vocab: int = 0) -> float:

@@ -23,6 +23,8 @@ def html_of(page: Page) -> str:
 def test_every_subject_has_its_page() -> None:
     assert {page.slug for page in PAGES} == {
         "memory-anatomy",
+        "llama-accounting",
+        "pipelines-in-practice",
         "number-formats",
         "low-precision-training",
         "checkpointing-and-accumulation",
@@ -42,6 +44,7 @@ def test_every_subject_has_its_page() -> None:
         "reliability",
         "scaling-laws",
         "deepspeed-and-fsdp",
+        "fsdp2-dtensor-dcp",
         "gradient-compression",
         "backprop-and-the-training-loop",
         "large-batch",
@@ -74,7 +77,7 @@ def test_every_section_has_an_address_of_its_own(page: Page) -> None:
 # 1 / (0.02 + 0.98 / 256); √(2 × 60 × 1,024-GPU MTBF of 49.5 h); √(10²⁴ / 120) / 10⁹; 16 × 70 / 8;
 # 3 × 7,168 × 2,048 × 256 × 58; 64³ / 4; 2 / 16 × 445.05 TFLOP/s / 50 GB/s; 512 × (4 + 1);
 # 1 / (0.3 + 0.7 / 2); 576 × 2 × 61;
-# 16 + 8 × 20 / 132; 14 × 405 / 16,384.
+# 16 + 8 × 20 / 132; 14 × 405 / 16,384; 7 × 12 / 80; 128,256 / 1,024.
 SHOWN = [
     ("memory-anatomy", "126 GB"),
     ("zero-and-fsdp", "38.5 GB"),
@@ -102,6 +105,9 @@ SHOWN = [
     ("deepseek-v3", "70.27 kB"),
     ("hiding-communication", "17.2 ms"),
     ("faults-at-scale", "346 MB"),
+    ("llama-accounting", "70.55 billion"),
+    ("fsdp2-dtensor-dcp", "126"),
+    ("pipelines-in-practice", "1.05 ×"),
 ]
 
 

@@ -48,6 +48,9 @@ SPLIT_8: Inputs = {"tensor": 8, "sequence_parallel": "yes"}
 FSDP_7B: Inputs = {"parameters": 7e9, "ranks": 8, "units": 32}
 
 EXAMPLES: list[Example] = [
+    # 50,257 / 768 = 65.4; eight rows for 64 ranks: one each, for eight of them
+    ("dim0_shard", OPENING, 1, "66"),
+    ("dim0_shard", {"rows": 8, "ranks": 64}, 1, "1"),
     *(("training_state", {"parameters": 7e9, "layout": layout}, GB, shown) for layout, shown in STATES),
     *(
         ("zero_state", {"parameters": billions * 1e9, "ranks": ranks, "stage": stage}, GB, shown)

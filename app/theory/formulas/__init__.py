@@ -17,6 +17,7 @@ from app.theory.formulas import (
     efficiency,
     experts,
     generation,
+    llama,
     memory,
     overlap,
     parallelism,
@@ -30,6 +31,7 @@ from app.theory.formulas.registry import Formula, Registry
 
 SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Model state": memory.ENTRIES,
+    "Llama": llama.ENTRIES,
     "Activations": activations.ENTRIES,
     "Collectives": communication.ENTRIES,
     "Topology": topology.ENTRIES,
