@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -30,6 +30,7 @@ class Part:
     is_follow_up: bool
     points: float
     builds_on: tuple[Question, ...] = ()
+    let: Mapping[str, str] = field(default_factory=dict)  # what the interview computes, to explain a wrong number
 
     @property
     def source(self) -> Question | FollowUp:
@@ -57,11 +58,11 @@ def parts_of(interview: Interview) -> list[Part]:
     for question in interview.questions:
         earlier = tuple(by_id[each] for each in question.builds_on)
         if question.follow_up is None:
-            found.append(Part(question.id, question, False, float(question.points), earlier))
+            found.append(Part(question.id, question, False, float(question.points), earlier, interview.let))
         else:
             following = question.points * FOLLOW_UP_SHARE
-            found.append(Part(question.id, question, False, question.points - following, earlier))
-            found.append(Part(f"{question.id}.follow", question, True, following, earlier))
+            found.append(Part(question.id, question, False, question.points - following, earlier, interview.let))
+            found.append(Part(f"{question.id}.follow", question, True, following, earlier, interview.let))
     return found
 
 
@@ -97,7 +98,7 @@ def leads_somewhere(part: Part, known: Values) -> bool:
 
 def number_of(part: Part, known: Values) -> NumberQuestion:
     """The number a part asks for. Raises ExpressionError."""
-    return make_number(part.source, known)
+    return make_number(part.source, known, part.let)
 
 
 def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:

@@ -110,18 +110,23 @@ class Part:
         return Carried(self.source.carries, found.key, found.slips) if found else None
 
 
-def make_part(source: schemas.AnyPart, values: Mapping[str, Any], name: str) -> Part:
+def make_part(
+    source: schemas.AnyPart, values: Mapping[str, Any], name: str, let: Mapping[str, str] | None = None
+) -> Part:
     """The part at a seed; `name` (of problem, revision, part and seed) decides the order of what is offered.
 
-    Raises ExpressionError with the field that does not compute.
+    What `let` computes is looked into when a wrong number is explained. Raises ExpressionError with the field that does
+    not compute.
     """
-    question = _question(source, values, name)
+    question = _question(source, values, name, let)
     return Part(source, inline(source.prompt, values, "prompt"), question, values)
 
 
-def _question(source: schemas.AnyPart, values: Mapping[str, Any], name: str) -> Question | None:
+def _question(
+    source: schemas.AnyPart, values: Mapping[str, Any], name: str, let: Mapping[str, str] | None
+) -> Question | None:
     if isinstance(source, schemas.NumberPart):
-        return make_number(source, values)
+        return make_number(source, values, let)
     if isinstance(source, schemas.ChoicePart):
         return ChoiceQuestion(tuple(shuffled(name, list(make_options(source.options, values)))), source.kind == "set")
     if isinstance(source, schemas.OrderPart):

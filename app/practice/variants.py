@@ -92,7 +92,7 @@ def _parts(problem: Problem, values: Mapping[str, Any], seed: int) -> tuple[tupl
     for index, source in enumerate(problem.parts):
         with at("parts", index):
             name = f"{problem.id}:{problem.revision}:{source.id}:{seed}"
-            part = make_part(source, {**values, "answer": dict(right)}, name)
+            part = make_part(source, {**values, "answer": dict(right)}, name, problem.let)
         if isinstance(part.question, NumberQuestion):
             right[part.id] = part.question.key
         parts.append(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
+from app.theory.checks import check_at_most
 from labs.spec import SpecError, Violation
 
 
@@ -125,3 +126,20 @@ def lamb_trust_ratio(weight_norm: float, update_norm: float) -> float:
     Source: You et al. 2020 (LAMB), algorithm 2, with φ(z) = z.
     """
     return weight_norm / update_norm if weight_norm and update_norm else 1.0
+
+
+def padding_waste(mean_tokens: float, sequence: int) -> float:
+    """F72: share of a padded batch that is padding, 1 − mean/s.
+
+    Raises SpecError where documents are longer than the sequence. By counting tokens.
+    """
+    check_at_most("mean_tokens", mean_tokens, "sequence", sequence)
+    return 1 - mean_tokens / sequence
+
+
+def document_share(documents: int) -> float:
+    """F72: visible pairs of a sequence of n equal documents that do not see each other, over those of one, 1/n.
+
+    By hand: n times (s/n)² of s².
+    """
+    return 1 / documents

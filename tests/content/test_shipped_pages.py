@@ -49,6 +49,7 @@ def test_every_subject_has_its_page() -> None:
         "gradient-compression",
         "backprop-and-the-training-loop",
         "large-batch",
+        "data-that-resumes",
         "cheat-sheet",
         "scaling-levels",
         "production-checklist",
@@ -78,7 +79,7 @@ def test_every_section_has_an_address_of_its_own(page: Page) -> None:
 # 1 / (0.02 + 0.98 / 256); √(2 × 60 × 1,024-GPU MTBF of 49.5 h); √(10²⁴ / 120) / 10⁹; 16 × 70 / 8;
 # 3 × 7,168 × 2,048 × 256 × 58; 64³ / 4; 2 / 16 × 445.05 TFLOP/s / 50 GB/s; 512 × (4 + 1);
 # 1 / (0.3 + 0.7 / 2); 576 × 2 × 61;
-# 16 + 8 × 20 / 132; 14 × 405 / 16,384; 7 × 12 / 80; 128,256 / 1,024; 989 / 3.35.
+# 16 + 8 × 20 / 132; 14 × 405 / 16,384; 7 × 12 / 80; 128,256 / 1,024; 989 / 3.35; 1 − 1 / 8.
 SHOWN = [
     ("memory-anatomy", "126 GB"),
     ("zero-and-fsdp", "38.5 GB"),
@@ -107,6 +108,7 @@ SHOWN = [
     ("hiding-communication", "17.2 ms"),
     ("faults-at-scale", "346 MB"),
     ("llama-accounting", "70.55 billion"),
+    ("data-that-resumes", "87.5 %"),
     ("kernels-and-compilers", "295"),
     ("fsdp2-dtensor-dcp", "126"),
     ("pipelines-in-practice", "1.05 ×"),

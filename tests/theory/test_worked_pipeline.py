@@ -39,6 +39,9 @@ INTERLEAVED = [
 MESH: Inputs = {"tensor": 8, "pipeline": 4, "data": 8}  # 256 GPUs
 
 EXAMPLES: list[Example] = [
+    # 1 − 1/8; eight times (1/8)²
+    ("padding_waste", OPENING, PERCENT, "87.5"),
+    ("document_share", OPENING, PERCENT, "12.5"),
     # 15 × 3; 15 × (3 − 2); 7 × (3 + 2 − 3); with pairs that take as long as a backward 7 × (2 + 2 − 3)
     ("schedule_idle", {"schedule": "1f1b", "stages": 16}, 1, "45"),
     ("schedule_idle", {"schedule": "zb1p", "stages": 16}, 1, "15"),
