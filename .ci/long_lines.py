@@ -18,4 +18,4 @@ def long_lines(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(long_lines(ROOT / "app" / "templates")) or None)
+    sys.exit("\n".join(long_lines(ROOT / "app")) or None)

@@ -35,7 +35,7 @@ def static_url(name: str) -> str:
 def environment() -> Environment:
     """The process's template environment."""
     made = Environment(
-        loader=FileSystemLoader(APP / "templates"),
+        loader=FileSystemLoader([APP / "templates", APP / "content"]),  # a kind of card keeps its macro with its rules
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -54,8 +54,7 @@ def test_no_module_outside_the_kinds_names_one() -> None:
 
 
 def test_no_page_or_script_outside_the_kinds_names_one() -> None:
-    own = APP / "templates" / "kinds"
-    pages = [path for path in (APP / "templates").rglob("*.html") if own not in path.parents]
+    pages = list((APP / "templates").rglob("*.html"))
     scripts = (APP / "static").glob("*.js")
     asked = re.compile("(?<!mode=)[\"'](" + "|".join(TELLING) + ")[\"']")
     assert [path.name for path in (*pages, *scripts) if asked.search(path.read_text())] == []
@@ -65,11 +64,15 @@ def test_no_page_or_script_outside_the_kinds_names_one() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
-def test_a_checked_kind_has_its_template(name: str) -> None:
+def test_a_kind_is_a_folder_with_its_rules_its_macro_and_a_test(name: str) -> None:
+    """Schema, checks and asking are what `KIND` answers for; the macro draws what the machine checks."""
+    folder = APP / "content" / "kinds" / name
+    assert (folder / "__init__.py").exists()
+    assert (Path(__file__).parent / "kinds" / f"test_{name}.py").exists()
     if not isinstance(kinds.KINDS[name], CheckedKind):
-        assert not (APP / "templates" / "kinds" / f"{name}.html").exists()
+        assert not (folder / "macro.html").exists()
         return
-    module = environment().get_template(f"kinds/{name}.html").module
+    module = environment().get_template(f"kinds/{name}/macro.html").module
     assert callable(module.fields)  # type: ignore[attr-defined]
     assert callable(module.solved)  # type: ignore[attr-defined]
 

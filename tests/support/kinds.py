@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.content.asked import Asked, ask
+from app.content.catalogue import Catalogue, load
+from app.content.checks import check_content
 from tests.support.cards import edit, write_cards
 
 HEAD = """\
@@ -173,3 +176,24 @@ def write_kinds(folder: Path) -> Path:
     for identity, text in KINDS.items():
         (deck / f"{identity}.md").write_text(text)
     return folder
+
+
+def asked(kinds: Catalogue, card: str, seed: int = 1) -> Asked:
+    return ask(kinds.cards[card], seed)
+
+
+def must_be_refused(cards: Path, card: str, old: str, new: str, where: str, why: str) -> None:
+    """The loader names the mistake that replaces `old` in `card`, and serves every other card."""
+    edit(cards, f"decks/kinds/{card}.md", old, new)
+    loaded = load(cards)
+    said = [str(mistake) for mistake in loaded.mistakes]
+    assert any(line.startswith(f"cards/decks/kinds/{card}.md:{where}: ") and why in line for line in said), said
+    assert set(KINDS) - set(loaded.cards) == {card}
+
+
+def must_be_noticed(cards: Path, card: str, old: str, new: str, where: str, why: str) -> None:
+    """The content check names the mistake that replaces `old` in `card`."""
+    edit(cards, f"decks/kinds/{card}.md", old, new)
+    _, problems = check_content(cards)
+    said = [str(problem) for problem in problems]
+    assert any(line.startswith(f"cards/decks/kinds/{card}.md:{where}: ") and why in line for line in said), said

@@ -1,8 +1,8 @@
-"""The kinds of cards: each module here is one kind, with all there is to it.
+"""The kinds of cards: each folder here is one kind, with all there is to it.
 
 A kind says which fields its cards have, what must hold of them, what a showing asks, what becomes of an answer, and how
-long it takes; how it looks stands in `templates/kinds/<kind>.html`. To add one, put a module with a `KIND` beside the
-others, and its template where the machine checks what is answered.
+long it takes; how it looks stands beside that in `macro.html`, where the machine checks what is answered. To add one,
+put a folder with a `KIND` beside the others, and its test into tests/content/kinds.
 """
 
 from __future__ import annotations
