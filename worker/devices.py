@@ -51,12 +51,13 @@ class Devices:
         `gpus_elsewhere` is the most GPUs another worker has: an `auto` run that fits there is left to it.
         """
         ranks = spec.parallel.world_size
-        if spec.device != "cpu" and len(self.gpus) >= ranks:
+        found = spec.fits(len(self.gpus), self.cpu)
+        if found == "cuda":
             chosen = self.gpus[:ranks]
             # by UUID: CUDA numbers devices in an order of its own, and relative to what it may see
             visible = ",".join(gpu.uuid for gpu in chosen)
             return Placement(f"{ranks} × {chosen[0].name}, NCCL", {"CUDA_VISIBLE_DEVICES": visible})
-        if spec.device == "cuda" or not self.cpu or (spec.device == "auto" and gpus_elsewhere >= ranks):
+        if found is None or (spec.device == "auto" and gpus_elsewhere >= ranks):
             return None
         return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
 

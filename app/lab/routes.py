@@ -18,10 +18,11 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, gantt, live, pages, reading, results, run_page, submitting, support
+from app.lab import forms, gantt, live, pages, presence, reading, results, run_page, submitting, support
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
+from labs.spec import RunSpec
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
 
@@ -229,7 +230,12 @@ def submit(
 
     def work() -> dict[str, Any]:
         run = submitting.submit_run(session, learner, asked.spec, asked.prediction, now, experiment_id)
-        return {"id": run.id, "status": run.status, "queue_position": reading.queue_position(session, run)}
+        return {
+            "id": run.id,
+            "status": run.status,
+            "queue_position": reading.queue_position(session, run),
+            "warning": presence.why_nobody_takes(session, RunSpec.model_validate(run.spec), now),
+        }
 
     with database.write() as session:
         reply, repeated = once(session, learner, idempotency_key, "/api/v1/lab/runs", now, work, asked.model_dump())

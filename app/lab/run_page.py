@@ -26,7 +26,7 @@ from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
 from app.lab.knobs import settings_of_run
 from app.lab.meters import Meter
-from app.lab.models import ENDED, Run
+from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
@@ -54,7 +54,7 @@ class Standing:
     cancelling: bool
     position: int | None
     elapsed_seconds: float | None
-    has_worker: bool
+    nobody_takes_it: str | None  # why, while it waits
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _standing(session: Session, found: Run, item: Experiment | None, said: tuple
         cancelling=found.cancel_requested_at is not None and not ended,
         position=reading.queue_position(session, found),
         elapsed_seconds=_elapsed_seconds(found, now),
-        has_worker=any(worker.kind == "device" for worker in presence.workers_present(session, now)),
+        nobody_takes_it=presence.why_nobody_takes(session, spec, now) if found.status == WAITING else None,
     )
 
 

@@ -85,6 +85,13 @@ class RunSpec(Strict):
             options = {**options, "program": program}
         return {"model": NO_MODEL, **data, "options": options}
 
+    def fits(self, gpus: int, has_cpu: bool) -> Literal["cuda", "cpu"] | None:
+        """What it runs on where there are so many GPUs, and perhaps a CPU: `auto` takes GPUs when there is one for
+        every rank. None: it cannot run there."""
+        if self.device != "cpu" and gpus >= self.parallel.world_size:
+            return "cuda"
+        return "cpu" if has_cpu and self.device != "cuda" else None
+
     @property
     def global_batch(self) -> int:
         """Sequences per optimizer step over all data ranks."""

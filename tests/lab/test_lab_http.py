@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.core.clock import utc_now
+from app.core.db import Database
+from app.lab import service
 from app.lab.service import MOST_WAITING_PER_LEARNER
 from app.theory.lab_runs import run_theory
 from labs.spec import RunSpec, parse_run_spec
@@ -26,7 +29,7 @@ def test_a_run_is_queued_and_can_be_looked_at_and_cancelled(client: TestClient) 
         "/api/v1/lab/runs", json={"spec": SPEC, "prediction": {"model_state_bytes": {"value": "7.1 MB"}}}
     )
     assert reply.status_code == 201
-    assert reply.json() == {"id": 1, "status": "queued", "queue_position": 0}
+    assert reply.json() == {"id": 1, "status": "queued", "queue_position": 0, "warning": "No worker answers."}
     run = client.get("/api/v1/lab/runs/1").json()
     assert run["prediction"]["model_state_bytes"]["value"] == 7.1e6
     assert client.post("/api/v1/lab/runs/1/cancel").json()["status"] == "cancelled"
@@ -89,6 +92,27 @@ def test_a_prediction_that_cannot_be_read_stays_on_the_page_with_its_reason(clie
     assert 'value="13 apples"' in reply.text
     assert "is not a unit known here" in reply.text
     assert client.get("/api/v1/lab/runs/1").status_code == 404
+
+
+def test_a_run_that_no_worker_can_take_says_so_at_once_and_as_long_as_it_waits(
+    client: TestClient, database: Database
+) -> None:
+    cpu = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1}]
+    with database.write() as session:
+        service.announce_worker(session, "w", "device", cpu, utc_now(), None)
+    assert client.post("/api/v1/lab/runs", json={"spec": SPEC}).json()["warning"] is None
+    two = {**SPEC, "device": "cuda", "parallel": {"data": 2}}
+    said = client.post("/api/v1/lab/runs", json={"spec": two}).json()
+    assert said["status"] == "queued"
+    assert said["warning"] == "It asks for 2 GPUs, one for every rank; no worker that is there has more than 0."
+    assert said["warning"] in client.get(f"/lab/runs/{said['id']}", headers=HTML).text
+    with database.write() as session:
+        gpus = [{"kind": "cuda", "name": f"GPU {n}", "backend": "NCCL", "memory_bytes": 1} for n in (0, 1)]
+        service.announce_worker(session, "g", "device", gpus, utc_now(), None)
+    assert said["warning"] not in client.get(f"/lab/runs/{said['id']}", headers=HTML).text
+    with database.write() as session:
+        service.retire_worker(session, "g")
+    assert said["warning"] in client.get(f"/lab/runs/{said['id']}", headers=HTML).text, "it has left"
 
 
 def test_a_waiting_run_says_where_it_stands_and_that_no_worker_answers(client: TestClient) -> None:
