@@ -38,6 +38,11 @@ class Scale:
         return tuple((kind, self.percent(min(value, self.maximum))) for kind, value in marks)
 
 
+PERCENT_TICKS = tuple(
+    Tick(f"{each}", f"{each}{' %' if each == 100 else ''}", each in (25, 75)) for each in (0, 25, 50, 75, 100)
+)
+
+
 def byte_scale(values: Iterable[float]) -> Scale:
     """An axis for bytes that holds every value, with four to seven round ticks in one unit."""
     largest = max(values, default=0.0)

@@ -55,9 +55,14 @@ def by_concept(session: Session, learner_id: int, catalogue: Catalogue, now: dat
     Cards, problems (issued seeds), free answers, interviews and runs count, each for the concepts its item names
     today; what was done with an item that is gone counts for none.
     """
+    return standings_of(gather(session, learner_id), catalogue, now)
+
+
+def standings_of(every: Iterable[Evidence], catalogue: Catalogue, now: datetime) -> Mapping[str, Standing]:
+    """The same from evidence that was gathered, oldest first."""
     named = concepts_of_items(catalogue)
     found: dict[str, list[Evidence]] = {}
-    for each in gather(session, learner_id):
+    for each in every:
         for concept in named.get(each.item_id, ()):
             if concept in catalogue.concepts:
                 found.setdefault(concept, []).append(each)

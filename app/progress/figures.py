@@ -10,7 +10,7 @@ from typing import Any
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
-from app.core.charts import Scale, Tick, round_scale
+from app.core.charts import PERCENT_TICKS, Scale, Tick, round_scale
 from app.study.api import Answer, Memory, Retention, Share, seconds_of
 
 WEEKS = 53
@@ -57,11 +57,6 @@ class HeatMap:
     rows: Sequence[tuple[str, int, int]]
     total: int
     days_studied: int
-
-
-PERCENT_TICKS = tuple(
-    Tick(f"{each}", f"{each}{' %' if each == 100 else ''}", each in (25, 75)) for each in (0, 25, 50, 75, 100)
-)
 
 
 def heat_map(counts: Sequence[int], last: date) -> HeatMap:

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.web import Content
 from app.core import times
+from app.core.charts import PERCENT_TICKS
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WorkQueue
 from app.theory.hardware import GPUS
@@ -30,6 +31,7 @@ def today(
         "today": service.today(session, learner, content, moment),
         "date": times.date(moment),
         "first": first_step(),
+        "percent_ticks": PERCENT_TICKS,
         "content": content,
     }
     return page(request, "today/today.html", context)

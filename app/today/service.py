@@ -16,17 +16,18 @@ from app.core.moment import Moment
 from app.first import service as first
 from app.interview import service as interview
 from app.lab import service as lab
-from app.practice import service as practice
 from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
 from app.study import api as study
 from app.theory.transformer import parameter_count
+from app.today.day import Bar, Lane, Offer, choose, done_today, due_bars, standing_lanes
 from app.units import bytes_text
 from labs.spec import parse_run_spec
 
 Item = TypeVar("Item")
 FIRST_EXPERIMENT = "L10"
+DAYS_AHEAD = 12
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Today:
     has_guessed: bool  # the first question, whose page tells the story that a new learner reads here else
     due: int
     minutes: int
-    problem: Problem | None
-    experiment: Experiment | None
+    problem: Offer[Problem] | None
+    experiment: Offer[Experiment] | None
     active_runs: list[Any]
     open_sitting: Any
     study: study.Desk
@@ -46,6 +47,9 @@ class Today:
     interview_day: date | None
     days_left: int
     checkpoints: Sequence[Stand]
+    done: list[tuple[str, int]]
+    standings: list[Lane]
+    coming: list[Bar]
 
 
 def today(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Today:
@@ -57,13 +61,19 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     if plan is not None and is_planned:
         stands = list_stands(session, learner_id, content, plan.started_on, plan.day, moment)
         checkpoints = up_to_next(stands, date_)
-    problem = _asked_for(checkpoints, "problem", content.problem) or practice.suggest(session, learner_id, content)
-    experiment = lab.suggest(session, learner_id, content)
+    every, since = evidence.gather(session, learner_id), study.day_start(study.today(moment), moment.zone)
+    asked = _asked_for(checkpoints, "problem", content.problem)
+    problems, experiments = list(content.problems.values()), list(content.experiments.values())
+    problem = choose(problems, asked, "problem", every, since, moment, "A fresh variant is ready.")
+    experiment = choose(experiments, None, "run", every, since, moment, "Predict first, then watch it run here.")
     minutes = desk.progress.minutes_left if desk.progress.left else 0
-    minutes += (problem.minutes if problem else 0) + (experiment.minutes if experiment else 0)
+    minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
+    has_studied = study.has_studied(session, learner_id)
+    counts = study.count_due_by_day(session, learner_id, study.today(moment), DAYS_AHEAD, moment.zone)
+    titles = {key: concept.title for key, concept in content.concepts.items()}
     guess = first.find_guess(session, learner_id)
     return Today(
-        not study.has_studied(session, learner_id),
+        not has_studied,
         guess is not None and guess.guess_bytes is not None,
         desk.progress.left,
         minutes,
@@ -76,6 +86,9 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         checkpoints,
+        done_today(desk.progress.done, every, since),
+        standing_lanes(evidence.standings_of(every, content, moment.now), titles),
+        due_bars(counts, date_) if has_studied else [],
     )
 
 

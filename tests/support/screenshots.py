@@ -20,7 +20,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data, running_product(Path(data)) as product, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path())
-        for scheme, shoot in (("light", _study), ("light", _lab), ("dark", _planner)):
+        for scheme, shoot in (("light", _first), ("light", _study), ("light", _lab), ("dark", _planner)):
             context = browser.new_context(base_url=product.url, viewport=VIEW, color_scheme=scheme)
             shoot(context.new_page(), product)
             context.close()
@@ -30,6 +30,14 @@ def main() -> None:
 def _save(page: Page, name: str, height: int = 860) -> None:
     page.wait_for_timeout(400)
     page.screenshot(path=FOLDER / f"{name}.png", clip={"x": 0, "y": 0, "width": VIEW["width"], "height": height})
+
+
+def _first(page: Page, _product: Product) -> None:
+    page.goto("/")
+    page.get_by_label("Your guess in GB").fill("14")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-free]")).to_have_count(1)
+    _save(page, "first", 760)
 
 
 def _study(page: Page, _product: Product) -> None:
@@ -46,8 +54,9 @@ def _lab(page: Page, _product: Product) -> None:
     page.locator("[data-lock]").click()
     page.wait_for_url(re.compile("/lab/runs/"))
     expect(page.locator(".pill.finished")).to_be_visible(timeout=120_000)
+    page.locator("[data-reveal='4']").wait_for()
     page.set_viewport_size({"width": VIEW["width"], "height": 1500})
-    _save(page, "run", 1240)
+    _save(page, "run", 1160)
 
 
 def _planner(page: Page, _product: Product) -> None:

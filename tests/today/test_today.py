@@ -1,0 +1,115 @@
+"""Today draws on everything that was done, and does not offer again what just went wrong without saying why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.content.evidence import Evidence
+from app.core.db import Database
+from app.core.moment import Moment
+from app.lab.models import Run
+from app.practice.models import Variant
+from app.progress.evidence import Standing
+from app.today.day import choose, done_today, due_bars, standing_lanes
+from tests.conftest import NOW
+
+MOMENT = Moment(NOW, ZoneInfo("UTC"))
+SINCE = datetime(2026, 11, 21, 4, tzinfo=UTC)
+YESTERDAY = NOW - timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class _Item:
+    id: str
+    about: str = "About it."
+
+
+A, B = _Item("A"), _Item("B")
+
+
+def _problem(item_id: str, share: float, at: datetime = NOW) -> Evidence:
+    return Evidence("problem", item_id, at, share)
+
+
+def _offered(every: list[Evidence], asked: _Item | None = None) -> tuple[str, str] | None:
+    offer = choose([A, B], asked, "problem", every, SINCE, MOMENT, "Fresh.")
+    return None if offer is None else (offer.item.id, offer.why)
+
+
+@pytest.mark.parametrize(
+    ("every", "offered"),
+    [
+        ([], ("A", "About it. Fresh.")),
+        ([_problem("A", 1.0)], ("B", "About it. Fresh.")),
+        ([_problem("A", 0.0)], ("B", "About it. Fresh.")),
+        ([_problem("A", 0.5, YESTERDAY), _problem("B", 1.0)], ("A", "You had 50 % of it right yesterday. Fresh.")),
+        ([_problem("A", 0.0, YESTERDAY), _problem("B", 0.0)], ("A", "You missed it yesterday. Fresh.")),
+        ([_problem("A", 0.0), _problem("B", 0.5)], None),
+        ([_problem("A", 0.0), _problem("A", 1.0), _problem("B", 0.0)], ("A", "You had it right today. Fresh.")),
+    ],
+)
+def test_what_failed_today_comes_again_tomorrow(every: list[Evidence], offered: tuple[str, str] | None) -> None:
+    assert _offered(every) == offered
+
+
+def test_what_the_plan_asks_for_is_offered_all_the_same_and_says_so() -> None:
+    asks = "The plan's next checkpoint asks for it."
+    assert _offered([], asked=B) == ("B", f"About it. {asks}")
+    assert _offered([_problem("B", 0.0)], asked=B) == ("B", f"You missed it today. {asks}")
+
+
+def test_everything_done_today_counts_by_kind() -> None:
+    every = [
+        _problem("A", 1.0, YESTERDAY),
+        _problem("A", 1.0),
+        Evidence("run", "L10", NOW, None),
+        Evidence("interview", "M1", NOW, 0.5),
+        Evidence("interview", "M2", NOW, 0.5),
+    ]
+    assert done_today(7, every, SINCE) == [
+        ("Cards answered", 7),
+        ("Problems settled", 1),
+        ("Interviews sat", 2),
+        ("Runs finished", 1),
+    ]
+    assert done_today(0, [], SINCE) == []
+
+
+def test_the_weakest_concepts_show_with_an_interval_that_holds_them() -> None:
+    standings = {
+        name: Standing(name, 9, NOW, share, 8, {"problem": 9})
+        for name, share in (("a", 0.9), ("b", 0.25), ("c", None), ("d", 1.0))
+    }
+    lanes = standing_lanes(standings, {name: name.upper() for name in standings})
+    assert [lane.label for lane in lanes] == ["D", "A", "B"]
+    assert lanes[-1].cells == ("8 results", "25 %", "7 to 59 %", "shaky")
+    assert all(float(lane.low) <= float(lane.dot) <= float(lane.high) for lane in lanes)
+
+
+def test_bars_of_coming_cards_begin_today() -> None:
+    bars = due_bars([4, 0, 2], NOW.date())
+    assert [(bar.label, bar.count, bar.height, bar.is_now) for bar in bars] == [
+        ("Sa", 4, "100.0", True),
+        ("Su", 0, "0.0", False),
+        ("Mo", 2, "50.0", False),
+    ]
+
+
+def test_the_page_shows_evidence_of_every_room(client: TestClient, database: Database) -> None:
+    shown = client.get("/api/v1/study/next").json()["card"]
+    client.post("/api/v1/study/reviews", json={"card_id": shown["card_id"], "level": 3, "version": shown["version"]})
+    with database.write() as session:
+        settled = {"learner_id": 1, "revision": 1, "drawn": {}, "issued_at": NOW, "settled_at": NOW}
+        session.add(Variant(problem_id="P01", seed=1, score=0.0, **settled))
+        run = {"spec": {}, "theory": {}, "status": "finished", "created_at": NOW, "ended_at": NOW}
+        session.add(Run(learner_id=1, experiment_id="L10", **run))
+    page = client.get("/").text
+    for words in ("Cards answered", "Problems settled", "Runs finished", "How you stand", "No interview date yet"):
+        assert words in page
+    assert 'href="/practice/P01' not in page
+    assert "zero-by-the-byte" not in page, "what was done today is not first in line again"
