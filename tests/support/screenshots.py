@@ -37,7 +37,7 @@ def _first(page: Page, _product: Product) -> None:
     page.get_by_label("Your guess in GB").fill("14")
     page.keyboard.press("Enter")
     expect(page.locator("[data-free]")).to_have_count(1)
-    _save(page, "first", 760)
+    _save(page, "first")
 
 
 def _study(page: Page, _product: Product) -> None:
@@ -56,7 +56,7 @@ def _lab(page: Page, _product: Product) -> None:
     expect(page.locator(".pill.finished")).to_be_visible(timeout=120_000)
     page.locator("[data-reveal='4']").wait_for()
     page.set_viewport_size({"width": VIEW["width"], "height": 1500})
-    _save(page, "run", 1160)
+    _save(page, "run", 1010)
 
 
 def _planner(page: Page, _product: Product) -> None:
