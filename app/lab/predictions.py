@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
@@ -40,7 +41,10 @@ def _predicted(session: Session, learner_id: int, content: Catalogue) -> Iterato
     for run in reversed(queries.list_all_runs(session, learner_id)):
         if run.status != "finished" or not run.prediction or run.ended_at is None:
             continue
-        spec = RunSpec.model_validate(run.spec)
+        try:
+            spec = RunSpec.model_validate(run.spec)
+        except ValidationError:  # of another release
+            continue
         item = content.experiments.get(run.experiment_id or "")
         meters = findings.meters_of(run, spec, item, RunView(), compared(run, item)[0])
         answered = [meter for meter in meters if meter.row.off_by is not None]
