@@ -79,8 +79,8 @@ def _left_out(guess_bytes: float, counted: str) -> tuple[str, str]:
         return f"You have {counted} of the {LAYOUT.total:g} bytes", optimizer
     if names == {_GRADIENTS, _MASTER, _MOMENTS}:
         return "You counted the weights alone", (
-            f"Gradients take {LAYOUT.gradients:g} bytes more and Adam {LAYOUT.optimizer:g}: an fp32 copy of the weight, "
-            "a mean and a variance."
+            f"Gradients take {LAYOUT.gradients:g} bytes more and Adam {LAYOUT.optimizer:g}: an fp32 copy of the "
+            "weight, a mean and a variance."
         )
     if names == {_MASTER, _MOMENTS}:
         return "You counted weights and gradients, not the optimizer", optimizer
