@@ -8,6 +8,7 @@ from math import log
 from typing import Any
 
 from app.lab.quantities import is_right, value_text
+from app.lab.records import Prediction
 from labs.spec import Quantity
 
 _NEAR = 1.02  # as near as that nothing is missing from a prediction
@@ -82,16 +83,17 @@ def compare(
     """Prediction, theory and measurement of each of `quantities`."""
     rows = []
     for name, quantity in quantities.items():
-        said = (prediction or {}).get(name)
+        locked = (prediction or {}).get(name)
+        said = Prediction.from_json(locked) if locked else None
         rows.append(
             Comparison(
                 quantity.title,
                 quantity.dimension,
-                said["text"] if said else None,
-                said["value"] if said else None,
+                said.text if said else None,
+                said.value if said else None,
                 theory.get(name),
                 (result or {}).get(name),
-                said.get("within") if said else None,
+                said.within if said else None,
                 name,
             )
         )

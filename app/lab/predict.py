@@ -9,6 +9,7 @@ from typing import Any
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.lab.quantities import quantities_of
+from app.lab.records import Prediction
 from app.theory.lab_runs import activation_bytes, expected_of_program, fullest, rank_theory, world
 from app.units import EXAMPLES
 from labs.spec import RunSpec
@@ -41,7 +42,7 @@ def _training_record(spec: RunSpec) -> dict[str, Any]:
     }
 
 
-def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str, Any] | None:
+def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str, Prediction] | None:
     """A prediction of `spec` as it was sent: {quantity: {value: "29.7 MB", within: 1.1}}.
 
     Raises DomainError with every mistake. Blank values are left out; a prediction without any is none.
@@ -50,7 +51,7 @@ def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str,
         return None
     known = quantities_of(spec)
     violations: list[Violation] = []
-    locked: dict[str, Any] = {}
+    locked: dict[str, Prediction] = {}
     for name, entry in given.items():
         if name not in known:
             accepted = ", ".join(known) or "no quantity: this program has none"
@@ -60,7 +61,7 @@ def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str,
         violations += found
         if text and not found:
             quantity = read_quantity(text, known[name].dimension)
-            locked[name] = {"text": text, "value": quantity.value, "within": within}
+            locked[name] = Prediction(text, quantity.value, within)
     if violations:
         raise DomainError("The prediction cannot be read; nothing was started.", violations)
     return locked or None

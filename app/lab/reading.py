@@ -14,6 +14,7 @@ from app.core.records import as_record
 from app.lab import queries
 from app.lab.models import ACTIVE, ENDED, WAITING, Run
 from app.lab.quantities import dimension_of, is_right
+from app.lab.records import Prediction
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run:
@@ -60,7 +61,7 @@ def _foreseen(run: Run) -> float | None:
     """None without a prediction, and where nothing of what was predicted was measured."""
     measured = run.result or {}
     right = [
-        is_right(said["value"], measured[name], dimension)
+        is_right(Prediction.from_json(said).value, measured[name], dimension)
         for name, said in (run.prediction or {}).items()
         if measured.get(name) is not None and (dimension := dimension_of(name)) is not None
     ]

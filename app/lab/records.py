@@ -35,3 +35,20 @@ class RunFailure:
             tuple(record.get("lines", ())),
             record.get("lines_rank"),
         )
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What was predicted of a quantity: as it was typed, in base units, and within which factor it was said to hold."""
+
+    text: str
+    value: float
+    within: float | None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Prediction:
+        """From a row's JSON: an older one may lack how sure it was."""
+        return cls(record["text"], record["value"], record.get("within"))

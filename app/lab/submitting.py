@@ -43,7 +43,7 @@ def submit_run(
         learner_id=learner_id,
         experiment_id=experiment_id,
         spec=parsed.model_dump(mode="json"),
-        prediction=locked,
+        prediction=locked and {name: each.to_json() for name, each in locked.items()},
         theory=theory_record(parsed),
         status=WAITING,
         created_at=now,
