@@ -286,7 +286,7 @@ def _read_text(file: str) -> str:
         raise DomainError(f"{file} is not text in UTF-8.") from None
 
 
-def _read_json(file: str) -> Any:
+def _read_json(file: str) -> object:
     try:
         return json.loads(sys.stdin.read() if file == "-" else Path(file).read_text())
     except OSError as error:

@@ -154,7 +154,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.database.engine.dispose()
 
 
-def _shell(request: Request) -> dict[str, Any]:
+def _shell(request: Request) -> dict[str, object]:
     """What the frame around every page shows."""
     from app.lab import service as lab  # noqa: PLC0415
     from app.study import api as study  # noqa: PLC0415

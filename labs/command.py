@@ -100,7 +100,7 @@ def _short_model(model: Model) -> str | dict[str, Any]:
     for name, known in LAB_MODELS.items():
         if model == known:
             return name
-    shape: dict[str, Any] = model.model_dump(mode="json", exclude_defaults=True)
+    shape: dict[str, object] = model.model_dump(mode="json", exclude_defaults=True)
     if model.kv_heads == model.heads:
         del shape["kv_heads"]
     if model.ffn_hidden == 4 * model.hidden:

@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def dry_run(spec: RunSpec) -> dict[str, Any]:
+def dry_run(spec: RunSpec) -> dict[str, object]:
     """One step of `spec` on one rank of each kind. Bytes are per rank; `ranks` says how many there are of each kind."""
     started = time.perf_counter()
     kinds = [_rank_alone(spec, name, stage) for name, stage in kinds_of_ranks(spec)]
@@ -91,7 +91,7 @@ def kinds_of_ranks(spec: RunSpec) -> list[tuple[str, int]]:
     return [(first, 0), *middle, (last, ranks - 1)]
 
 
-def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
+def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, object]:
     """A step of the first rank with pipeline rank `stage`."""
     sizes = axis_sizes(spec.parallel)
     rank = stage * (spec.parallel.world_size // sizes["pipeline"])
@@ -104,7 +104,7 @@ def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, Any]:
         dist.destroy_process_group()
 
 
-def _step(spec: RunSpec, mesh: Mesh) -> dict[str, Any]:
+def _step(spec: RunSpec, mesh: Mesh) -> dict[str, object]:
     instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False, every_step=True)
     strategy, parameters = spread_watched(spec, mesh, _CPU, instrument)
     for number in range(1, _STEPS + 1):

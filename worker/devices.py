@@ -7,7 +7,6 @@ import platform
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -61,9 +60,9 @@ class Devices:
             return None
         return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[dict[str, object]]:
         """For the page of devices: name, how ranks talk, memory."""
-        found: list[dict[str, Any]] = [
+        found: list[dict[str, object]] = [
             {
                 "kind": "cuda",
                 "name": f"GPU {gpu.index}, {gpu.name}",

@@ -46,7 +46,7 @@ def check_content(folder: Path, more: Iterable[Check] = ()) -> tuple[Catalogue, 
     return catalogue, problems
 
 
-def _located(source: Source, location: tuple[Any, ...], reason: str) -> ContentProblem:
+def _located(source: Source, location: tuple[object, ...], reason: str) -> ContentProblem:
     """A finding in a field, or in a section of a card, named as `# Answer`."""
     section = str(location[0]).removeprefix("# ") if location else ""
     if section in source.section_lines:
@@ -117,7 +117,7 @@ def check_concepts(catalogue: Catalogue) -> Iterator[Finding]:
         yield next(iter(catalogue.cards)), (), f"concepts that need each other in a circle: {', '.join(circle)}"
 
 
-def _check_cures(identity: str, item: Any, catalogue: Catalogue) -> Iterator[Finding]:
+def _check_cures(identity: str, item: object, catalogue: Catalogue) -> Iterator[Finding]:
     for group in ("parts", "questions"):
         for index, part in enumerate(getattr(item, group, ())):
             follow = getattr(part, "follow_up", None)

@@ -35,13 +35,13 @@ class Source:
     """A content file's data and where each field stands in it."""
 
     path: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     node: yaml.Node
     offset: int = 0
     sections: Mapping[str, str] = field(default_factory=dict)
     section_lines: Mapping[str, int] = field(default_factory=dict)
 
-    def line(self, location: tuple[Any, ...]) -> int:
+    def line(self, location: tuple[object, ...]) -> int:
         """The line of the field at `location`, or of the nearest field around it."""
         node, found = self.node, self.node.start_mark.line
         for step in location:
@@ -59,7 +59,7 @@ class Source:
         return ContentProblem(self.path, self.section_lines[name], f"# {name}", reason)
 
 
-def _child(node: yaml.Node, step: Any) -> tuple[yaml.Node, int] | None:
+def _child(node: yaml.Node, step: object) -> tuple[yaml.Node, int] | None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(step):

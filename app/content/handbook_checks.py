@@ -41,7 +41,7 @@ def _page_references(page: Page, catalogue: Catalogue) -> Iterator[tuple[tuple[A
                 yield ("related", kind), f"there is no {kind[:-1]} {other}"
 
 
-def _page_numbers(page: Page, catalogue: Catalogue) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _page_numbers(page: Page, catalogue: Catalogue) -> Iterator[tuple[tuple[int | str, ...], str]]:
     for figure in bare_numbers(page.source.sections["body"], [*catalogue.given, *page.head.given]):
         yield ("# body",), f"{figure!r} is typed: compute it, or list it under given: with its source"
 

@@ -93,7 +93,7 @@ class Computed(float):
         made.sources = sources
         return made
 
-    def _with(self, other: Any, value: float) -> Computed:
+    def _with(self, other: object, value: float) -> Computed:
         return Computed(value, self.sources + (other.sources if isinstance(other, Computed) else ()))
 
     def __add__(self, other: Any) -> Computed:
@@ -178,7 +178,7 @@ NAMES: Mapping[str, Any] = {
 class Expressions:
     """Evaluates the expressions of one text with `values` and keeps the live numbers it shows."""
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self.values = dict(values or {})
         self.shown: list[Markup] = []
 

@@ -64,7 +64,7 @@ def unplaced_division(moved: Any, speed: Any) -> str | None:
     return None
 
 
-def _is_bare_card(speed: Any) -> bool:
+def _is_bare_card(speed: object) -> bool:
     """Whether a bandwidth is one card's and nothing says that the group has one rank in a node."""
     if not isinstance(speed, int | float) or float(speed) not in CARDS:
         return False

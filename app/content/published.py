@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -231,8 +231,8 @@ def _problem(source: Source, index: int, violation: Violation) -> ContentProblem
 def _request(data: Published, row: PublishedRow) -> EstimateRequest:
     """Raises SpecError."""
     own = {name: value for name, value in row.model_dump().items() if value is not None}
-    given: dict[str, Any] = {**{str(name): value for name, value in data.common.items()}, **own}
-    model: Any = given.get("model")
+    given: dict[str, object] = {**{str(name): value for name, value in data.common.items()}, **own}
+    model: object = given.get("model")
     if model in data.models:
         model = {**data.models[model].model_dump(), "positions": "learned", "norm": "layer"}
     return parse_estimate_request(

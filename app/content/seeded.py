@@ -18,7 +18,7 @@ Drawn = Mapping[str, Any]
 Choices = Mapping[str, Sequence[int | float | str]]
 
 
-def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int) -> dict[str, Any]:
+def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int) -> dict[str, object]:
     """One of each of `choices`, decided by `name` (item and revision) and `seed`.
 
     Raises ExpressionError when none of the draws satisfies `where`.
@@ -26,7 +26,7 @@ def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None,
     # a seeded generator, not a secret: the same seed must give the same variant on every machine
     source = random.Random(f"{name}:{seed}")  # noqa: S311
     for _ in range(MOST_DRAWS):
-        drawn: dict[str, Any] = {each: source.choice(values) for each, values in choices.items()}
+        drawn: dict[str, object] = {each: source.choice(values) for each, values in choices.items()}
         values = with_lets(let, drawn)
         with at("where"):
             if where is None or Expressions(values).truth(where):
@@ -35,7 +35,7 @@ def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None,
         raise ExpressionError(f"no combination of parameters satisfies {where!r}")
 
 
-def with_lets(let: Mapping[str, str], drawn: Drawn) -> dict[str, Any]:
+def with_lets(let: Mapping[str, str], drawn: Drawn) -> dict[str, object]:
     """Drawn parameters and what `let` computes from them."""
     values = dict(drawn)
     for name, expression in let.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 from sqlalchemy.exc import IntegrityError
@@ -52,5 +52,5 @@ def item_then(session: Session, item: T, digest: str | None) -> T:
         return item
 
 
-def _source(item: Problem | RubricFile) -> dict[str, Any]:
+def _source(item: Problem | RubricFile) -> dict[str, object]:
     return item.model_dump(mode="json", exclude_defaults=True)

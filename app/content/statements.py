@@ -186,7 +186,7 @@ def said(catalogue: Catalogue) -> Iterator[tuple[str, Location, str]]:
             yield from _in(identity, item.model_dump(), {})
 
 
-def _in(identity: str, value: Any, values: Mapping[str, float], location: Location = ()) -> Iterator[Any]:
+def _in(identity: str, value: object, values: Mapping[str, float], location: Location = ()) -> Iterator[Any]:
     """The texts in the fields of an item, but for those that say what is wrong."""
     if isinstance(value, str):
         yield identity, location, _own_words(value, values)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from app.content.live import ExpressionError, Expressions
 from app.grading.omissions import Change, Node
@@ -27,7 +26,7 @@ _COUNTS = ("ranks", "tensor", "stages", "gpus", "layers", "micro_batches", "micr
 _CHOICES = ("stage", "strategy", "part", "passes", "sequence_parallel", "flash", "recompute", "schedule", "asked")
 
 
-def structure_of(key: str, let: Mapping[str, str], values: Mapping[str, Any]) -> Node | None:
+def structure_of(key: str, let: Mapping[str, str], values: Mapping[str, object]) -> Node | None:
     """The tree of `key` at `values`; None for a key that is no arithmetic."""
     try:
         return _Builder(let, values).node(ast.parse(key.strip(), mode="eval").body, 0)
@@ -36,7 +35,7 @@ def structure_of(key: str, let: Mapping[str, str], values: Mapping[str, Any]) ->
 
 
 class _Builder:
-    def __init__(self, let: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    def __init__(self, let: Mapping[str, str], values: Mapping[str, object]) -> None:
         self.let = let
         self.expressions = Expressions(values)
 
@@ -96,7 +95,7 @@ def _other_cases(found: Evaluation) -> Iterator[Change]:
                 yield Change(f"you took “{other}” for “{now}” ({each.label.lower()})", _with(found, each.name, other))
 
 
-def _with(found: Evaluation, name: str, value: Any) -> Callable[[], float | None]:
+def _with(found: Evaluation, name: str, value: object) -> Callable[[], float | None]:
     def other() -> float | None:
         try:
             return float(found.formula.function(**{**found.inputs, name: value}))

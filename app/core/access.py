@@ -15,7 +15,6 @@ import secrets
 from datetime import timedelta
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -173,6 +172,6 @@ def _refusal(scope: Scope, headers: Headers) -> Response:
     )
     says = {"WWW-Authenticate": 'Bearer realm="RankZero"', "Cache-Control": "no-store"}
     if scope["path"].startswith("/api/") or "text/html" not in headers.get("accept", "*/*, text/html"):
-        details: dict[str, Any] = {"type": "urn:rankzero:token", "title": "token needed", "status": 401}
+        details: dict[str, object] = {"type": "urn:rankzero:token", "title": "token needed", "status": 401}
         return Response(json.dumps({**details, "detail": detail}), 401, says, "application/problem+json")
     return HTMLResponse(environment().get_template("locked.html").render(), 401, says)

@@ -6,7 +6,6 @@ uvicorn closes an idle connection, but waits for ever for the rest of a head tha
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -20,7 +19,7 @@ class TimedProtocol(H11Protocol):
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.app_state: dict[str, Any] = {**self.app_state, "connection": {}}  # shared by this connection's requests
+        self.app_state: dict[str, object] = {**self.app_state, "connection": {}}  # shared by this connection's requests
         super().connection_made(transport)
         self._wait_for_head()
 

@@ -66,7 +66,7 @@ def problem_details(error: DomainError | SpecError) -> dict[str, Any]:
     }
 
 
-def _sendable(value: Any) -> Any:
+def _sendable(value: object) -> object:
     """`value`, or how Python writes it where JSON has no word for it: NaN, half a surrogate pair, an object."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()

@@ -32,7 +32,7 @@ def once(
     path: str,
     now: datetime,
     work: Callable[[], dict[str, Any]],
-    body: Any = None,
+    body: object = None,
 ) -> tuple[dict[str, Any], bool]:
     """Run `work` unless `key` was seen before; returns the reply and whether it is a repeated one.
 

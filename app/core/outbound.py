@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
 from urllib.parse import urlsplit
 
 
@@ -36,7 +35,7 @@ class Reply:
     body: bytes
 
 
-def post_json(url: str, body: Any, headers: Mapping[str, str], *, seconds: float, most_bytes: int) -> Reply:
+def post_json(url: str, body: object, headers: Mapping[str, str], *, seconds: float, most_bytes: int) -> Reply:
     """POST `body` as JSON to an http or https URL and read the reply.
 
     Raises NoReply with `time-out` after `seconds` in all, `too-large` beyond `most_bytes`, and `unreachable` when

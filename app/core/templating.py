@@ -61,7 +61,7 @@ def wants_fragment(request: Request) -> bool:
 def page(
     request: Request,
     template: str,
-    context: Mapping[str, Any],
+    context: Mapping[str, object],
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,

@@ -25,7 +25,7 @@ ZIP_DATE = (2026, 1, 1, 0, 0, 0)  # the same cards give the same bytes
 def card_text(stored: Stored) -> str:
     """The card as its file."""
     draft = stored.draft
-    head: dict[str, Any] = {
+    head: dict[str, object] = {
         "id": stored.card_id,
         "guid": stored.guid,
         "revision": stored.revision,
@@ -95,6 +95,6 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "deck"
 
 
-def _yaml(data: dict[str, Any]) -> str:
+def _yaml(data: dict[str, object]) -> str:
     dumped: str = yaml.dump(data, Dumper=_SafeDumper, sort_keys=False, allow_unicode=True, width=10**6)
     return dumped

@@ -48,7 +48,7 @@ def write_status(folder: Path, **status: Any) -> None:
     partial.replace(folder / STATUS)
 
 
-def main(folder: Path, order: dict[str, Any]) -> None:
+def main(folder: Path, order: dict[str, object]) -> None:
     """Do the import and write what became of it."""
     from app.core.errors import DomainError, problem_details  # noqa: PLC0415 - after the limits
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -58,7 +57,7 @@ def _keep(session: Session, learner_id: int, guess_bytes: float | None, now: dat
     return found
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """The guess as an export holds it."""
     found = find_guess(session, learner_id)
     return [as_record("first_guess", found, found.guessed_at)] if found else []

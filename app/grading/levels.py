@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
-from typing import Any, Literal
+from typing import Literal
 
 Level = Literal["strong hire", "hire", "lean no hire", "no hire"]
 
@@ -73,6 +73,6 @@ def least_percent(level: Level) -> str:
     return next(each.least_percent for each in THRESHOLDS if each.level == level)
 
 
-def for_page() -> dict[str, Any]:
+def for_page() -> dict[str, object]:
     """What a template needs to say a score and where the levels start, best first."""
     return {"thresholds": THRESHOLDS[:-1], "percent": percent, "cap": CAP}

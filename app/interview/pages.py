@@ -63,7 +63,7 @@ class SittingPage:
         return all(row.final for row in self.rows if row.prompt is not None)
 
 
-def index(session: Session, learner_id: int, content: Catalogue, now: datetime) -> dict[str, Any]:
+def index(session: Session, learner_id: int, content: Catalogue, now: datetime) -> dict[str, object]:
     """The interviews there are, the one under way and the closed ones."""
     opened = queries.find_open(session, learner_id)
     if opened is not None and timing.is_over(opened.deadline_at, now):
@@ -84,7 +84,7 @@ def _in_order(content: Catalogue) -> list[Interview]:
     return sorted(content.interviews.values(), key=lambda each: (each.id[0], int(each.id[1:])))
 
 
-def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> dict[str, Any]:
+def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> dict[str, object]:
     """An interview as the index shows it: what it probes, how long it is and how it went."""
     scores = [service.scorecard_of(each).score for each in results]
     return {
@@ -96,7 +96,7 @@ def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> 
     }
 
 
-def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[str, Any]:
+def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[str, object]:
     """What to expect of an interview."""
     return {
         "interview": found,
@@ -166,7 +166,7 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     return (behind or still_open or [part_id])[0]
 
 
-def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
+def scorecard(content: Catalogue, found: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
     interview: Interview = service.find_interview(content, found.interview_id)
     card = service.scorecard_of(found)
@@ -184,7 +184,7 @@ def scorecard(content: Catalogue, found: Sitting) -> dict[str, Any]:
     }
 
 
-def _cures(content: Catalogue, card: Scorecard) -> list[dict[str, Any]]:
+def _cures(content: Catalogue, card: Scorecard) -> list[dict[str, object]]:
     """The cards for the slips that were made, each once, with the questions they were made in."""
     found: dict[str, dict[str, Any]] = {}
     for row in card.rows:

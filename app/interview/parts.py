@@ -66,7 +66,7 @@ def parts_of(interview: Interview) -> list[Part]:
     return found
 
 
-def known_to(part: Part, values: Values, answers: Answers) -> dict[str, Any] | None:
+def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] | None:
     """What a part's expressions see: the values, and the candidate's own numbers; None where one is missing."""
     if any(not answers.get(each.id, "").strip() for each in part.builds_on):
         return None
@@ -131,6 +131,6 @@ def _own(question: Question, answers: Answers) -> float | None:
         return None
 
 
-def _unlinked(known: Values) -> dict[str, Any]:
+def _unlinked(known: Values) -> dict[str, object]:
     """The same values without the formulas they come from: a prompt must not lead to its own answer."""
     return {name: float(value) if isinstance(value, Computed) else value for name, value in known.items()}

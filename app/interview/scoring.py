@@ -88,7 +88,7 @@ class Scorecard:
     def row(self, part_id: str) -> Row:
         return next(row for row in self.rows if row.id == part_id)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """As it is stored and exported."""
         return {
             "rows": [asdict(row) for row in self.rows],

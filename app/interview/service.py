@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
@@ -88,12 +87,12 @@ def start(session: Session, learner_id: int, content: Catalogue, interview: Inte
     return sitting
 
 
-def draw(interview: Interview, seed: int) -> dict[str, Any]:
+def draw(interview: Interview, seed: int) -> dict[str, object]:
     """The parameters of a sitting, drawn by seed. They are stored: a later revision must not change a sitting."""
     return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
 
 
-def values_of(interview: Interview, drawn: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
     """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes."""
     kept = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
     return seeded.with_lets(interview.let, kept)
@@ -232,7 +231,7 @@ def best_scores(session: Session, learner_id: int) -> dict[str, float]:
     }
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """Sittings with their answers and scorecards as an export holds them."""
     found = []
     for sitting in queries.list_all(session, learner_id):

@@ -42,7 +42,7 @@ def check_experiments(catalogue: Catalogue) -> Iterator[Finding]:
             yield (experiment.id, *finding)
 
 
-def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tuple[int | str, ...], str]]:
     yield from _check_knobs(experiment)
     for index, quantity in enumerate(experiment.quantities):
         if quantity.cure not in catalogue.cards:
@@ -77,7 +77,7 @@ def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple
             yield ("quantities", index, "most"), f"the slider always ends at {ratios[0]:.3g} times the answer"
 
 
-def _check_knobs(experiment: Experiment) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _check_knobs(experiment: Experiment) -> Iterator[tuple[tuple[int | str, ...], str]]:
     """The experiment's own settings are on offer and can run, and every value can be reached from there."""
     try:
         parse_run_spec(spec_with(experiment, own_settings(experiment)))
@@ -143,7 +143,7 @@ def _check_slider(slider: Slider, answer: float | None, is_share: bool) -> Itera
 
 
 def _render(
-    quantity: Quantity, spec: RunSpec, theory: Mapping[str, Any], measured: Mapping[str, float]
+    quantity: Quantity, spec: RunSpec, theory: Mapping[str, object], measured: Mapping[str, float]
 ) -> Iterator[str]:
     try:
         html = render(quantity.explanation, Expressions(explanation_values(spec, theory, measured)))

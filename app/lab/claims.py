@@ -89,7 +89,7 @@ def append_chunk(
     if after is not None and session.scalar(_is_owned(claim, Run.chunks == after + 1)) is not None:
         return after + 1
     steps = [event.step for event in events if isinstance(event, StepEvent)]
-    values: dict[str, Any] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
+    values: dict[str, object] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
     doing = [event.doing for event in events if isinstance(event, PhaseEvent) and event.doing]
     if doing:
         values["phase"] = f"{doing[-1][:1].upper()}{doing[-1][1:LONGEST_PHASE]}"

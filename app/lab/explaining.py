@@ -28,14 +28,14 @@ def run_values(spec: RunSpec, theory: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def explanation_values(spec: RunSpec, theory: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+def explanation_values(spec: RunSpec, theory: Mapping[str, object], result: Mapping[str, object]) -> dict[str, object]:
     """The same and `measured`, by quantity."""
     measured = {name: result[name] for name in quantities_of(spec) if result.get(name) is not None}
     return {**run_values(spec, theory), "measured": SimpleNamespace(**measured)}
 
 
 def _elsewhere(spec: RunSpec) -> Callable[..., SimpleNamespace]:
-    def theory_with(field: str, value: Any) -> SimpleNamespace:
+    def theory_with(field: str, value: object) -> SimpleNamespace:
         data = spec.model_dump(mode="json")
         put(data, field, value)
         return SimpleNamespace(**theory_record(parse_run_spec(data)))

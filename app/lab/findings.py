@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from markupsafe import Markup
 
@@ -58,7 +57,7 @@ def headings(found: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     return far.gap.finding, f"{row.title}: {row.said(size)} that your {row.text} lacks."
 
 
-def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, Any]) -> Markup:
+def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object]) -> Markup:
     """What the run answers: the experiment's question, or what is run."""
     if item is None:
         return Markup("{}").format(title(spec))

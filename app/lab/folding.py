@@ -29,7 +29,7 @@ _MODEL_STATE: tuple[Component, ...] = ("parameters", "gradients", "optimizer")  
 _Kind = tuple[str, str, str]  # operation, phase and group: what a ledger can tell apart
 
 
-def fold(events: Iterable[Event], theory: Mapping[str, Any]) -> RunView:
+def fold(events: Iterable[Event], theory: Mapping[str, object]) -> RunView:
     """The view after `events`, communication beside what `theory` expects of it."""
     folded = RunFold(theory)
     folded.take(events)

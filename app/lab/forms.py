@@ -88,7 +88,7 @@ _NAMES = re.compile(
 )
 
 
-def settings_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
+def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
     """What to type to run it again: the form's fields, or `spec` as JSON where the form has no field for something."""
     typed = {field.name: str(get(spec, field.path, field.text)) for field in FREE_FORM}
     try:
@@ -99,7 +99,7 @@ def settings_of_run(spec: Mapping[str, Any]) -> dict[str, str]:
     return {"spec": json.dumps(spec, indent=2)}
 
 
-def spec_of_text(text: str) -> Any:
+def spec_of_text(text: str) -> object:
     """The RunSpec data somebody wrote down as JSON. Raises DomainError where it is none."""
     try:
         return json.loads(text)
@@ -138,9 +138,9 @@ def put(data: dict[str, Any], path: str, value: Any) -> None:
     data[last] = value
 
 
-def get(data: Mapping[str, Any], path: str, default: Any) -> Any:
+def get(data: Mapping[str, object], path: str, default: object) -> object:
     """What stands at a dotted path."""
-    found: Any = data
+    found: object = data
     for step in path.split("."):
         if not isinstance(found, Mapping) or step not in found:
             return default

@@ -124,7 +124,7 @@ def _as_scheduled(spec: RunSpec) -> tuple[str, int, int]:
     return spec.parallel.schedule, spec.training.micro_batches, spec.parallel.virtual_stages
 
 
-def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, Any]:
+def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, object]:
     """The spans in the trace event format that Chrome and Perfetto open: a process a rank, a thread a stage.
 
     Collectives have threads of their own, as many as were under way at once, for spans of a thread may not overlap.

@@ -76,7 +76,7 @@ def spec_with(experiment: Experiment, settings: Sequence[Setting]) -> dict[str, 
     return spec
 
 
-def settings_of_run(experiment: Experiment, spec: Mapping[str, Any]) -> dict[str, str]:
+def settings_of_run(experiment: Experiment, spec: Mapping[str, object]) -> dict[str, str]:
     """How a run had the experiment's knobs, as an address says it."""
     return {knob.field: knob.text_of(get(spec, knob.field, knob.values[0])) for knob in experiment.knobs}
 
@@ -117,6 +117,6 @@ def _turns(one: Settings, other: Settings) -> int:
     return sum(a != b for a, b in zip(one, other, strict=True))
 
 
-def _value_of(knob: Knob, written: Any) -> Setting:
+def _value_of(knob: Knob, written: object) -> Setting:
     """The knob's value that `written` is, or its first: the content check says where a spec has none of them."""
     return next((value for value in knob.values if knob.text_of(value) == knob.text_of(written)), knob.values[0])

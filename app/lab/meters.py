@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.core.charts import Scale, round_scale
 from app.lab.comparison import Comparison
@@ -163,8 +162,8 @@ class Facts:
     its name. `names`: what transfers are called, by title."""
 
     spec: RunSpec
-    theory: Mapping[str, Any]
-    result: Mapping[str, Any]
+    theory: Mapping[str, object]
+    result: Mapping[str, object]
     sent: Mapping[str, float]
     says: Mapping[str, str]
     names: Mapping[str, str]

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from markupsafe import Markup
 from sqlalchemy.orm import Session
@@ -209,9 +208,9 @@ def _sorted(errors: list[DomainError | SpecError]) -> tuple[dict[str, str], list
     return at_quantity, elsewhere
 
 
-def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, Any]:
+def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, object]:
     """The prediction in a sent form, as the API takes it."""
-    prediction: dict[str, Any] = {}
+    prediction: dict[str, object] = {}
     for quantity in found.quantities:
         within = typed.get(f"within.{quantity.id}", "")
         prediction[quantity.id] = {

@@ -25,7 +25,7 @@ def theory_record(spec: RunSpec) -> dict[str, Any]:
     return _training_record(spec)
 
 
-def _training_record(spec: RunSpec) -> dict[str, Any]:
+def _training_record(spec: RunSpec) -> dict[str, object]:
     """Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank
     0's."""
     ranks = [rank_theory(spec, place) for place in world(spec)]
@@ -67,7 +67,7 @@ def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str,
     return locked or None
 
 
-def _read_entry(name: str, entry: Any, dimension: str) -> tuple[str, float | None, list[Violation]]:
+def _read_entry(name: str, entry: object, dimension: str) -> tuple[str, float | None, list[Violation]]:
     field = f"prediction.{name}"
     if not isinstance(entry, Mapping) or not isinstance(entry.get("value"), str | None):
         return "", None, [Violation(field, entry, "This is not a prediction.", '{"value": "14 GB", "within": 1.5}')]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -19,7 +18,7 @@ FORGET_WORKERS_AFTER = timedelta(minutes=10)  # one that was only held up announ
 
 
 def announce_worker(
-    session: Session, name: str, kind: str, devices: list[dict[str, Any]], now: datetime, run_id: int | None
+    session: Session, name: str, kind: str, devices: list[dict[str, object]], now: datetime, run_id: int | None
 ) -> None:
     """A worker says that it is there."""
     worker = session.get(WorkerPresence, name)

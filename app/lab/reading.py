@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
@@ -68,7 +66,7 @@ def _foreseen(run: Run) -> float | None:
     return sum(right) / len(right) if right else None
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """Runs with prediction, theory and result as an export holds them; their events stay in the database."""
     return [
         as_record("run", run, run.created_at, without=("lease",)) for run in queries.list_all_runs(session, learner_id)

@@ -56,9 +56,9 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     )
 
 
-def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary], spec: RunSpec) -> dict[str, Any]:
+def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary], spec: RunSpec) -> dict[str, object]:
     """What rank 0 found of all, and the figures of the rank that is worst off."""
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "steps": zero.steps,
         "first_loss": zero.first_loss,
         "final_loss": zero.final_loss,
@@ -80,7 +80,7 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
     return result | ({"activation_bytes": activations} if activations else {})
 
 
-def _worst(name: str, by_rank: Mapping[int, Bytes | None]) -> dict[str, Any]:
+def _worst(name: str, by_rank: Mapping[int, Bytes | None]) -> dict[str, object]:
     """What the rank holds that holds most: averages would hide it."""
     known = {rank: held for rank, held in by_rank.items() if held}
     if not known:

@@ -161,7 +161,7 @@ def _lesson(content: Catalogue, item: Experiment, found: Run, rows: list[Compari
     )
 
 
-def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> Pictures:
+def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, object]) -> Pictures:
     return Pictures(
         figures=_figures(spec, view, theory),
         measured_spans=gantt.draw_spans(view.spans),
@@ -213,7 +213,7 @@ def _again(item: Experiment | None, found: Run) -> str:
     return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}"
 
 
-def _explained(quantity: Asked, values: Mapping[str, Any]) -> Markup:
+def _explained(quantity: Asked, values: Mapping[str, object]) -> Markup:
     """The content check renders every text for every setting; what a run measured it cannot know."""
     try:
         return render(quantity.explanation, Expressions(values))
@@ -230,7 +230,7 @@ def command(found: Run) -> str:
     return plain_command(spec)
 
 
-def run_json(session: Session, found: Run) -> dict[str, Any]:
+def run_json(session: Session, found: Run) -> dict[str, object]:
     def time(at: datetime | None) -> str | None:
         return at.isoformat() if at else None
 

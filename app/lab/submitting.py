@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -29,8 +28,8 @@ class QueueFull(DomainError):
 def submit_run(
     session: Session,
     learner_id: int,
-    spec: Any,
-    prediction: Mapping[str, Any] | None,
+    spec: object,
+    prediction: Mapping[str, object] | None,
     now: datetime,
     experiment_id: str | None = None,
 ) -> Run:

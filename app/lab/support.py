@@ -21,7 +21,7 @@ _FAMILIES = {
 _MODEL = {"layers": 8, "hidden": 128, "heads": 8, "vocab": 256}
 
 
-def page() -> dict[str, Any]:
+def page() -> dict[str, object]:
     """The rows by family, each with a spec that can be run as it is."""
     families = [(title, [_row(row) for row in SUPPORT if row.family == family]) for family, title in _FAMILIES.items()]
     return {
@@ -31,9 +31,9 @@ def page() -> dict[str, Any]:
     }
 
 
-def example(row: Row) -> dict[str, Any]:
+def example(row: Row) -> dict[str, object]:
     """A spec that does what `row` says, on the fewest ranks it is tested with."""
-    spec: dict[str, Any] = {
+    spec: dict[str, object] = {
         "model": {**_MODEL, **row.model},
         "training": {"sequence": 64, "micro_batch": 1, "steps": 20, **row.training},
         "parallel": dict(row.layouts[0]),
@@ -44,9 +44,9 @@ def example(row: Row) -> dict[str, Any]:
     return spec
 
 
-def _program(kind: type[Options]) -> dict[str, Any]:
+def _program(kind: type[Options]) -> dict[str, object]:
     """A program with its defaults, on the fewest ranks it has something to show on."""
-    spec: dict[str, Any] = {"program": kind.model_fields["program"].default}
+    spec: dict[str, object] = {"program": kind.model_fields["program"].default}
     if kind.axis:
         spec["parallel"] = {kind.axis: max(kind.fewest_ranks, 2)}
     ranks = f"{kind.fewest_ranks} to {MAX_WORLD_SIZE}, along {kind.axis}" if kind.axis else "1"
@@ -66,14 +66,14 @@ def _written(spec: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join([*fields, f'  "options": {{\n{options}\n  }}']) + "\n}"
 
 
-def _layout_text(layout: Mapping[str, Any]) -> str:
+def _layout_text(layout: Mapping[str, object]) -> str:
     """`data 2, tensor 2, with sequence parallelism`."""
     said = (f"{name.replace('_', ' ')} {value}" for name, value in layout.items() if value is not True)
     flags = (f"with {name.replace('_parallel', ' parallelism')}" for name, value in layout.items() if value is True)
     return ", ".join([*said, *flags])
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row) -> dict[str, object]:
     return {
         "row": row,
         "layouts": [_layout_text(layout) for layout in row.layouts],

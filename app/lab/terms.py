@@ -123,7 +123,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def tree_of(name: str, spec: RunSpec, theory: Mapping[str, Any]) -> Node | None:
+def tree_of(name: str, spec: RunSpec, theory: Mapping[str, object]) -> Node | None:
     """The formula a quantity of a training run follows, as the search takes it."""
     parallel = spec.parallel
     if name != "model_state_bytes" or spec.options is not None:

@@ -88,7 +88,7 @@ def _says(violation: Violation, shown: str) -> str:
     return f"{violation.message} Accepted: {violation.accepted}. Showing {shown}."
 
 
-def _reconciled(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
+def _reconciled(values: dict[str, object], errors: dict[str, str]) -> dict[str, object]:
     """Values that make a plan: first axes the model allows, then as many GPUs as they need, then what is left."""
     alone = {"expert": 1, "global_batch": None, "shard": None}
     if values["pipeline"] == 1:  # nothing to schedule: the page does not show these then
@@ -99,8 +99,8 @@ def _reconciled(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any
 
 
 def _until_right(
-    request: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, Any], errors: dict[str, str]
-) -> dict[str, Any]:
+    request: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, object], errors: dict[str, str]
+) -> dict[str, object]:
     """Whatever breaks a rule gets what goes with it, one round after another."""
     values, replaced = dict(values), set[str]()
     for _ in range(MOST_ROUNDS):
@@ -116,7 +116,7 @@ def _until_right(
     return {name: _neutral(name) for name in FIELDS} | {"model": values["model"]}
 
 
-def _replace(violation: Violation, values: dict[str, Any], errors: dict[str, str], replaced: set[str]) -> None:
+def _replace(violation: Violation, values: dict[str, object], errors: dict[str, str], replaced: set[str]) -> None:
     """Put what is accepted in the place of what broke a rule; if that did not help, of what it broke it with."""
     names = [_BY_PATH[path] for path in (violation.field, *violation.involves) if path in _BY_PATH]
     name = next((each for each in names if each not in replaced), names[0] if names else "")
@@ -130,7 +130,7 @@ def _replace(violation: Violation, values: dict[str, Any], errors: dict[str, str
     errors.setdefault(name, _says(violation, f"{shown:,}" if isinstance(shown, int) else str(shown)))
 
 
-def _accepted(name: str, accepted: str, values: Mapping[str, Any]) -> Any:
+def _accepted(name: str, accepted: str, values: Mapping[str, object]) -> object:
     if name == "global_batch":
         return _fewer_sequences(values)
     least = accepted.removesuffix(" or more")
@@ -157,7 +157,7 @@ def _whole_ranks(values: dict[str, Any], errors: dict[str, str]) -> dict[str, An
     return {**values, "ranks": low}
 
 
-def _neutral(name: str) -> Any:
+def _neutral(name: str) -> object:
     field = FIELDS[name]
     text = field.neutral or field.start
     return field.read(name, text) if text else None

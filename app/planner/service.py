@@ -216,7 +216,7 @@ def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list
     return groups
 
 
-def answer_search(data: Any, now: Callable[[], float] = perf_counter) -> dict[str, Any]:
+def answer_search(data: object, now: Callable[[], float] = perf_counter) -> dict[str, object]:
     """The JSON reply to a SearchRequest. Raises SpecError."""
     began = now()
     found = search(parse_search_request(data)).to_json()
@@ -224,7 +224,7 @@ def answer_search(data: Any, now: Callable[[], float] = perf_counter) -> dict[st
     return {"considered": considered, "seconds": round(now() - began, 3), **found}
 
 
-def answer_request(data: Any) -> Estimate:
+def answer_request(data: object) -> Estimate:
     """The answer to an EstimateRequest from outside. Raises SpecError."""
     return estimate(parse_estimate_request(data))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from app.content.catalogue import Catalogue
 from app.content.live import Expressions
@@ -16,7 +15,7 @@ from app.practice.parts import Part
 from app.practice.variants import make_variant
 
 
-def variant_json(content: Catalogue, identity: str, seed: int) -> dict[str, Any]:
+def variant_json(content: Catalogue, identity: str, seed: int) -> dict[str, object]:
     """A variant with its key. Raises NotFound."""
     check_seed(seed)
     problem = service.find_problem(content, identity)
@@ -32,9 +31,9 @@ def variant_json(content: Catalogue, identity: str, seed: int) -> dict[str, Any]
     }
 
 
-def part_json(part: Part) -> dict[str, Any]:
+def part_json(part: Part) -> dict[str, object]:
     """What is asked, without what is right."""
-    shown: dict[str, Any] = {
+    shown: dict[str, object] = {
         "id": part.id,
         "kind": part.kind,
         "prompt": part.prompt.striptags(),
@@ -57,25 +56,25 @@ def part_json(part: Part) -> dict[str, Any]:
     return shown
 
 
-def _key(part: Part) -> dict[str, Any] | None:
+def _key(part: Part) -> dict[str, object] | None:
     if part.question is None:
         return None
     unit = part.question.dimension if isinstance(part.question, NumberQuestion) else None
     return {"value": part.key, "unit": unit, "text": part.answer_text}
 
 
-def _slips(part: Part) -> list[dict[str, Any]]:
+def _slips(part: Part) -> list[dict[str, object]]:
     if not isinstance(part.question, NumberQuestion):
         return []
     return [{"id": slip.id, "value": slip.value, "title": slip.title} for slip in part.question.slips]
 
 
-def grade_json(content: Catalogue, identity: str, seed: int, answers: Mapping[str, str]) -> dict[str, Any]:
+def grade_json(content: Catalogue, identity: str, seed: int, answers: Mapping[str, str]) -> dict[str, object]:
     """Grades of `answers` by part, as over HTTP. Raises DomainError for parts that do not exist."""
     return graded_json(grade_alone(service.find_problem(content, identity), seed, answers))
 
 
-def graded_json(desk: Desk) -> dict[str, Any]:
+def graded_json(desk: Desk) -> dict[str, object]:
     """What became of each part. A part without an answer stays open: like an invalid one, it counts nothing."""
     open_part = Grade("invalid", 0.0, "Not answered yet.")
     graded = [(state.part.id, state.grade or open_part) for state in desk.parts if state.part.points]

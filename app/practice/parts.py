@@ -111,7 +111,7 @@ class Part:
 
 
 def make_part(
-    source: schemas.AnyPart, values: Mapping[str, Any], name: str, let: Mapping[str, str] | None = None
+    source: schemas.AnyPart, values: Mapping[str, object], name: str, let: Mapping[str, str] | None = None
 ) -> Part:
     """The part at a seed; `name` (of problem, revision, part and seed) decides the order of what is offered.
 
@@ -123,7 +123,7 @@ def make_part(
 
 
 def _question(
-    source: schemas.AnyPart, values: Mapping[str, Any], name: str, let: Mapping[str, str] | None
+    source: schemas.AnyPart, values: Mapping[str, object], name: str, let: Mapping[str, str] | None
 ) -> Question | None:
     if isinstance(source, schemas.NumberPart):
         return make_number(source, values, let)

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -194,7 +193,7 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     return [Evidence("problem", *found) for found in queries.list_all_settled(session, learner_id)]
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """Issued variants and the answers to them as an export holds them."""
     variants = queries.list_all_variants(session, learner_id)
     issued = [as_record("variant", row, row.issued_at) for row in variants]

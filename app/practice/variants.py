@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from markupsafe import Markup
 
@@ -27,7 +26,7 @@ class Variant:
 
     problem: Problem
     seed: int
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     parts: tuple[Part, ...]
 
     @cached_property
@@ -63,7 +62,7 @@ def level_of(problem: Problem, seed: int) -> int:
     return seed % len(problem.levels) if problem.levels else 0
 
 
-def draw(problem: Problem, seed: int) -> dict[str, Any]:
+def draw(problem: Problem, seed: int) -> dict[str, object]:
     """The parameters of `seed`. Raises ExpressionError when none of the draws satisfies the conditions."""
     where = problem.where
     if problem.levels:
@@ -72,7 +71,7 @@ def draw(problem: Problem, seed: int) -> dict[str, Any]:
     return seeded.draw(f"{problem.id}:{problem.revision}", problem.parameters, problem.let, where, seed)
 
 
-def make_variant(problem: Problem, seed: int, drawn: Mapping[str, Any] | None = None) -> Variant:
+def make_variant(problem: Problem, seed: int, drawn: Mapping[str, object] | None = None) -> Variant:
     """The variant of `problem` at `seed`. Raises ExpressionError when its content does not compute, now or where one
     of its texts is asked for.
 
@@ -85,7 +84,7 @@ def make_variant(problem: Problem, seed: int, drawn: Mapping[str, Any] | None = 
     return Variant(problem, seed, {**values, "answer": right}, parts)
 
 
-def _parts(problem: Problem, values: Mapping[str, Any], seed: int) -> tuple[tuple[Part, ...], Mapping[str, float]]:
+def _parts(problem: Problem, values: Mapping[str, object], seed: int) -> tuple[tuple[Part, ...], Mapping[str, float]]:
     """The parts in order, and the right values of its numbers, which later parts may build on."""
     parts: list[Part] = []
     right: dict[str, float] = {}

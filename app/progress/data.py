@@ -102,11 +102,11 @@ def _link(child: Table, parent: Table) -> ColumnElement[bool]:
     return child.c[_source(child, parent)] == parent.c[_target(child, parent)]
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: dict[str, object]) -> str:
     return json.dumps(row, default=_plain) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, datetime | date):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} has no place in an export")

@@ -87,7 +87,7 @@ def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
     return cards | {item.id: item.concepts for items in rooms for item in items.values()}
 
 
-def log_records(session: Session, learner_id: int) -> Iterator[dict[str, Any]]:
+def log_records(session: Session, learner_id: int) -> Iterator[dict[str, object]]:
     """A learner's whole log, oldest first: the first guess, reviews, variants, attempts, free answers, sittings, runs.
 
     Each names its kind of record and the time it stands for, and holds every column the database does.

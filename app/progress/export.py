@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError, ProgrammingError
@@ -59,6 +59,6 @@ def write_log(database: Database, out: str, now: datetime, learner_id: int = LOC
     return len(records)
 
 
-def _write(file: TextIO, lines: Iterable[dict[str, Any]]) -> None:
+def _write(file: TextIO, lines: Iterable[dict[str, object]]) -> None:
     for line in lines:
         file.write(json.dumps(line) + "\n")

@@ -279,6 +279,6 @@ def _interval(share: Share) -> str:
     return f"{100 * low:.0f} to {100 * high:.0f} %"
 
 
-def as_context(**figures: Any) -> dict[str, Any]:
+def as_context(**figures: Any) -> dict[str, object]:
     """What every chart's template needs besides."""
     return {"percent_ticks": PERCENT_TICKS, "half_ticks": HALF_TICKS, "shown_concepts": SHOWN_CONCEPTS, **figures}

@@ -24,7 +24,7 @@ class Progress:
 
     has_reviews: bool
     title: str
-    charts: dict[str, Any]
+    charts: dict[str, object]
     fits: study.FitStanding
     predicted: list[Predicted]
 

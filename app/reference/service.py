@@ -102,7 +102,7 @@ def derive(formula: Formula, typed: Mapping[str, str]) -> Derivation:
     unit = typed.get("unit") or formula.unit
     if unit not in SCALES or not _fits(unit, formula):
         unit = formula.unit
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     errors: dict[str, str] = {}
     for each in formula.inputs:
         text = typed.get(each.name, "")
@@ -125,7 +125,7 @@ def derive(formula: Formula, typed: Mapping[str, str]) -> Derivation:
     return Derivation(formula, fields, unit, evaluation)
 
 
-def evaluate_inputs(key: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate_inputs(key: str, inputs: Mapping[str, object]) -> dict[str, object]:
     """The JSON reply of the evaluate call. Raises NotFound or SpecError."""
     formula = find_formula(key)
     found = evaluate(formula, inputs)
@@ -145,7 +145,7 @@ def evaluate_inputs(key: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe(formula: Formula) -> dict[str, Any]:
+def describe(formula: Formula) -> dict[str, object]:
     """A formula's signature as JSON."""
     return {
         "id": formula.id,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import RubricFile, make_rubric
@@ -42,7 +41,7 @@ def _made(file: RubricFile) -> Rubric:
     return kept[1]
 
 
-def grade_json(found: RubricGrade) -> dict[str, Any]:
+def grade_json(found: RubricGrade) -> dict[str, object]:
     """A grade as programs get it."""
     return {
         "points": [

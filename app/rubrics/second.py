@@ -88,7 +88,7 @@ class SecondGrader:
         """Where answers are sent."""
         return urlsplit(self.url).netloc
 
-    def judge(self, rubric: RubricFile, text: str) -> dict[str, Any]:
+    def judge(self, rubric: RubricFile, text: str) -> dict[str, object]:
         """Its opinion as it is kept: verdicts by point, or why there are none. Never raises for what it does."""
         began = time.monotonic()
         try:
@@ -102,7 +102,7 @@ class SecondGrader:
         seconds = round(time.monotonic() - began, 2)
         return {"status": "given", "model": self.model, "seconds": seconds, "points": points}
 
-    def _ask(self, body: Mapping[str, Any]) -> Reply:
+    def _ask(self, body: Mapping[str, object]) -> Reply:
         key = self.key.get_secret_value().strip()
         if not (key.isascii() and key.isprintable()):
             raise NoReply("unusable-key", "Its key holds characters that cannot be sent.")
@@ -156,8 +156,8 @@ def _point(point: RubricPointFile, values: dict[str, float]) -> dict[str, str]:
     return {**shown, "half": point.half} if point.half else shown
 
 
-def _schema(rubric: RubricFile) -> dict[str, Any]:
-    def strict(**properties: Any) -> dict[str, Any]:
+def _schema(rubric: RubricFile) -> dict[str, object]:
+    def strict(**properties: Any) -> dict[str, object]:
         return {
             "type": "object",
             "properties": properties,
@@ -194,10 +194,10 @@ def _read(reply: Reply, rubric: RubricFile) -> list[_Judged]:
     return [by_id[identity] for identity in wanted]
 
 
-def _verified(judged: list[_Judged], rubric: RubricFile, text: str) -> list[dict[str, Any]]:
+def _verified(judged: list[_Judged], rubric: RubricFile, text: str) -> list[dict[str, object]]:
     """Verdicts with the passage they rest on, as the learner wrote it. One that rests on none is unfounded."""
     values = rubric.values()
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for each, point in zip(judged, rubric.points, strict=True):
         passage = find_quote(text, each.quote)
         fits = passage is not None and is_about(passage, _about(point, values))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -70,7 +69,7 @@ def ask_second(
     return row
 
 
-def answer_json(row: RubricAnswer) -> dict[str, Any]:
+def answer_json(row: RubricAnswer) -> dict[str, object]:
     """A graded answer as programs get it: the built-in grade, which counts, and the second opinion beside it."""
     return {"id": row.id, "rubric": row.rubric_id, **row.grade, "second_opinion": row.second}
 
@@ -129,6 +128,6 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     return [Evidence("free answer", *found) for found in queries.list_scores(session, learner_id)]
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """Answers with their grades as an export holds them."""
     return [as_record("free answer", row, row.answered_at) for row in queries.list_all(session, learner_id)]

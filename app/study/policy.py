@@ -91,7 +91,7 @@ class Plan:
     day: date
     set_at: datetime
     minutes_per_day: int
-    strategy: Mapping[str, Any] | None
+    strategy: Mapping[str, object] | None
     planned_day: int | None
     new_today: int
     card_order: Sequence[str]

@@ -25,7 +25,7 @@ class State(NamedTuple):
 
     revision: int
     version: int
-    memory: Mapping[str, Any] | None
+    memory: Mapping[str, object] | None
     is_learning: bool
     due_at: datetime | None
     last_review_at: datetime | None

@@ -41,7 +41,7 @@ class Today:
     problem: Offer[Problem] | None
     experiment: Offer[Experiment] | None
     active_runs: list[Any]
-    open_sitting: Any
+    open_sitting: object
     study: study.Desk
     interview: Interview | None
     interview_day: date | None

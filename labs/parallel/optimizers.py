@@ -31,7 +31,7 @@ def make_optimizer(parameters: Iterable[nn.Parameter], training: RunTraining) ->
 
 def optimizer_class(training: RunTraining) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
     """The same, not yet made: the class and its settings."""
-    rate: dict[str, Any] = {"lr": training.learning_rate, "weight_decay": _WEIGHT_DECAY}
+    rate: dict[str, object] = {"lr": training.learning_rate, "weight_decay": _WEIGHT_DECAY}
     with_momentum = {**rate, "momentum": _MOMENTUM}
     made: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
         "adamw": (torch.optim.AdamW, rate),
@@ -67,7 +67,7 @@ class LocalOptimizer:
         yield from self._companions()
 
 
-def alike(parameters: Iterable[nn.Parameter]) -> list[dict[str, Any]]:
+def alike(parameters: Iterable[nn.Parameter]) -> list[dict[str, object]]:
     """`parameters` in groups that an optimizer can update in one call: plain, or sharded over the same ranks."""
     groups: dict[object, list[nn.Parameter]] = {}
     for parameter in parameters:

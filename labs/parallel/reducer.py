@@ -37,7 +37,7 @@ class Replica(nn.Module):
         for parameter in module.parameters():
             parameter.register_post_accumulate_grad_hook(self._gradient_is_there)  # type: ignore[no-untyped-call]
 
-    def forward(self, *inputs: Any, **more: Any) -> Any:
+    def forward(self, *inputs: Any, **more: Any) -> object:
         if self._arrived and not self._regrouped:
             self._group([*in_buckets(self._arrived, self._bucket_bytes)])
             self._regrouped = True

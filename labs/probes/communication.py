@@ -220,12 +220,12 @@ def _script_objects(values: Any) -> Iterator[Any]:
     return (value for value in values if isinstance(value, torch.ScriptObject))
 
 
-def _group(args: tuple[Any, ...]) -> dist.ProcessGroup:
+def _group(args: tuple[object, ...]) -> dist.ProcessGroup:
     """The process group is the first of c10d's arguments that is no tensor."""
     return dist.ProcessGroup.unbox(next(_script_objects(args)))
 
 
-def _work_of(result: Any) -> dist.Work:
+def _work_of(result: object) -> dist.Work:
     """c10d returns the handle to wait for last, after its output tensors, or alone."""
     results = result if isinstance(result, list | tuple) else [result]
     return dist.Work.unbox(next(_script_objects(results)))

@@ -69,7 +69,7 @@ class Gloo:
         finally:
             dist.Work.wait = original  # type: ignore[method-assign]
 
-    def _alias(self, value: Any) -> Any:
+    def _alias(self, value: object) -> object:
         if isinstance(value, list):
             return [self._alias(each) for each in value]
         if not isinstance(value, Tensor):
@@ -79,7 +79,7 @@ class Gloo:
         return alias
 
 
-def _is_waited_for(func: torch._ops.OpOverload[..., Any], args: tuple[Any, ...]) -> bool:
+def _is_waited_for(func: torch._ops.OpOverload[..., Any], args: tuple[object, ...]) -> bool:
     """Whether the rank waits for the collective at once: what goes on beside its work is held for good reason."""
     names = [argument.name for argument in func._schema.arguments]
     at = names.index("async_op") if "async_op" in names else len(args)

@@ -276,16 +276,16 @@ class Instrument:
         if self._phase is not None and self._memory is not None and parameter.grad is not None:
             self._memory.assign([parameter.grad], "gradients")
 
-    def _module_is_called(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+    def _module_is_called(self, module: nn.Module, args: tuple[object, ...]) -> None:
         if self._memory is not None:
             self._memory.note_gathered(module.parameters(recurse=False))
             self._memory.note_gathered(each for each in args if isinstance(each, nn.Parameter))  # lent for the call
 
-    def _new_blocks_belong_to_gradients(self, _module: nn.Module, _args: Any) -> None:
+    def _new_blocks_belong_to_gradients(self, _module: nn.Module, _args: object) -> None:
         if self._memory is not None:
             self._memory.new_blocks_belong_to = "gradients"
 
-    def _new_blocks_belong_to_nobody(self, _module: nn.Module, _args: Any) -> None:
+    def _new_blocks_belong_to_nobody(self, _module: nn.Module, _args: object) -> None:
         if self._memory is not None:
             self._memory.new_blocks_belong_to = None
 

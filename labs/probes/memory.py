@@ -23,7 +23,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -89,7 +88,7 @@ class MemoryTracker:
 
     # --- what is told to the tracker
 
-    def see(self, value: Any) -> None:
+    def see(self, value: object) -> None:
         """An operation returned `value`: a tensor, or a sequence with tensors in it."""
         if isinstance(value, Tensor):
             self._block_of(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from labs.spec.families import check_support
 from labs.spec.families.row import one_of
@@ -19,7 +18,7 @@ MAX_DRY_WORLD_SIZE = 1024
 _NAME = {"run": "run", "dry": "dry run"}
 
 
-def parse_run_spec(data: Any, dry: bool = False) -> RunSpec:
+def parse_run_spec(data: object, dry: bool = False) -> RunSpec:
     """A RunSpec from untrusted data (a mapping, as from JSON), for a dry run if `dry`.
 
     Raises SpecError naming every violated field.

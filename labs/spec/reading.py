@@ -23,7 +23,7 @@ _SAYS = {
 R = TypeVar("R", bound=BaseModel)
 
 
-def parse(kind: type[R], data: Any, check: Callable[[R], list[Violation]], known: Sequence[Violation] = ()) -> R:
+def parse(kind: type[R], data: object, check: Callable[[R], list[Violation]], known: Sequence[Violation] = ()) -> R:
     """Read `data` as `kind`, then `check` it across fields; raise one SpecError with everything that is wrong.
 
     Fields that do not validate are dropped and the rest is checked with defaults in their place,
@@ -33,7 +33,7 @@ def parse(kind: type[R], data: Any, check: Callable[[R], list[Violation]], known
         raise SpecError([Violation("", data, "This is not a JSON object.", "an object")])
     violations = list(known)
     bad: set[str] = {violation.field for violation in known}
-    remaining: Any = data
+    remaining: object = data
     for _ in range(3):  # dropping a bad value can uncover a missing one, never more than that
         try:
             value = kind.model_validate(remaining)
@@ -94,14 +94,14 @@ def _details(error: ValidationError) -> Iterator[dict[str, Any]]:
     return (detail for detail in found if not (detail["type"] == "too_short" and detail["loc"] in places))
 
 
-def _without_tag(location: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_tag(location: tuple[object, ...]) -> tuple[object, ...]:
     """The program's name, by which its options are told apart, is no field."""
     if location[:1] == ("options",) and location[1:2] and location[1] in PROGRAMS:
         return "options", *location[2:]
     return location
 
 
-def _is_under(location: tuple[Any, ...], bad: set[str]) -> bool:
+def _is_under(location: tuple[object, ...], bad: set[str]) -> bool:
     path = ".".join(map(str, location))
     return any(path == b or path.startswith(b + ".") for b in bad)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -11,7 +10,7 @@ class Violation:
     """One thing that is wrong with a request: where, what was given, what would be accepted."""
 
     field: str
-    value: Any
+    value: object
     message: str
     accepted: str
     involves: tuple[str, ...] = ()  # other fields it was judged by; when one of them is wrong itself, this is moot

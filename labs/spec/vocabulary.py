@@ -85,7 +85,7 @@ class Model(Strict):
         return {"kv_heads": heads or 1, "ffn_hidden": 4 * hidden if hidden else 1, **data}
 
 
-def _whole(value: Any, most: int) -> int | None:
+def _whole(value: object, most: int) -> int | None:
     """`value` as the fields above read it (4096, 4096.0, "4096"), or None when they refuse it."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from markupsafe import Markup
 
@@ -34,8 +34,8 @@ class Field:
     """The field of the front matter that only cards of this kind have."""
 
     name: str
-    annotation: Any
-    default: Any
+    annotation: object
+    default: object
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class CheckedKind(CardKind):
 
     field: Field
 
-    def asked_of(self, head: CardHead) -> Any:
+    def asked_of(self, head: CardHead) -> object:
         """What a card asks, as its front matter says it; something empty where it does not say."""
         return getattr(head, self.field.name, None)
 
-    def make(self, head: CardHead, show: Show) -> Any:
+    def make(self, head: CardHead, show: Show) -> object:
         """What a card asks, rendered: `card.asks`."""
         raise NotImplementedError
 

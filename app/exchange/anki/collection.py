@@ -171,14 +171,14 @@ def _notes(connection: sqlite3.Connection) -> Iterator[SourceNote]:
         yield _note(*row)
 
 
-def _note(id_: Any, guid: Any, type_: Any, modified: Any, tags: Any, fields: Any) -> SourceNote:
+def _note(id_: object, guid: object, type_: object, modified: object, tags: object, fields: object) -> SourceNote:
     words = tuple(str(tags or "").split())
     return SourceNote(
         _whole(id_), str(guid or ""), _whole(type_), _whole(modified), words, tuple(str(fields or "").split("\x1f"))
     )
 
 
-def _card(row: tuple[Any, ...], decks: Mapping[int, str], answered: Mapping[int, datetime]) -> SourceCard:
+def _card(row: tuple[object, ...], decks: Mapping[int, str], answered: Mapping[int, datetime]) -> SourceCard:
     id_, note, template, deck, type_, queue, due, interval, factor, reps, lapses, left, data = row
     schedule = CardRow(
         _whole(type_),
@@ -194,7 +194,7 @@ def _card(row: tuple[Any, ...], decks: Mapping[int, str], answered: Mapping[int,
     return SourceCard(_whole(note), _whole(template), decks.get(_whole(deck), ""), schedule, answered.get(_whole(id_)))
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     """A whole number within 64 bits; anything else a column may hold is 0."""
     if isinstance(value, float):
         value = int(value) if -_LARGEST < value < _LARGEST else 0
@@ -257,7 +257,7 @@ def _newer(connection: sqlite3.Connection) -> tuple[dict[int, NoteType], dict[in
     return types, decks, conf
 
 
-def _calendar(created: int, conf: Mapping[str, Any], zone: ZoneInfo) -> Calendar:
+def _calendar(created: int, conf: Mapping[str, object], zone: ZoneInfo) -> Calendar:
     """Day 0 is the date the collection was made on, as its own clock said."""
     if not 0 <= created < _LATEST:  # a hundred years around it are counted with, and must be dates
         raise ValueError(f"col.crt is {created}, not a time between 1970 and 2100 in seconds")

@@ -75,7 +75,7 @@ class Draft:
 
     day: date
     minutes_per_day: int
-    strategy: dict[str, Any] | None
+    strategy: dict[str, object] | None
     order: Sequence[str]
 
 

@@ -65,7 +65,7 @@ class Step(NamedTuple):
     delay: timedelta
 
     @property
-    def memory(self) -> dict[str, Any]:
+    def memory(self) -> dict[str, object]:
         """What the log keeps of it, less the dates."""
         return dict(zip(MEMORY_FIELDS, self[:4], strict=True))
 
@@ -77,7 +77,7 @@ class Step(NamedTuple):
 class Outcome(NamedTuple):
     """What a rating does to a card's memory. `interval` is what the page says: whole days, or minutes."""
 
-    memory: dict[str, Any]
+    memory: dict[str, object]
     due_at: datetime
     interval: timedelta
     rating: int

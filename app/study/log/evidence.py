@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -24,7 +22,7 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     return [Evidence("card", card, at, float(rating != forgotten)) for card, at, rating in session.execute(query)]
 
 
-def list_records(session: Session, learner_id: int) -> list[dict[str, Any]]:
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     """Every review, those that were undone as well: from these each card's state can be rebuilt."""
     query = select(Review).where(Review.learner_id == learner_id).order_by(Review.id)
     return [as_record("review", row, row.reviewed_at) for row in session.scalars(query)]

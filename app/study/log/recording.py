@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from sqlalchemy import Table, bindparam, insert, update
 from sqlalchemy.exc import IntegrityError
@@ -59,8 +59,8 @@ class Recorded(NamedTuple):
     repetition: int
     reviewed_at: datetime
     due_at: datetime
-    memory_before: Mapping[str, Any] | None
-    memory_after: Mapping[str, Any]
+    memory_before: Mapping[str, object] | None
+    memory_after: Mapping[str, object]
     parameters_id: str
     lapses: int
 
@@ -73,7 +73,7 @@ def must_be_shown(state: State | None, card_id: str, version: int) -> None:
 
 def memory_of(
     session: Session, learner_id: int, state: State | None, card: Card, policy: Policy
-) -> Mapping[str, Any] | None:
+) -> Mapping[str, object] | None:
     """What is remembered of the card as it reads now and by the parameters in force.
 
     A new revision means something else and is learned anew. Where the parameters changed since the last review, the
@@ -93,7 +93,7 @@ def record(
     card: Card,
     state: State | None,
     given: Given,
-    memory: Mapping[str, Any] | None,
+    memory: Mapping[str, object] | None,
     outcome: scheduling.Outcome,
     policy: Policy,
     moment: Moment,
@@ -205,7 +205,7 @@ def _advance(session: Session, state: State | None, made: Recorded) -> None:
         raise _taken(made.card_id)
 
 
-def _left_by(review: Review | Recorded) -> dict[str, Any]:
+def _left_by(review: Review | Recorded) -> dict[str, object]:
     """The columns of a state that say what memory a review left, but when it may be shown."""
     return {
         "revision": review.revision,

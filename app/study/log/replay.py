@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
@@ -29,7 +29,7 @@ class _State(NamedTuple):
 
     card_id: str
     revision: int
-    memory: Any
+    memory: object
     is_learning: bool
     due_at: datetime | None
     last_review_at: datetime | None

@@ -64,7 +64,7 @@ class Entry(NamedTuple):
     phase: int
     repetition: int
     previous_id: int | None
-    undone_at: Any
+    undone_at: object
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Checker:
             chain.append(self.nodes[previous].entry)
         return chain[::-1]
 
-    def _keep(self, entry: Entry, memory: Mapping[str, Any]) -> list[Mismatch]:
+    def _keep(self, entry: Entry, memory: Mapping[str, object]) -> list[Mismatch]:
         """Compare what the entry says is remembered after it; what follows builds on what was computed."""
         kept = _dated(memory, entry)
         expected = json.dumps(kept)
@@ -261,9 +261,9 @@ class _Parsed(NamedTuple):
     due_at: datetime
     time_zone: str
     day_starts_hour: int
-    memory_before: dict[str, Any] | None
+    memory_before: dict[str, object] | None
     memory_after: dict[str, Any]
 
 
-def _wrong(entry: Entry, name: str, stored: Any, expected: Any) -> Mismatch:
+def _wrong(entry: Entry, name: str, stored: object, expected: object) -> Mismatch:
     return Mismatch(entry.card_id, entry.id, name, stored, expected)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from app.content.asked import Asked
 from app.study.service import Desk, NextCard
 
 
-def desk_json(desk: Desk) -> dict[str, Any]:
+def desk_json(desk: Desk) -> dict[str, object]:
     """The card to answer now, or null, and where the learner stands today."""
     return {
         "progress": {"done": desk.progress.done, "left": desk.progress.left},
@@ -16,7 +14,7 @@ def desk_json(desk: Desk) -> dict[str, Any]:
     }
 
 
-def checked_json(shown: NextCard) -> dict[str, Any]:
+def checked_json(shown: NextCard) -> dict[str, object]:
     """The verdict on an answer, with everything the card says once it is one that counts."""
     checked = shown.checked
     assert checked is not None, "asked of a showing that was checked"
@@ -41,7 +39,7 @@ def checked_json(shown: NextCard) -> dict[str, Any]:
     }
 
 
-def _card_json(shown: NextCard) -> dict[str, Any]:
+def _card_json(shown: NextCard) -> dict[str, object]:
     asked = shown.asked
     sections = _sections(shown)
     return {
@@ -59,7 +57,7 @@ def _card_json(shown: NextCard) -> dict[str, Any]:
     }
 
 
-def _asked_json(asked: Asked) -> dict[str, Any]:
+def _asked_json(asked: Asked) -> dict[str, object]:
     return {
         "prompt_html": str(asked.prompt),
         "unit": asked.number.unit if asked.number else None,

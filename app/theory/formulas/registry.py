@@ -118,7 +118,7 @@ class Registry:
         return next((formula for formula in self.by_name.values() if formula.id == key.upper()), None)
 
 
-def evaluate(formula: Formula, given: Mapping[str, Any]) -> Evaluation:
+def evaluate(formula: Formula, given: Mapping[str, object]) -> Evaluation:
     """The value of `formula` for `given` inputs (defaults fill the rest). Raises SpecError with every bad input."""
     known = {each.name for each in formula.inputs}
     violations = [

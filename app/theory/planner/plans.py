@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import overlaps_of, plan_of
@@ -54,7 +53,7 @@ class Plans:
         return (*((Sharding(max(once)),) if once else ()), *((KEPT,) if 3 in zeros else ()))
 
     def _parallel(self, shape: Shape, order: Order, sharding: Sharding) -> PlanParallel:
-        chosen: dict[str, Any] = {
+        chosen: dict[str, object] = {
             "data": shape.data,
             "tensor": shape.tensor,
             "pipeline": shape.pipeline,

@@ -69,7 +69,7 @@ class EstimateRequest(Strict):
     mfu: MfuDefinition = "attention"
 
 
-def parse_estimate_request(data: Any) -> EstimateRequest:
+def parse_estimate_request(data: object) -> EstimateRequest:
     """A request from untrusted data. Raises SpecError naming every violated field."""
     if not isinstance(data, Mapping) or "model" not in data:
         return parse(EstimateRequest, data, _check)
@@ -87,7 +87,7 @@ def parse_estimate_request(data: Any) -> EstimateRequest:
 _STAND_IN = {"parameters": 1.0}
 
 
-def _check_form(model: Any) -> list[Violation]:
+def _check_form(model: object) -> list[Violation]:
     """What is wrong with a model, read as what it is meant to be: a name, a size or a shape."""
     if isinstance(model, str):
         known = model_named(model) is not None

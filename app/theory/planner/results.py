@@ -6,7 +6,6 @@ Field names are the keys of its JSON, on which programs rely. What is not estima
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from app.theory.records import json_data
 
@@ -142,7 +141,7 @@ class Estimate:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The Estimate as JSON data."""
-        data: dict[str, Any] = json_data(self)
+        data: dict[str, object] = json_data(self)
         return data

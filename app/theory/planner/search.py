@@ -89,7 +89,7 @@ class Candidate:
     def memory_bytes(self) -> float:
         return self.estimate.memory.per_rank_bytes.total
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The fields that were asked for or chosen, without those left as they are by default."""
         return {
             "parallel": self.parallel.model_dump(exclude_unset=True),
@@ -111,7 +111,7 @@ class SearchResult:
     evaluated: int
     rejected: Mapping[str, int]
 
-    def to_json(self, limit: int | None = None) -> dict[str, Any]:
+    def to_json(self, limit: int | None = None) -> dict[str, object]:
         """As JSON data, with the first `limit` candidates or all."""
         return {
             "considered": self.considered,
@@ -123,7 +123,7 @@ class SearchResult:
         }
 
 
-def parse_search_request(data: Any) -> SearchRequest:
+def parse_search_request(data: object) -> SearchRequest:
     """A request from untrusted data. Raises SpecError naming every violated field."""
     request = parse(SearchRequest, data, _check)
     _read(request)
@@ -319,7 +319,7 @@ def _space(request: SearchRequest, base: EstimateRequest) -> Space:
     )
 
 
-def _routed_nodes(model: Any) -> tuple[int, ...]:
+def _routed_nodes(model: object) -> tuple[int, ...]:
     """Over how many nodes a published model's router spreads a token; 0: any number."""
     preset = PRESETS.get(model) if isinstance(model, str) else None
     return (preset.expert_nodes or 0,) if preset else (0,)

@@ -117,7 +117,7 @@ class _OfStage(Function):
 
 class _Receive(_OfStage):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
+    def forward(ctx: object, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
         stage.work.wait_for(x)
         return _OfStage.forward(ctx, x, stage, micro_batch)
 
@@ -129,7 +129,7 @@ class _Receive(_OfStage):
 
 class _Compute(_OfStage):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
+    def forward(ctx: object, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
         stage.work.take("F", stage.index, micro_batch)
         return _OfStage.forward(ctx, x, stage, micro_batch)
 
@@ -148,7 +148,7 @@ class _Weight(_OfStage):
 
 class _Send(_OfStage):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
+    def forward(ctx: object, x: Tensor, stage: TimedStage, micro_batch: int) -> Tensor:
         _OfStage.forward(ctx, x, stage, micro_batch)
         return x.new_tensor(stage.work.message(micro_batch, stage.after))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from labs.spec.families.data import deals_out_tensors
 from labs.spec.families.row import EXACT, WHOLE_BACKWARD, Row, one_of
@@ -39,7 +38,7 @@ NO_MASTER = BF16_DIGITS + " Without a master copy small steps are rounded away b
 
 
 def _rows(
-    of: str, title: str, places: str, training: Mapping[str, Any], tolerance: float = EXACT, why: str = ""
+    of: str, title: str, places: str, training: Mapping[str, object], tolerance: float = EXACT, why: str = ""
 ) -> Iterator[Row]:
     """The same numerics under each of `places`."""
     for place in places.split():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
@@ -20,7 +19,7 @@ def _row(schedule: Schedule, title: str, chunks: int = 1, micro_batches: int = 4
     return Row(schedule, title, "pipeline", layouts, {"micro_batches": micro_batches})
 
 
-def _both(identity: str, title: str, layout: Mapping[str, Any], reshard: bool = True) -> Row:
+def _both(identity: str, title: str, layout: Mapping[str, object], reshard: bool = True) -> Row:
     training = {"micro_batches": 4} | ({} if reshard else {"reshard_after_forward": False})
     return Row(identity, title, "combined", (layout,), training)
 

@@ -43,7 +43,7 @@ class Row:
         return self.tolerance <= EXACT
 
 
-def one_of(at: str, value: Any, accepted: tuple[Any, ...], because: str = "") -> Iterator[Violation]:
+def one_of(at: str, value: object, accepted: tuple[object, ...], because: str = "") -> Iterator[Violation]:
     """A violation unless `value` is among `accepted`."""
     if value not in accepted:
         message = because or f"{value!r} is not something a run can do here."

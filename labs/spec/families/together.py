@@ -31,9 +31,9 @@ _ALL_THREE: Mapping[str, Any] = {"pipeline": 2, "data": 2, "tensor": 2, **_SP}
 def _row(
     identity: str,
     title: str,
-    layout: Mapping[str, Any],
-    training: Mapping[str, Any],
-    model: Mapping[str, Any] | None = None,
+    layout: Mapping[str, object],
+    training: Mapping[str, object],
+    model: Mapping[str, object] | None = None,
 ) -> Row:
     """A combination on one layout. Its precision says how exact it is."""
     tolerance, why = EXACT, ""

@@ -62,7 +62,7 @@ PROGRAMS: Mapping[str, type[Options]] = {
 _COMMON = frozenset({"program", "mode", "device", "model", "options", "training.seed"})
 
 
-def check_program(options: Options, data: Mapping[str, Any], ranks: int) -> Iterator[Violation]:
+def check_program(options: Options, data: Mapping[str, object], ranks: int) -> Iterator[Violation]:
     """What is wrong with a program's spec: `data` is what it sets, without what is the default anyway."""
     name = options.program
     allowed = _COMMON | ({f"parallel.{options.axis}"} if options.axis else set())
@@ -75,7 +75,7 @@ def check_program(options: Options, data: Mapping[str, Any], ranks: int) -> Iter
     yield from options.check(ranks)
 
 
-def _leaves(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(data: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in data.items():
         field = f"{prefix}{name}"
         if isinstance(value, Mapping) and field != "model":

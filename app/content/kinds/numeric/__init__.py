@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from markupsafe import Markup
 from pydantic import Field as SchemaField
@@ -103,14 +103,14 @@ class Numeric(CheckedKind):
         return cast("Ask | None", self.asked_of(head))
 
 
-def _values(head: CardHead, source: Ask, seed: int) -> dict[str, Any]:
+def _values(head: CardHead, source: Ask, seed: int) -> dict[str, object]:
     """What is drawn at a seed, and computed from it. Raises ExpressionError with the field."""
     with at("ask"):
         drawn = seeded.draw(f"{head.id}:{head.revision}", source.parameters, source.let, source.where, seed)
         return seeded.with_lets(source.let, drawn)
 
 
-def _asked(source: Ask, values: dict[str, Any]) -> tuple[NumberQuestion, Markup]:
+def _asked(source: Ask, values: dict[str, object]) -> tuple[NumberQuestion, Markup]:
     """The number asked for, and its prompt. Raises ExpressionError with the field."""
     with at("ask"):
         return make_number(source, values, source.let), inline(source.prompt, values, "prompt")
