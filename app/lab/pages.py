@@ -15,10 +15,11 @@ from app.content.live import Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
-from app.lab import forms, presence, queries, reading
+from app.lab import findings, forms, presence, queries, reading
 from app.lab.explaining import run_values
 from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
+from app.lab.meters import finding
 from app.lab.models import WAITING, Run, WorkerPresence
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
@@ -26,6 +27,7 @@ from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.sliders import Slider, make_slider
+from app.lab.view import RunView
 from labs.spec import RunSpec, parse_run_spec
 
 RECENT_RUNS = 8
@@ -233,7 +235,7 @@ def _row(found: Run, content: Catalogue) -> RunRow:
         WAITING: "Queued",
         "starting": "Starting",
         "running": f"Step {found.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
-        "finished": _off(found, item) or "Finished",
+        "finished": _lacked(found, item) or _off(found, item) or "Finished",
         "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
     }[found.status]
@@ -243,6 +245,13 @@ def _row(found: Run, content: Catalogue) -> RunRow:
 def _last(session: Session, learner_id: int, item: Experiment) -> str | None:
     found = queries.find_last_finished(session, learner_id, item.id)
     return None if found is None else _off(found, item) or "no prediction"
+
+
+def _lacked(found: Run, item: Experiment | None) -> str | None:
+    """The term that the prediction left out; None where none has a name."""
+    meters = findings.meters_of(found, RunSpec.model_validate(found.spec), item, RunView(), compared(found, item)[0])
+    far = finding(meters)
+    return f"Left out: {far.gap.label}" if far and far.gap and far.gap.missing else None
 
 
 def _off(found: Run, item: Experiment | None) -> str | None:

@@ -163,6 +163,10 @@ def test_while_it_runs_page_and_api_tell_the_prediction_and_nothing_else(
     drawn = re.findall(r'class="gapname[^"]*"[^>]*>([^<]+)', page)
     assert len(drawn) == 2
     assert json.dumps(drawn).count("nothing missing") == 0
+    with database.write() as session:
+        run = service.find_run(session, 1, 1)
+        run.prediction = {"payload_bytes_per_step": {"text": "26 MB", "value": 26e6, "within": None}}
+    assert "Left out: second gather" in client.get("/lab", headers=HTML).text
 
 
 def test_a_run_that_nobody_predicted_shows_everything_as_it_comes(client: TestClient, database: Database) -> None:
