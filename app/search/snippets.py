@@ -14,7 +14,7 @@ _TOKEN = re.compile(r"\w+(?:[-.,]\w+)*")
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a snippet; `is_hit` where it is what was asked for."""
+    """A part of a snippet; `is_hit` where it is what was asked for."""
 
     text: str
     is_hit: bool

@@ -35,7 +35,7 @@ def replay(
         return
     with database.read() as session:
         report = replays.verify(session, learner)
-    for mismatch in report.told:
+    for mismatch in report.named:
         _say(str(mismatch))
     if report.mismatches:
         _say(f"{report.mismatches} mismatches in {report.reviews} reviews of {report.cards} cards.")

@@ -16,7 +16,7 @@ _PASSES: Mapping[str, tuple[int, int]] = {
     "training-full-recompute": (6, 4),  # and the forward once again
 }
 PASSES = tuple(_PASSES)
-# Where backward finds the whole input of a block that forward gathered from stretches of the sequence.
+# Where backward finds the whole input of a block that forward gathered from shards of the sequence.
 GATHERED_INPUTS = ("gathers-again", "kept")
 
 

@@ -33,8 +33,8 @@ from labs.programs.running import Bench
 from labs.spec import ScalingOptions
 
 _HELD_OUT_PASSAGES = 512
-_STRETCH_BYTES = 8192  # the text is held out by such stretches, one of
-_STRETCHES = 16
+_CHUNK_BYTES = 8192  # the text is held out by such chunks, one of
+_CHUNKS = 16
 _WARM_UP = 0.05  # of the steps, in which the learning rate rises; from there it falls along a cosine
 _LAST_RATE = 0.1  # of the highest
 _RATE_IS_FOR_WIDTH = 32
@@ -75,11 +75,11 @@ class Text:
     @staticmethod
     def cut(options: ScalingOptions, seed: int) -> Text:
         text = load_source_code()
-        stretches = text[: len(text) // _STRETCH_BYTES * _STRETCH_BYTES].view(-1, _STRETCH_BYTES)
-        held = torch.arange(len(stretches)) % _STRETCHES == 0
+        chunks = text[: len(text) // _CHUNK_BYTES * _CHUNK_BYTES].view(-1, _CHUNK_BYTES)
+        held = torch.arange(len(chunks)) % _CHUNKS == 0
         generator = torch.Generator().manual_seed(seed)
-        shown = _shuffled(stretches[~held].flatten(), options.sequence, generator)
-        held_out = _shuffled(stretches[held].flatten(), options.sequence, generator)
+        shown = _shuffled(chunks[~held].flatten(), options.sequence, generator)
+        held_out = _shuffled(chunks[held].flatten(), options.sequence, generator)
         return Text(shown, held_out[:_HELD_OUT_PASSAGES])
 
 

@@ -77,7 +77,7 @@ def _check(database: Database) -> float:
         began = time.process_time()
         report = replay.verify(session, 1)
         taken = time.process_time() - began
-    assert (report.reviews, report.mismatches) == (REVIEWS, 0), report.told[:1]
+    assert (report.reviews, report.mismatches) == (REVIEWS, 0), report.named[:1]
     return taken
 
 

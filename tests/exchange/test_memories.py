@@ -35,7 +35,7 @@ def _answer(database: Database, content: Catalogue, card_id: str, level: int, at
 def _verified(database: Database) -> int:
     with database.read() as session:
         report = replay.verify(session, 1)
-    assert report.mismatches == 0, report.told
+    assert report.mismatches == 0, report.named
     return report.reviews
 
 

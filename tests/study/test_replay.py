@@ -113,7 +113,7 @@ def test_any_life_replays(  # type: ignore[no-untyped-def]
             answered += 1
             assert review.due_at > now, "nothing is scheduled in the past"
     report = check(sqlite)
-    assert [str(each) for each in report.told] == []
+    assert [str(each) for each in report.named] == []
     before = snapshot(sqlite)
     with sqlite.write() as session:
         assert replay.rebuild(session, 1) == 0
@@ -143,7 +143,7 @@ def _study_for_weeks(database: Database, content: Catalogue, days: int = 40) -> 
 def test_weeks_of_study_replay_on_both_databases(database: Database, content: Catalogue) -> None:
     _study_for_weeks(database, content)
     report = check(database)
-    assert report.mismatches == 0, [str(each) for each in report.told]
+    assert report.mismatches == 0, [str(each) for each in report.named]
     assert report.reviews > 100
 
 
@@ -167,7 +167,7 @@ def test_whatever_is_changed_in_the_log_or_the_states_is_found(
     assert check(sqlite).mismatches == 0
     with sqlite.engine.begin() as connection:
         connection.execute(text(change))
-    assert field in {each.field for each in check(sqlite).told}
+    assert field in {each.field for each in check(sqlite).named}
 
 
 def test_a_date_outside_of_the_range_is_found(sqlite: Database, content: Catalogue) -> None:
@@ -177,7 +177,7 @@ def test_a_date_outside_of_the_range_is_found(sqlite: Database, content: Catalog
         assert review is not None
         review.due_at += timedelta(days=9)
         review.memory_after = {**review.memory_after, "due": review.due_at.isoformat()}
-    assert "due_at" in {each.field for each in check(sqlite).told}
+    assert "due_at" in {each.field for each in check(sqlite).named}
 
 
 def test_an_old_log_is_checked_by_the_rules_it_was_written_by(sqlite: Database, content: Catalogue) -> None:
@@ -218,7 +218,7 @@ def test_an_old_log_is_checked_by_the_rules_it_was_written_by(sqlite: Database, 
         replay.rebuild(session, 1)
     assert check(sqlite).mismatches == 0
     answer(sqlite, content, "C27", 4, now)
-    assert [str(each) for each in check(sqlite).told] == [], "the new rules go on from there"
+    assert [str(each) for each in check(sqlite).named] == [], "the new rules go on from there"
 
 
 def test_undo_goes_back_sixty_answers_and_the_states_of_each_come_back(database: Database, content: Catalogue) -> None:

@@ -20,7 +20,7 @@ from app.study.log import recording
 from app.study.log.replaying import Checker, Entry, Mismatch
 from app.study.models import CardState, Review
 
-MOST_TOLD = 100
+MOST_NAMED = 100
 ROWS_AT_ONCE = 2000
 
 
@@ -46,12 +46,12 @@ class Report:
     reviews: int = 0
     cards: int = 0
     mismatches: int = 0
-    told: list[Mismatch] = field(default_factory=list)
+    named: list[Mismatch] = field(default_factory=list)
 
     def add(self, mismatch: Mismatch) -> None:
         self.mismatches += 1
-        if len(self.told) < MOST_TOLD:
-            self.told.append(mismatch)
+        if len(self.named) < MOST_NAMED:
+            self.named.append(mismatch)
 
 
 def verify(session: Session, learner_id: int) -> Report:

@@ -57,7 +57,7 @@ def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Ite
 
 
 def _replicated_gradients(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Iterator[Transfer]:
-    """Norms and positions saw a stretch of the sequence: one sum a step, of what the rank holds of their gradients."""
+    """Norms and positions saw a shard of the sequence: one sum a step, of what the rank holds of their gradients."""
     replicated = [tensor for tensor in held if "norm" in tensor.name or tensor.name == "position embedding"]
     values = own_gradient_values(spec, place, held, replicated)
     if values:

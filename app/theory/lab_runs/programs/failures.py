@@ -52,6 +52,6 @@ def _first_order(options: FailuresOptions, interval: float) -> Iterator[Point]:
 
 
 def _shards(parameters: int, ranks: int) -> list[int]:
-    """Parameters of each rank, cut as FSDP cuts: stretches as long as the first, as far as they go."""
+    """Parameters of each rank, cut as FSDP cuts: shards as long as the first, as far as they go."""
     each = ceil(parameters / ranks)
     return [max(0, min(each, parameters - rank * each)) for rank in range(ranks)]

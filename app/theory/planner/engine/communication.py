@@ -30,7 +30,7 @@ FP8_DISPATCH = 0.75  # of 16-bit bytes: dispatch in 8 bits, combine in 16
 
 @dataclass(frozen=True)
 class Traffic:
-    """All collectives of one kind in a step. `each_seconds` is one of them; `when` says what they can hide behind."""
+    """All collectives of one kind in a step. One takes `collective_seconds`; `when` says what hides it."""
 
     name: str
     operation: str
@@ -39,12 +39,12 @@ class Traffic:
     count: float
     payload_bytes: float
     wire_bytes: float
-    each_seconds: float
+    collective_seconds: float
     when: str
 
     @property
     def seconds(self) -> float:
-        return self.count * self.each_seconds
+        return self.count * self.collective_seconds
 
 
 def step_traffic(plan: Plan, stage: Stage) -> tuple[Traffic, ...]:

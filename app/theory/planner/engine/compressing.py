@@ -18,14 +18,14 @@ BITS = 8.0
 
 @dataclass(frozen=True)
 class Sent:
-    """`each_bytes` of one rank's contribution; gathered ones come from every rank."""
+    """`contribution_bytes` of one rank's contribution; gathered ones come from every rank."""
 
     operation: str
-    each_bytes: float
+    contribution_bytes: float
 
     def bytes_of(self, ranks: int) -> float:
         """The full tensor of the collective: an all-gather's is everybody's contribution."""
-        return self.each_bytes * (ranks if self.operation == "all_gather" else 1)
+        return self.contribution_bytes * (ranks if self.operation == "all_gather" else 1)
 
 
 def compressed(compression: Compression, side: int, parameters: float, bytes_each: float) -> Sent:

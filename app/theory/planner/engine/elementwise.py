@@ -56,7 +56,7 @@ def cast_bytes(request: LayerRequest) -> tuple[float, float]:
         into, out = per_rank(each, request.tensor)
         rows = request.tokens * (model.active_experts if each.routed else 1)
         weights = into * out * (model.experts / request.expert if each.routed else 1)
-        # What tensor ranks gather is cast before, each its stretch of the sequence, and travels in 8 bits.
+        # What tensor ranks gather is cast before, each its shard of the sequence, and travels in 8 bits.
         spread = request.tensor if request.sequence_parallel else 1
         taken = rows * into / (spread if each.cut == "out" else 1)
         given = rows * out / (spread if each.cut == "in" else 1)

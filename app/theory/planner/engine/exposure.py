@@ -64,11 +64,11 @@ def _inside(plan: Plan, bare: StageSeconds, ledger: Ledger, row: Traffic) -> flo
     elif (row.when == "experts" and overlap.expert) or (row.when == "pipeline" and overlap.pipeline):
         each = ledger.every("forward", link, each / 2) + ledger.every("backward", link, each / 2)
     elif row.when == "unit forward" and overlap.weights:
-        each = ledger.every("forward", link, each) + row.each_seconds  # the first unit has nothing to hide behind
+        each = ledger.every("forward", link, each) + row.collective_seconds  # the first unit has nothing to hide behind
     elif row.when == "unit backward":
         gathers = row.operation == "all_gather"
         if overlap.weights if gathers else overlap.data:
-            each = ledger.every("backward", link, each) + (0.0 if gathers else row.each_seconds)
+            each = ledger.every("backward", link, each) + (0.0 if gathers else row.collective_seconds)
     return plan.micro_batches * each
 
 
@@ -104,7 +104,7 @@ def _ending(plan: Plan, stage: Stage, ledger: Ledger, row: Traffic) -> float:
     p, v = plan.parallel.pipeline, plan.parallel.virtual_stages
     rounds = v > 1 and plan.schedule.idles == "1f1b" and plan.micro_batches >= p
     passes = (p * (v - 1) + 1) / v if rounds else 1.0
-    edge = row.each_seconds / max(1, stage.layers)
+    edge = row.collective_seconds / max(1, stage.layers)
     if row.when == "last backward" and plan.overlap.data:
         return ledger.once("backward", row.ranks.link, row.seconds, row.count * passes) + edge
     if row.when == "first forward" and plan.overlap.weights:

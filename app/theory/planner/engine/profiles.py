@@ -65,6 +65,60 @@ class Profile:
     attention_kernels: tuple[Kernel, ...]
 
 
+_FSDP2 = Profile(
+    name="fsdp2",
+    title="PyTorch FSDP2",
+    source="PyTorch 2.13 fully_shard; torchtitan's selective recomputation and loss",
+    dropout=False,
+    fused=False,
+    fused_cores=False,
+    selective="every-other-matmul",
+    recomputed_attention_booked=1,
+    reduce_bytes=4.0,
+    overlaps_gradients=True,
+    overlaps_weights=True,
+    overlaps_tensor=False,
+    overlaps_tensor_backward=False,
+    keeps_gathered=True,
+    overlaps_sends="always",
+    all_rails=True,
+    live_units=2,
+    keeps_root=True,
+    bucket_bytes=25 * MIB,
+    update_passes=2.9,
+    attention_kernels=("flash-2",),
+    loss_bytes=14.0,
+    divided_loss_bytes=8.0,
+    loss_traffic_bytes=40.0,
+    softmax_statistics=True,
+)
+# What else trains through FSDP says where it differs.
+_COMPOSER = replace(
+    _FSDP2,
+    name="composer",
+    title="Composer with FSDP1 and FlashAttention 1",
+    source="MosaicML Composer and LLM Foundry, 2023; Dao 2023 for the kernel's speed: half of its successor's",
+    attention_kernels=("flash-1",),
+    loss_bytes=4.0,
+    divided_loss_bytes=0.0,
+    loss_traffic_bytes=6.0,
+)
+_LABS = replace(
+    _FSDP2,
+    name="rankzero-labs",
+    title="This lab's own runs",
+    source="labs/train.py, compared with its measurements in every run",
+    fused_cores=True,
+    keeps_gathered=False,
+    loss_bytes=4.0,
+    divided_loss_bytes=0.0,
+)
+_TORCHTITAN = replace(
+    _FSDP2,
+    name="torchtitan",
+    title="torchtitan",
+    source="torchtitan's benchmarks and source, 2024 and 2025: FSDP2 with DTensor's tensor parallelism",
+)
 _WRITTEN = (
     Profile(
         name="zero-paper",
@@ -148,60 +202,8 @@ _WRITTEN = (
         loss_traffic_bytes=40.0,
         softmax_statistics=True,
     ),
-    Profile(
-        name="fsdp2",
-        title="PyTorch FSDP2",
-        source="PyTorch 2.13 fully_shard; torchtitan's selective recomputation and loss",
-        dropout=False,
-        fused=False,
-        fused_cores=False,
-        selective="every-other-matmul",
-        recomputed_attention_booked=1,
-        reduce_bytes=4.0,
-        overlaps_gradients=True,
-        overlaps_weights=True,
-        overlaps_tensor=False,
-        overlaps_tensor_backward=False,
-        keeps_gathered=True,
-        overlaps_sends="always",
-        all_rails=True,
-        live_units=2,
-        keeps_root=True,
-        bucket_bytes=25 * MIB,
-        update_passes=2.9,
-        attention_kernels=("flash-2",),
-        loss_bytes=14.0,
-        divided_loss_bytes=8.0,
-        loss_traffic_bytes=40.0,
-        softmax_statistics=True,
-    ),
-    Profile(
-        name="composer",
-        title="Composer with FSDP1 and FlashAttention 1",
-        source="MosaicML Composer and LLM Foundry, 2023; Dao 2023 for the kernel's speed: half of its successor's",
-        dropout=False,
-        fused=False,
-        fused_cores=False,
-        selective="every-other-matmul",
-        recomputed_attention_booked=1,
-        reduce_bytes=4.0,
-        overlaps_gradients=True,
-        overlaps_weights=True,
-        overlaps_tensor=False,
-        overlaps_tensor_backward=False,
-        keeps_gathered=True,
-        overlaps_sends="always",
-        all_rails=True,
-        live_units=2,
-        keeps_root=True,
-        bucket_bytes=25 * MIB,
-        update_passes=2.9,
-        attention_kernels=("flash-1",),
-        loss_bytes=4.0,
-        divided_loss_bytes=0.0,
-        loss_traffic_bytes=6.0,
-        softmax_statistics=True,
-    ),
+    _FSDP2,
+    _COMPOSER,
     Profile(
         name="deepspeed",
         title="DeepSpeed ZeRO",
@@ -229,42 +231,11 @@ _WRITTEN = (
         loss_traffic_bytes=40.0,
         softmax_statistics=True,
     ),
-    Profile(
-        name="rankzero-labs",
-        title="This lab's own runs",
-        source="labs/train.py, compared with its measurements in every run",
-        dropout=False,
-        fused=False,
-        fused_cores=True,
-        selective="every-other-matmul",
-        recomputed_attention_booked=1,
-        reduce_bytes=4.0,
-        overlaps_gradients=True,
-        overlaps_weights=True,
-        overlaps_tensor=False,
-        overlaps_tensor_backward=False,
-        keeps_gathered=False,
-        overlaps_sends="always",
-        all_rails=True,
-        live_units=2,
-        keeps_root=True,
-        bucket_bytes=25 * MIB,
-        update_passes=2.9,
-        attention_kernels=("flash-2",),
-        loss_bytes=4.0,
-        divided_loss_bytes=0.0,
-        loss_traffic_bytes=40.0,
-        softmax_statistics=True,
-    ),
+    _LABS,
+    _TORCHTITAN,
 )
 
-_TORCHTITAN = replace(
-    next(each for each in _WRITTEN if each.name == "fsdp2"),
-    name="torchtitan",
-    title="torchtitan",
-    source="torchtitan's benchmarks and source, 2024 and 2025: FSDP2 with DTensor's tensor parallelism",
-)
-PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (*_WRITTEN, _TORCHTITAN)}
+PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in _WRITTEN}
 
 
 @lru_cache(maxsize=32)
@@ -275,9 +246,9 @@ def profile_named(name: str, compiled: bool = False) -> Profile:
 
 
 def gathers_again(profile: Profile, recompute: str) -> bool:
-    """Whether backward gathers the inputs of tensor-parallel blocks from stretches of the sequence once more (F20).
+    """Whether backward gathers the inputs of tensor-parallel blocks from shards of the sequence once more (F20).
 
-    Recomputing every other product starts at the stretch a rank kept, and so gathers them as well.
+    Recomputing every other product starts at the shard a rank kept, and so gathers them as well.
     """
     recomputes = recompute == "selective" and profile.selective == "every-other-matmul"
     return recomputes or not profile.keeps_gathered
