@@ -70,13 +70,18 @@ PACKAGES = {
 }
 
 # What no test can notice, by file, function and change, with the reason.
-_QUESTIONS = "app/grading/questions"
+_QUESTIONS, _LOSSES = "app/grading/questions", "app/study/fsrs/losses.py"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (f"{_QUESTIONS}/number.py", "", "repr=False: False → True"): "only how a question prints in a failing test",
     (f"{_QUESTIONS}/shuffling.py", "", "20: 20 → 21"): "twenty shuffles of two items all miss once in a million",
     (f"{_QUESTIONS}/configuration.py", "ConfigurationQuestion._verdict", "ratio <= 1 + 1e-09: LtE → Lt"): (
         "the margin is for rounding; no ratio of two sums of seconds is exactly 1 + 1e-9"
     ),
+    (_LOSSES, "losses", "enable_fuzzing=False: False → True"): "fuzz moves a due date, which no loss looks at",
+    (_LOSSES, "losses", "card_id=0: 0 → 1"): "the id of a card that nobody sees",
+    (_LOSSES, "", "datetime(1, 1, 1, tzinfo=UTC): 1 → 2"): "only differences of days count, whatever the first is",
+    (_LOSSES, "_at", "day - 1: 1 → 2"): "only differences of days count, whatever the first is",
+    (_LOSSES, "_at", "day - 1: Sub → Add"): "only differences of days count, whatever the first is",
 }
 
 

@@ -202,3 +202,28 @@ def test_intervals_are_said_shortly(interval: timedelta, text: str) -> None:
 )
 def test_what_the_machine_found_bounds_the_rating(findings: list[str], best: int) -> None:
     assert scheduling.best_level(findings) == best
+
+
+def test_what_a_card_is_follows_from_its_memory() -> None:
+    known, learning, again = ({"state": state} for state in (scheduling.KNOWN, 1, 3))
+    assert [scheduling.is_learning(each) for each in (None, known, learning, again)] == [False, False, True, True]
+    assert [scheduling.phase_of(each) for each in (None, learning, known, again)] == [0, 1, 2, 3]
+    assert scheduling.elapsed_days(None, NOW, RULES.zone) == 0
+
+
+def test_parameters_are_taken_as_they_are_and_named_in_sixteen_digits() -> None:
+    other = (*parameters.DEFAULT[:-1], parameters.DEFAULT[-1] * 1.1)
+    assert parameters.validated(list(other)) == other
+    assert len(parameters.identify(other)) == len("fsrs-6-") + 16
+
+
+@pytest.mark.parametrize(
+    ("days", "text"), [(59, "59 d"), (60, "2.0 months"), (364, "12.0 months"), (365, "1.0 years"), (730, "2.0 years")]
+)
+def test_long_intervals_change_their_unit_on_the_day(days: int, text: str) -> None:
+    assert scheduling.interval_text(timedelta(days=days)) == text
+
+
+def test_hours_and_minutes_are_rounded_to_their_own() -> None:
+    assert scheduling.interval_text(timedelta(minutes=50)) == "50 min"
+    assert scheduling.interval_text(timedelta(hours=23)) == "23 h"
