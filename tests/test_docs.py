@@ -39,11 +39,12 @@ def test_the_check_sees_what_is_missing(tmp_path: Path) -> None:
     assert not list(ROOT.glob("app/nowhere.py"))
 
 
-@pytest.mark.parametrize(
-    "example", re.findall(r"```python\n(.*?)```", (ROOT / "docs/estimate.md").read_text(), re.DOTALL)
-)
-def test_an_example_runs_as_it_stands(example: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(example, "docs/estimate.md", "exec"), {})  # noqa: S102 - our own page
-    printed = capsys.readouterr().out
-    assert printed
-    assert "None" not in printed
+def test_the_examples_run_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs/estimate.md").read_text(), re.DOTALL)
+    assert len(examples) > 2
+    names: dict[str, object] = {}
+    for example in examples:
+        exec(compile(example, "docs/estimate.md", "exec"), names)  # noqa: S102 - our own page
+        printed = capsys.readouterr().out
+        assert printed, example
+        assert "None" not in printed, example
