@@ -223,11 +223,20 @@ def estimate(
 
 
 @app.command()
-def search(file: FileArgument) -> None:
-    """A SearchRequest to the configurations that fit, the best first, as JSON."""
-    from app.planner.service import answer_search  # noqa: PLC0415
+def search(
+    file: FileArgument,
+    form: Annotated[
+        Literal["json", "csv", "front"],
+        typer.Option("--format", help="JSON, CSV, or the front of time, memory and GPUs as JSON."),
+    ] = "json",
+) -> None:
+    """A SearchRequest to the configurations that fit, the best first, as JSON or CSV."""
+    from app.planner.service import answer_front, answer_search, answer_search_as_csv  # noqa: PLC0415
 
-    _print_json(lambda: answer_search(_read_json(file)))
+    if form == "csv":
+        _print(lambda: answer_search_as_csv(_read_json(file)))
+    else:
+        _print_json(lambda: (answer_front if form == "front" else answer_search)(_read_json(file)))
 
 
 @app.command()

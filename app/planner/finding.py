@@ -8,7 +8,18 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner.service import Plan
-from app.theory.planner import Candidate, SearchResult, parse_search_request, search
+from app.theory.planner import (
+    Candidate,
+    SearchResult,
+    Step,
+    Term,
+    next_bottleneck,
+    one_step_away,
+    parse_estimate_request,
+    parse_search_request,
+    search,
+    terms,
+)
 from app.theory.planner.space import GATHERS, KEEPS
 
 MOST_OPTIONS = 8
@@ -21,6 +32,7 @@ class Option:
 
     candidate: Candidate
     address: str
+    compare: str
 
     @property
     def axes(self) -> str:
@@ -52,6 +64,25 @@ class Choice:
     options: tuple[Option, ...]
     result: SearchResult
     global_batch: int
+    csv: str
+
+    @property
+    def beats(self) -> tuple[Term, ...]:
+        """Why the first is faster than the second."""
+        if len(self.options) < 2:
+            return ()
+        first, second = (option.candidate.estimate for option in self.options[:2])
+        return terms(first, second)
+
+    @property
+    def bottleneck(self) -> str:
+        """What costs the first most besides the model's own compute."""
+        return next_bottleneck(self.options[0].candidate.estimate)
+
+
+def steps_from(made: Plan) -> tuple[Step, ...]:
+    """One step on every axis from the form's plan."""
+    return tuple(one_step_away(parse_estimate_request(json.loads(made.request_text))))
 
 
 def choose(made: Plan) -> Choice:
@@ -78,10 +109,15 @@ def choose(made: Plan) -> Choice:
         "limit": MOST_OPTIONS,
     }
     found = search(parse_search_request(data))
-    return Choice(tuple(Option(each, _address(made, each, batch)) for each in found.best), found, batch)
+    options = []
+    for each in found.best:
+        query = _query(made, each, batch)
+        beside = urlencode({"a": urlencode(made.typed), "b": query})
+        options.append(Option(each, f"/planner?{query}", f"/planner/compare?{beside}"))
+    return Choice(tuple(options), found, batch, f"/planner/search.csv?{urlencode(made.typed)}")
 
 
-def _address(made: Plan, candidate: Candidate, batch: int) -> str:
+def _query(made: Plan, candidate: Candidate, batch: int) -> str:
     parallel, training = candidate.parallel, candidate.training
     names = ("tensor", "pipeline", "virtual_stages", "schedule", "context", "expert", "zero")
     reshard = {None: "", True: GATHERS, False: KEEPS}[parallel.reshard_after_forward]
@@ -96,4 +132,4 @@ def _address(made: Plan, candidate: Candidate, batch: int) -> str:
         "sequence_parallel": "on" if parallel.sequence_parallel else "off",
         "ranks": str(made.ranks),
     }
-    return "/planner?" + urlencode({**made.typed, **chosen})
+    return urlencode({**made.typed, **chosen})

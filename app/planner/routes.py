@@ -6,20 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from app.core.charts import Scale
-from app.core.errors import SpecError
+from app.core.errors import SpecError, Violation
 from app.core.templating import page
 from app.planner import finding, service
 from app.planner.fields import OWN
+from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Profile
+from app.theory.planner import Flags, Profile, Step, terms
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS, Preset
 from labs.spec import Precision, Recompute, Schedule, StateLayout
@@ -41,6 +42,8 @@ class PlannerPage:
     preset: Preset | None
     time_scale: Scale
     best: finding.Choice | None
+    steps: tuple[Step, ...]
+    flags: tuple[Flags, ...]
     problem: str
     find: str
     estimate_json: str
@@ -50,6 +53,19 @@ class PlannerPage:
     profiles: tuple[str, ...] = get_args(Profile)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two plans that are compared."""
+
+    name: str
+    query: str
+    plan: service.Plan
+
+    @property
+    def said(self) -> str:
+        return service.finding(self.plan)
 
 
 @router.get("/planner", response_class=HTMLResponse)
@@ -72,6 +88,8 @@ def planner(request: Request) -> HTMLResponse:
         preset=PRESETS.get(plan.form.values["model"]),
         time_scale=step_scale(plan.lanes),
         best=choice,
+        steps=finding.steps_from(plan) if choice else (),
+        flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
         find="/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
@@ -83,6 +101,42 @@ def planner(request: Request) -> HTMLResponse:
 def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
     """An EstimateRequest answered; every violated constraint is named with its field."""
     return service.answer_request(plan).to_json()
+
+
+@router.get("/planner/search.csv")
+def search_as_csv(request: Request) -> Response:
+    """The plans a search of the form's GPUs found best, as comma-separated values."""
+    choice = finding.choose(service.plan(request.query_params))
+    return Response(
+        search_csv(choice.result),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="plans.csv"'},
+    )
+
+
+@router.get("/planner/compare", response_class=HTMLResponse)
+def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
+    """Two plans side by side; `a` and `b` are addresses of plans without the question mark."""
+    sides = [Side(name, query, service.plan(dict(parse_qsl(query)))) for name, query in (("First", a), ("Second", b))]
+    first, second = (side.plan.estimate.time.step_seconds for side in sides)
+    if first is None or second is None:
+        message = "A plan of which only the size is known takes no known time."
+        violation = Violation("a" if first is None else "b", a if first is None else b, message, "a plan with a model")
+        raise SpecError([violation])
+    faster = "" if first == second else "first" if first < second else "second"
+    context = {
+        "sides": sides,
+        "faster": faster,
+        "ratio": min(first, second) / max(first, second),
+        "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
+    }
+    return page(request, "planner/compare.html", context)
+
+
+@api.post("/search/front")
+def find_front(request: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
+    """For a SearchRequest: plans that nothing beats in time, memory and GPUs at once."""
+    return service.answer_front(request)
 
 
 @api.post("/search")

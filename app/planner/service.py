@@ -11,14 +11,18 @@ from typing import Any, TypeVar
 from app.core.errors import SpecError
 from app.planner.columns import Communication, communication_table
 from app.planner.fields import Form, read_form
+from app.planner.rows import search_csv
 from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
 from app.theory.planner import (
     Estimate,
+    Flags,
     MemoryBytes,
     StageMemoryEstimate,
     estimate,
     fewest_ranks,
+    flags_of,
+    front,
     parse_estimate_request,
     parse_search_request,
     search,
@@ -214,6 +218,21 @@ def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list
     for choice in choices:
         groups.setdefault(heading(choice), []).append(choice)
     return groups
+
+
+def flags(made: Plan) -> tuple[Flags, ...]:
+    """The plan as other programs are told it."""
+    return flags_of(parse_estimate_request(json.loads(made.request_text)))
+
+
+def answer_front(data: object) -> dict[str, object]:
+    """Plans that nothing beats in time, memory and GPUs at once, for a SearchRequest. Raises SpecError."""
+    return {"front": [point.to_json() for point in front(parse_search_request(data))]}
+
+
+def answer_search_as_csv(data: object) -> str:
+    """The plans of a search as comma-separated values. Raises SpecError."""
+    return search_csv(search(parse_search_request(data))).rstrip()
 
 
 def answer_search(data: object, now: Callable[[], float] = perf_counter) -> dict[str, object]:

@@ -372,6 +372,14 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
         assert again.estimate == option.candidate.estimate
     html = page.get("/planner", params=LARGE | {"find": "1"}).text
     assert "Which configuration is fastest?" in html
+    assert "Why is the first faster than the second?" in html
+    assert "One step on every axis" in html
+    beside = page.get(found.options[0].compare)
+    assert beside.status_code == 200
+    assert "Second one takes" in beside.text or "second one takes" in beside.text
+    table = page.get("/planner/search.csv", params=LARGE)
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.text.count("\n") == 1 + len(found.options)
     assert html.count(">Use this plan</a>") == len(found.options)
 
 
@@ -391,7 +399,11 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
         "limit": 3,
     }
     found = page.post("/api/v1/search", json=request).json()
-    assert set(found) == {"considered", "decided", "pruned", "evaluated", "seconds", "best", "rejected"}
+    assert set(found) == {"considered", "decided", "pruned", "evaluated", "seconds", "best", "rejected"} | {
+        "explanation"
+    }
+    assert found["explanation"]["next_bottleneck"]
+    assert [flags["framework"] for flags in found["best"][0]["flags"]] == ["Megatron-LM", "torchtitan"]
     assert found["considered"] == found["decided"] + found["pruned"] + found["evaluated"]
     assert len(found["best"]) == 3
     assert found["considered"] - sum(found["rejected"].values()) >= 3
@@ -417,7 +429,11 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
     ):
         assert page.post("/api/v1/search", json=request | {part: value}).status_code == 422
     odd = {"layers": 7560, "hidden": 7560, "heads": 7560, "vocab": 100, "ffn_hidden": 7560}
-    many = {"cluster": {"gpu": "h100-80gb", "gpus_per_node": 7560, "nodes": 1}, "model": odd}
+    many = {
+        "cluster": {"gpu": "h100-80gb", "gpus_per_node": 7560, "nodes": 1},
+        "model": odd,
+        "axes": {"virtual_stages": [1, 2]},
+    }
     reply = page.post("/api/v1/search", json=request | many)
     assert reply.status_code == 200
     assert reply.json()["best"], "a number with many divisors is searched as any other"
@@ -436,3 +452,21 @@ def test_an_estimate_has_three_digits_and_a_column_one_unit(page: TestClient) ->
     assert rate is not None
     assert len(rate[1].replace(",", "").replace(".", "").strip("0")) <= 3
     assert re.search(r"<th[^>]*>Wire, [TGMk]?B</th>", html)
+
+
+def test_two_plans_of_which_one_is_only_a_size_cannot_be_compared(page: TestClient) -> None:
+    reply = page.get("/planner/compare", params={"a": "model=own&parameters=7B", "b": ""})
+    assert reply.status_code in (400, 422)
+    assert "only the size is known" in reply.text
+
+
+def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None:
+    request = {
+        "model": "llama-3-8b",
+        "training": {"sequence": 4096, "global_batch": 64},
+        "cluster": {"gpu": "h100-80gb", "nodes": 2},
+        "axes": {"micro_batch": [1], "context": [1]},
+    }
+    points = page.post("/api/v1/search/front", json=request).json()["front"]
+    assert {point["gpus"] for point in points} == {8, 16}
+    assert all(point["step_seconds"] == point["estimate"]["time"]["step_seconds"] for point in points)

@@ -13,7 +13,7 @@ def best_of_all(request: SearchRequest) -> tuple[int, list[tuple[tuple[float, fl
     """(how many plans there are, the best `limit` of those that fit with their (seconds, bytes)), equal ones in the
     search's own order. Of one plan each: `distinct` is not looked at."""
     base, space = read_search(request)
-    plans, usable = Plans(base, space), usable_bytes(request.cluster)
+    plans, usable = Plans(base, space), usable_bytes(request)
     looked_at, found = 0, []
     for shape in space.shapes(Counter()):
         for order in space.orders(shape.pipeline, space.micro_batches(shape)):

@@ -7,7 +7,10 @@ them.
 """
 
 from app.theory.planner.estimate import estimate, fewest_ranks
+from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
+from app.theory.planner.flags import Flags, flags_of
+from app.theory.planner.front import Point, front
 from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, Profile, parse_estimate_request
 from app.theory.planner.results import (
     CollectiveEstimate,
@@ -30,6 +33,7 @@ __all__ = [
     "Comparison",
     "Estimate",
     "EstimateRequest",
+    "Flags",
     "MemoryBytes",
     "MemoryEstimate",
     "Overlap",
@@ -37,19 +41,27 @@ __all__ = [
     "PipelineEstimate",
     "PlanParallel",
     "PlanTraining",
+    "Point",
     "Prediction",
     "Profile",
     "SearchRequest",
     "SearchResult",
     "StageMemoryEstimate",
+    "Step",
     "Summary",
+    "Term",
     "TimeEstimate",
     "compare",
     "estimate",
     "fewest_ranks",
+    "flags_of",
+    "front",
+    "next_bottleneck",
+    "one_step_away",
     "parse_estimate_request",
     "parse_search_request",
     "predict",
     "search",
     "summarise",
+    "terms",
 ]

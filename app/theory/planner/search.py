@@ -32,27 +32,35 @@ from app.theory.planner.bounds import (
 from app.theory.planner.engine.memory import stage_memories
 from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
+from app.theory.planner.explaining import next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import PlanParallel, PlanTraining
+from app.theory.planner.flags import flags_of
 from app.theory.planner.plans import UNSHARDED, Plans
 from app.theory.planner.ranking import Key, Ranking
 from app.theory.planner.requests import Cluster, EstimateRequest, Profile, parse_estimate_request
 from app.theory.planner.results import Estimate
 from app.theory.planner.space import Axes, Order, Shape, Sharding, Space
 from app.theory.presets import PRESETS
-from labs.spec import Model, Strict, Violation, parse
+from app.theory.records import json_data
+from labs.spec import Model, SpecError, Strict, Violation, parse
 
 Objective = Literal["step_seconds", "memory", "cost"]
 Distinct = Literal["plan", "layout"]
 Found = tuple[Shape, Order, Sharding]
 MOST_GPUS = 1_000_000
+MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
 USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
-NO_ROOM, SLOWER = "does not fit in 90 % of the memory", "worse than what is reported, by a lower bound"
+NO_ROOM, SLOWER = (
+    "does not fit in the share of the memory that a plan may take",
+    "worse than what is reported, by a lower bound",
+)
 
 
 class SearchRequest(Strict):
     """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
 
-    `axes` narrows or widens what is looked at. `distinct` layout reports one plan for each division of the GPUs.
+    A plan may take `memory_share` of a GPU's memory. `axes` narrows or widens what is looked at. `distinct` layout
+    reports one plan for each division of the GPUs.
     """
 
     model: Any
@@ -62,6 +70,7 @@ class SearchRequest(Strict):
     axes: Axes = Axes()
     objective: Objective = "step_seconds"
     distinct: Distinct = "plan"
+    memory_share: Annotated[float, Field(gt=0, le=1)] = USABLE
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
@@ -95,6 +104,7 @@ class Candidate:
             "parallel": self.parallel.model_dump(exclude_unset=True),
             "training": self.training.model_dump(exclude_unset=True),
             "profile": self.request.profile,
+            "flags": [json_data(flags) for flags in flags_of(self.request)],
             "estimate": self.estimate.to_json(),
         }
 
@@ -120,6 +130,21 @@ class SearchResult:
             "evaluated": self.evaluated,
             "best": [candidate.to_json() for candidate in self.best[:limit]],
             "rejected": dict(self.rejected),
+            "explanation": self.explanation(),
+        }
+
+    def explanation(self) -> dict[str, Any] | None:
+        """Of the best plan: why it beats the runner-up, what costs it most, the memory it leaves, and what one step on
+        each axis would do. None where nothing fits."""
+        if not self.best:
+            return None
+        best, capacity = self.best[0], self.best[0].estimate.memory.capacity_bytes or 0.0
+        beside = [json_data(term) for term in terms(best.estimate, self.best[1].estimate)] if self.best[1:] else []
+        return {
+            "beats_runner_up": beside,
+            "next_bottleneck": next_bottleneck(best.estimate),
+            "memory_left_bytes": capacity - best.memory_bytes,
+            "one_step_away": [step.to_json() for step in one_step_away(best.request)],
         }
 
 
@@ -152,7 +177,7 @@ class _Search:
         self.request = request
         base, self.space = read_search(request)
         self.plans = Plans(base, self.space)
-        self.usable = usable_bytes(request.cluster)
+        self.usable = usable_bytes(request)
         self.rejected: Counter[str] = Counter()
         self.evaluated = self.no_room = 0
         self.ranking: Ranking[Found] = Ranking(request.limit)
@@ -166,7 +191,11 @@ class _Search:
         heap = [(node.floor, next(turn), node) for node in self._shapes()]
         decided = sum(self.rejected.values()) - self.rejected[NO_ROOM]
         heapify(heap)
+        opened = 0
         while heap:
+            opened += 1
+            if opened > MOST_OPENED:
+                raise SpecError([_too_many(self.request)])
             _, _, node = heappop(heap)
             if not self.ranking.may_take(node.floor, self._group(node.shape)):
                 self.rejected[SLOWER] += self._plans_of(node)
@@ -273,14 +302,20 @@ class _Search:
         return Candidate(request, estimate(request))
 
 
+def _too_many(request: SearchRequest) -> Violation:
+    message = f"{_gpus(request.cluster):,} GPUs can be used in more ways than can be told apart in a few seconds."
+    return Violation("axes", None, message, "fewer values of tensor, pipeline, virtual_stages or micro_batch")
+
+
 def _layer_of(shape: Shape) -> Shape:
     """What a layer costs does not depend on how many stages and replicas there are."""
     return shape._replace(pipeline=1, data=shape.expert)
 
 
-def usable_bytes(cluster: Cluster) -> float:
+def usable_bytes(request: SearchRequest) -> float:
     """What a plan may take of a GPU's memory."""
-    return USABLE * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
+    cluster = request.cluster
+    return request.memory_share * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
 
 
 def _gpus(cluster: Cluster) -> int:

@@ -1,0 +1,149 @@
+"""Why one plan is faster than another, what one step on each axis would do, and what to work on next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from app.theory.planner.estimate import estimate
+from app.theory.planner.requests import EstimateRequest, parse_estimate_request
+from app.theory.planner.results import Estimate
+from app.theory.records import json_data
+from labs.spec import SCHEDULE_RULES, Recompute, SpecError
+
+DEGREES = ("tensor", "context", "pipeline")  # what data parallelism makes room for
+NOTABLE = 1e-6  # seconds
+MOST_ZERO = 3
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a step, in seconds, in one plan and in another."""
+
+    name: str
+    seconds: float
+    other_seconds: float
+
+    @property
+    def saved(self) -> float:
+        return self.other_seconds - self.seconds
+
+
+def terms(one: Estimate, other: Estimate) -> tuple[Term, ...]:
+    """The parts of two steps side by side, what saves most first: they add up to both steps."""
+    mine, theirs = _parts(one), _parts(other)
+    names = dict.fromkeys([*mine, *theirs])
+    found = [Term(name, mine.get(name, 0.0), theirs.get(name, 0.0)) for name in names]
+    return tuple(sorted((each for each in found if max(each.seconds, each.other_seconds) > NOTABLE), key=_by_saving))
+
+
+def _by_saving(term: Term) -> float:
+    return -term.saved
+
+
+def _parts(made: Estimate) -> dict[str, float]:
+    """Seconds of a step by what takes them; of communication what nothing hides, by the group that talks."""
+    time = made.time
+    parts = {
+        "compute": time.compute_seconds or 0.0,
+        "recompute": time.recompute_seconds or 0.0,
+        "bubble": time.bubble_seconds or 0.0,
+        "optimizer": time.optimizer_seconds or 0.0,
+    }
+    for row in made.communication:
+        name = f"{row.group} communication"
+        parts[name] = parts.get(name, 0.0) + (row.exposed_seconds or 0.0)
+    rest = (time.step_seconds or 0.0) - sum(parts.values())
+    return {**parts, "waiting for the host": rest} if rest > NOTABLE else parts
+
+
+def next_bottleneck(made: Estimate) -> str:
+    """The largest part of a step that is not the model's own compute."""
+    parts = _parts(made)
+    del parts["compute"]
+    return max(parts, key=lambda name: parts[name])
+
+
+@dataclass(frozen=True)
+class Step:
+    """A plan one step away on one axis: what it would take and hold, or why it cannot be."""
+
+    axis: str
+    value: str
+    step_seconds: float | None
+    memory_bytes: float | None
+    fits: bool | None
+    why_not: str
+    request: EstimateRequest | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data, without the request."""
+        return {name: json_data(value) for name, value in vars(self).items() if name != "request"}
+
+
+def one_step_away(request: EstimateRequest) -> Iterator[Step]:
+    """Every axis halved and doubled, or at its other choices, with the GPUs and the global batch kept."""
+    data = request.model_dump(mode="json", exclude_none=True)
+    parallel, training = data["parallel"], data["training"]
+    with_experts = data["model"].get("experts", 1) > 1
+    for axis, value, changed in (*_degrees(parallel), *_sharing(parallel, with_experts), *_chunks(parallel)):
+        yield _step(data, axis, str(value), parallel=changed)
+    for size in _beside(training["micro_batch"]):
+        yield _step(data, "micro_batch", str(size), training={"micro_batch": size})
+    for choice in get_args(Recompute):
+        if choice != training["recompute"]:
+            yield _step(data, "recompute", choice, training={"recompute": choice})
+
+
+Change = tuple[str, int, dict[str, Any]]  # axis, value, and what of `parallel` is then different
+
+
+def _degrees(parallel: dict[str, Any]) -> Iterator[Change]:
+    """Data parallelism takes what another axis leaves."""
+    for axis in DEGREES:
+        for value in _beside(parallel[axis]):
+            data, rest = divmod(parallel["data"] * parallel[axis], value)
+            changed = {axis: value, "data": data}
+            if axis == "tensor":
+                changed["sequence_parallel"] = value > 1
+            if axis == "pipeline" and value == 1:  # nothing to schedule
+                changed |= {"schedule": "1f1b", "virtual_stages": 1}
+            if not rest:
+                yield axis, value, changed
+
+
+def _sharing(parallel: dict[str, Any], with_experts: bool) -> Iterator[Change]:
+    for value in _beside(parallel["expert"]) if with_experts else ():
+        yield "expert", value, {"expert": value}
+    for value in (parallel["zero"] - 1, parallel["zero"] + 1):
+        if 0 <= value <= MOST_ZERO:
+            yield "zero", value, {"zero": value}
+
+
+def _chunks(parallel: dict[str, Any]) -> Iterator[Change]:
+    """One chunk a stage more or less, in the same schedule if it takes as many."""
+    if parallel["pipeline"] == 1:
+        return
+    rule = SCHEDULE_RULES[parallel["schedule"]]
+    for value in (parallel["virtual_stages"] - 1, parallel["virtual_stages"] + 1):
+        if value >= 1:
+            keeps = rule.least_virtual_stages <= value <= (rule.most_virtual_stages or value)
+            schedule = parallel["schedule"] if keeps else "interleaved" if value > 1 else "1f1b"
+            yield "virtual_stages", value, {"virtual_stages": value, "schedule": schedule}
+
+
+def _beside(value: int) -> tuple[int, ...]:
+    """Half and double."""
+    return (value // 2, value * 2) if value % 2 == 0 else (value * 2,)
+
+
+def _step(data: dict[str, Any], axis: str, value: str, **changed: dict[str, Any]) -> Step:
+    asked = {**data, **{part: {**data[part], **values} for part, values in changed.items()}}
+    try:
+        request = parse_estimate_request(asked)
+    except SpecError as error:
+        return Step(axis, value, None, None, None, str(error.violations[0].message), None)
+    made = estimate(request)
+    held = made.memory.per_rank_bytes.total
+    return Step(axis, value, made.time.step_seconds, held, made.memory.fits, "", request)

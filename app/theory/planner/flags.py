@@ -1,0 +1,177 @@
+"""A plan as the flags of Megatron-LM or the settings of torchtitan, with what they leave open.
+
+Names are those of Megatron-Core's arguments and torchtitan's job configuration in 2025; what a framework has no flag
+for is said, not approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.theory.planner.requests import EstimateRequest
+from labs.spec import Model
+
+TORCHTITAN_SCHEDULES = {
+    "gpipe": "GPipe",
+    "1f1b": "1F1B",
+    "interleaved": "Interleaved1F1B",
+    "looped-bfs": "LoopedBFS",
+    "zero-bubble": "InterleavedZeroBubble",
+    "zbv": "ZBVZeroBubble",
+    "dualpipev": "DualPipeV",
+}
+Pairs = Iterator[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What to write on the command line of `framework`, and what it does not say."""
+
+    framework: str
+    flags: tuple[str, ...]
+    leaves_open: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A line for each flag, ready for a shell."""
+        return " \\\n".join(self.flags)
+
+
+def flags_of(request: EstimateRequest) -> tuple[Flags, Flags]:
+    """For Megatron-LM and for torchtitan, of a plan whose model has a shape."""
+    return _megatron(request), _torchtitan(request)
+
+
+def _megatron(request: EstimateRequest) -> Flags:
+    model, parallel, training = request.model, request.parallel, request.training
+    assert isinstance(model, Model), "a size alone has no plan"
+    pairs = [
+        ("--tensor-model-parallel-size", str(parallel.tensor)),
+        ("--pipeline-model-parallel-size", str(parallel.pipeline)),
+        *((("--context-parallel-size", str(parallel.context)),) if parallel.context > 1 else ()),
+        *((("--expert-model-parallel-size", str(parallel.expert)),) if parallel.expert > 1 else ()),
+        *((("--sequence-parallel", ""),) if parallel.sequence_parallel else ()),
+        *_megatron_virtual(model, parallel.pipeline, parallel.virtual_stages),
+        *((("--use-distributed-optimizer", ""),) if parallel.zero == 1 else ()),
+        ("--micro-batch-size", str(training.micro_batch)),
+        *((("--global-batch-size", str(training.global_batch)),) if training.global_batch else ()),
+        ("--seq-length", str(training.sequence)),
+        *_megatron_recompute(training.recompute),
+        *_megatron_overlap(request),
+        *((("--fp8-format", "hybrid"),) if training.precision == "fp8-mixed" else ()),
+        *((("--bf16", ""),) if training.precision in ("bf16-mixed", "bf16", "fp8-mixed") else ()),
+        *((("--fp16", ""),) if training.precision == "fp16-mixed" else ()),
+        *((("--use-flash-attn", ""),) if training.attention == "flash" else ()),
+    ]
+    opened = ["data order, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
+    if parallel.schedule not in ("1f1b", "interleaved"):
+        opened.append(f"the {parallel.schedule} schedule: Megatron-LM runs 1F1B, plain or interleaved")
+    if parallel.zero >= 2:
+        opened.append(f"ZeRO-{parallel.zero}: its distributed optimizer is ZeRO-1")
+    if parallel.shard:
+        data_ranks = parallel.data * parallel.context
+        opened.append(
+            f"shards over {parallel.shard}: --num-distributed-optimizer-instances {data_ranks // parallel.shard}"
+        )
+    if model.layers % (parallel.pipeline * parallel.virtual_stages):
+        opened.append("layers that do not divide evenly: --pipeline-model-parallel-layout says which stage has which")
+    if parallel.expert_nodes:
+        opened.append(
+            f"at most {parallel.expert_nodes} nodes a token: --moe-router-num-groups and --moe-router-group-topk"
+        )
+    return Flags("Megatron-LM", _joined(pairs), tuple(opened))
+
+
+def _megatron_virtual(model: Model, pipeline: int, virtual: int) -> Pairs:
+    if pipeline == 1 or virtual == 1:
+        return
+    if model.layers % (pipeline * virtual) == 0:
+        yield "--num-layers-per-virtual-pipeline-stage", str(model.layers // pipeline // virtual)
+    else:
+        yield "--num-virtual-stages-per-pipeline-rank", str(virtual)
+        if model.layers == pipeline * virtual - 2:
+            yield "--account-for-embedding-in-pipeline-split", ""
+            yield "--account-for-loss-in-pipeline-split", ""
+
+
+def _megatron_recompute(recompute: str) -> Pairs:
+    if recompute == "none":
+        return
+    yield "--recompute-granularity", recompute
+    if recompute == "full":
+        yield "--recompute-method", "uniform"
+        yield "--recompute-num-layers", "1"
+
+
+def _megatron_overlap(request: EstimateRequest) -> Pairs:
+    """What the plan's implementation runs beside compute, unless the plan says otherwise."""
+    if request.profile != "megatron-core":
+        return
+    asked, parallel = request.parallel.overlap, request.parallel
+    if parallel.data * parallel.context > 1 and asked.data is not False:
+        yield "--overlap-grad-reduce", ""
+        if parallel.zero == 1 and asked.weights is not False:
+            yield "--overlap-param-gather", ""
+    if parallel.tensor > 1 and parallel.sequence_parallel and asked.tensor is not False:
+        yield "--tp-comm-overlap", ""
+
+
+def _torchtitan(request: EstimateRequest) -> Flags:
+    model, parallel, training = request.model, request.parallel, request.training
+    assert isinstance(model, Model), "a size alone has no plan"
+    replicas = parallel.data * parallel.context
+    shards = (parallel.shard or replicas) if parallel.zero == 3 else 1
+    inside = max(1, shards // parallel.context) if parallel.zero == 3 else 1
+    again = parallel.reshard_after_forward
+    modes = {None: "default", True: "always", False: "never"}
+    activation = {"none": "none", "selective": "selective", "full": "full"}[training.recompute]
+    pairs = [
+        ("--parallelism.data_parallel_replicate_degree", str(parallel.data // inside)),
+        ("--parallelism.data_parallel_shard_degree", str(inside)),
+        ("--parallelism.fsdp_reshard_after_forward", modes[again]),
+        ("--parallelism.tensor_parallel_degree", str(parallel.tensor)),
+        *((("--parallelism.enable_async_tensor_parallel", ""),) if parallel.overlap.tensor else ()),
+        ("--parallelism.pipeline_parallel_degree", str(parallel.pipeline)),
+        *(
+            (("--parallelism.pipeline_parallel_schedule", TORCHTITAN_SCHEDULES[parallel.schedule]),)
+            if parallel.pipeline > 1
+            else ()
+        ),
+        ("--parallelism.context_parallel_degree", str(parallel.context)),
+        *((("--parallelism.expert_parallel_degree", str(parallel.expert)),) if parallel.expert > 1 else ()),
+        ("--training.local_batch_size", str(_local_batch(request))),
+        *((("--training.global_batch_size", str(training.global_batch)),) if training.global_batch else ()),
+        ("--training.seq_len", str(training.sequence)),
+        ("--activation_checkpoint.mode", activation),
+        *(
+            (("--parallelism.pipeline_parallel_microbatch_size", str(training.micro_batch)),)
+            if parallel.pipeline > 1
+            else ()
+        ),
+        *((("--compile.enable", ""),) if training.compile else ()),
+    ]
+    opened = ["data order, learning rate and checkpoints"]
+    if parallel.zero in (1, 2):
+        opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights as well; this line replicates all state")
+    if parallel.virtual_stages > 1:
+        opened.append(
+            f"{parallel.virtual_stages} chunks a stage: they follow from the layers of each stage it is given"
+        )
+    if training.precision == "fp8-mixed":
+        opened.append("fp8: the float8 converter and its recipe")
+    if parallel.expert_nodes:
+        opened.append("how many nodes a token may reach")
+    return Flags("torchtitan", _joined(pairs), tuple(opened))
+
+
+def _local_batch(request: EstimateRequest) -> int:
+    """Sequences a data rank takes before an optimizer step: with a pipeline all of them, else one micro-batch."""
+    training, parallel = request.training, request.parallel
+    if parallel.pipeline == 1 or training.global_batch is None:
+        return training.micro_batch
+    return training.global_batch // parallel.data
+
+
+def _joined(pairs: list[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{name} {value}".strip() for name, value in pairs)

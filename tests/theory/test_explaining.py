@@ -1,0 +1,141 @@
+"""Why a plan wins, what a step away would do, the flags it is, and which plans nothing beats."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from app.planner.rows import search_csv
+from app.theory import estimate, parse_estimate_request, parse_search_request, search
+from app.theory.planner import flags_of, front, next_bottleneck, one_step_away, terms
+
+PLAN: dict[str, Any] = {
+    "model": "llama-3-70b",
+    "training": {"sequence": 4096, "global_batch": 128, "recompute": "full"},
+    "parallel": {"data": 8, "tensor": 4, "pipeline": 4, "sequence_parallel": True, "zero": 1},
+    "cluster": {"gpu": "h100-80gb", "nodes": 16},
+    "profile": "megatron-core",
+}
+SEARCH: dict[str, Any] = {
+    "model": "llama-3-8b",
+    "training": {"sequence": 8192, "global_batch": 64},
+    "cluster": {"gpu": "h100-80gb", "nodes": 4},
+    "axes": {"context": [1], "micro_batch": [1, 2]},
+}
+
+
+def made(**changed: Any) -> Any:
+    return parse_estimate_request({**PLAN, **{name: {**PLAN[name], **value} for name, value in changed.items()}})
+
+
+def test_the_terms_add_up_to_both_steps_and_the_largest_saving_is_first() -> None:
+    one, other = estimate(made(training={"recompute": "none"})), estimate(made())
+    found = terms(one, other)
+    assert sum(term.seconds for term in found) == pytest.approx(one.time.step_seconds)
+    assert sum(term.other_seconds for term in found) == pytest.approx(other.time.step_seconds)
+    assert found[0].name == "recompute"
+    assert found[0].saved == pytest.approx(other.time.recompute_seconds)
+    assert [term.saved for term in found] == sorted((term.saved for term in found), reverse=True)
+    assert next_bottleneck(other) == "recompute"
+
+
+def test_one_step_on_every_axis_keeps_the_gpus_and_says_why_not() -> None:
+    steps = list(one_step_away(made()))
+    assert {step.axis for step in steps} == {
+        "tensor",
+        "context",
+        "pipeline",
+        "zero",
+        "micro_batch",
+        "recompute",
+        "virtual_stages",
+    }
+    for step in steps:
+        if step.request is None:
+            assert step.why_not
+            continue
+        assert step.request.parallel.world_size == 128
+        assert step.step_seconds == estimate(step.request).time.step_seconds
+    (doubled,) = [step for step in steps if (step.axis, step.value) == ("tensor", "8")]
+    assert doubled.request is not None
+    assert (doubled.request.parallel.tensor, doubled.request.parallel.data) == (8, 4)
+    impossible = [step for step in one_step_away(made(training={"global_batch": 8})) if step.axis == "micro_batch"]
+    assert "no multiple" in impossible[0].why_not
+
+
+def test_a_plan_as_megatron_lm_is_told_it() -> None:
+    """Llama team 2024: 126 layers on 16 stages of 8 chunks, of which the first and the last hold none."""
+    parallel = {"data": 128, "tensor": 8, "pipeline": 16, "virtual_stages": 8, "schedule": "interleaved"}
+    request = {
+        "model": "llama-3-405b",
+        "training": {"sequence": 8192, "global_batch": 2048},
+        "parallel": {**parallel, "sequence_parallel": True, "zero": 1},
+        "cluster": {"gpu": "h100-80gb"},
+        "profile": "megatron-core",
+    }
+    flags, _ = flags_of(parse_estimate_request(request))
+    for wanted in (
+        "--tensor-model-parallel-size 8",
+        "--pipeline-model-parallel-size 16",
+        "--num-virtual-stages-per-pipeline-rank 8",
+        "--account-for-embedding-in-pipeline-split",
+        "--account-for-loss-in-pipeline-split",
+        "--use-distributed-optimizer",
+        "--overlap-grad-reduce",
+        "--global-batch-size 2048",
+        "--seq-length 8192",
+        "--bf16",
+    ):
+        assert wanted in flags.flags
+    assert "--context-parallel-size" not in flags.text
+    open_ones = flags_of(made(parallel={"schedule": "zbv", "virtual_stages": 2, "zero": 2}))[0].leaves_open
+    assert any("zbv" in each for each in open_ones)
+    assert any("ZeRO-2" in each for each in open_ones)
+
+
+def test_a_plan_as_torchtitan_is_told_it() -> None:
+    parallel = {"data": 8, "tensor": 4, "pipeline": 4, "zero": 3, "shard": 4, "schedule": "1f1b"}
+    _, flags = flags_of(made(parallel={**parallel, "reshard_after_forward": False}))
+    for wanted in (
+        "--parallelism.data_parallel_replicate_degree 2",
+        "--parallelism.data_parallel_shard_degree 4",
+        "--parallelism.fsdp_reshard_after_forward never",
+        "--parallelism.tensor_parallel_degree 4",
+        "--parallelism.pipeline_parallel_schedule 1F1B",
+        "--activation_checkpoint.mode full",
+        "--training.seq_len 4096",
+        "--training.local_batch_size 16",
+    ):
+        assert wanted in flags.flags
+    assert any("ZeRO-1" in each for each in flags_of(made())[1].leaves_open)
+
+
+def test_no_point_of_the_front_beats_another_and_the_fastest_is_the_searchs() -> None:
+    request = parse_search_request(SEARCH)
+    points = front(request)
+    threes = [(point.gpus, point.candidate.step_seconds, point.candidate.memory_bytes) for point in points]
+    for one in threes:
+        assert not any(other != one and all(a <= b for a, b in zip(other, one, strict=True)) for other in threes)
+    assert {gpus for gpus, _, _ in threes} == {32, 16, 8}
+    assert min(seconds for gpus, seconds, _ in threes if gpus == 32) == search(request).best[0].step_seconds
+
+
+def test_a_plan_takes_no_more_than_the_share_of_the_memory_it_may() -> None:
+    tight = search(parse_search_request({**SEARCH, "memory_share": 0.4}))
+    capacity = tight.best[0].estimate.memory.capacity_bytes
+    assert all(each.memory_bytes <= 0.4 * (capacity or 0) for each in tight.best)
+    assert tight.best[0].step_seconds > search(parse_search_request(SEARCH)).best[0].step_seconds
+
+
+def test_a_search_explains_its_winner_and_is_a_table_for_others() -> None:
+    result = search(parse_search_request({**SEARCH, "limit": 3}))
+    said = result.to_json()["explanation"]
+    assert {"beats_runner_up", "next_bottleneck", "memory_left_bytes", "one_step_away"} == set(said)
+    saved = sum(term["other_seconds"] - term["seconds"] for term in said["beats_runner_up"])
+    assert saved == pytest.approx(result.best[1].step_seconds - result.best[0].step_seconds)
+    rows = list(csv.DictReader(StringIO(search_csv(result))))
+    assert [float(row["step_seconds"]) for row in rows] == [each.step_seconds for each in result.best]
+    assert float(rows[0]["step_seconds_low"]) < float(rows[0]["step_seconds"]) < float(rows[0]["step_seconds_high"])
