@@ -41,6 +41,7 @@ LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; these tak
 REFUSED = {
     "POST /api/v1/estimate",
     "POST /api/v1/search",
+    "POST /api/v1/search/front",
     "POST /api/v1/lab/runs",
     "POST /api/v1/formulas/{key}/evaluate",
     "POST /api/v1/study/check",
