@@ -79,7 +79,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product,
     before = os.umask(0)
     try:
         with (
-            running_product(tmp_path_factory.mktemp("product") / "var") as running,
+            running_product(tmp_path_factory.mktemp("product") / "var", warm=True) as running,
             Watch(running.process.pid) as watch,
         ):
             spec = {"model": "gpt-mini", "training": {"steps": 20}, "parallel": {"data": 2}, "device": "cpu"}

@@ -46,7 +46,7 @@ def measure(data: Path) -> dict[str, Any]:
     """Pairs taken in turns: (cold torchrun to its first step event, submit to first streamed step)."""
     found: dict[str, Any] = {"target": TARGET}
     lines = []
-    with running_product(data) as product:
+    with running_product(data, warm=True) as product:
         for ranks in RANKS:
             pairs = _pairs(product, spec_of(ranks))
             ratios = sorted(warm.first_step_seconds / cold.first_step_seconds for cold, warm in pairs)

@@ -34,7 +34,7 @@ def measure(data: Path) -> dict[str, Any]:
 
 def _start(data: Path) -> float:
     began = time.perf_counter()
-    product = launch(data, free_port())
+    product = launch(data, free_port(), warm=True)
     while True:
         try:
             with urllib.request.urlopen(product.url, timeout=5) as reply:

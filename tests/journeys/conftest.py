@@ -18,7 +18,7 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("product")) as product:
+    with running_product(tmp_path_factory.mktemp("product"), warm=True) as product:
         product.post_form("/first/skip")  # the first minute has a product of its own
         yield product
 

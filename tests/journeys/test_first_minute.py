@@ -17,7 +17,7 @@ MOST_BYTES = 150_000  # of the first page, over the wire
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("empty")) as product:
+    with running_product(tmp_path_factory.mktemp("empty"), warm=True) as product:
         yield product
 
 

@@ -36,7 +36,7 @@ def _named(product: Product, part: str) -> psutil.Process:
 
 
 def test_one_command_brings_everything_up_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
-    product = launch(tmp_path, free_port())
+    product = launch(tmp_path, free_port(), warm=True)
     wait_until_ready(product)
     ready = product.get_json("/readyz")
     assert ready["redis"] == "ok"
@@ -55,7 +55,7 @@ def test_one_command_brings_everything_up_and_ctrl_c_ends_all_of_it(tmp_path: Pa
 
 
 def test_nothing_listens_but_the_page_on_loopback(tmp_path: Path) -> None:
-    with running_product(tmp_path) as product:
+    with running_product(tmp_path, warm=True) as product:
         listening = [
             connection.laddr
             for process in product.children()
@@ -97,7 +97,7 @@ def test_a_taken_port_is_said_with_a_way_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["worker --devices", "app.cli serve", "redis"])
 def test_a_part_that_crashes_comes_back_and_ctrl_c_still_ends_all(tmp_path: Path, part: str) -> None:
-    with running_product(tmp_path) as product:
+    with running_product(tmp_path, warm=True) as product:
         name = "valkey" if part == "redis" and not _has(product, "redis-server") else part
         victim = _named(product, name)
         victim.kill()
@@ -121,7 +121,7 @@ def _has(product: Product, part: str) -> bool:
 
 
 def test_when_start_itself_is_killed_nothing_is_left(tmp_path: Path) -> None:
-    product = launch(tmp_path, free_port())
+    product = launch(tmp_path, free_port(), warm=True)
     wait_until_ready(product)
     started = product.children()
     os.kill(product.process.pid, signal.SIGKILL)
@@ -207,7 +207,7 @@ def test_an_ipv6_address_is_served_and_named_in_brackets(tmp_path: Path) -> None
 
 
 def test_under_nohup_it_outlives_its_terminal(tmp_path: Path) -> None:
-    product = launch(tmp_path, free_port(), before=("nohup",))
+    product = launch(tmp_path, free_port(), warm=True, before=("nohup",))
     try:
         wait_until_ready(product)
         product.process.send_signal(signal.SIGHUP)

@@ -77,8 +77,14 @@ def environment(data: Path, **extra: str) -> dict[str, str]:
     return {**clean, "RANKZERO_DATA": str(data), **extra}
 
 
-def launch(data: Path, port: int, before: Sequence[str] = (), host: str = "127.0.0.1", **extra: str) -> Product:
-    """Start without waiting; `before` is put in front of the command."""
+def launch(
+    data: Path, port: int, before: Sequence[str] = (), host: str = "127.0.0.1", warm: bool = False, **extra: str
+) -> Product:
+    """Start without waiting; `before` is put in front of the command.
+
+    Without `warm` the worker holds no process with torch loaded: who submits no run need not wait for it.
+    """
+    extra = extra if warm else {"RANKZERO_WARM": "0", **extra}
     process = subprocess.Popen(
         [*before, sys.executable, "-m", "app.cli", "start", "--port", str(port)],
         env=environment(data, **extra),
@@ -104,9 +110,9 @@ def wait_until_ready(product: Product) -> None:
 
 
 @contextlib.contextmanager
-def running_product(data: Path, **extra: str) -> Iterator[Product]:
+def running_product(data: Path, warm: bool = False, **extra: str) -> Iterator[Product]:
     """A product that is up, and gone afterwards with everything it started."""
-    product = launch(data, free_port(), **extra)
+    product = launch(data, free_port(), warm=warm, **extra)
     started: list[psutil.Process] = []
     try:
         wait_until_ready(product)

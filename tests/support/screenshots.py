@@ -18,7 +18,11 @@ VIEW = {"width": 1280, "height": 860}
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, running_product(Path(data)) as product, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        running_product(Path(data), warm=True) as product,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=browser_path())
         for scheme, shoot in (("light", _first), ("light", _study), ("light", _lab), ("dark", _planner)):
             context = browser.new_context(base_url=product.url, viewport=VIEW, color_scheme=scheme)
