@@ -89,10 +89,10 @@ def test_following_the_plan_day_by_day_meets_every_card_and_keeps_to_the_minutes
     assert expected.recall_on_the_day > 0.95
 
 
-@pytest.mark.usefixtures("plan")
 def test_a_plan_holds_and_brings_forward_without_touching_log_or_due_dates(
     database: Database, content: Catalogue, clock: Clock
 ) -> None:
+    _set(database, content, 14, 60, NOW)  # time enough to look at known cards beside the new ones
     _answer_all(database, content, clock.now, level=5)
     before = {each.card_id: (each.due_at, each.version, each.memory) for each in _states(database).values()}
     day = clock.advance(days=13)  # the last day: what was met comes again whatever its due date
@@ -110,10 +110,10 @@ def test_a_plan_holds_and_brings_forward_without_touching_log_or_due_dates(
         assert policy_for(session, 1, moment_at(day)).deadline is None
 
 
-@pytest.mark.usefixtures("plan")
 def test_an_undone_answer_comes_back_though_its_card_was_brought_forward(
     database: Database, content: Catalogue, clock: Clock
 ) -> None:
+    _set(database, content, 14, 60, NOW)  # time enough to look at known cards beside the new ones
     _answer_all(database, content, clock.now, level=5)
     day = clock.advance(days=13)
     with database.write() as session:

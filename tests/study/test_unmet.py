@@ -12,7 +12,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.study import queries, service
 from app.study.queue.unmet import list_unmet, note_met_blocks
-from tests.conftest import NOW
+from tests.conftest import NOW, moment_at
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def small(content: Catalogue, small_blocks: None) -> Catalogue:
 def meet(database: Database, content: Catalogue, card_id: str) -> None:
     with database.write() as session:
         version = state.version if (state := queries.find_state(session, 1, card_id)) else 0
-        service.submit_review(session, 1, content, card_id=card_id, level=4, version=version, now=NOW)
+        service.submit_review(session, 1, content, card_id=card_id, level=4, version=version, moment=moment_at(NOW))
 
 
 def unmet(database: Database, content: Catalogue) -> set[str]:
@@ -95,7 +95,7 @@ def test_an_answer_taken_back_makes_its_card_new_again(database: Database, small
     with database.write() as session:
         assert service.undo(session, 1, NOW) == ids[3]
     with database.read() as session:
-        desk = service.study(session, 1, small, NOW, extra_new=100)
+        desk = service.study(session, 1, small, moment_at(NOW), extra_new=100)
     assert desk.card is not None
     assert desk.card.card.id == ids[3]
     assert unmet(database, small) == set(ids[4:])
