@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WEB := .ci/web
 READY := $(VENV)/.ready
 LOCK := .ci/locks/dev.txt
-# Modules are compiled when they are first imported: most of PyTorch's never are, and it is half of the set-up.
+# Compiling what was installed takes as long as installing it: on all cores afterwards, where pip takes one.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Workers take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
 # of them wait for processes they started.
@@ -37,6 +37,7 @@ setup:
 	$(PIP) --require-hashes --requirement $(LOCK); \
 	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,
