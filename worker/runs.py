@@ -172,7 +172,7 @@ def _follow(
 
 def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Ending | None:
     """Why a run must not go on, if so."""
-    silent = progress.pulses.find_silent(any(isinstance(event, StepEvent) for event in progress.seen))
+    silent = progress.pulses.find_silent(_has_step(progress.seen))
     if silent is not None:
         return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
     if context.stopping.is_set():

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
@@ -160,11 +160,11 @@ def give_up_on_stale(session: Session, now: datetime) -> list[int]:
     ended = []
     for run in stale:
         silent = round((now - (run.heartbeat_at or run.created_at)).total_seconds())
-        cancelled = run.cancel_requested_at is not None
+        status = "failed" if run.cancel_requested_at is None else "cancelled"
         said = f"Worker {run.worker} has said nothing for {silent} s, so its ranks are gone too."
         failure = RunFailure("worker lost", f"{said} Run it again.")
         is_still_so = (Run.id == run.id, Run.status.in_(ACTIVE), Run.heartbeat_at == run.heartbeat_at)
-        if not cancelled and _queue_again(session, run, select(Run.id).where(*is_still_so), said, now):
+        if status == "failed" and _queue_again(session, run, select(Run.id).where(*is_still_so), said, now):
             ended.append(run.id)
             continue
         done = queries.changed(
@@ -172,11 +172,11 @@ def give_up_on_stale(session: Session, now: datetime) -> list[int]:
                 update(Run)
                 .where(*is_still_so)
                 .values(
-                    status="cancelled" if cancelled else "failed",
-                    phase="Cancelled" if cancelled else _end_phase("failed", failure),
+                    status=status,
+                    phase=_end_phase(status, failure),
                     ended_at=now,
                     lease=None,
-                    failure=None if cancelled else failure.to_json(),
+                    failure=failure.to_json() if status == "failed" else None,
                 )
             )
         )
@@ -186,11 +186,15 @@ def give_up_on_stale(session: Session, now: datetime) -> list[int]:
 
 
 def _owned(claim: Claim) -> Any:
-    return update(Run).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE))
+    return update(Run).where(*_lease_holds(claim))
 
 
 def _is_owned(claim: Claim, condition: Any) -> Any:
-    return select(Run.id).where(Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE), condition)
+    return select(Run.id).where(*_lease_holds(claim), condition)
+
+
+def _lease_holds(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+    return Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE)
 
 
 def _end_phase(status: str, failure: RunFailure | None) -> str:

@@ -122,11 +122,11 @@ def show(
         spec=spec,
         experiment=item,
         view=view,
-        standing=_standing(session, found, item, findings.headings(found, meters), moment.now),
+        standing=_standing(session, found, spec, item, findings.headings(found, meters), moment.now),
         meters=meters,
         others=others,
         failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
-        lesson=_lesson(content, item, found, asked) if item and found.status == "finished" else None,
+        lesson=_lesson(content, item, found, spec, asked) if item and found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
         again=_again(item, found),
@@ -134,8 +134,10 @@ def show(
     )
 
 
-def _standing(session: Session, found: Run, item: Experiment | None, said: tuple[str, str], now: datetime) -> Standing:
-    spec, ended = RunSpec.model_validate(found.spec), found.status in ENDED
+def _standing(
+    session: Session, found: Run, spec: RunSpec, item: Experiment | None, said: tuple[str, str], now: datetime
+) -> Standing:
+    ended = found.status in ENDED
     return Standing(
         title=title(spec),
         asks=findings.question(item, spec, found.theory),
@@ -150,8 +152,8 @@ def _standing(session: Session, found: Run, item: Experiment | None, said: tuple
     )
 
 
-def _lesson(content: Catalogue, item: Experiment, found: Run, rows: list[Comparison]) -> Lesson:
-    values = explanation_values(RunSpec.model_validate(found.spec), found.theory, found.result or {})
+def _lesson(content: Catalogue, item: Experiment, found: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+    values = explanation_values(spec, found.theory, found.result or {})
     return Lesson(
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),

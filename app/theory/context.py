@@ -12,6 +12,12 @@ from app.theory.collectives import all_to_all_bytes, half_ring_bytes
 CONTEXT_PASSES = ("forward", "training")
 
 
+def _pair_bytes(sequence: int, micro_batch: int, key_width: int, ranks: int, bytes_each: float) -> float:
+    """Keys and values of the whole sequence. Raises SpecError where `ranks` does not divide it."""
+    check_divides("ranks", ranks, "sequence", sequence)
+    return 2 * bytes_each * micro_batch * sequence * key_width
+
+
 def ring_attention_bytes(
     sequence: int,
     micro_batch: int,
@@ -25,8 +31,7 @@ def ring_attention_bytes(
     Those travel with them and one step further: (c−1)/c + 1 of both. Raises SpecError where `ranks` does not divide the
     sequence. Source: Liu et al. 2023 (Ring Attention), section 3.
     """
-    check_divides("ranks", ranks, "sequence", sequence)
-    pairs = 2 * bytes_each * micro_batch * sequence * key_width
+    pairs = _pair_bytes(sequence, micro_batch, key_width, ranks, bytes_each)
     once = half_ring_bytes(pairs, ranks)  # c−1 sends of a c-th
     return once if passes == "forward" or ranks == 1 else 2 * once + pairs  # gradients: c sends
 
@@ -44,8 +49,7 @@ def gathered_attention_bytes(
     Raises SpecError where `ranks` does not divide the sequence. Source: Llama team 2024 (The Llama 3 Herd of Models),
     section 3.3.2.
     """
-    check_divides("ranks", ranks, "sequence", sequence)
-    pairs = 2 * bytes_each * micro_batch * sequence * key_width
+    pairs = _pair_bytes(sequence, micro_batch, key_width, ranks, bytes_each)
     return (1 if passes == "forward" else 3) * half_ring_bytes(pairs, ranks)
 
 
