@@ -42,7 +42,7 @@ class Batches:
         return [(passage[:, :-1].contiguous(), passage[:, 1:].contiguous()) for passage in mine]
 
     def rows(self, micro_batch_index: int) -> slice:
-        """Data rank r takes the r-th stretch of rows, its micro-batch j the j-th piece of that stretch."""
+        """Data rank r takes the r-th shard of rows, its micro-batch j the j-th piece of that shard."""
         size = self.training.micro_batch
         start = (self.data_rank * self.training.micro_batches + micro_batch_index) * size
         return slice(start, start + size)

@@ -6,10 +6,37 @@ keys and values times their size), which grouped queries make smaller than the h
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from app.theory.checks import check_divides
 from app.theory.collectives import all_to_all_bytes, half_ring_bytes
 
 CONTEXT_PASSES = ("forward", "training")
+
+
+@dataclass(frozen=True)
+class RingSends:
+    """How often a rank sends keys and values of its size, for one layer and micro-batch."""
+
+    forward: int
+    backward: int  # the keys and values again
+    gradients: int  # theirs
+
+    @property
+    def training(self) -> int:
+        return self.forward + self.backward + self.gradients
+
+
+def ring_sends(ranks: int, turns_back: bool = False) -> RingSends:
+    """F60: what ring attention sends. Keys and values see all c ranks in c−1 sends, forward and again in backward.
+
+    Their gradients start at home and are added to at every rank, so they need c sends to be home again. A ring that
+    `turns_back` starts backward where forward ended, and goes the other way: they end at home after c−1. Sources: Liu
+    et al. 2023 (Ring Attention), section 3; PyTorch's context_parallel sends c times, as this lab does, and
+    Transformer Engine, which Megatron-Core calls, turns back.
+    """
+    once = ranks - 1
+    return RingSends(once, once, once if turns_back or ranks == 1 else ranks)
 
 
 def _pair_bytes(sequence: int, micro_batch: int, key_width: int, ranks: int, bytes_each: float) -> float:
@@ -31,9 +58,9 @@ def ring_attention_bytes(
     Those travel with them and one step further: (c−1)/c + 1 of both. Raises SpecError where `ranks` does not divide the
     sequence. Source: Liu et al. 2023 (Ring Attention), section 3.
     """
-    pairs = _pair_bytes(sequence, micro_batch, key_width, ranks, bytes_each)
-    once = half_ring_bytes(pairs, ranks)  # c−1 sends of a c-th
-    return once if passes == "forward" or ranks == 1 else 2 * once + pairs  # gradients: c sends
+    sends = ring_sends(ranks)
+    count = sends.forward if passes == "forward" else sends.training
+    return count * _pair_bytes(sequence, micro_batch, key_width, ranks, bytes_each) / ranks
 
 
 def gathered_attention_bytes(
@@ -62,7 +89,7 @@ def ulysses_bytes(
     passes: str = "training",
     bytes_each: float = 2.0,
 ) -> float:
-    """F60: all-to-alls from a stretch of the sequence to whole heads and back: queries, keys, values and the output.
+    """F60: all-to-alls from a shard of the sequence to whole heads and back: queries, keys, values and the output.
 
     A rank holds a c-th of each and keeps a c-th of that: (c−1)/c² of b·s·(2h + 2g). Backward sends the gradients of the
     same four. Raises SpecError where `ranks` does not divide the sequence, the hidden size or the keys. Source: Jacobs
@@ -76,10 +103,10 @@ def ulysses_bytes(
 
 
 def causal_imbalance(ranks: int) -> float:
-    """F60: what the last of c equal stretches computes over the mean under a causal mask, (2c−1)/c.
+    """F60: what the last of c equal shards computes over the mean under a causal mask, (2c−1)/c.
 
-    By hand: stretch i sees i full ones before it and half of itself, so 2i + 1 halves; the last has 2c − 1, and their
-    mean is c. Two stretches a rank, the i-th and the i-th from the end, give every rank the mean.
+    By hand: shard i sees i full ones before it and half of itself, so 2i + 1 halves; the last has 2c − 1, and their
+    mean is c. Two halves of a shard each, the i-th and the i-th from the end, give every rank the mean.
     """
     return (2 * ranks - 1) / ranks
 

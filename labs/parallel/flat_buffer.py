@@ -90,7 +90,7 @@ class FlatBuffer:
             self._gradients.zero_()
 
     def share_of(self, parameter: nn.Parameter) -> Tensor:
-        """The stretch of this rank's reduced piece that is the gradient of `parameter`, or of a part of it."""
+        """The slice of this rank's reduced piece that is the gradient of `parameter`, or of a part of it."""
         assert self.mine.grad is not None
         first = self._starts[parameter] - self._data.index * len(self.mine)
         return self.mine.grad[max(0, first) : max(0, first + parameter.numel())]
@@ -107,6 +107,6 @@ class FlatBuffer:
         return buffer.chunk(self._data.size)[self._data.index]
 
     def _place_of(self, parameter: nn.Parameter, buffer: Tensor) -> Tensor:
-        """The stretch of `buffer` that is `parameter`'s, in its shape."""
+        """The slice of `buffer` that is `parameter`'s, in its shape."""
         start = self._starts[parameter]
         return buffer[start : start + parameter.numel()].view(parameter.shape)

@@ -6,7 +6,7 @@ parallelism talks inside the groups of its own axis:
   pipeline   different layers of the same model, for the same rows
   replicate  the same shard of everything, for different rows (HSDP; otherwise of size 1)
   shard      different rows, and under ZeRO different shards of what is replicated otherwise
-  context    different stretches of the same rows' tokens
+  context    different shards of the same rows' tokens
   tensor     different parts of every matrix, for the same rows
 
 and within shard, where a model has experts: expert, ranks that each have different ones.

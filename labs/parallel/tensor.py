@@ -15,11 +15,11 @@ logit, three all-reduces of one number for each token. (*Loss parallel*; a vocab
 128,000 everything.)
 
 What is not cut, every rank computes alike: norms, residual stream, positions. With *sequence parallelism* that is cut
-as well, along T. A sum that every rank needed whole becomes a reduce-scatter, each rank getting its stretch of the
-positions, and before the next matrix the stretches are brought together by an all-gather. That is the same number of
+as well, along T. A sum that every rank needed whole becomes a reduce-scatter, each rank getting its shard of the
+positions, and before the next matrix the shards are brought together by an all-gather. That is the same number of
 bytes, for an all-reduce is these two; what is saved is activations. To save also those that the matrices need in
-backward, a rank keeps its stretch only and gathers it once again there: one all-gather more for each pair of matrices,
-which is the price. And as each rank's norms and positions have seen one stretch only, their gradients are summed over
+backward, a rank keeps its shard only and gathers it once again there: one all-gather more for each pair of matrices,
+which is the price. And as each rank's norms and positions have seen one shard only, their gradients are summed over
 the ranks when backward is done.
 
 Shoeybi et al. 2019 ("Megatron-LM"), section 3; Korthikanti et al. 2022, section 4.2.2 for sequence parallelism.
@@ -68,7 +68,7 @@ def split_tensor(model: GPT, tensor: Axis, sequence_parallel: bool) -> list[SumO
     if not sequence_parallel:
         return []
     if (positions := getattr(model, "positions", None)) is not None:
-        positions.register_forward_pre_hook(lambda _module, places: (cut.stretch(places[0], dim=0),))
+        positions.register_forward_pre_hook(lambda _module, places: (cut.sequence_shard(places[0], dim=0),))
     replicated = [module for name, module in model.named_modules() if name.endswith(("norm", "positions"))]
     return [SumOfGradients(replicated, tensor)]
 
@@ -84,7 +84,7 @@ class Cut:
     sequence_parallel: bool
 
     def enter(self, x: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
-        """x (B, T, H), or this rank's stretch (B, T/t, H), times each of the weights (out/t, H): all (B, T, out/t)."""
+        """x (B, T, H), or this rank's shard (B, T/t, H), times each of the weights (out/t, H): all (B, T, out/t)."""
         x = as_multiplied(x)
         if self.sequence_parallel:
             multiplied = (as_multiplied(weight) for weight in weights)
@@ -94,7 +94,7 @@ class Cut:
         return tuple(functional.linear(x, weight) for weight in weights)
 
     def leave(self, term: Tensor) -> Tensor:
-        """The sum over the ranks of their `term` (B, T, H): the whole of it, or this rank's stretch (B, T/t, H)."""
+        """The sum over the ranks of their `term` (B, T, H): the whole of it, or this rank's shard (B, T/t, H)."""
         sum_up = ReduceScatter if self.sequence_parallel else SumInForward
         out: Tensor = sum_up.apply(term, self.tensor)  # type: ignore[no-untyped-call]
         return out
@@ -107,8 +107,8 @@ class Cut:
         """This rank's part of a matrix (out, in) cut by its inputs: (out, in/t)."""
         return _part(matrix, self.tensor, dim=1)
 
-    def stretch(self, whole: Tensor, dim: int) -> Tensor:
-        """This rank's stretch of the positions, which are dimension `dim` of `whole`."""
+    def sequence_shard(self, whole: Tensor, dim: int) -> Tensor:
+        """This rank's shard of the positions, which are dimension `dim` of `whole`."""
         return whole.chunk(self.tensor.size, dim)[self.tensor.index]
 
 
@@ -175,7 +175,7 @@ class VocabularyEmbedding(nn.Module):
         self.weight = cut.rows(whole.weight)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """(B, T) token ids to (B, T, H), or this rank's stretch (B, T/t, H)."""
+        """(B, T) token ids to (B, T, H), or this rank's shard (B, T/t, H)."""
         local, is_mine = _local_words(tokens, len(self.weight), self.cut.tensor)
         return self.cut.leave(functional.embedding(local, self.weight) * is_mine[..., None])
 
@@ -237,7 +237,7 @@ class SumInForward(Function):
 
 
 class ReduceScatter(Function):
-    """ḡ: each rank has a term (B, T, H) of the output, and gets the sum of its stretch (B, T/t, H)."""
+    """ḡ: each rank has a term (B, T, H) of the output, and gets the sum of its shard (B, T/t, H)."""
 
     @staticmethod
     def forward(ctx: Any, term: Tensor, tensor: Axis) -> Tensor:
@@ -251,9 +251,9 @@ class ReduceScatter(Function):
 
 
 class GatherAndMultiply(Function):
-    """g, and the matrices that need it: stretches (B, T/t, H) are gathered and multiplied by each rank's weights.
+    """g, and the matrices that need it: shards (B, T/t, H) are gathered and multiplied by each rank's weights.
 
-    Both in one function, so that backward need not find the gathered input in memory: it gathers the stretch again.
+    Both in one function, so that backward need not find the gathered input in memory: it gathers the shard again.
     """
 
     @staticmethod
@@ -278,20 +278,20 @@ class GatherAndMultiply(Function):
         return of_x, None, *of_weights
 
 
-def _all_gather(stretch: Tensor, tensor: Axis) -> Tensor:
+def _all_gather(shard: Tensor, tensor: Axis) -> Tensor:
     """(B, T/t, H) of every rank to (B, T, H). Collectives put ranks one after the other along the first dimension."""
-    first = stretch.transpose(0, 1).contiguous()  # (T/t, B, H)
+    first = shard.transpose(0, 1).contiguous()  # (T/t, B, H)
     whole = first.new_empty(tensor.size * first.shape[0], *first.shape[1:])
     dist.all_gather_single(whole, first, group=tensor.group)
     return whole.transpose(0, 1).contiguous()
 
 
 def _reduce_scatter(term: Tensor, tensor: Axis) -> Tensor:
-    """(B, T, H) summed over the ranks, of which this one gets its stretch (B, T/t, H)."""
+    """(B, T, H) summed over the ranks, of which this one gets its shard (B, T/t, H)."""
     first = term.transpose(0, 1).contiguous()  # (T, B, H)
-    stretch = first.new_empty(first.shape[0] // tensor.size, *first.shape[1:])
-    dist.reduce_scatter_single(stretch, first, group=tensor.group)
-    return stretch.transpose(0, 1).contiguous()
+    shard = first.new_empty(first.shape[0] // tensor.size, *first.shape[1:])
+    dist.reduce_scatter_single(shard, first, group=tensor.group)
+    return shard.transpose(0, 1).contiguous()
 
 
 class VocabularyCrossEntropy(Function):
@@ -326,7 +326,7 @@ class VocabularyCrossEntropy(Function):
 
 
 class SumOfGradients:
-    """Sums over the tensor ranks, once a step, the gradients of what each applied to its own stretch of positions.
+    """Sums over the tensor ranks, once a step, the gradients of what each applied to its own shard of positions.
 
     They are few and small, hence in one message. Where they are sharded over the data ranks, each rank sums its shards
     with those of the ranks that have the same ones.

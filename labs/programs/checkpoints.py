@@ -136,16 +136,16 @@ def _new_folder() -> str:
 
 
 def sharded_state(parameters: int, device: torch.device) -> dict[str, DTensor]:
-    """Weights and Adam's state of `parameters`, of which each rank holds one stretch, as FSDP would cut them.
+    """Weights and Adam's state of `parameters`, of which each rank holds one shard, as FSDP would cut them.
 
     Values are random: zeros could be written faster than numbers by a disk that compresses.
     """
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
-    own = len(range(parameters)[_stretch(parameters)])
+    own = len(range(parameters)[_own_slice(parameters)])
     return {name: _shard(torch.randn(own, device=device).to(dtype), parameters, mesh) for name, dtype in _KEPT.items()}
 
 
-def _stretch(parameters: int) -> slice:
+def _own_slice(parameters: int) -> slice:
     each = -(-parameters // dist.get_world_size())
     return slice(each * dist.get_rank(), each * (dist.get_rank() + 1))
 

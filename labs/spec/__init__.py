@@ -34,6 +34,7 @@ from labs.spec.schedules import (
 from labs.spec.shapes import check_model, nearest_divisors
 from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import (
+    BUCKET_BYTES,
     MAX_HEADS,
     MAX_HIDDEN,
     MAX_WORLD_SIZE,
@@ -53,6 +54,7 @@ from labs.spec.vocabulary import (
 )
 
 __all__ = [
+    "BUCKET_BYTES",
     "EXACT",
     "LAB_MODELS",
     "LARGE_MODELS",

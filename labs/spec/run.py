@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from labs.spec.programs import PROGRAMS, AnyOptions
-from labs.spec.vocabulary import Model, Parallel, Precision, Program, StateLayout, Strict, Training
+from labs.spec.vocabulary import BUCKET_BYTES, Model, Parallel, Precision, Program, StateLayout, Strict, Training
 
 
 class RunTraining(Training):
@@ -22,7 +22,7 @@ class RunTraining(Training):
     steps: Annotated[int, Field(ge=1, le=500)] = 40
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 3e-4
-    bucket_bytes: Annotated[int, Field(ge=1024, le=2**31)] = 25 * 2**20
+    bucket_bytes: Annotated[int, Field(ge=1024, le=2**31)] = BUCKET_BYTES
     reshard_after_forward: bool = True
     zero_implementation: Literal["flat-buffer", "ZeroRedundancyOptimizer"] = "flat-buffer"
     recompute_every: Annotated[int, Field(ge=1, le=10_000)] = 1

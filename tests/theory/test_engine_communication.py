@@ -116,12 +116,20 @@ def test_a_pipeline_sends_activations_one_way_and_gradients_the_other() -> None:
     assert row["payload_bytes_per_rank_per_step"] == 16 * 2 * 1024 * 2048  # the last stage is the slowest: one way only
 
 
-def test_context_parallelism_takes_keys_and_values_round_the_ring() -> None:
-    """Three times round without the own part: once forward, and backward with their gradients."""
-    found = rows(training={"sequence": 4096}, parallel={"context": 4})
+@pytest.mark.parametrize(
+    ("profile", "recompute", "sends"),
+    [
+        ("torchtitan", "none", 3 + 3 + 4),  # forward, again in backward, and the gradients until they are home
+        ("torchtitan", "full", 3 + 3 + 3 + 4),
+        ("megatron-core", "none", 3 + 3 + 3),  # backward starts where forward ended, and gradients end at home
+    ],
+)
+def test_context_parallelism_takes_keys_and_values_round_the_ring(profile: str, recompute: str, sends: int) -> None:
+    training = {"sequence": 4096, "recompute": recompute}
+    found = rows(training=training, parallel={"context": 4}, profile=profile)
     (row,) = [row for row in found if row["group"] == "context"]
-    assert row["count_per_step"] == 8 * 3 * 3
-    assert row["payload_bytes_per_rank_per_step"] == 72 * 1024 * 2 * 2048 * 2
+    assert row["count_per_step"] == 8 * sends
+    assert row["payload_bytes_per_rank_per_step"] == 8 * sends * 1024 * 2 * 2048 * 2
 
 
 def test_hsdp_reduces_shards_between_replicas() -> None:

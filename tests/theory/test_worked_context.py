@@ -39,10 +39,10 @@ def test_a_formula_of_context_gives_its_worked_example(example: Example) -> None
     assert found == shown
 
 
-def _visible(stretches: list[int], count: int, size: int) -> int:
-    """Pairs of a query and a key it may see, for the queries in these stretches of `count` in all."""
-    assert all(stretch < count for stretch in stretches)
-    return sum(query + 1 for stretch in stretches for query in range(stretch * size, (stretch + 1) * size))
+def _visible(shards: list[int], count: int, size: int) -> int:
+    """Pairs of a query and a key it may see, for the queries in these shards of `count` in all."""
+    assert all(shard < count for shard in shards)
+    return sum(query + 1 for shard in shards for query in range(shard * size, (shard + 1) * size))
 
 
 def test_the_imbalance_is_that_of_counted_pairs_and_halves_from_both_ends_have_none() -> None:
@@ -51,6 +51,37 @@ def test_the_imbalance_is_that_of_counted_pairs_and_halves_from_both_ends_have_n
     assert max(plain) * ranks / sum(plain) == pytest.approx(context.causal_imbalance(ranks), rel=1e-3)
     paired = [_visible([rank, 2 * ranks - 1 - rank], 2 * ranks, size // 2) for rank in range(ranks)]
     assert len(set(paired)) == 1
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+@pytest.mark.parametrize("turns_back", [False, True])
+def test_a_ring_played_out_shows_every_rank_all_keys_and_brings_their_gradients_home(
+    ranks: int, turns_back: bool
+) -> None:
+    """Whose keys each rank has at hand, moved on one rank a send; a gradient travels with its keys."""
+    sends = context.ring_sends(ranks, turns_back)
+    at_hand, met = list(range(ranks)), [{rank} for rank in range(ranks)]
+
+    def pass_on(owners: list[int], step: int) -> list[int]:
+        return [owners[(rank - step) % ranks] for rank in range(ranks)]
+
+    for _ in range(sends.forward):
+        at_hand = pass_on(at_hand, 1)
+        for rank, owner in enumerate(at_hand):
+            met[rank].add(owner)
+    assert all(len(owners) == ranks for owners in met)
+
+    step = -1 if turns_back else 1
+    at_hand = at_hand if turns_back else list(range(ranks))
+    gradients, added = list(at_hand), [[owner] for owner in at_hand]  # where each gradient is, and to what it came
+    for _ in range(sends.gradients):
+        gradients = pass_on(gradients, step)
+        added = [added[(rank - step) % ranks] for rank in range(ranks)]
+        for rank, ranks_met in enumerate(added):
+            ranks_met.append(rank)
+    assert gradients == list(range(ranks)), "home"
+    assert sends.backward == ranks - 1
+    assert sends.training == 3 * (ranks - 1) + (not turns_back and ranks > 1)
 
 
 def test_a_step_takes_as_long_to_send_as_to_compute_at_the_break_even() -> None:

@@ -7,9 +7,7 @@ from math import ceil
 
 from app.theory.checks import check_divides
 from app.theory.hardware import GPUS
-from app.units import factor_of
-
-DDP_BUCKET_BYTES = 25 * factor_of("MiB")  # of PyTorch's DDP, where nothing else is asked for
+from labs.spec import BUCKET_BYTES
 
 
 def ring_bytes_per_second(
@@ -177,6 +175,6 @@ def data_parallel_step_bytes(size_bytes: float, ranks: int, strategy: str, accum
     return (once + every_micro_step * accumulation) * half_ring_bytes(size_bytes, ranks)
 
 
-def ddp_buckets(gradient_bytes: float, bucket_bytes: float = DDP_BUCKET_BYTES) -> int:
+def ddp_buckets(gradient_bytes: float, bucket_bytes: float = BUCKET_BYTES) -> int:
     """F53: all-reduces DDP launches per step, ⌈S/bucket⌉; its smaller first bucket (1 MiB) can add one."""
     return ceil(gradient_bytes / bucket_bytes)

@@ -93,14 +93,14 @@ ENTRIES: tuple[Formula, ...] = (
     Formula(
         "F60",
         "causal_imbalance",
-        "Attention of the last stretch over the mean",
+        "Attention of the last shard over the mean",
         context.causal_imbalance,
         (_RANKS,),
         "fraction",
         "×",
         plain(r"\frac{2c-1}{c}", r"\frac{{2 \times {ranks} - 1}}{{{ranks}}}"),
-        "stretch i sees i whole ones and half of itself",
-        "One stretch a rank, in order. Two a rank, one from each end, are even.",
+        "shard i sees i whole ones and half of itself",
+        "One shard a rank, in order. Two halves a rank, one from each end, are even.",
         example={"ranks": 8},
     ),
     Formula(

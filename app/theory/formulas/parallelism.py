@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory import collectives, traffic
-from app.theory.collectives.closed_form import DDP_BUCKET_BYTES
 from app.theory.formulas.registry import Formula, Input
 from app.theory.formulas.shared import (
     ACCUMULATION,
@@ -28,6 +27,7 @@ from app.theory.formulas.shared import (
     by_case,
     plain,
 )
+from labs.spec import BUCKET_BYTES
 
 _MEGATRON = "Shoeybi et al. 2019 (Megatron-LM), section 3"
 _LAYERS = replace(LAYERS, default=1)
@@ -105,7 +105,7 @@ ENTRIES: tuple[Formula, ...] = (
         collectives.ddp_buckets,
         (
             Input("gradient_bytes", "Gradients", "S", "bytes", minimum=1, maximum=1e18),
-            Input("bucket_bytes", "Bucket", "B", "bytes", minimum=1024, maximum=1e12, default=DDP_BUCKET_BYTES),
+            Input("bucket_bytes", "Bucket", "B", "bytes", minimum=1024, maximum=1e12, default=BUCKET_BYTES),
         ),
         "count",
         "",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from app.theory.context import ring_sends
 from app.theory.lab_runs.transfers import Transfer, transfer
 from app.theory.lab_runs.values import multiplied_bytes, recomputed
 from app.theory.transformer import Tensor, head_size
@@ -18,15 +19,16 @@ def context_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfe
     ranks, training = spec.parallel.context, spec.training
     if ranks == 1:
         return
+    sends = ring_sends(ranks)
     layers = {tensor.layer for tensor in held if tensor.layer is not None}
     tokens = training.micro_batch * training.sequence // ranks
     heads = spec.model.kv_heads // spec.parallel.tensor
     size = float(multiplied_bytes(spec) * 2 * tokens * heads * head_size(spec.model))
     for title, phase, rounds in (
-        ("Keys and values round the ring", "forward", len(layers) * (ranks - 1)),
-        ("Keys and values round the ring, recomputed", "backward", recomputed(spec, layers) * (ranks - 1)),
-        ("Keys and values round again", "backward", len(layers) * (ranks - 1)),
-        ("Gradients of keys and values, and home", "backward", len(layers) * ranks),
+        ("Keys and values round the ring", "forward", len(layers) * sends.forward),
+        ("Keys and values round the ring, recomputed", "backward", recomputed(spec, layers) * sends.forward),
+        ("Keys and values round again", "backward", len(layers) * sends.backward),
+        ("Gradients of keys and values, and home", "backward", len(layers) * sends.gradients),
     ):
         count = training.micro_batches * rounds
         if count:

@@ -190,18 +190,18 @@ def _check_cut(spec: RunSpec) -> Iterator[Violation]:
 
 
 def _check_positions(spec: RunSpec) -> Iterator[Violation]:
-    """A context rank has two chunks of the sequence, and a sequence-parallel one a stretch of those."""
+    """A context rank has two chunks of the sequence, and a sequence-parallel one a shard of those."""
     parallel, sequence = spec.parallel, spec.training.sequence
-    stretches = parallel.tensor if parallel.sequence_parallel else 1
+    shards = parallel.tensor if parallel.sequence_parallel else 1
     chunks = 1 if parallel.context == 1 else 2
-    needed = parallel.context * lcm(chunks, stretches)
+    needed = parallel.context * lcm(chunks, shards)
     if sequence % needed == 0:
         return
     why = [f"2 chunks for each of {parallel.context} context ranks"] if parallel.context > 1 else []
-    why += [f"a stretch for each of {stretches} sequence-parallel ranks"] if stretches > 1 else []
+    why += [f"a shard for each of {shards} sequence-parallel ranks"] if shards > 1 else []
     message = f"{sequence:,} positions cannot be cut into {' and '.join(why)}."
     fields = [("parallel.context", parallel.context)] if parallel.context > 1 else []
-    fields += [("parallel.tensor", parallel.tensor)] if stretches > 1 else []
+    fields += [("parallel.tensor", parallel.tensor)] if shards > 1 else []
     involved = tuple(name for name, _ in fields)
     near = _nearest_multiples(needed, sequence, lambda size: size <= MAX_RUN_SEQUENCE or spec.mode == "dry")
     yield Violation("training.sequence", sequence, message, near or "fewer ranks", involved)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.theory.collectives import half_ring_bytes, ring_all_reduce_bytes
+from app.theory.context import ring_sends
 from app.theory.planner.engine.compressing import compressed
 from app.theory.planner.engine.network import (
     Group,
@@ -104,17 +105,15 @@ def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
 
 
 def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
-    """Keys and values go round the ring forward; backward takes them round again with their gradients.
-
-    Source: Liu et al. 2023 (ring attention), section 3.
-    """
+    """Keys and values go round the ring forward; backward takes them round again, and their gradients home (F60)."""
     ranks = plan.parallel.context
     if ranks == 1:
         return
     shape = attention_shape(plan.model, plan.parallel.tensor)
     size = plan.tokens * (shape.key + shape.value) * plan.compute_bytes
-    each = send_seconds(plan.network, plan.ranks("context"), size)
-    count = stage.layers * plan.micro_batches * (ranks - 1) * (3 + (plan.training.recompute == "full"))
+    sends = ring_sends(ranks, plan.profile.ring_turns_back)
+    again = sends.forward if plan.training.recompute == "full" else 0
+    count = stage.layers * plan.micro_batches * (sends.training + again)
     yield Traffic(
         "Keys and values around the ring",
         "send",
@@ -123,7 +122,7 @@ def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
         count,
         count * size,
         count * size,
-        each,
+        send_seconds(plan.network, plan.ranks("context"), size),
         "attention",
     )
 

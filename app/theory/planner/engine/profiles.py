@@ -11,9 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 from app.theory.planner.attention_kernels import Kernel
-from app.units import factor_of
-
-MIB = factor_of("MiB")
+from labs.spec import BUCKET_BYTES
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,8 @@ class Profile:
     a value it needs only once, `loss_bytes` what the loss holds at once per logit, the 16-bit logit included;
     `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's steps in
     fp32, one tensor each. `softmax_statistics` counts a fused attention kernel's two fp32 values per query.
-    `attention_kernels` are tried in order: the first that runs on the GPU is used.
+    `attention_kernels` are tried in order: the first that runs on the GPU is used. `ring_turns_back`: backward of ring
+    attention starts where forward ended, which saves a send (F60).
     """
 
     name: str
@@ -63,6 +62,7 @@ class Profile:
     loss_traffic_bytes: float
     softmax_statistics: bool
     attention_kernels: tuple[Kernel, ...]
+    ring_turns_back: bool = False
 
 
 _FSDP2 = Profile(
@@ -84,7 +84,7 @@ _FSDP2 = Profile(
     all_rails=True,
     live_units=2,
     keeps_root=True,
-    bucket_bytes=25 * MIB,
+    bucket_bytes=float(BUCKET_BYTES),
     update_passes=2.9,
     attention_kernels=("flash-2",),
     loss_bytes=14.0,
@@ -197,6 +197,7 @@ _WRITTEN = (
         bucket_bytes=0.0,
         update_passes=1.8,
         attention_kernels=("cudnn", "flash-2"),
+        ring_turns_back=True,
         loss_bytes=10.0,
         divided_loss_bytes=0.0,
         loss_traffic_bytes=40.0,
