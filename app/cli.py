@@ -88,13 +88,13 @@ def serve(
     from app.content.catalogue import catalogue  # noqa: PLC0415
     from app.core.connections import TimedProtocol  # noqa: PLC0415
     from app.core.db import open_database  # noqa: PLC0415
-    from app.core.migrate import refuse_newer  # noqa: PLC0415
+    from app.core.migrate import check_schema  # noqa: PLC0415
     from app.core.private import keep_to_ourselves  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
     keep_to_ourselves()
     with suppress(SQLAlchemyError):  # one that cannot be asked is said by /readyz, and may be there in a moment
-        refuse_newer(open_database(settings().sqlalchemy_url))
+        check_schema(open_database(settings().sqlalchemy_url))
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     uvicorn.run(
         "app.main:create_app",

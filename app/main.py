@@ -30,6 +30,7 @@ from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
 from app.core.queue import Queue
+from app.core.release import release, version
 from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
@@ -110,7 +111,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     """The application for `configuration`; tests pass their own and a database that is ready."""
     chosen = configuration or settings()
     configure_logs(chosen.log_format, chosen.log_level)
-    app = FastAPI(title="RankZero", version="0.1.0", docs_url=None, redoc_url=None, lifespan=_lifespan)
+    app = FastAPI(title="RankZero", version=version(), docs_url=None, redoc_url=None, lifespan=_lifespan)
     app.state.catalogue = catalogue(chosen)  # a broken content file stops a production start here
     build_index(app.state.catalogue)  # the first search must not wait for it
     app.state.database = database or open_database(chosen.sqlalchemy_url)
@@ -145,9 +146,15 @@ def _include(app: FastAPI, room: str) -> None:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    from app.lab.service import note_release  # noqa: PLC0415
     from app.lab.stream import Hub  # noqa: PLC0415 - needs the running loop
 
     state = app.state
+    try:
+        with state.database.write() as session:
+            note_release(session, release(), utc_now())
+    except SQLAlchemyError as error:  # workers go by the last one that was noted
+        log.warning("release not noted", error=str(error))
     state.hub = Hub(state.database, state.queue, state.catalogue, state.folds, lambda: moment_in(app))
     yield
     await app.state.hub.close()

@@ -6,13 +6,17 @@ import argparse
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from celery import Celery, signals
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.core import queue
 from app.core.db import open_database
+from app.core.errors import DomainError
 from app.core.logs import configure_logs
+from app.core.migrate import check_schema
 from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
 from app.core.settings import Settings, settings
@@ -44,14 +48,16 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     app = make_celery(configuration)
-    if asked.beat:
-        return _beat(app, configuration)
     try:
+        with suppress(SQLAlchemyError):  # one that cannot be asked may be there in a moment
+            check_schema(open_database(configuration.sqlalchemy_url))
+        if asked.beat:
+            return _beat(app, configuration)
         devices = Devices(False, ()) if asked.control else find_devices(asked.devices)
-    except UnknownDevice as error:
+    except (UnknownDevice, DomainError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return _work(app, configuration, devices, "control" if asked.control else "device")
+    return _work(app, open_context(configuration, devices, "control" if asked.control else "device", asked.devices))
 
 
 def _beat(app: Celery, configuration: Settings) -> int:
@@ -65,10 +71,9 @@ def _beat(app: Celery, configuration: Settings) -> int:
     return 0
 
 
-def _work(app: Celery, configuration: Settings, devices: Devices, kind: str) -> int:
-    context = open_context(configuration, devices, kind)
+def _work(app: Celery, context: Context) -> int:
     _connect_signals(context)
-    listens_to = queue.CONTROL_QUEUE if kind == "control" else ",".join(_run_queues(devices))
+    listens_to = queue.CONTROL_QUEUE if context.kind == "control" else ",".join(_run_queues(context))
     serve: Callable[[list[str]], object] = app.worker_main
     # One thread, one run at a time. Threads leave this process free to be told to stop while a run is under way;
     # a prefork child could not be, nor could it start processes of multiprocessing.
@@ -86,8 +91,10 @@ def _work(app: Celery, configuration: Settings, devices: Devices, kind: str) -> 
     return 0
 
 
-def _run_queues(devices: Devices) -> list[str]:
-    return [name for name, has in ((queue.CPU_RUNS, devices.cpu), (queue.GPU_RUNS, devices.gpus)) if has]
+def _run_queues(context: Context) -> list[str]:
+    """Also those of devices that may come later."""
+    may_have_gpus = context.asked != "cpu"
+    return [name for name, has in ((queue.CPU_RUNS, context.devices.cpu), (queue.GPU_RUNS, may_have_gpus)) if has]
 
 
 def _connect_signals(context: Context) -> None:

@@ -28,18 +28,19 @@ class Context:
     stopping: threading.Event = field(default_factory=threading.Event)
     run_id: int | None = None
     host: WarmHost | None = None
+    asked: str = "cpu"  # the devices as they were asked for: GPUs come and go
     database_away_at: float = -math.inf  # when it last was, on the monotonic clock
 
 
 _current: Context | None = None
 
 
-def open_context(settings: Settings, devices: Devices, kind: str) -> Context:
+def open_context(settings: Settings, devices: Devices, kind: str, asked: str = "cpu") -> Context:
     """Make this process's context."""
     global _current  # noqa: PLW0603 - Celery calls tasks with their message only
     name = f"{kind}-{platform.node()}-{os.getpid()}"
     database = open_database(settings.sqlalchemy_url)
-    _current = Context(settings, database, Queue(settings.redis), devices, kind, name)
+    _current = Context(settings, database, Queue(settings.redis), devices, kind, name, asked=asked)
     if kind == "device" and devices.cpu and settings.warm:
         _current.host = WarmHost(settings.warm_idle_seconds)
     return _current

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from labs.spec import RunSpec
-
-NVIDIA_SMI = ["nvidia-smi", "--query-gpu=index,uuid,name,memory.total", "--format=csv,noheader,nounits"]
+from worker import smi
+from worker.smi import Found, Gpu
 
 
 class UnknownDevice(ValueError):
     """A device that was asked for and is not there."""
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One CUDA device as the driver numbers it."""
-
-    index: int
-    uuid: str
-    name: str
-    memory_bytes: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +25,7 @@ class Placement:
 
     text: str
     environment: dict[str, str]
+    gpus: tuple[str, ...] = ()  # by UUID
 
 
 @dataclass(frozen=True)
@@ -43,31 +34,45 @@ class Devices:
 
     cpu: bool
     gpus: tuple[Gpu, ...]
+    trouble: str = ""  # what keeps GPUs from being found
 
-    def place(self, spec: RunSpec, gpus_elsewhere: int = 0) -> Placement | None:
-        """Where `spec` can run here, or None. `auto` takes GPUs when there is one for every rank.
+    def place(self, spec: RunSpec, gpus_elsewhere: int = 0, taken: frozenset[str] = frozenset()) -> Placement | None:
+        """Where `spec` can run here, or None. `auto` takes GPUs when there is one for every rank, and waits for those
+        that are `taken` (by UUID).
 
         `gpus_elsewhere` is the most GPUs another worker has: an `auto` run that fits there is left to it.
         """
         ranks = spec.parallel.world_size
-        found = spec.fits(len(self.gpus), self.cpu)
+        usable = self._usable(ranks)
+        found = spec.fits(len(usable), self.cpu)
         if found == "cuda":
-            chosen = self.gpus[:ranks]
+            chosen = [gpu for gpu in usable if gpu.uuid not in taken][:ranks]
+            if len(chosen) < ranks:
+                return None
             # by UUID: CUDA numbers devices in an order of its own, and relative to what it may see
-            visible = ",".join(gpu.uuid for gpu in chosen)
-            return Placement(f"{ranks} × {chosen[0].name}, NCCL", {"CUDA_VISIBLE_DEVICES": visible})
+            uuids = tuple(gpu.uuid for gpu in chosen)
+            text = f"{ranks} × {chosen[0].name}, NCCL"
+            return Placement(text, {"CUDA_VISIBLE_DEVICES": ",".join(uuids)}, uuids)
         if found is None or (spec.device == "auto" and gpus_elsewhere >= ranks):
             return None
         return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
+
+    def _usable(self, ranks: int) -> Sequence[Gpu]:
+        """GPUs for so many ranks. A process sees one instance of a cut-up GPU at most, and all ranks of a run see the
+        same devices: instances are for runs of one rank, which leave the whole GPUs to others."""
+        instances = [gpu for gpu in self.gpus if gpu.is_instance]
+        whole = [gpu for gpu in self.gpus if not gpu.is_instance]
+        return [*instances, *whole] if ranks == 1 else whole
 
     def describe(self) -> list[dict[str, object]]:
         """For the page of devices: name, how ranks talk, memory."""
         found: list[dict[str, object]] = [
             {
-                "kind": "cuda",
+                "kind": "mig" if gpu.is_instance else "cuda",
                 "name": f"GPU {gpu.index}, {gpu.name}",
                 "backend": "NCCL",
                 "memory_bytes": gpu.memory_bytes,
+                "uuid": gpu.uuid,
             }
             for gpu in self.gpus
         ]
@@ -81,44 +86,50 @@ class Devices:
 
 def find_devices(asked: str) -> Devices:
     """The devices of `auto`, `cpu` or `cuda:0,1`. Raises UnknownDevice naming what there is."""
-    gpus = list_gpus()
-    if asked == "auto":
-        return Devices(cpu=True, gpus=gpus)
     if asked == "cpu":
         return Devices(cpu=True, gpus=())
-    if asked.startswith("cuda:") and all(part.isdigit() for part in asked[5:].split(",")):
-        wanted = [int(part) for part in asked[5:].split(",")]
-        by_index = {gpu.index: gpu for gpu in gpus}
-        missing = [index for index in wanted if index not in by_index]
-        if missing:
-            there = ", ".join(str(index) for index in by_index) or "none"
-            raise UnknownDevice(f"--devices {asked}: there is no GPU {missing[0]} here. GPUs here: {there}.")
-        return Devices(cpu=False, gpus=tuple(by_index[index] for index in wanted))
+    wanted = _indices(asked)
+    found = visible(smi.look(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if wanted is None:
+        return Devices(cpu=True, gpus=found.gpus, trouble=found.trouble)
+    by_index: dict[int, list[Gpu]] = {}
+    for gpu in found.gpus:
+        by_index.setdefault(gpu.index, []).append(gpu)
+    missing = [index for index in wanted if index not in by_index]
+    if missing:
+        there = ", ".join(str(index) for index in by_index) or "none"
+        why = f" {found.trouble}" if found.trouble else ""
+        raise UnknownDevice(f"--devices {asked}: there is no GPU {missing[0]} here. GPUs here: {there}.{why}")
+    return Devices(cpu=False, gpus=tuple(gpu for index in wanted for gpu in by_index[index]))
+
+
+def _indices(asked: str) -> list[int] | None:
+    """The GPUs that are named; None for `auto`. Raises UnknownDevice for what is neither."""
+    if asked == "auto":
+        return None
+    if asked.startswith("cuda:") and all(part.isdecimal() for part in asked[5:].split(",")):
+        return list(dict.fromkeys(int(part) for part in asked[5:].split(",")))
     raise UnknownDevice(f"--devices {asked}: not understood. Accepted: auto, cpu, or cuda:0,1.")
 
 
-def list_gpus() -> tuple[Gpu, ...]:
-    """CUDA devices as the driver lists them; none when there is no driver."""
-    try:
-        said = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    if said.returncode != 0:
-        return ()
-    gpus = [gpu for line in said.stdout.splitlines() if (gpu := _gpu_of(line)) is not None]
-    allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+def visible(found: Found, allowed: str | None) -> Found:
+    """Of `found` what CUDA_VISIBLE_DEVICES leaves: numbers, or the beginnings of UUIDs. CUDA stops at the first that it
+    does not know, and so do we."""
     if allowed is None:
-        return tuple(gpus)
-    names = [name.strip() for name in allowed.split(",") if name.strip()]
-    return tuple(gpu for gpu in gpus if any(name == str(gpu.index) or gpu.uuid.startswith(name) for name in names))
+        return found
+    left: list[Gpu] = []
+    for name in [part.strip() for part in allowed.split(",")]:
+        gpu = next((gpu for gpu in found.gpus if _is_called(gpu, name)), None)
+        if gpu is None:
+            break
+        left += [gpu] if gpu not in left else []
+    return Found(tuple(left), found.trouble)
 
 
-def _gpu_of(line: str) -> Gpu | None:
-    parts = [part.strip() for part in line.split(",")]
-    if len(parts) != 4 or not parts[0].isdigit():
-        return None
-    memory = float(parts[3]) if parts[3].replace(".", "").isdigit() else 0.0  # some drivers say [N/A]
-    return Gpu(int(parts[0]), parts[1], parts[2], int(memory) * 2**20)
+def _is_called(gpu: Gpu, name: str) -> bool:
+    if name.isdecimal():
+        return not gpu.is_instance and int(name) == gpu.index
+    return bool(name) and gpu.uuid.startswith(name)
 
 
 def cpu_model() -> str:

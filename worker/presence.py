@@ -9,10 +9,14 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.db import Database, database_time
+from app.core.release import release
 from app.lab import service as lab
 from worker.context import Context
+from worker.devices import Devices, UnknownDevice, find_devices
 
 log = structlog.get_logger()
+
+LOOK_SECONDS = 30.0  # between two looks for GPUs
 
 
 def announce_forever(context: Context) -> threading.Thread:
@@ -23,18 +27,50 @@ def announce_forever(context: Context) -> threading.Thread:
 
 
 def _announce(context: Context) -> None:
-    devices = context.devices.describe() if context.kind == "device" else []
+    said = ""
+    looked_at = time.monotonic()
     while True:
+        if time.monotonic() - looked_at >= LOOK_SECONDS:
+            looked_at = time.monotonic()
+            _look_again(context)
         try:
             with context.database.write() as session:
                 lab.announce_worker(
-                    session, context.name, context.kind, devices, database_time(session), context.run_id
+                    session,
+                    context.name,
+                    context.kind,
+                    context.devices.describe() if context.kind == "device" else [],
+                    database_time(session),
+                    context.run_id,
+                    release(),
+                    context.devices.trouble,
                 )
+                why = lab.why_nothing_is_taken(session, context.name)
         except SQLAlchemyError as error:
             context.database_away_at = time.monotonic()
             log.warning("presence not written", error=str(error))
+        else:
+            if why != said:
+                log.warning("this worker takes no runs" if why else "this worker takes runs again", reason=why)
+                if said and context.kind == "device":
+                    context.queue.nudge_workers()
+                said = why
         if context.stopping.wait(lab.HEARTBEAT_SECONDS):
             return
+
+
+def _look_again(context: Context) -> None:
+    """Find the devices anew: GPUs come, go, and are cut up. While a run is on them they are left alone."""
+    if context.kind != "device" or context.asked == "cpu" or context.run_id is not None:
+        return
+    try:
+        found = find_devices(context.asked)
+    except UnknownDevice as error:
+        found = Devices(cpu=context.devices.cpu, gpus=(), trouble=str(error))
+    if found != context.devices:
+        log.warning("the devices have changed", devices=[each["name"] for each in found.describe()], why=found.trouble)
+        context.devices = found
+        context.queue.nudge_workers()
 
 
 def is_alive(database: Database, host: str) -> bool:

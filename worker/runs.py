@@ -64,18 +64,29 @@ class _Progress:
 
 def take_next(context: Context) -> bool:
     """Claim and carry out one run; False when none waits that fits here."""
-    with context.database.write() as session:
-        gpus_elsewhere = lab.most_gpus_elsewhere(session, context.name, database_time(session))
+    placements: list[Placement] = []
+    try:
+        with context.database.write() as session:
+            if lab.why_nothing_is_taken(session, context.name):
+                return False
+            now = database_time(session)
+            gpus_elsewhere = lab.most_gpus_elsewhere(session, context.name, now)
+            taken = lab.gpus_taken(session)
 
-        def place(spec: RunSpec) -> str | None:
-            placement = context.devices.place(spec, gpus_elsewhere)
-            return placement.text if placement else None
+            def place(spec: RunSpec) -> str | None:
+                placement = context.devices.place(spec, gpus_elsewhere, taken)
+                placements.extend([placement] if placement else [])
+                return placement.text if placement else None
 
-        claimed = lab.claim_next(session, context.name, place, database_time(session))
+            claimed = lab.claim_next(session, context.name, place, now)
+            if claimed is not None:
+                lab.take_gpus(session, claimed.run_id, placements[-1].gpus)
+    except lab.GpuTaken as error:
+        log.info("a claim was undone", reason=error.message)
+        return True  # the next look sees what the other one took
     if claimed is None:
         return False
-    placement = context.devices.place(claimed.spec)
-    assert placement is not None, "only runs that can be placed are claimed"
+    placement = placements[-1]
     context.run_id = claimed.run_id
     try:
         carry_out(context, claimed, placement)

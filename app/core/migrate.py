@@ -46,6 +46,22 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
     return f"{done}, backup in {copied}" if copied else done
 
 
+class DatabaseNotMigrated(DomainError):
+    """The database was written by an older release and nobody has brought it to this one's schema."""
+
+    code = "database-not-migrated"
+
+
+def check_schema(database: Database) -> None:
+    """Raises DatabaseTooNew or DatabaseNotMigrated where the database has another schema than this release's."""
+    current, head = refuse_newer(database)
+    if current != head:
+        raise DatabaseNotMigrated(
+            f"The database is at schema {current or 'none'}, this release needs {head}. `rankzero migrate` brings it "
+            "there, after a backup of a SQLite file."
+        )
+
+
 def refuse_newer(database: Database) -> tuple[str | None, str | None]:
     """The database's schema and this release's. Raises DatabaseTooNew where the first is none this release knows."""
     scripts = ScriptDirectory.from_config(_config())

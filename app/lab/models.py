@@ -72,3 +72,25 @@ class WorkerPresence(Base):
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     run_id: Mapped[int | None]
+    release: Mapped[str] = mapped_column(String(60), default="")
+    is_drained: Mapped[bool] = mapped_column(default=False)  # asked to take no more runs; it finishes the one it has
+    trouble: Mapped[str] = mapped_column(String(500), default="")  # what keeps its devices from being used
+
+
+class ServedRelease(Base):
+    """The release whose pages are served: one row. A worker of another one takes nothing."""
+
+    __tablename__ = "served_release"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    release: Mapped[str] = mapped_column(String(60))
+    noted_at: Mapped[datetime]
+
+
+class GpuLease(Base):
+    """A GPU that a run has to itself, by the identity its driver gave it. It holds as long as the run is active."""
+
+    __tablename__ = "gpu_lease"
+
+    uuid: Mapped[str] = mapped_column(String(80), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))

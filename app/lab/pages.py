@@ -15,12 +15,13 @@ from app.content.live import Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
-from app.lab import findings, forms, presence, queries, reading
+from app.lab import findings, forms, queries, reading
+from app.lab.devices import DeviceRow, device_rows
 from app.lab.explaining import run_values
 from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
 from app.lab.meters import finding
-from app.lab.models import WAITING, Run, WorkerPresence
+from app.lab.models import WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
@@ -46,14 +47,6 @@ def find_experiment(content: Catalogue, key: str) -> Experiment:
     if found is None:
         raise NotFound(f"There is no experiment {key!r}. Accepted: {', '.join(content.experiments)}.")
     return found
-
-
-@dataclass(frozen=True)
-class DeviceRow:
-    """A worker with devices, and the run on it."""
-
-    worker: WorkerPresence
-    run: Run | None
 
 
 @dataclass(frozen=True)
@@ -135,7 +128,7 @@ def index(
     return LabPage(
         experiments=[ExperimentRow(each, _last(session, learner_id, each)) for each in content.experiments.values()],
         suggested=reading.suggest(session, learner_id, content),
-        devices=_devices(session, now),
+        devices=device_rows(session, now),
         waiting=len(queries.list_queue(session)),
         runs=[_row(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         fields=forms.form_after({} if written else typed or {}, [] if written else violations),
@@ -190,7 +183,7 @@ def experiment(
             for each in found.quantities
         ],
         last=_last(session, learner_id, found),
-        devices=_devices(session, now),
+        devices=device_rows(session, now),
         key=secrets.token_hex(8),
     )
 
@@ -220,12 +213,6 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, o
             "within": float(within) if within in ("1.1", "1.5", "3") else None,
         }
     return prediction
-
-
-def _devices(session: Session, now: datetime) -> list[DeviceRow]:
-    active = {run.id: run for run in queries.list_active(session)}
-    present = presence.workers_present(session, now)
-    return [DeviceRow(worker, active.get(worker.run_id or 0)) for worker in present if worker.kind == "device"]
 
 
 def _row(found: Run, content: Catalogue) -> RunRow:

@@ -8,48 +8,111 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from app.core.errors import NotFound
 from app.lab import queries
-from app.lab.models import WorkerPresence
+from app.lab.models import ServedRelease, WorkerPresence
 from labs.spec import RunSpec
 
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
+LONGEST_TROUBLE = 500  # characters
+_THE_ROW = 1
 FORGET_WORKERS_AFTER = timedelta(minutes=10)  # one that was only held up announces itself anew
 
 
 def announce_worker(
-    session: Session, name: str, kind: str, devices: list[dict[str, object]], now: datetime, run_id: int | None
+    session: Session,
+    name: str,
+    kind: str,
+    devices: list[dict[str, object]],
+    now: datetime,
+    run_id: int | None,
+    release: str = "",
+    trouble: str = "",
 ) -> None:
-    """A worker says that it is there."""
+    """A worker says that it is there, of which release, and what is wrong with its devices, if anything."""
     worker = session.get(WorkerPresence, name)
     if worker is None:
-        session.add(WorkerPresence(name=name, kind=kind, devices=devices, started_at=now, seen_at=now, run_id=run_id))
-        return
+        worker = WorkerPresence(name=name, started_at=now)
+        session.add(worker)
     worker.kind, worker.devices, worker.seen_at, worker.run_id = kind, devices, now, run_id
+    worker.release, worker.trouble = release, trouble[:LONGEST_TROUBLE]
+
+
+def note_release(session: Session, release: str, now: datetime) -> None:
+    """The web server says which release its pages are of."""
+    served = session.get(ServedRelease, _THE_ROW)
+    if served is None:
+        session.add(ServedRelease(id=_THE_ROW, release=release, noted_at=now))
+    elif served.release != release:
+        served.release, served.noted_at = release, now
+
+
+def served_release(session: Session) -> str:
+    """Of which release the pages are; nothing before any were served."""
+    served = session.get(ServedRelease, _THE_ROW)
+    return served.release if served else ""
+
+
+def why_it_takes_nothing(worker: WorkerPresence, served: str) -> str:
+    """Why `worker` must not take runs; nothing where it may."""
+    if served and worker.release and worker.release != served:
+        return (
+            f"It is of release {worker.release}, the pages are of {served}: it takes no run. Restart it from the same "
+            "release."
+        )
+    return "It is drained: it takes no more runs until it is resumed." if worker.is_drained else ""
+
+
+def why_nothing_is_taken(session: Session, name: str) -> str:
+    """The same, asked by the worker itself, in the transaction in which it would claim."""
+    worker = session.get(WorkerPresence, name, populate_existing=True)
+    return why_it_takes_nothing(worker, served_release(session)) if worker else ""
+
+
+def drain_worker(session: Session, name: str, is_drained: bool) -> None:
+    """Have a worker take no more runs, or take runs again. Raises NotFound."""
+    worker = session.get(WorkerPresence, name)
+    if worker is None or worker.kind != "device":
+        raise NotFound(f"There is no device worker {name!r}.")
+    worker.is_drained = is_drained
 
 
 def most_gpus_elsewhere(session: Session, name: str, now: datetime) -> int:
-    """The most GPUs another present worker has: a worker without any leaves `auto` runs that fit there to it."""
-    others = [worker for worker in workers_present(session, now) if worker.name != name]
+    """The most GPUs another worker has that takes runs: a worker without any leaves `auto` runs that fit there to
+    it."""
+    others = [worker for worker in workers_taking_runs(session, now) if worker.name != name]
     return max((sum(device.get("kind") == "cuda" for device in worker.devices) for worker in others), default=0)
 
 
 def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | None:
     """Why none of the workers that are there can ever take a run of `spec`; None where one can."""
-    kinds = [
-        [device.get("kind") for device in worker.devices]
-        for worker in workers_present(session, now)
-        if worker.kind == "device"
-    ]
-    if not kinds:
+    present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
+    if not present:
         return "No worker answers."
-    if any(spec.fits(each.count("cuda"), "cpu" in each) for each in kinds):
+    kinds = [[device.get("kind") for device in worker.devices] for worker in workers_taking_runs(session, now)]
+    if not kinds:
+        why = why_it_takes_nothing(present[0], served_release(session))
+        return why.replace("It is", f"Worker {present[0].name} is", 1)
+    ranks = spec.parallel.world_size
+    gpus = [each.count("cuda") + (each.count("mig") if ranks == 1 else 0) for each in kinds]
+    if any(spec.fits(count, "cpu" in each) for count, each in zip(gpus, kinds, strict=True)):
         return None
     if spec.device == "cpu":
         return "It asks for the CPU, and the workers that are there run on GPUs only."
-    ranks, most = spec.parallel.world_size, max(each.count("cuda") for each in kinds)
+    most = max(gpus)
     wanted = f"{ranks} {'GPUs' if ranks > 1 else 'GPU'}"
     return f"It asks for {wanted}, one for every rank; no worker that is there has more than {most}."
+
+
+def workers_taking_runs(session: Session, now: datetime) -> list[WorkerPresence]:
+    """Device workers that are there, of the right release and not drained."""
+    served = served_release(session)
+    return [
+        worker
+        for worker in workers_present(session, now)
+        if worker.kind == "device" and not why_it_takes_nothing(worker, served)
+    ]
 
 
 def forget_workers_long_gone(session: Session, now: datetime) -> None:

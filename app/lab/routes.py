@@ -18,7 +18,7 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import forms, gantt, live, pages, presence, reading, results, run_page, submitting, support
+from app.lab import device_routes, forms, gantt, live, pages, presence, reading, results, run_page, submitting, support
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
@@ -27,6 +27,7 @@ from labs.spec import RunSpec
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
 
 router = APIRouter()
+router.include_router(device_routes.router)
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
 
 

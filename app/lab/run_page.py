@@ -31,6 +31,7 @@ from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.view import RunView
+from app.lab.waiting import expected_waits
 from app.theory.lab_runs import Point
 from labs.command import plain_command
 from labs.spec import Quantity, RunSpec
@@ -55,6 +56,7 @@ class Standing:
     position: int | None
     elapsed_seconds: float | None
     nobody_takes_it: str | None  # why, while it waits
+    expected_wait_seconds: float | None  # from what others took
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def _standing(
         position=reading.queue_position(session, found),
         elapsed_seconds=_elapsed_seconds(found, now),
         nobody_takes_it=presence.why_nobody_takes(session, spec, now) if found.status == WAITING else None,
+        expected_wait_seconds=expected_waits(session, now).get(found.id) if found.status == WAITING else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.lab.claims import Claim, LeaseLost, append_chunk, beat, claim_next, end_run, give_up_on_stale, requeue
+from app.lab.gpus import GpuTaken, gpus_taken, take_gpus
 from app.lab.presence import (
     FORGET_WORKERS_AFTER,
     HEARTBEAT_SECONDS,
@@ -10,7 +11,9 @@ from app.lab.presence import (
     announce_worker,
     forget_workers_long_gone,
     most_gpus_elsewhere,
+    note_release,
     retire_worker,
+    why_nothing_is_taken,
     workers_present,
 )
 from app.lab.reading import (
@@ -33,6 +36,7 @@ __all__ = [
     "MOST_WAITING_PER_LEARNER",
     "STALE_AFTER",
     "Claim",
+    "GpuTaken",
     "LeaseLost",
     "QueueFull",
     "RunFailure",
@@ -47,15 +51,19 @@ __all__ = [
     "find_run",
     "forget_workers_long_gone",
     "give_up_on_stale",
+    "gpus_taken",
     "list_evidence",
     "list_records",
     "list_under_way",
     "most_gpus_elsewhere",
+    "note_release",
     "queue_position",
     "requeue",
     "retire_worker",
     "runs_wait",
     "submit_run",
     "suggest",
+    "take_gpus",
+    "why_nothing_is_taken",
     "workers_present",
 ]

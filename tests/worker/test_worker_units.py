@@ -18,10 +18,11 @@ from labs.spec.events import Event, event_line
 from tests.support.events import failed, log, step
 from worker import runs
 from worker.context import Context
-from worker.devices import Devices, Gpu, UnknownDevice, find_devices
+from worker.devices import Devices, UnknownDevice, find_devices
 from worker.failures import explain
 from worker.pulses import Pulses
 from worker.runs import take_next
+from worker.smi import Gpu
 from worker.tail import MOST_LOG_LINES, Follower
 from worker.writer import Writer
 

@@ -1,0 +1,101 @@
+"""What runs can run on: the workers that are there with their devices, what each does, and what waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from app.lab import presence, queries
+from app.lab.models import Run, WorkerPresence
+from app.lab.naming import title
+from app.lab.waiting import expected_waits
+from labs.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """A worker with devices, the run on it, and why it takes none, if so."""
+
+    worker: WorkerPresence
+    run: Run | None
+    name: str  # of the run
+    takes_nothing: str
+
+    @property
+    def said(self) -> str:
+        """What it does, in a word or two."""
+        if self.run is not None:
+            return f"Run {self.run.id}"
+        return "Drained" if self.worker.is_drained else "Takes no runs" if self.takes_nothing else "Idle"
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A run that waits: since when, for how much longer, and why nobody takes it, if so."""
+
+    run: Run
+    name: str
+    expected_seconds: float | None
+    nobody_takes_it: str | None
+
+
+@dataclass(frozen=True)
+class DevicesPage:
+    """All workers, and the queue in the order in which it will be taken."""
+
+    devices: Sequence[DeviceRow]
+    others: Sequence[WorkerPresence]  # the control worker and the clock
+    queue: Sequence[WaitingRow]
+    release: str
+
+
+def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
+    """The device workers that are there."""
+    active = {run.id: run for run in queries.list_active(session)}
+    served = presence.served_release(session)
+    return [
+        DeviceRow(
+            worker,
+            run := active.get(worker.run_id or 0),
+            _name(run) if run else "",
+            presence.why_it_takes_nothing(worker, served),
+        )
+        for worker in presence.workers_present(session, now)
+        if worker.kind == "device"
+    ]
+
+
+def devices_page(session: Session, now: datetime) -> DevicesPage:
+    waits = expected_waits(session, now)
+    return DevicesPage(
+        devices=device_rows(session, now),
+        others=[each for each in presence.workers_present(session, now) if each.kind != "device"],
+        queue=[
+            WaitingRow(run, _name(run), waits.get(run.id), _why_nobody(session, run, now))
+            for run in queries.list_queue(session)
+        ],
+        release=presence.served_release(session),
+    )
+
+
+def _name(run: Run) -> str:
+    spec = _spec_of(run)
+    return title(spec) if spec else "of another release"
+
+
+def _why_nobody(session: Session, run: Run, now: datetime) -> str | None:
+    spec = _spec_of(run)
+    if spec is None:
+        return "Its spec is of another release: a worker of that one can take it."
+    return presence.why_nobody_takes(session, spec, now)
+
+
+def _spec_of(run: Run) -> RunSpec | None:
+    try:
+        return RunSpec.model_validate(run.spec)
+    except ValidationError:
+        return None

@@ -1,0 +1,156 @@
+"""Who takes runs, and who does not: releases, drained workers, GPUs that are taken; and how long a run waits."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.core.clock import utc_now
+from app.core.db import Database, database_time
+from app.core.errors import NotFound
+from app.core.release import release, version
+from app.lab import presence, service
+from app.lab.models import GpuLease, Run
+from app.lab.service import Claim, GpuTaken
+from app.lab.waiting import expected_waits
+from labs.spec import parse_run_spec
+from tests.conftest import NOW
+
+HTML = {"Accept": "text/html"}
+SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 10, "sequence": 32}, "parallel": {"data": 2}}
+CPU = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1}]
+
+
+def _announce(database: Database, name: str, of_release: str = "", devices: list[dict[str, object]] = CPU) -> None:
+    with database.write() as session:
+        service.announce_worker(session, name, "device", devices, database_time(session), None, of_release)
+
+
+def _why(database: Database, name: str) -> str:
+    with database.read() as session:
+        return service.why_nothing_is_taken(session, name)
+
+
+def _submit(database: Database, spec: Any = SPEC) -> int:
+    with database.write() as session:
+        return service.submit_run(session, 1, spec, None, NOW).id
+
+
+def test_a_release_tells_version_and_what_is_shared() -> None:
+    assert release().startswith(f"{version()}+")
+    assert release() == release()
+
+
+def test_a_worker_of_another_release_takes_nothing(database: Database) -> None:
+    _announce(database, "old", "0.0.9+aaaa")
+    assert _why(database, "old") == "", "no page was served yet: nobody to differ from"
+    with database.write() as session:
+        service.note_release(session, "0.1.0+bbbb", NOW)
+    assert "It is of release 0.0.9+aaaa, the pages are of 0.1.0+bbbb" in _why(database, "old")
+    with database.read() as session:
+        spec = parse_run_spec(SPEC)
+        why = presence.why_nobody_takes(session, spec, database_time(session))
+        assert why is not None
+        assert why.startswith("Worker old is of release 0.0.9+aaaa")
+    _announce(database, "new", "0.1.0+bbbb")
+    assert _why(database, "new") == ""
+    with database.read() as session:
+        assert presence.why_nobody_takes(session, spec, database_time(session)) is None
+
+
+def test_the_web_server_says_its_release(client: TestClient, database: Database) -> None:
+    with database.read() as session:
+        assert presence.served_release(session) == release()
+    assert f"pages of release {release()}" in client.get("/lab/devices", headers=HTML).text
+
+
+def test_a_worker_is_drained_and_resumed_on_the_page(client: TestClient, database: Database) -> None:
+    _announce(database, "device-here-1")
+    assert client.post("/lab/workers/device-here-1/drain", headers=HTML).status_code == 303
+    assert "It is drained" in _why(database, "device-here-1")
+    _announce(database, "device-here-1")
+    assert "It is drained" in _why(database, "device-here-1"), "a heartbeat changes nothing"
+    html = client.get("/lab/devices", headers=HTML).text
+    assert "Drained" in html
+    assert "/lab/workers/device-here-1/resume" in html
+    client.post("/lab/workers/device-here-1/resume", headers=HTML)
+    assert _why(database, "device-here-1") == ""
+    assert client.post("/lab/workers/nobody/drain", headers=HTML).status_code == 404
+    with database.write() as session, pytest.raises(NotFound, match="no device worker 'nobody'"):
+        presence.drain_worker(session, "nobody", True)
+
+
+def test_the_page_says_what_waits_and_why_nobody_takes_it(client: TestClient, database: Database) -> None:
+    assert "No worker answers" in client.get("/lab/devices", headers=HTML).text
+    _announce(database, "w")
+    _submit(database)
+    gpus = _submit(database, {**SPEC, "device": "cuda"})
+    html = client.get("/lab/devices", headers=HTML).text
+    assert "2 runs wait" in html
+    assert f'href="/lab/runs/{gpus}"' in html
+    assert "It asks for 2 GPUs, one for every rank; no worker that is there has more than 0." in html
+
+
+def test_a_wait_is_told_from_what_runs_took(database: Database) -> None:
+    done = [_submit(database) for _ in range(3)]
+    with database.write() as session:
+        for run_id, seconds in zip(done, (8, 10, 30), strict=True):
+            run = session.get_one(Run, run_id)
+            run.status, run.started_at, run.ended_at = "finished", NOW, NOW + timedelta(seconds=seconds)
+    _announce(database, "w")
+    first, second = _submit(database), _submit(database)
+    now = utc_now()
+    with database.write() as session:
+        claim = service.claim_next(session, "w", lambda _: "CPU", now)
+        assert claim is not None
+        assert claim.run_id == first
+        third = service.submit_run(session, 1, SPEC, None, now).id
+    with database.read() as session:
+        assert expected_waits(session, now + timedelta(seconds=4)) == {
+            second: pytest.approx(6),
+            third: pytest.approx(16),
+        }
+    _announce(database, "another")
+    with database.read() as session:
+        assert expected_waits(session, now + timedelta(seconds=4)) == {second: 0, third: pytest.approx(6)}
+
+
+def _claim_gpu(database: Database, worker: str, uuid: str) -> Claim | None:
+    """As a worker does that is bound to one GPU."""
+    with database.write() as session:
+        if uuid in service.gpus_taken(session):
+            return None
+        claim = service.claim_next(session, worker, lambda _: "1 × H200, NCCL", NOW)
+        if claim is not None:
+            service.take_gpus(session, claim.run_id, [uuid])
+        return claim
+
+
+def test_two_workers_never_have_the_same_gpu(database: Database) -> None:
+    for _ in range(4):
+        _submit(database)
+    barrier, taken = threading.Barrier(4), []
+
+    def take(worker: str) -> None:
+        barrier.wait()
+        try:
+            taken.append(_claim_gpu(database, worker, "GPU-1"))
+        except GpuTaken:
+            taken.append(None)
+
+    threads = [threading.Thread(target=take, args=(f"w{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (claim,) = [each for each in taken if each is not None]
+    with database.read() as session:
+        assert [(each.uuid, each.run_id) for each in session.query(GpuLease)] == [("GPU-1", claim.run_id)]
+        assert session.query(Run).filter(Run.status == "queued").count() == 3, "an undone claim leaves nothing"
+    with database.write() as session:
+        service.end_run(session, claim, "failed", NOW)
+    assert _claim_gpu(database, "w9", "GPU-1") is not None, "free with its run's end, whichever end it was"

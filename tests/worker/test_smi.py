@@ -1,0 +1,121 @@
+"""GPUs as a program says that may be missing, fail, hang or talk nonsense; and which of them a worker may use."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from labs.spec import parse_run_spec
+from worker import smi
+from worker.devices import Devices, UnknownDevice, find_devices, visible
+from worker.smi import Found, Gpu
+
+WHOLE = "0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, [N/A]\n1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, Disabled\n"
+CUT_UP = "0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, Disabled\n1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, Enabled\n"
+LISTED = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-aaaa)
+GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-bbbb)
+  MIG 3g.40gb     Device  0: (UUID: MIG-cccc)
+  MIG 1g.10gb     Device  1: (UUID: MIG-dddd)
+"""
+
+
+def _install(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = folder / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def _answers(folder: Path, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    (folder / "query").write_text(query)
+    (folder / "listed").write_text(LISTED)
+    _install(folder, monkeypatch, f'case "$1" in -L) cat {folder}/listed;; *) cat {folder}/query;; esac')
+
+
+def test_no_program_means_no_gpus_and_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert smi.look() == Found()
+    assert find_devices("auto").cpu
+
+
+def test_one_that_hangs_is_given_up_on_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(tmp_path, monkeypatch, "exec sleep 600")
+    began = time.monotonic()
+    found = smi.look(seconds=0.3)
+    assert time.monotonic() - began < 5
+    assert found.gpus == ()
+    assert "has not answered for 0.3 s: the driver hangs" in found.trouble
+
+
+@pytest.mark.parametrize(
+    ("script", "trouble"),
+    [
+        ("echo NVIDIA-SMI has failed because it could not talk to the driver; exit 9", "ended with 9: NVIDIA-SMI has"),
+        ("exit 3", "ended with 3: nothing"),
+    ],
+)
+def test_what_keeps_gpus_from_being_found_is_said_and_the_cpu_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, trouble: str
+) -> None:
+    _install(tmp_path, monkeypatch, script)
+    found = find_devices("auto")
+    assert found.cpu
+    assert trouble in found.trouble
+    with pytest.raises(UnknownDevice, match=r"there is no GPU 0 here\. GPUs here: none.*ended with"):
+        find_devices("cuda:0")
+
+
+def test_nonsense_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _answers(tmp_path, monkeypatch, "warning: infoROM is corrupted\n\n,,,,\n" + WHOLE)
+    assert [gpu.uuid for gpu in smi.look().gpus] == ["GPU-aaaa", "GPU-bbbb"]
+
+
+def test_instances_stand_for_a_gpu_that_is_cut_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _answers(tmp_path, monkeypatch, CUT_UP)
+    whole, *instances = smi.look().gpus
+    assert whole.uuid == "GPU-aaaa"
+    assert [(each.uuid, each.name, each.memory_bytes) for each in instances] == [
+        ("MIG-cccc", "MIG 3g.40gb", 40 * 2**30),
+        ("MIG-dddd", "MIG 1g.10gb", 10 * 2**30),
+    ]
+    devices = find_devices("cuda:1")
+    assert [gpu.uuid for gpu in devices.gpus] == ["MIG-cccc", "MIG-dddd"]
+    one, two = (parse_run_spec({"model": "gpt-mini", "device": "cuda", "parallel": {"data": n}}) for n in (1, 2))
+    placed = devices.place(one)
+    assert placed is not None
+    assert placed.environment == {"CUDA_VISIBLE_DEVICES": "MIG-cccc"}
+    assert devices.place(two) is None, "a process sees one instance at most"
+    assert [each["kind"] for each in devices.describe()] == ["mig", "mig"]
+
+
+GPUS = tuple(Gpu(i, f"GPU-{c * 4}", "H200", 141 * 10**9) for i, c in enumerate("abc"))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "left"),
+    [
+        (None, "abc"),
+        ("", ""),
+        ("2,0", "ca"),
+        ("GPU-b", "b"),
+        ("GPU-cccc,GPU-a", "ca"),
+        ("1,7,0", "b"),  # CUDA stops at the first it does not know
+        ("-1", ""),
+        ("NoDevFiles", ""),
+        ("1,1", "b"),
+    ],
+)
+def test_what_is_visible_is_read_as_cuda_reads_it(allowed: str | None, left: str) -> None:
+    assert "".join(gpu.uuid[4] for gpu in visible(Found(GPUS), allowed).gpus) == left
+
+
+def test_a_run_waits_for_gpus_that_are_taken_and_never_shares_one() -> None:
+    devices = Devices(cpu=True, gpus=GPUS)
+    two = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 2}})
+    placed = devices.place(two, taken=frozenset({"GPU-aaaa"}))
+    assert placed is not None
+    assert placed.gpus == ("GPU-bbbb", "GPU-cccc")
+    assert devices.place(two, taken=frozenset({"GPU-aaaa", "GPU-cccc"})) is None, "not on the CPU instead"
