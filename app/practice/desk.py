@@ -106,6 +106,16 @@ def after_hints(grade: Grade, hints_opened: int) -> Grade:
     return replace(grade, credit=round(grade.credit * HINT_FACTOR**hints_opened, 4))
 
 
+def is_unaided(score: float, hints_opened: int) -> bool:
+    """Whether everything was right and no hint was open."""
+    return score == 1 and not hints_opened
+
+
+def is_solved(score: float, hints_opened: int) -> bool:
+    """Whether everything was right, whatever was left of it by the hints that were open."""
+    return score >= round(HINT_FACTOR**hints_opened, 4)
+
+
 def score_of(states: tuple[PartState, ...]) -> float:
     """The share of the points reached; a problem always has some."""
     points = sum(state.part.points for state in states)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from app.practice.models import Attempt, Variant
+
+
+class Settled(NamedTuple):
+    """A variant that is done with: when, its score 0..1, and how many hints were open."""
+
+    problem_id: str
+    at: datetime
+    score: float
+    hints_opened: int
 
 
 def find_variant(
@@ -53,16 +63,6 @@ def list_settled(session: Session, learner_id: int, problem_id: str, limit: int 
     ).all()
 
 
-def list_scores(session: Session, learner_id: int) -> Sequence[tuple[str, float]]:
-    """Problem and score of every settled variant, oldest first."""
-    found = session.execute(
-        select(Variant.problem_id, Variant.score)
-        .where(Variant.learner_id == learner_id, Variant.settled_at.is_not(None))
-        .order_by(Variant.settled_at, Variant.id)
-    )
-    return [(problem_id, score or 0.0) for problem_id, score in found]
-
-
 def list_tried(
     session: Session, learner_id: int, limit: int, before: int | None = None, problem_id: str | None = None
 ) -> Sequence[Variant]:
@@ -78,14 +78,14 @@ def list_tried(
     return session.scalars(found.order_by(Variant.id.desc()).limit(limit)).all()
 
 
-def list_all_settled(session: Session, learner_id: int) -> Sequence[tuple[str, datetime, float]]:
-    """Problem, time and score of every settled variant, oldest first."""
+def list_all_settled(session: Session, learner_id: int) -> Sequence[Settled]:
+    """Every settled variant, oldest first."""
     found = session.execute(
-        select(Variant.problem_id, Variant.settled_at, Variant.score)
+        select(Variant.problem_id, Variant.settled_at, Variant.score, Variant.hints_opened)
         .where(Variant.learner_id == learner_id, Variant.settled_at.is_not(None))
         .order_by(Variant.settled_at, Variant.id)
     )
-    return [(problem_id, at, score or 0.0) for problem_id, at, score in found if at is not None]
+    return [Settled(problem_id, at, score or 0.0, hints) for problem_id, at, score, hints in found if at is not None]
 
 
 def list_all_variants(session: Session, learner_id: int) -> Sequence[Variant]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -24,6 +24,7 @@ from app.practice.export import graded_json, part_json
 from app.practice.forms import read_form
 from app.practice.models import Variant as VariantRow
 from app.practice.pad import pad
+from app.practice.topics import MASTERED, finding, suggested, weakest_first
 from app.practice.variants import make_variant
 
 router = APIRouter()
@@ -62,14 +63,22 @@ def _show(
 
 
 @router.get("/practice", response_class=HTMLResponse)
-def practice(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
-    marks = service.marks(session, learner)
-    suggested = service.suggest(session, learner, content)
+def practice(
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    order: Literal["weakest", "taught"] = "weakest",
+    show: Literal["all", "open"] = "all",
+) -> HTMLResponse:
+    every = service.list_topics(session, learner, content)
     context = {
-        "problems": content.problems.values(),
-        "marks": marks,
-        "suggested": suggested,
-        "concepts": content.concepts,
+        "topics": every if order == "taught" else weakest_first(every),
+        "finding": finding(every),
+        "suggested": suggested(every),
+        "order": order,
+        "show": show,
+        "mastered": MASTERED,
         "groups": in_groups(content.rubrics.values()),
     }
     return page(request, "practice/index.html", context)

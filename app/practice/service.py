@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -27,10 +28,13 @@ from app.practice.desk import (
     check_seed,
     grade_alone,
     grade_in_order,
+    is_solved,
+    is_unaided,
     score_of,
 )
 from app.practice.models import Attempt
 from app.practice.models import Variant as VariantRow
+from app.practice.topics import Topic, topics_of
 
 STREAK, STREAK_SCORE, FAILED_SCORE = 2, 0.9, 0.5  # so many variants in a row, at least so good, lead a level up
 PAGE = 25  # variants on a page of the history
@@ -169,28 +173,20 @@ def history(session: Session, learner_id: int, problem: Problem) -> list[Variant
     return list(queries.list_settled(session, learner_id, problem.id))
 
 
-@dataclass(frozen=True)
-class Mark:
-    """Where a learner stands with a problem. Trying again can only raise the best."""
-
-    last: float
-    best: float
-    variants: int
+def solves(variant: Mapping[str, Any], *, unaided: bool) -> bool:
+    """Whether a settled variant, as `list_records` has it, was all right; `unaided`: and no hint was open."""
+    return (is_unaided if unaided else is_solved)(variant["score"] or 0.0, variant["hints_opened"])
 
 
-def marks(session: Session, learner_id: int) -> dict[str, Mark]:
-    """By problem, for every problem with a settled variant."""
-    found: dict[str, Mark] = {}
-    for problem_id, score in queries.list_scores(session, learner_id):
-        before = found.get(problem_id)
-        best = max(score, before.best) if before else score
-        found[problem_id] = Mark(score, best, before.variants + 1 if before else 1)
-    return found
+def list_topics(session: Session, learner_id: int, content: Catalogue) -> list[Topic]:
+    """Every problem by topic, as taught, with what the learner's settled variants say."""
+    return topics_of(content.problems.values(), content.concepts, queries.list_all_settled(session, learner_id))
 
 
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     """Every settled variant. Seeds that were not issued are never stored, so they say nothing."""
-    return [Evidence("problem", *found) for found in queries.list_all_settled(session, learner_id)]
+    settled = queries.list_all_settled(session, learner_id)
+    return [Evidence("problem", each.problem_id, each.at, each.score) for each in settled]
 
 
 def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
@@ -200,16 +196,6 @@ def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
     attempts = queries.list_all_attempts(session, learner_id)
     problems = {row.id: {"problem_id": row.problem_id, "seed": row.seed} for row in variants}
     return [*issued, *(as_record("attempt", row, row.answered_at) | problems[row.variant_id] for row in attempts)]
-
-
-def suggest(session: Session, learner_id: int, content: Catalogue) -> Problem | None:
-    """The problem to do next: the first one never settled, else the one with the lowest last score."""
-    stand = marks(session, learner_id)
-    return min(
-        content.problems.values(),
-        key=lambda problem: stand[problem.id].last if problem.id in stand else -1.0,
-        default=None,
-    )
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,9 @@ def up_to_next(stands: Sequence[Stand], today: date) -> list[Stand]:
 def _gates(catalogue: Catalogue, done: Done, asked: Checkpoint) -> list[Gate]:
     found = [_deck(catalogue, done, deck, introduced=True) for deck in asked.met]
     found += [_deck(catalogue, done, deck, introduced=False) for deck in asked.firm]
-    found += [_problem(catalogue, done, each, "solved", timedelta.max, 99) for each in asked.solved]
-    found += [_problem(catalogue, done, each, "solved without a hint", timedelta.max, 0) for each in asked.unaided]
-    found += [_problem(catalogue, done, each, "solved in 15 min", TIMED, 99) for each in asked.timed]
+    found += [_problem(catalogue, done, each, "solved") for each in asked.solved]
+    found += [_problem(catalogue, done, each, "solved without a hint", unaided=True) for each in asked.unaided]
+    found += [_problem(catalogue, done, each, "solved in 15 min", TIMED) for each in asked.timed]
     found += [_interview(catalogue, done, each) for each in asked.interviews]
     return [*found, _timed_set(done)] if asked.timed_set else found
 
@@ -112,11 +112,13 @@ def _deck(catalogue: Catalogue, done: Done, deck: str, introduced: bool) -> Gate
     return Gate(f"{title}: recall of {100 * FIRM:.0f} %", href, says, mean >= FIRM, "deck", deck)
 
 
-def _problem(catalogue: Catalogue, done: Done, key: str, how: str, within: timedelta, hints: int) -> Gate:
+def _problem(
+    catalogue: Catalogue, done: Done, key: str, how: str, within: timedelta = timedelta.max, unaided: bool = False
+) -> Gate:
     problem = catalogue.problem(key)
     title, href = (problem.title, f"/practice/{problem.slug}") if problem else (key, "/practice")
     tried = [each for each in done.variants if each["problem_id"] == key]
-    right = any(each["score"] == 1 and each["hints_opened"] <= hints and _took(each) <= within for each in tried)
+    right = any(practice.solves(each, unaided=unaided) and _took(each) <= within for each in tried)
     best = max((each["score"] or 0.0 for each in tried), default=None)
     says = "done" if right else "not tried" if best is None else f"best {100 * best:.0f} %"
     return Gate(f"{key} {title}: {how}", href, says, right, "problem", key)
@@ -136,7 +138,10 @@ def _interview(catalogue: Catalogue, done: Done, key: str) -> Gate:
 
 def _timed_set(done: Done) -> Gate:
     """Five problems, all right, within an hour from the first one's issue to the last one's answer."""
-    right = sorted((each for each in done.variants if each["score"] == 1), key=lambda each: each["settled_at"])
+    right = sorted(
+        (each for each in done.variants if practice.solves(each, unaided=True)),
+        key=lambda each: each["settled_at"],
+    )
     most = 0
     for index, first in enumerate(right):
         end = datetime.fromisoformat(first["issued_at"]) + SET_TIME

@@ -11,7 +11,8 @@ from typing import Any
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.charts import PERCENT_TICKS, Scale, Tick, round_scale
-from app.study.api import Answer, Memory, Retention, Share, seconds_of
+from app.core.share import Share
+from app.study.api import Answer, Memory, Retention, seconds_of
 
 WEEKS = 53
 LEVEL_NAMES = {1: "Blank", 2: "Partly wrong", 3: "With effort", 4: "Good", 5: "Easy"}

@@ -10,8 +10,8 @@ from typing import Generic, Protocol, TypeVar
 from app.content.evidence import Evidence, Kind
 from app.core import times
 from app.core.moment import Moment
+from app.core.share import Share
 from app.progress.evidence import Standing
-from app.study.api import Share
 
 SHOWN_CONCEPTS = 6
 _DONE: Mapping[Kind, str] = {

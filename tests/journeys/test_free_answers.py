@@ -18,6 +18,7 @@ UNSURE = (
 
 def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: Catalogue) -> None:
     page.goto("/practice")
+    page.locator("summary", has_text="Short questions").press("Enter")
     page.get_by_role("link", name=re.compile("R04")).press("Enter")
     page.wait_for_url("**/rubrics/ring-all-reduce")
     expect(page.locator(".nav [aria-current]")).to_contain_text("Practice")

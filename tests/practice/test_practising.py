@@ -166,13 +166,14 @@ def test_the_solution_settles_what_is_open_for_nothing(desk: Desk) -> None:
     assert desk.attempts() == 1
 
 
-def test_trying_again_never_lowers_the_best(database: Database, problem: Problem) -> None:
+def test_trying_again_never_lowers_the_best(database: Database, content: Catalogue, problem: Problem) -> None:
     first = Desk(database, problem)
     first.answer(**first.keys)
     Desk(database, problem).give_up()
     with database.read() as session:
-        mark = service.marks(session, LEARNER)[problem.id]
-    assert (mark.best, mark.last) == (1.0, 0.0)
+        stands = [stand for topic in service.list_topics(session, LEARNER, content) for stand in topic.stands]
+    (stand,) = (each for each in stands if each.problem.id == problem.id)
+    assert (stand.state, stand.best, [each.score for each in stand.tries]) == ("solved", 1.0, [1.0, 0.0])
 
 
 def test_a_streak_leads_a_level_up_and_a_failure_one_down(database: Database, content: Catalogue) -> None:
@@ -307,25 +308,6 @@ def test_history_has_the_newest_first(database: Database, problem: Problem) -> N
         seeds.append(desk.seed)
     with database.read() as session:
         assert [row.seed for row in service.history(session, LEARNER, problem)] == seeds[::-1]
-
-
-def test_what_was_never_settled_is_suggested_before_the_worst_score(database: Database, content: Catalogue) -> None:
-    order = list(content.problems)
-
-    def suggested() -> str:
-        with database.read() as session:
-            found = service.suggest(session, LEARNER, content)
-        assert found is not None
-        return found.id
-
-    for index, identity in enumerate(order):
-        assert suggested() == identity
-        desk = Desk(database, content.problems[identity])
-        if index == 1:
-            desk.give_up()
-        else:
-            desk.answer(**desk.keys)
-    assert suggested() == order[1]
 
 
 def test_another_learner_has_variants_of_their_own(database: Database, desk: Desk) -> None:

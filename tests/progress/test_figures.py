@@ -9,13 +9,14 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
+from app.core.share import Share
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import Draft
 from app.progress import figures
 from app.progress.checkpoints import Done, standings, up_to_next
 from app.study.fsrs.parameters import DEFAULT
 from app.study.log import statistics
-from app.study.log.statistics import Answer, Memory, Share
+from app.study.log.statistics import Answer, Memory
 from tests.conftest import NOW
 from tests.support.seeding import seed_reviews
 

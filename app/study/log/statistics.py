@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from math import sqrt
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.core.share import Share
 from app.study.days import day_number, day_start
 from app.study.fsrs.scheduling import KNOWN
 from app.study.models import CardState, Review
@@ -78,27 +78,6 @@ class Memory(NamedTuple):
     stability: float
     difficulty: float
     elapsed_days: int
-
-
-@dataclass(frozen=True)
-class Share:
-    """So many of so many, with its 95 % Wilson interval; all 0..1."""
-
-    right: int
-    count: int
-
-    @property
-    def value(self) -> float:
-        return self.right / self.count if self.count else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        if not self.count:
-            return 0.0, 1.0
-        z, n, p = 1.96, self.count, self.value
-        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass(frozen=True)
