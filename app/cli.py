@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from app.content.files import ContentError
 from app.core.errors import DomainError, SpecError, problem_details
 from app.exchange.commands import add_export_commands, import_app
+from app.operate.commands import add_operate_commands
 from app.study.commands import study_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
@@ -28,6 +29,7 @@ app.add_typer(export_app, name="export")
 add_export_commands(export_app)
 app.add_typer(import_app, name="import")
 app.add_typer(study_app, name="study")
+add_operate_commands(app)
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]
 FileArgument = Annotated[str, typer.Argument(help="A JSON file, or - for standard input.")]

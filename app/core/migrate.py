@@ -23,7 +23,8 @@ class DatabaseTooNew(DomainError):
     code = "database-too-new"
 
 
-def _config() -> Config:
+def alembic_config() -> Config:
+    """Where the migrations are."""
     config = Config(toml_file=ROOT / "pyproject.toml")
     config.set_main_option("script_location", str(ROOT / "migrations"))
     return config
@@ -39,7 +40,7 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
         return None
     copied = back_up(database, now, backups) if current is not None and backups else None
     with database.engine.execution_options(writes=True).begin() as connection:
-        config = _config()
+        config = alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     done = f"schema {current or 'none'} → {head}"
@@ -64,19 +65,25 @@ def check_schema(database: Database) -> None:
 
 def refuse_newer(database: Database) -> tuple[str | None, str | None]:
     """The database's schema and this release's. Raises DatabaseTooNew where the first is none this release knows."""
-    scripts = ScriptDirectory.from_config(_config())
-    head = scripts.get_current_head()
     with database.engine.connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
-    if current is not None:
-        try:
-            scripts.get_revision(current)
-        except CommandError:
-            raise DatabaseTooNew(
-                f"The database is at schema {current}, which this release (schema {head}) does not know: it was "
-                "written by a newer one. Start that release, or point RANKZERO_DATA or RANKZERO_DATABASE_URL elsewhere."
-            ) from None
-    return current, head
+    if current is None:
+        return None, ScriptDirectory.from_config(alembic_config()).get_current_head()
+    return current, refuse_unknown(current)
+
+
+def refuse_unknown(schema: str) -> str | None:
+    """This release's schema. Raises DatabaseTooNew where `schema` is none that it knows."""
+    scripts = ScriptDirectory.from_config(alembic_config())
+    head = scripts.get_current_head()
+    try:
+        scripts.get_revision(schema)
+    except CommandError:
+        raise DatabaseTooNew(
+            f"The database is at schema {schema}, which this release (schema {head}) does not know: it was "
+            "written by a newer one. Start that release, or point RANKZERO_DATA or RANKZERO_DATABASE_URL elsewhere."
+        ) from None
+    return head
 
 
 def back_up(database: Database, now: datetime, folder: Path) -> Path | None:

@@ -94,6 +94,10 @@ class Install:
             return False
         return True
 
+    def let_go(self) -> None:
+        """Let another one have it."""
+        os.close(self._lock)
+
     def running(self) -> Note | None:
         return Note.read(self.note_path)
 
