@@ -16,7 +16,6 @@ from app.study.exam.preparation import draft as draft_plan
 from app.study.exam.preparation import find as find_plan
 from app.study.fsrs.losses import compare, review_logs, split_day
 from app.study.fsrs.parameters import DEFAULT as DEFAULT_PARAMETERS
-from app.study.library import all_cards
 from app.study.log.statistics import (
     NEWEST,
     Answer,
@@ -43,6 +42,7 @@ from app.study.personal import give_up_on_stale as give_up_on_stale_fits
 from app.study.personal import read_histories
 from app.study.personal import standing as fit_standing
 from app.study.policy import policy_for
+from app.study.queries import all_cards
 from app.study.service import Desk, count_due, has_studied, list_evidence, list_records, study
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Reading what a learner remembers, and the log it follows from.
+"""Reading what a learner may study, what they remember, and the log it follows from.
 
 The statements of a review are built once: putting one together costs more than the database needs to answer it. Each
 reads an index's few rows, so that a card is answered as fast after a million reviews as after none.
@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.content.cards import Card
+from app.content.catalogue import Catalogue
+from app.core.errors import NotFound
+from app.decks.shelf import find_own_card, own_cards
 from app.study.days import day_number, day_start
 from app.study.models import CardState, ParameterSet, Review
 
@@ -85,6 +90,29 @@ _DUE_AT = (
 def rows(session: Session, statement: Any, **values: Any) -> Any:
     """The rows of a plain statement, in the session's transaction. What is not flushed yet is not seen."""
     return session.connection().execute(statement, values)
+
+
+def find_card(session: Session, learner_id: int, catalogue: Catalogue, card_id: str) -> Card:
+    """One card by its id, without reading all of them. Raises NotFound."""
+    card = catalogue.cards.get(card_id) or find_own_card(session, learner_id, card_id)
+    if card is None:
+        raise NotFound(f"There is no card {card_id!r}. Accepted: {', '.join(list(catalogue.cards)[:3])} and so on.")
+    return card
+
+
+def all_cards(session: Session, learner_id: int, catalogue: Catalogue) -> Mapping[str, Card]:
+    """Every card of this learner by id, in the order of introduction: the catalogue's and their own take turns."""
+    own = own_cards(session, learner_id)
+    if not own:
+        return catalogue.cards
+    turns = chain.from_iterable(zip_longest(catalogue.cards.items(), own.items()))
+    return dict(pair for pair in turns if pair)
+
+
+def list_revised(catalogue: Catalogue, cards: Mapping[str, Card]) -> list[str]:
+    """Those of `cards` that no longer mean what they meant at first: only these may have been met and be new again."""
+    own = cards.keys() - catalogue.cards.keys() if cards is not catalogue.cards else ()
+    return [*catalogue.revised_cards, *(card_id for card_id in own if cards[card_id].head.revision != 1)]
 
 
 def list_standing(session: Session, learner_id: int) -> list[Standing]:

@@ -14,7 +14,7 @@ from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
-from app.study import checking, library, queries
+from app.study import checking, queries
 from app.study.checking import Checked
 from app.study.days import day_number
 from app.study.exam import preparation
@@ -24,10 +24,9 @@ from app.study.log import recording
 from app.study.log.recording import Given, Recorded, undo
 from app.study.policy import NEW_PER_DAY, Policy, policy_for, rules_of
 from app.study.queries import State
-from app.study.queue.agenda import Agenda, agenda, next_due_at
-from app.study.queue.filters import NOTHING, Filter
+from app.study.queue.agenda import NOTHING, Agenda, Filter, agenda, next_due_at
 from app.study.queue.marking import mark
-from app.study.queue.unmet import note_met_blocks
+from app.study.queue.queues import note_met_blocks
 
 __all__ = [
     "NEW_CARDS_PER_DAY",
@@ -139,7 +138,7 @@ def study(
     found = _day(session, learner_id, catalogue, policy, moment, extra_new, wanted)
     card = None
     if found.first is not None:
-        shown = library.find_card(session, learner_id, catalogue, found.first)
+        shown = queries.find_card(session, learner_id, catalogue, found.first)
         card = _next(session, learner_id, shown, queries.find_state(session, learner_id, found.first), policy, moment)
     return Desk(
         card,
@@ -154,7 +153,7 @@ def study(
 
 def show(session: Session, learner_id: int, catalogue: Catalogue, card_id: str, moment: Moment) -> NextCard:
     """One card, whether due or not. Raises NotFound."""
-    card = library.find_card(session, learner_id, catalogue, card_id)
+    card = queries.find_card(session, learner_id, catalogue, card_id)
     state = queries.find_state(session, learner_id, card_id)
     policy = policy_for(session, learner_id, moment)
     return _next(session, learner_id, card, state, policy, moment)
@@ -188,7 +187,7 @@ def submit_review(
     The machine judges what was typed where the card's kind allows it: a wrong answer comes again whatever `level` says.
     Only the version that was shown may be answered: a second click or another tab raises Stale and changes nothing.
     """
-    card = library.find_card(session, learner_id, catalogue, card_id)
+    card = queries.find_card(session, learner_id, catalogue, card_id)
     if level not in scheduling.LEVELS:
         raise DomainError(
             "The answer was not counted.",

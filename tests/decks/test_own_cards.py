@@ -15,7 +15,7 @@ from app.decks.cards import card_id_of, make_own_card
 from app.decks.drafts import Draft, DraftOption, mend, parse_options, parse_tags, tidy, title_of
 from app.decks.queries import Filter
 from app.decks.shelf import find_own_card, own_cards
-from app.study import library
+from app.study import queries
 from tests.conftest import NOW
 
 DRAFT = Draft(sections={"Question": "What is $N$?", "Answer": "Parameters."})
@@ -118,8 +118,8 @@ def test_what_is_wrong_is_said_by_field(sqlite: Database, draft: Draft, fields: 
 def test_an_own_card_is_studied_like_any_other(sqlite: Database, content: Catalogue) -> None:
     card_id = _add(sqlite, Draft("choose", sections={"Question": "2 + 2?"}, options=parse_options("[x] 4\n5 | no")))
     with sqlite.read() as session:
-        cards = library.all_cards(session, 1, content)
-        card = library.find_card(session, 1, content, card_id)
+        cards = queries.all_cards(session, 1, content)
+        card = queries.find_card(session, 1, content, card_id)
     assert list(cards)[1] == card_id, "own cards and the catalogue's take turns"
     assert len(cards) == len(content.cards) + 1
     asked = ask(card, 1)
@@ -128,9 +128,9 @@ def test_an_own_card_is_studied_like_any_other(sqlite: Database, content: Catalo
     with sqlite.write() as session:
         service.remove(session, 1, card_id)
     with sqlite.read() as session:
-        assert card_id not in library.all_cards(session, 1, content)
+        assert card_id not in queries.all_cards(session, 1, content)
         with pytest.raises(NotFound):
-            library.find_card(session, 1, content, card_id)
+            queries.find_card(session, 1, content, card_id)
 
 
 def test_searching_finds_words_decks_and_tags(database: Database) -> None:

@@ -14,9 +14,9 @@ from app.core.errors import DomainError, NotFound
 from app.study import policy, queries, service
 from app.study.log import replay
 from app.study.models import Review
-from app.study.pages import notices
+from app.study.pages import around
 from app.study.queue import browsing, placement
-from app.study.queue.filters import Filter, checked_filter
+from app.study.queue.agenda import Filter, checked_filter
 from tests.conftest import NOW, moment_at
 
 
@@ -222,7 +222,7 @@ def test_a_card_forgotten_eight_times_is_said_with_what_helps(database: Database
             review = service.submit_review(
                 session, 1, content, card_id="C61", level=1, version=state.version, moment=moment_at(now)
             )
-            notice = notices.warn_of_leech(session, content, review)
+            notice = around.warn_of_leech(session, content, review)
         if notice.text:
             said.append(lapse)
             assert f"forgotten {lapse} times" in notice.text

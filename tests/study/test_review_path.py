@@ -24,7 +24,7 @@ STUDY = Path(package.__file__).parent / "study"
 def _named() -> set[str]:
     """What the page says a review runs through."""
     text = (ROOT / "docs" / "architecture.md").read_text()
-    journey = text[text.index("**A review.**") : text.index("These are the fifteen files")]
+    journey = text[text.index("**A review.**") : text.index("These ten are all the files")]
     return set(re.findall(r"`app/study/([\w/]+\.py)`", journey))
 
 
@@ -57,4 +57,4 @@ def test_a_review_runs_through_the_files_that_the_architecture_page_names(
     assert following != card["card_id"]
     assert following in reply.text, "the next card came in the same reply"
     assert entered == _named()
-    assert len(entered) == 15
+    assert len(entered) <= 10

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.study.days import day_number
-from app.study.fsrs import parameters, scheduling, spreading
+from app.study.fsrs import parameters, scheduling
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 RULES = scheduling.Rules(ZoneInfo("Europe/Berlin"))
@@ -80,7 +80,7 @@ def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
     later = NOW + timedelta(days=30)
     assert len({review(memory, 4, later).due_at for _ in range(20)}) == 1
     spread = {scheduling.outcome(memory, f"C{i}", 1, later, RULES, QUIET, 4).interval.days for i in range(1, 60)}
-    low, high = spreading.fuzz_range(scheduling.rate(memory, Rating.Good, 30, RULES.scheduler).days or 0)
+    low, high = scheduling.fuzz_range(scheduling.rate(memory, Rating.Good, 30, RULES.scheduler).days or 0)
     assert spread == set(range(low, high + 1))
 
 
@@ -93,13 +93,13 @@ def test_nothing_is_random_and_cards_learned_together_come_apart() -> None:
 def test_the_chosen_day_is_in_the_range_of_fsrs_and_next_to_the_pick(
     days: int, fraction: float, load: dict[int, int]
 ) -> None:
-    days = min(days, spreading.LONGEST_DAYS)
-    low, high = spreading.fuzz_range(days)
-    pick, around = spreading.candidates(days, fraction)
-    chosen = spreading.choose(days, fraction, load)
+    days = min(days, scheduling.LONGEST_DAYS)
+    low, high = scheduling.fuzz_range(days)
+    pick, around = scheduling.candidate_days(days, fraction)
+    chosen = scheduling.choose_day(days, fraction, load)
     assert low <= pick <= high
     assert chosen in around
-    assert abs(chosen - pick) <= spreading.NEIGHBOUR_DAYS
+    assert abs(chosen - pick) <= scheduling.NEIGHBOUR_DAYS
     assert low <= around[0] <= around[-1] <= high
     assert all(load.get(chosen, 0) <= load.get(day, 0) for day in around), "no neighbour has less to do"
 
@@ -109,7 +109,7 @@ def test_the_range_is_the_one_py_fsrs_draws_from(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(fsrs_scheduler, "random", lambda: 0.0)
     for days in (*range(1, 120), 365, 3000):
         drawn = Scheduler()._get_fuzzed_interval(interval=timedelta(days=days)).days
-        assert drawn == spreading.fuzz_range(days)[0], days
+        assert drawn == scheduling.fuzz_range(days)[0], days
 
 
 def test_a_busy_day_is_avoided() -> None:

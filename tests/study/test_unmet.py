@@ -11,7 +11,7 @@ from app.content import catalogue as catalogues
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.study import queries, service
-from app.study.queue.unmet import list_unmet, note_met_blocks
+from app.study.queue.queues import list_unmet, note_met_blocks
 from tests.conftest import NOW, moment_at
 
 
@@ -69,7 +69,7 @@ def test_a_block_that_was_met_is_not_asked_for_again(
         asked.append(set(values.get("card_ids", ())))
         return sent(*told, **values)
 
-    monkeypatch.setattr("app.study.queue.unmet.rows", listen)
+    monkeypatch.setattr("app.study.queue.queues.rows", listen)
     assert unmet(database, small) == set(ids[9:])
     assert asked == [set(), set(ids[8:])]  # the blocks met, then the cards of the others
 

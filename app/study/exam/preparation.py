@@ -21,7 +21,7 @@ from app.content.catalogue import Catalogue
 from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
-from app.study import library, queries
+from app.study import queries
 from app.study.days import day_number, study_day
 from app.study.days import today as today_of
 from app.study.exam.forecast import Course
@@ -96,7 +96,7 @@ def draft(
     wrong = list(_violations(day, minutes_per_day, date.fromordinal(today)))
     if wrong:
         raise DomainError("The interview date was not set.", wrong)
-    cards = library.all_cards(session, learner_id, catalogue)
+    cards = queries.all_cards(session, learner_id, catalogue)
     order = introduction_order(cards, catalogue.preparation.decks)
     standing = _standing(session, learner_id, cards, order, moment)
     days, answers = day.toordinal() - today, answers_per_day(minutes_per_day)
@@ -179,7 +179,7 @@ def choose_day(session: Session, learner_id: int, catalogue: Catalogue, moment: 
     if plan is None or today >= plan.day.toordinal():
         return ChosenDay(0, (), ())
     policy = policy_for(session, learner_id, moment)
-    cards = library.all_cards(session, learner_id, catalogue)
+    cards = queries.all_cards(session, learner_id, catalogue)
     standing = _standing(session, learner_id, cards, plan.card_order, moment)
     done = queues.read_day(session, learner_id, *study_day(moment))
     if not standing.ids:
@@ -205,7 +205,7 @@ def forecast(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
     today = today_of(moment)
     policy = policy_for(session, learner_id, moment)
     w = memory_model.parameters(policy.parameters)
-    cards = library.all_cards(session, learner_id, catalogue)
+    cards = queries.all_cards(session, learner_id, catalogue)
     standing = _standing(session, learner_id, cards, plan.card_order, moment)
     days = max(0, plan.day.toordinal() - today)
     strategy = _strategy(plan)

@@ -2,7 +2,9 @@
 
 py-fsrs does the arithmetic with its fuzz off. Time between reviews reaches it in whole study days, so that a card of
 yesterday evening is a day old this morning; a known card comes back at the start of a study day, a card in its first
-steps after minutes. Which day, of those that are as good, is `spreading`'s to say.
+steps after minutes. On which day of several that are as good is said by a fuzz whose range is that of FSRS as py-fsrs
+ships it: the card's own seed picks one, the same whenever it is asked for, so that cards learned together come apart;
+then the quietest of the days next to that pick is taken.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -18,7 +21,6 @@ from zoneinfo import ZoneInfo
 from fsrs import Card, Rating, Scheduler, State
 
 from app.study.days import DAY_STARTS_HOUR, day_number, day_start
-from app.study.fsrs import spreading
 from app.study.fsrs.parameters import DEFAULT, Parameters
 from app.units import factor_of
 
@@ -28,6 +30,11 @@ LEVELS: Mapping[int, Rating] = {1: Rating.Again, 2: Rating.Again, 3: Rating.Hard
 BEST_LEVEL: Mapping[str, int] = {"wrong": 2, "slow": 4}
 
 LEECH_LAPSES, LEECH_AGAIN = 8, 4
+
+SHORTEST_FUZZED_DAYS = 3
+NEIGHBOUR_DAYS = 3
+LONGEST_DAYS = 36500
+_FUZZ_FACTORS = ((2.5, 7.0, 0.15), (7.0, 20.0, 0.10), (20.0, float("inf"), 0.05))
 
 # What a card was when it was reviewed, as the log's `phase` says it; FSRS's own numbers, and two it does not need.
 NEW, KNOWN, NOT_REVIEWED = 0, State.Review.value, 4
@@ -139,9 +146,9 @@ def outcome(
 
 def days_in_question(memory: Memory | None, card_id: str, repetition: int, now: datetime, rules: Rules) -> range:
     """Every day, from today, that some rating may choose; empty where only minutes count."""
-    fraction, _ = spreading.seed(card_id, repetition)
+    fraction, _ = fuzz_seed(card_id, repetition)
     steps = _steps(memory, now, rules, Rating.Easy)
-    around = [spreading.candidates(step.days, fraction)[1] for step in steps if step.days is not None]
+    around = [candidate_days(step.days, fraction)[1] for step in steps if step.days is not None]
     return range(min(each.start for each in around), max(each.stop for each in around)) if around else range(0)
 
 
@@ -152,12 +159,12 @@ def _choices(
 
     A better rating never comes back sooner, so that what is chosen for one depends on the worse ones only.
     """
-    fraction, _ = spreading.seed(card_id, repetition)
+    fraction, _ = fuzz_seed(card_id, repetition)
     chosen: list[tuple[Step, int | None]] = []
     longest = 0
     for step in _steps(memory, now, rules, best):
         if step.days is not None:
-            longest = spreading.choose(step.days, fraction, load, longest)
+            longest = choose_day(step.days, fraction, load, longest)
         chosen.append((step, None if step.days is None else longest))
     return chosen
 
@@ -166,6 +173,34 @@ def _steps(memory: Memory | None, now: datetime, rules: Rules, best: Rating) -> 
     """What py-fsrs makes of each rating up to `best`."""
     elapsed, scheduler = elapsed_days(memory, now, rules.zone, rules.starts_hour), rules.scheduler
     return [rate(memory, rating, elapsed, scheduler) for rating in Rating if rating <= best]
+
+
+def fuzz_range(days: int) -> tuple[int, int]:
+    """The fewest and most days that may be chosen instead of `days`."""
+    if days < SHORTEST_FUZZED_DAYS:
+        return days, days
+    delta = 1.0 + sum(factor * max(min(float(days), end) - start, 0.0) for start, end, factor in _FUZZ_FACTORS)
+    high = min(round(days + delta), LONGEST_DAYS)
+    return min(max(2, round(days - delta)), high), high
+
+
+def fuzz_seed(card_id: str, repetition: int) -> tuple[float, int]:
+    """A fraction in [0, 1) to fuzz with, and a 31-bit number to order by, both of this repetition of this card."""
+    digest = sha256(f"{card_id}:{repetition}".encode()).digest()
+    return int.from_bytes(digest[:6]) / 2**48, int.from_bytes(digest[8:12]) >> 1
+
+
+def candidate_days(days: int, fraction: float) -> tuple[int, range]:
+    """The day the fuzz picks, and the days next to it that may be taken instead."""
+    low, high = fuzz_range(days)
+    pick = low + int(fraction * (high - low + 1))
+    return pick, range(max(low, pick - NEIGHBOUR_DAYS), min(high, pick + NEIGHBOUR_DAYS) + 1)
+
+
+def choose_day(days: int, fraction: float, load: Mapping[int, int], at_least: int = 0) -> int:
+    """The candidate with the fewest cards due (`load`, by days from today); among equals the nearest to the pick."""
+    pick, around = candidate_days(days, fraction)
+    return min((day for day in around if day >= at_least), key=lambda day: (load.get(day, 0), abs(day - pick), day))
 
 
 def settle(step: Step, days: int | None, now: datetime, rules: Rules, memory: Memory | None, rating: Rating) -> Outcome:

@@ -16,7 +16,7 @@ from app.core.errors import DomainError, Stale
 from app.core.moment import Moment
 from app.study import queries
 from app.study.days import DAY_STARTS_HOUR
-from app.study.fsrs import parameters, scheduling, spreading
+from app.study.fsrs import parameters, scheduling
 from app.study.log.replaying import recompute
 from app.study.models import CardState, ParameterSet, Review
 from app.study.policy import Policy, find_plan
@@ -215,7 +215,7 @@ def _left_by(review: Review | Recorded) -> dict[str, object]:
         "last_review_at": review.reviewed_at,
         "last_review_id": review.id,
         "parameters_id": review.parameters_id,
-        "position": spreading.seed(review.card_id, review.repetition)[1],
+        "position": scheduling.fuzz_seed(review.card_id, review.repetition)[1],
     }
 
 

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from fsrs import Card, Rating, State
 
 from app.study.days import day_number, day_start
-from app.study.fsrs import spreading
+from app.study.fsrs import scheduling
 from app.study.fsrs.parameters import Parameters
 from app.study.fsrs.scheduling import (
     MEMORY_FIELDS,
@@ -225,8 +225,8 @@ def _dated(memory: Mapping[str, Any], last: Any) -> dict[str, Any]:
 def _check_day(entry: Entry, days: int, today: int, zone: ZoneInfo) -> list[Mismatch]:
     """Whether the day that was chosen is one of those that might have been."""
     around = range(days, days + 1)
-    if days >= spreading.SHORTEST_FUZZED_DAYS:
-        around = spreading.candidates(days, spreading.seed(entry.card_id, entry.repetition)[0])[1]
+    if days >= scheduling.SHORTEST_FUZZED_DAYS:
+        around = scheduling.candidate_days(days, scheduling.fuzz_seed(entry.card_id, entry.repetition)[0])[1]
     # hours that a zone puts in or leaves out do not make another day of it
     chosen = (entry.due_at - day_start(today, zone, entry.day_starts_hour) + timedelta(hours=3)).days
     if chosen in around and day_start(today + chosen, zone, entry.day_starts_hour) == entry.due_at:

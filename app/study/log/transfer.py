@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from app.core.moment import Moment
 from app.study.days import DAY_STARTS_HOUR
-from app.study.fsrs import scheduling, spreading
+from app.study.fsrs import scheduling
 from app.study.fsrs.parameters import DEFAULT_ID
 from app.study.log.recording import ANSWER, IMPORT, set_available
 from app.study.models import CardState, Review
@@ -205,7 +205,7 @@ def _entry(state: CardState, offered: Remembered, learner_id: int, zone: ZoneInf
     )
     state.revision, state.memory, state.is_learning = offered.revision, memory, scheduling.is_learning(memory)
     state.due_at, state.last_review_at, state.parameters_id = offered.due_at, offered.last_review_at, DEFAULT_ID
-    state.position = spreading.seed(state.card_id, state.reviews)[1]
+    state.position = scheduling.fuzz_seed(state.card_id, state.reviews)[1]
     state.reviews += 1
     return review
 

@@ -16,9 +16,9 @@ from app.core.web import CurrentMoment, Db, LearnerId, ReadSession
 from app.decks.shelf import search_own_cards
 from app.search.service import build_index, search
 from app.study import service
-from app.study.pages.notices import suggestions
+from app.study.pages.around import suggestions
 from app.study.queue import browsing
-from app.study.queue.filters import LISTED_STATES, Filter, checked_filter
+from app.study.queue.agenda import LISTED_STATES, Filter, checked_filter
 from app.study.queue.marking import LONGEST_NOTE
 
 router = APIRouter(prefix="/study")

@@ -21,9 +21,20 @@ from app.core.web import CurrentMoment, Db, LearnerId, ReadSession, WriteSession
 from app.study import service
 from app.study.checking import LARGEST_SEED, LONGEST_ANSWER
 from app.study.pages import card_routes, setting_routes
+from app.study.pages.around import (
+    SILENCE,
+    Link,
+    MarkForm,
+    Notice,
+    QueryScope,
+    ReviewForm,
+    Scope,
+    ScopeForm,
+    new_key,
+    suggestions,
+    warn_of_leech,
+)
 from app.study.pages.export import checked_json, desk_json
-from app.study.pages.notices import SILENCE, Link, Notice, suggestions, warn_of_leech
-from app.study.pages.scope import MarkForm, QueryScope, ReviewForm, Scope, ScopeForm, new_key
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1/study", tags=["study"])

@@ -1,4 +1,7 @@
-"""A learner's day: which card comes next, and how much is left. The study page, Today and the badge all ask here."""
+"""A learner's day: which card comes next, and how much is left, of all cards or of those a filter takes.
+
+The study page, Today and the badge all ask here.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,80 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
+from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
+from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
-from app.study import library, queries
+from app.study import queries
 from app.study.days import study_day
 from app.study.fsrs.scheduling import LEECH_LAPSES
 from app.study.policy import Policy
 from app.study.queue import queues
-from app.study.queue.filters import NOTHING, Filter
 from app.study.queue.queues import Scheduled
-from app.study.queue.unmet import list_unmet
 
 Chosen = tuple[Collection[str], Collection[str]]
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for
+
+
+# What can be studied by, and what can be listed by.
+STATES = {
+    "": "any state",
+    "new": "new",
+    "learning": "in first steps",
+    "due": "due",
+    "hard": "often forgotten",
+    "flagged": "flagged",
+}
+LISTED_STATES = {**STATES, "known": "known", "suspended": "suspended", "buried": "buried", "noted": "with a note"}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A choice of cards; an empty field chooses all."""
+
+    deck: str = ""
+    concept: str = ""
+    state: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.deck or self.concept or self.state)
+
+    def takes(self, card: Card) -> bool:
+        """Whether the card is of the deck and the concept; the state is the learner's, not the card's."""
+        return (not self.deck or card.deck.id == self.deck) and (not self.concept or self.concept in card.head.concepts)
+
+    @property
+    def query(self) -> str:
+        """As the part of an address after `?`."""
+        return urlencode({name: value for name, value in vars(self).items() if value})
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {name: value for name, value in vars(self).items() if value}
+
+
+NOTHING = Filter()
+
+
+def checked_filter(
+    catalogue: Catalogue, deck: str, concept: str, state: str, states: dict[str, str] = STATES
+) -> Filter:
+    """The filter of these names. Raises DomainError naming what there is no card of."""
+    wrong = []
+    # own decks are known by nobody but their cards: only the shape of the catalogue's own ids is checked
+    if deck and deck not in catalogue.decks and deck[:2] == "DK" and deck[2:].isdigit():
+        wrong.append(Violation("deck", deck, "There is no such deck.", ", ".join(catalogue.decks)))
+    if concept and concept not in catalogue.concepts:
+        wrong.append(Violation("concept", concept, "There is no such concept.", ", ".join(catalogue.concepts)))
+    if state not in states:
+        wrong.append(Violation("state", state, "There is no such state.", ", ".join(filter(None, states))))
+    if wrong:
+        raise DomainError("There are no cards like that.", wrong)
+    return Filter(deck, concept, state)
 
 
 @dataclass(frozen=True)
@@ -60,7 +120,7 @@ def agenda(
 
     `chosen` are the cards brought to this day and those held from it, where a plan says so but nothing wrote it down.
     """
-    now, cards = moment.now, library.all_cards(session, learner_id, catalogue)
+    now, cards = moment.now, queries.all_cards(session, learner_id, catalogue)
     day = queues.read_day(session, learner_id, *study_day(moment))
 
     def is_near(card: Card) -> bool:
@@ -148,8 +208,8 @@ def _fresh(
 
     Nothing is read before the first one is asked for: once today's share is used up none is.
     """
-    unmet = list_unmet(session, learner_id, catalogue, cards)
-    revised = [card_id for card_id in library.list_revised(catalogue, cards) if card_id not in unmet]
+    unmet = queues.list_unmet(session, learner_id, catalogue, cards)
+    revised = [card_id for card_id in queries.list_revised(catalogue, cards) if card_id not in unmet]
     rows = queues.list_without_memory(session, learner_id) + queries.list_standing_of(session, learner_id, revised)
     unmet.update(row.card_id for row in rows if row.card_id in cards and _is_new(row, cards[row.card_id], now))
     first = dict.fromkeys(filter(unmet.__contains__, policy.order or ()))

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.moment import Moment
-from app.study import library, queries
+from app.study import queries
 from app.study.fsrs import scheduling
 from app.study.fsrs.scheduling import Rules
 from app.study.models import CardState, Review
 from app.study.policy import policy_for, rules_of
-from app.study.queue.filters import Filter
+from app.study.queue.agenda import Filter
 
 PER_PAGE = 50
 
@@ -87,7 +87,7 @@ def _fitting(
     wanted: Filter,
     among: Iterable[str] | None,
 ) -> list[Listed]:
-    cards: Mapping[str, Card] = library.all_cards(session, learner_id, catalogue)
+    cards: Mapping[str, Card] = queries.all_cards(session, learner_id, catalogue)
     chosen = cards.values() if among is None else [cards[card_id] for card_id in among if card_id in cards]
     states = {state.card_id: state for state in queries.list_states(session, learner_id)}
     rules = rules_of(policy_for(session, learner_id, moment), moment.zone)
@@ -136,4 +136,4 @@ def _is_in(each: Listed, state: str) -> bool:
 
 def list_decks(session: Session, learner_id: int, catalogue: Catalogue) -> dict[str, str]:
     """The titles of the decks there are cards of, by id."""
-    return {card.deck.id: card.deck.title for card in library.all_cards(session, learner_id, catalogue).values()}
+    return {card.deck.id: card.deck.title for card in queries.all_cards(session, learner_id, catalogue).values()}

@@ -14,7 +14,7 @@ from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Stale, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
-from app.study import library, queries
+from app.study import queries
 from app.study.days import study_day
 from app.study.log import recording
 from app.study.models import CardState
@@ -27,7 +27,7 @@ def mark(
     session: Session, learner_id: int, catalogue: Catalogue, card_id: str, action: str, moment: Moment, note: str = ""
 ) -> str:
     """Do `action` to a card; returns what to say about it. Raises NotFound, DomainError."""
-    card = library.find_card(session, learner_id, catalogue, card_id)
+    card = queries.find_card(session, learner_id, catalogue, card_id)
     if action not in ACTIONS:
         accepted = ", ".join(ACTIONS)
         raise DomainError("Nothing was changed.", [Violation("action", action, "There is no such action.", accepted)])

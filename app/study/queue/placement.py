@@ -17,9 +17,9 @@ from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.moment import Moment
-from app.study import library, queries
+from app.study import queries
 from app.study.days import today
-from app.study.fsrs import scheduling, spreading
+from app.study.fsrs import scheduling
 from app.study.log import recording
 from app.study.policy import Policy, policy_for, rules_of
 
@@ -56,7 +56,7 @@ class Placed:
 def list_placeable(session: Session, learner_id: int, catalogue: Catalogue) -> list[Placeable]:
     """Every deck of the learner, with how many of its cards are new."""
     decks: dict[str, list[Card]] = {}
-    for card in library.all_cards(session, learner_id, catalogue).values():
+    for card in queries.all_cards(session, learner_id, catalogue).values():
         decks.setdefault(card.deck.id, []).append(card)
     met = _touched(session, learner_id)
     return [
@@ -90,7 +90,7 @@ def place(
     tested = {"known": Rating.Easy, "partly": Rating.Good, "unknown": None}
     ratings = {card_id: tested[answers[card_id]] if card_id in answers else rest for card_id in new}
     policy = policy_for(session, learner_id, moment)
-    later = range(1, spreading.LONGEST_DAYS + 1)
+    later = range(1, scheduling.LONGEST_DAYS + 1)
     load = queries.count_due_by_day(session, learner_id, today(moment), later, moment.zone)
     moved = [(new[card_id], rating) for card_id, rating in ratings.items() if rating is not None]
     for card, rating in moved:
@@ -105,8 +105,8 @@ def _start(
     rules = rules_of(policy, moment.zone)
     step = scheduling.place(rating, rules)
     assert step.days is not None
-    fraction, _ = spreading.seed(card.id, state.reviews if state else 0)
-    days = spreading.choose(step.days, fraction, load)
+    fraction, _ = scheduling.fuzz_seed(card.id, state.reviews if state else 0)
+    days = scheduling.choose_day(step.days, fraction, load)
     load[days] = load.get(days, 0) + 1
     outcome = scheduling.settle(step, days, moment.now, rules, None, rating)
     given = recording.Given(_LEVEL[rating], version=None)
@@ -119,7 +119,7 @@ def _touched(session: Session, learner_id: int) -> set[str]:
 
 
 def _new_cards(session: Session, learner_id: int, catalogue: Catalogue, deck_id: str) -> list[Card]:
-    cards = [card for card in library.all_cards(session, learner_id, catalogue).values() if card.deck.id == deck_id]
+    cards = [card for card in queries.all_cards(session, learner_id, catalogue).values() if card.deck.id == deck_id]
     if not cards:
         raise NotFound(f"There is no deck {deck_id!r}. Accepted: {', '.join(list(catalogue.decks)[:3])} and so on.")
     met = _touched(session, learner_id)
