@@ -41,7 +41,10 @@ EVERY_RUN = (
     "labs.pulse",
     "labs.loop",
     "labs.programs.running",
-    *(f"labs.programs.{name}" for name in ("autograd", "collectives", "failures", "formats", "gemm", "scaling")),
+    *(
+        f"labs.programs.{name}"
+        for name in ("autograd", "collectives", "ddp", "failures", "formats", "gemm", "scaling", "speed")
+    ),
     "labs.programs.schedule",
     "torch._dynamo",
 )

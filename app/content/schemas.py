@@ -226,17 +226,23 @@ Setting = int | float | str | bool | tuple[int | float | str, ...]
 
 
 class Knob(Strict):
-    """A field of the RunSpec a learner may turn in an experiment, with the values offered."""
+    """A field of the RunSpec a learner may turn in an experiment, with the values offered.
+
+    `along` are fields that turn with it: what each is at each of `values`.
+    """
 
     field: Text
     label: Text
     values: Annotated[tuple[Setting, ...], Field(min_length=1)]
     labels: tuple[Text, ...] = ()
+    along: dict[str, tuple[Setting, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _labels_match(self) -> Knob:
         if self.labels and len(self.labels) != len(self.values):
             raise ValueError("labels need one entry for each value")
+        if wrong := [field for field, values in self.along.items() if len(values) != len(self.values)]:
+            raise ValueError(f"along: {', '.join(wrong)} needs one entry for each value")
         if len({self.text_of(value) for value in self.values}) < len(self.values):
             raise ValueError("a value is offered twice")
         return self
@@ -249,6 +255,11 @@ class Knob(Strict):
 
     def label_of(self, value: Setting) -> str:
         return self.labels[self.values.index(value)] if self.labels else self.text_of(value)
+
+    def settings_at(self, value: Setting) -> dict[str, Setting]:
+        """Every field that it sets, at `value`."""
+        at = self.values.index(value)
+        return {self.field: value, **{field: values[at] for field, values in self.along.items()}}
 
 
 class Experiment(Item):

@@ -29,8 +29,8 @@ def run_values(spec: RunSpec, theory: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explanation_values(spec: RunSpec, theory: Mapping[str, object], result: Mapping[str, object]) -> dict[str, object]:
-    """The same and `measured`, by quantity."""
-    measured = {name: result[name] for name in quantities_of(spec) if result.get(name) is not None}
+    """The same and `measured`, by quantity: None where a run could not find it."""
+    measured = {name: result.get(name) for name in quantities_of(spec)}
     return {**run_values(spec, theory), "measured": SimpleNamespace(**measured)}
 
 

@@ -72,7 +72,8 @@ def spec_with(experiment: Experiment, settings: Sequence[Setting]) -> dict[str, 
     """The experiment's RunSpec data with its knobs so."""
     spec = deepcopy(dict(experiment.spec))
     for knob, value in zip(experiment.knobs, settings, strict=True):
-        put(spec, knob.field, list(value) if isinstance(value, tuple) else value)
+        for field, each in knob.settings_at(value).items():
+            put(spec, field, list(each) if isinstance(each, tuple) else each)
     return spec
 
 

@@ -35,6 +35,7 @@ def _training_record(spec: RunSpec) -> dict[str, object]:
         "state_layout": theory.state_layout,
         "model_state_bytes": theory.state_total_bytes,
         "model_state": theory.model_state_bytes,
+        "optimizer_bytes": theory.model_state_bytes["optimizer"],
         "payload_bytes_per_step": max(each.payload_bytes_per_step for each in ranks),
         "wire_bytes_per_step": max(each.wire_bytes_per_step for each in ranks),
         "transfers": [transfer.__dict__ for transfer in ranks[0].transfers],

@@ -9,6 +9,7 @@ from labs.spec import PROGRAMS, Quantity, RunSpec
 
 _OF_TRAINING: Mapping[str, Quantity] = {
     "model_state_bytes": Quantity("Model state per rank", "bytes"),
+    "optimizer_bytes": Quantity("Optimizer state per rank", "bytes"),
     "payload_bytes_per_step": Quantity("Payload per rank and step", "bytes"),
     "wire_bytes_per_step": Quantity("Sent per rank and step, around rings", "bytes"),
     "activation_bytes": Quantity("Activations at their largest", "bytes"),

@@ -76,6 +76,8 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
     }
     result |= _worst("model_state", {rank: each.model_state_bytes for rank, each in summaries.items()})
     result |= _worst("peak", {rank: each.peak_bytes for rank, each in summaries.items()})
+    optimizer = max((each.model_state_bytes or {}).get("optimizer", 0) for each in summaries.values())
+    result |= {"optimizer_bytes": optimizer} if optimizer else {}
     activations = max(each.activation_bytes or 0 for each in summaries.values())
     return result | ({"activation_bytes": activations} if activations else {})
 

@@ -67,6 +67,10 @@ class Bench:
         dist.all_reduce(found, dist.ReduceOp.MAX)
         return found.tolist()
 
+    def seconds_once(self, work: Callable[[], Any]) -> float:
+        """How long `work` takes this time."""
+        return self._once(work)
+
     def _once(self, work: Callable[[], Any]) -> float:
         self._wait()
         started = time.perf_counter()

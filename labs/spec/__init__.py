@@ -11,6 +11,7 @@ from labs.spec.programs import (
     PROGRAMS,
     AutogradOptions,
     CollectivesOptions,
+    DdpOptions,
     FailuresOptions,
     Figure,
     FormatsOptions,
@@ -18,6 +19,7 @@ from labs.spec.programs import (
     Quantity,
     ScalingOptions,
     ScheduleOptions,
+    SpeedOptions,
 )
 from labs.spec.reading import parse, violation_of
 from labs.spec.run import LAB_MODELS, LARGE_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
@@ -71,6 +73,7 @@ __all__ = [
     "CollectivesOptions",
     "Compression",
     "Count",
+    "DdpOptions",
     "FailuresOptions",
     "Fault",
     "Figure",
@@ -96,6 +99,7 @@ __all__ = [
     "ScheduleOptions",
     "ScheduleRule",
     "SpecError",
+    "SpeedOptions",
     "StateLayout",
     "Strict",
     "Training",

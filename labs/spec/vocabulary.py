@@ -24,7 +24,9 @@ Recompute = Literal["none", "selective", "full"]
 Attention = Literal["flash", "full"]
 Offload = Literal["none", "optimizer", "all", "file"]
 StateLayout = Literal["zero-16", "megatron-18", "mixed-20", "torch-amp", "fp32", "bf16"]
-Program = Literal["train", "collectives", "autograd", "formats", "gemm", "schedule", "failures", "scaling"]
+Program = Literal[
+    "train", "collectives", "autograd", "formats", "gemm", "schedule", "failures", "scaling", "ddp", "speed"
+]
 
 
 class Strict(BaseModel):

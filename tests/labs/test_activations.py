@@ -29,6 +29,8 @@ CASES: dict[str, tuple[int, dict[str, Any]]] = {
     "fsdp-full": (3, {"recompute": "full"}),
     "ddp-selective": (0, {"recompute": "selective"}),
     "zero-2-in-bf16": (2, ZERO_16),
+    "ddp-written-out": (0, {"attention": "full"}),
+    "ddp-full-written-out": (0, {"attention": "full", "recompute": "full"}),
     "fsdp-full-in-bf16": (3, {**ZERO_16, "recompute": "full"}),
 }
 
@@ -97,7 +99,8 @@ def test_nothing_is_said_of_activations_that_were_not_held_against_runs():
     for training, parallel in (
         ({}, {"pipeline": 2}),
         ({}, {"context": 2}),
-        ({"attention": "full"}, {}),
+        ({"attention": "full", **ZERO_16}, {}),
+        ({"attention": "full", "recompute": "selective"}, {}),
         ({"recompute": "full", "recompute_every": 2}, {}),
     ):
         spec = {"model": "gpt-small", "training": {**BATCH, **training}, "parallel": parallel}

@@ -23,6 +23,17 @@ SMALL_OPTIONS: dict[str, dict[str, Any]] = {
     "autograd": {"batch": 16, "pieces": 4, "width": 8, "steps": 5},
     "formats": {"updates": 20, "steps": 3},
     "schedule": {"micro_batches": [2, 4], "forward_seconds": 0.005, "repeats": 1},
+    "ddp": {
+        "width": 16,
+        "layers": 3,
+        "batch": 4,
+        "bucket_bytes": [2048],
+        "batches": 2,
+        "extra_batches": 1,
+        "timeout_seconds": 0.5,
+        "repeats": 1,
+    },
+    "speed": {"layers": 1, "hidden": 32, "sequence": 16, "batch": 2, "batches": [1], "steps": 3},
     "failures": {"failures": 1000, "parameters": 10_000, "steps": 4},
 }
 

@@ -9,12 +9,14 @@ from pydantic import Field
 
 from labs.spec.programs.autograd import AutogradOptions
 from labs.spec.programs.collectives import CollectivesOptions
+from labs.spec.programs.ddp import DdpOptions
 from labs.spec.programs.failures import FailuresOptions
 from labs.spec.programs.formats import FormatsOptions
 from labs.spec.programs.gemm import GemmOptions
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
 from labs.spec.programs.schedule import ScheduleOptions
+from labs.spec.programs.speed import SpeedOptions
 from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
 
@@ -23,6 +25,7 @@ __all__ = [
     "AnyOptions",
     "AutogradOptions",
     "CollectivesOptions",
+    "DdpOptions",
     "FailuresOptions",
     "Figure",
     "FormatsOptions",
@@ -31,17 +34,20 @@ __all__ = [
     "Quantity",
     "ScalingOptions",
     "ScheduleOptions",
+    "SpeedOptions",
     "check_program",
 ]
 
 AnyOptions = Annotated[
     AutogradOptions
     | CollectivesOptions
+    | DdpOptions
     | FailuresOptions
     | FormatsOptions
     | GemmOptions
     | ScalingOptions
-    | ScheduleOptions,
+    | ScheduleOptions
+    | SpeedOptions,
     Field(discriminator="program"),
 ]
 
@@ -50,11 +56,13 @@ PROGRAMS: Mapping[str, type[Options]] = {
     for kind in (
         AutogradOptions,
         CollectivesOptions,
+        DdpOptions,
         FailuresOptions,
         FormatsOptions,
         GemmOptions,
         ScalingOptions,
         ScheduleOptions,
+        SpeedOptions,
     )
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.theory.lab_runs.programs import autograd, collectives, failures, formats, scaling, schedule
+from app.theory.lab_runs.programs import autograd, collectives, ddp, failures, formats, scaling, schedule, speed
 from app.theory.lab_runs.programs.parts import Expected, Point
 from labs.spec import Options
 
@@ -15,10 +15,12 @@ __all__ = ["Expected", "Point", "expected_of_program"]
 _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
     "autograd": autograd.expect,
     "collectives": collectives.expect,
+    "ddp": ddp.expect,
     "failures": failures.expect,
     "formats": formats.expect,
     "scaling": scaling.expect,
     "schedule": schedule.expect,
+    "speed": speed.expect,
 }
 
 
