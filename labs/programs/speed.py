@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -41,7 +42,7 @@ def measure(options: SpeedOptions, bench: Bench) -> dict[str, float]:
     training = Training.of(options, bench)
     seconds: dict[int, float] = {}
     for batch in sorted({1, options.batch, *options.batches}):
-        seconds[batch] = bench.seconds(lambda batch=batch: training.step(training.batch(batch)), options.steps // 2 + 1)
+        seconds[batch] = bench.seconds(partial(training.step_of, batch), options.steps // 2 + 1)
         bench.point("rate", "model FLOPs", batch, needed * batch / options.batch / seconds[batch])
         bench.point("rate", "FLOPs done", batch, done * batch / options.batch / seconds[batch])
     waits, works = _steps_with_loader(options, bench, training)
@@ -82,6 +83,9 @@ class Training:
         """(sequences, sequence + 1) tokens on the device."""
         return draw_passages(self.text, self.options.sequence, sequences, (self.seed, step)).to(self.device)
 
+    def step_of(self, sequences: int) -> None:
+        self.step(self.batch(sequences))
+
     def step(self, passages: Tensor) -> None:
         self.optimizer.zero_grad()
         _loss(self.model, passages).backward()  # type: ignore[no-untyped-call]
@@ -96,8 +100,7 @@ def _loss(model: nn.Module, passages: Tensor) -> Tensor:
 def _recompute(model: GPT) -> None:
     """Have every layer keep its input alone, and run forward again when backward comes to it."""
     for block in model.blocks:
-        forward: Callable[..., Tensor] = block.forward
-        block.forward = lambda *inputs, forward=forward: checkpoint(forward, *inputs, use_reentrant=False)  # type: ignore[assignment]
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
 def flops_of_a_step(options: SpeedOptions, recompute: str) -> float:
@@ -129,7 +132,7 @@ def _steps_with_loader(options: SpeedOptions, bench: Bench, training: Training) 
             began = time.perf_counter()
             passages = load()
             loaded = time.perf_counter()
-            works.append(bench.seconds_once(lambda passages=passages: training.step(passages)))
+            works.append(bench.seconds_once(partial(training.step, passages)))
             waits.append(loaded - began)
             bench.point("step", "waiting for data", step, waits[-1])
             bench.point("step", "computing", step, works[-1])
