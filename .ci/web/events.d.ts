@@ -26,10 +26,38 @@ declare namespace RunEvents {
     seconds: number;
     kind: "communication";
   }
+  /** What a rank's spans of a step are made of, and what it held meanwhile. `layers` are the passes of single layers, `waits` from when to when it stood still for a collective, and `memory` the bytes of each component from each moment of `at` on. Times are seconds like `t`. `memory` is thinned: no change of `finest_bytes` or more is missing, and the largest total is in it. */
+  interface DetailEvent {
+    t: number;
+    rank: number;
+    step: number;
+    start: number;
+    end: number;
+    layers: (LayerPass)[];
+    waits: ((number)[])[];
+    at: (number)[];
+    memory: Record<string, (number)[]>;
+    finest_bytes: number;
+    kind: "detail";
+  }
   /** Why a rank gave up. */
   interface Failure {
     cause: string;
     message: string;
+  }
+  /** Memory a collective filled or sent from, as one component: how much, and from when to when (seconds like `t`) of its step. With no end it outlived the step. */
+  interface Held {
+    component: "parameters" | "gradients" | "optimizer" | "activations" | "temporary";
+    bytes: number;
+    start: number;
+    end: number | null;
+  }
+  /** One layer's part of a pass, seconds like `t`. A forward inside of a backward is one that is computed again. */
+  interface LayerPass {
+    layer: number;
+    what: "F" | "B";
+    start: number;
+    end: number;
   }
   /** A line for the run's log. */
   interface LogEvent {
@@ -76,7 +104,7 @@ declare namespace RunEvents {
     summary: TrainingSummary | Record<string, unknown>;
     kind: "result";
   }
-  /** What the rank did from `start` to `end` (seconds like `t`). A pass of a micro-batch through a stage, the optimizer's update, waiting (`idle`), or one collective or message (`communication`): this has no stage and no micro-batch, and says its operation, group and payload instead. */
+  /** What the rank did from `start` to `end` (seconds like `t`). A pass of a micro-batch through a stage, the optimizer's update, waiting (`idle`), or one collective or message (`communication`): this has no stage and no micro-batch, and says its operation, phase, group and bytes instead, and where memory is watched which of it was `held` for it. */
   interface SpanEvent {
     t: number;
     rank: number;
@@ -89,6 +117,10 @@ declare namespace RunEvents {
     operation?: "all_reduce" | "all_gather" | "reduce_scatter" | "broadcast" | "all_to_all" | "send" | null;
     group?: string | null;
     payload_bytes?: number | null;
+    phase?: "forward" | "backward" | "optimizer" | null;
+    group_size?: number | null;
+    wire_bytes?: number | null;
+    held?: (Held)[] | null;
     kind: "span";
   }
   /** Seconds of a probed step by what rank 0 did. `communication` is how long anything was under way, beside the rest or not. */
@@ -135,5 +167,5 @@ declare namespace RunEvents {
     collectives: (Collectives)[] | null;
     device_peak_bytes: number | null;
   }
-  type Any = PhaseEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | LogEvent | ResultEvent;
+  type Any = PhaseEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | DetailEvent | LogEvent | ResultEvent;
 }

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -31,8 +31,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from labs.parallel.mesh import Mesh
+from labs.probes.history import Life
 from labs.probes.report import Reporter
-from labs.spec.events import Collectives, Operation, SpanEvent, StepPhase
+from labs.spec.events import Collectives, Component, Held, Operation, SpanEvent, StepPhase
 
 # Collectives as the dispatcher's `c10d` library has them: what each one is, and which of its arguments is the
 # payload. A message is entered where it is sent, not where it is received, so that it counts once.
@@ -63,6 +64,7 @@ class Collective:
     payload_bytes: int
     started_at: float = 0.0
     seconds: float = 0.0
+    lives: list[Life] = field(default_factory=list)  # of the memory it filled or sent from, where that is followed
 
     @property
     def wire_bytes(self) -> int:
@@ -112,6 +114,15 @@ class Ledger:
         if self._timed:
             self._time(collective, _work_of(result))
         return result
+
+    def payload_of(self, func: Any, args: tuple[Any, ...]) -> list[Tensor]:
+        """The tensors that make up the payload of `func`; none where it is no collective that moves data."""
+        return list(_tensors(args[_C10D[func._opname][1]])) if func._opname in _C10D else []
+
+    @property
+    def newest(self) -> Collective:
+        """The collective that was called last."""
+        return self._collectives[-1]
 
     def messages_of(self, phase: StepPhase, messages: Iterable[Tensor]) -> None:
         """Have what is sent next entered under `phase`: a schedule may send a result when it runs something else."""
@@ -189,7 +200,26 @@ class Ledger:
                 operation=each.operation,
                 group=each.group,
                 payload_bytes=each.payload_bytes,
+                phase=each.phase,
+                group_size=each.group_size,
+                wire_bytes=each.wire_bytes,
+                held=_held(each.lives, reporter.started_at_seconds) or None,
             )
+
+
+def _held(lives: Iterable[Life], since: float) -> list[Held]:
+    """Lives of one component that begin and end together (within a millisecond) as one; what was there before the step
+    began is no doing of a collective's."""
+    found: dict[tuple[Component, int, int | None], Held] = {}
+    for life in lives:
+        if not life.start or not life.bytes:
+            continue
+        start, end = life.start - since, None if life.end is None else life.end - since
+        key = (life.component, round(1e3 * start), None if end is None else round(1e3 * end))
+        before = found.get(key)
+        size = life.bytes + (before.bytes if before else 0)
+        found[key] = Held(life.component, size, round(start, 6), None if end is None else round(end, 6))
+    return list(found.values())
 
 
 def _added_up(alike: list[Collective]) -> Collectives:
@@ -214,6 +244,14 @@ def _tensor_bytes(value: Any) -> int:
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()
     return sum(_tensor_bytes(item) for item in value)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+        return
+    for item in value:
+        yield from _tensors(item)
 
 
 def _script_objects(values: Any) -> Iterator[Any]:

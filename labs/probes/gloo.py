@@ -28,10 +28,12 @@ class Gloo:
     """Where its collectives stand. With another backend there is nothing to know.
 
     is_working: whether this rank is inside a wait, and operations are gloo's own.
+    waits: from when to when it was, as Unix times in seconds.
     """
 
     def __init__(self) -> None:
         self.is_working = False
+        self.waits: list[tuple[float, float]] = []
         self._is_used = dist.get_backend() == "gloo"
         self._lent: list[weakref.ref[Tensor]] = []
 
@@ -58,10 +60,13 @@ class Gloo:
 
         def wait(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
             self.is_working = self._is_used
+            started = time.time()
             try:
                 return original(work, *args, **kwargs)
             finally:
                 self.is_working = False
+                if self._is_used:
+                    self.waits.append((started, time.time()))
 
         dist.Work.wait = wait  # type: ignore[method-assign, assignment]
         try:

@@ -1,7 +1,7 @@
 """Puts the probes around a training step, and takes them off again.
 
-Looking costs time: with both probes a step takes noticeably longer. So only some steps are watched, and the
-throughput is taken from the others. Watching changes no result: the probes see what passes by and compute
+Looking costs time: with the probes a step takes noticeably longer. So only some steps are watched, one of them in time
+as well, and the throughput is taken from the others. Watching changes no result: the probes see what passes by and compute
 nothing with it.
 """
 
@@ -25,20 +25,38 @@ from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Strategy
 from labs.probes.communication import Ledger
 from labs.probes.gloo import Gloo
-from labs.probes.memory import MemoryTracker, SavedTensor
+from labs.probes.history import History, Life
+from labs.probes.memory import COMPONENTS, MemoryTracker, SavedTensor
 from labs.probes.report import Reporter
 from labs.probes.timeline import Timeline, What, report_spans
-from labs.spec.events import Bytes, Collectives, CommunicationEvent, MemoryEvent, Moment, Pass, Split, StepPhase
+from labs.spec.events import (
+    Bytes,
+    Collectives,
+    CommunicationEvent,
+    DetailEvent,
+    LayerPass,
+    MemoryEvent,
+    Moment,
+    Pass,
+    Split,
+    StepPhase,
+)
 
 _EVERY_STEPS = 20
 _LET_GO_SECONDS = 2.0
 _FIRST_TYPICAL_STEP = 3
+MOST_WAITS = 800  # as many as fit a line of events
 
 
 def is_probed(step: int, steps: int) -> bool:
     """Step 2, in which DDP regroups its buckets, so that the memory they take is known; step 3, the first typical one;
     then every twentieth. A run of a single step is probed in that."""
     return step == min(2, steps) or (step >= _FIRST_TYPICAL_STEP and (step - _FIRST_TYPICAL_STEP) % _EVERY_STEPS == 0)
+
+
+def is_timed(step: int, steps: int) -> bool:
+    """The first typical step, which is a probed one; of a shorter run the last probed one."""
+    return step == min(_FIRST_TYPICAL_STEP, steps)
 
 
 class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -48,6 +66,8 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._memory = memory
         self._ledger = ledger
+        self._filled: dict[int, list[Life]] = {}  # by the storage of a payload: the lives of what its collective fills
+        self._gathered_into: dict[int, list[Tensor]] = {}  # by the storage of a payload: what was copied into it
         self.gloo = Gloo()
 
     def __torch_dispatch__(
@@ -63,11 +83,39 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 args = self.gloo.lend(func, args)
         if self._ledger is not None and func.namespace == "c10d":
             result = self._ledger.call(func, args, kwargs or {})
+            if self._memory is not None:
+                self._follow_payload(self._memory, self._ledger, func, args)
         else:
             result = func(*args, **(kwargs or {}))
         if self._memory is not None:
             self._memory.see(result)
+            if func.namespace == "fsdp":
+                self._follow_copies(self._memory, func, args, kwargs or {})
         return result
+
+    def _follow_payload(self, memory: MemoryTracker, ledger: Ledger, func: Any, args: tuple[Any, ...]) -> None:
+        """What the collective fills or sends from is there because of it."""
+        payload = ledger.payload_of(func, args)
+        if not payload:
+            return
+        lives = memory.follow(payload)
+        for each in payload:
+            lives += memory.follow(self._gathered_into.pop(_storage(each), []))
+            self._filled[_storage(each)] = lives
+        ledger.newest.lives = lives
+
+    def _follow_copies(self, memory: MemoryTracker, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """FSDP gathers into one buffer, and copies the parameters out of it; what it reduces it copies into one."""
+        if func._opname == "split_with_sizes_copy":
+            lives = self._filled.get(_storage(args[0]))
+            if lives is not None:
+                lives += memory.follow(kwargs["out"])
+        elif func._opname == "chunk_cat":
+            self._gathered_into[_storage(kwargs["out"])] = list(args[0])
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata
 
 
 class Instrument:
@@ -90,6 +138,8 @@ class Instrument:
         self._parameters: list[nn.Parameter] = []
         self._strategy: Strategy | None = None
         self._phase: StepPhase | None = None  # None outside of probed steps
+        self._is_timed = False  # the probed step is one that is looked at in time
+        self._history, self._waits = History(), list[tuple[float, float]]()
         self.moments: dict[Moment, Bytes] = {}
         self.peak_during = ""
         self.largest_peak: Bytes | None = None
@@ -122,6 +172,8 @@ class Instrument:
         """Tell the probes what they are going to look at. Collective where there are buckets."""
         self._parameters = strategy.parameters()
         self._strategy = strategy
+        if self._timeline is not None and len(strategy.modules) == 1 and strategy.passes is None:
+            self._timeline.layers.attach(strategy.modules)
         memory = self._memory
         if memory is None:
             return
@@ -145,6 +197,7 @@ class Instrument:
         if not self.watches(step):
             yield
             return
+        self._is_timed = self._timeline is not None and is_timed(step, self._steps)
         with ExitStack() as stack:
             self._start(stack)
             yield
@@ -153,6 +206,7 @@ class Instrument:
 
     def _start(self, stack: ExitStack) -> None:
         self.moments = {}
+        self._history, self._waits = History(), []
         gc.collect()
         self._phase = "forward"
         if self._memory is not None:
@@ -165,10 +219,13 @@ class Instrument:
         if self._ledger is not None:
             self._ledger.start()
             self._ledger.phase = self._phase
-        if self._timeline is not None:
-            self._timeline.start()
+        if self._timeline is not None and self._is_timed:
+            stack.enter_context(self._timeline.watching())
+            if self._memory is not None:
+                stack.enter_context(self._memory.writing(self._history))
         if self._memory is not None or self._ledger is not None:
             watch = _Watch(self._memory, self._ledger)
+            self._waits = watch.gloo.waits
             stack.enter_context(watch.gloo.noticing_its_work())
             stack.enter_context(watch)
 
@@ -191,6 +248,8 @@ class Instrument:
             self._memory.phase = phase
         if self._ledger is not None:
             self._ledger.phase = phase
+        if self._timeline is not None:
+            self._timeline.layers.enter(phase == "backward")
         if phase == "forward" and "forward_start" not in self.moments:
             self.note("forward_start")
         elif phase == "backward":
@@ -226,13 +285,13 @@ class Instrument:
             yield
 
     def _span(self, what: What, stage: int, micro_batch: int | None = None) -> AbstractContextManager[None]:
-        if self._timeline is None or self._phase is None:
+        if self._timeline is None or self._phase is None or not self._is_timed:
             return nullcontext()
         return self._timeline.span(what, stage, micro_batch)
 
     def split(self) -> Split | None:
-        """Seconds of the last probed step by what the rank did; None without the timeline."""
-        if self._timeline is None:
+        """Seconds of the step just probed by what the rank did; None where it was not looked at in time."""
+        if self._timeline is None or not self._is_timed:
             return None
         seconds = self._timeline.seconds_of
         return Split(
@@ -258,11 +317,29 @@ class Instrument:
             reporter.emit(MemoryEvent, step, at, found, self.peak_during if at == "peak" else None)
         for entry in self.collectives or []:
             reporter.emit(CommunicationEvent, step=step, **asdict(entry))
-        if self._timeline is None:
+        if self._timeline is None or not self._is_timed:
             return
         report_spans(reporter, step, self._timeline.spans)
         if self._ledger is not None:
             self._ledger.report_spans(reporter, step)
+        self._report_detail(reporter, step, self._timeline)
+
+    def _report_detail(self, reporter: Reporter, step: int, timeline: Timeline) -> None:
+        since, thinned = reporter.started_at_seconds, self._history.thinned()
+        reporter.emit(
+            DetailEvent,
+            step=step,
+            start=round(timeline.started_at - since, 6),
+            end=round(timeline.ended_at - since, 6),
+            layers=[
+                LayerPass(each.layer, each.what, round(each.start - since, 6), round(each.end - since, 6))
+                for each in timeline.layers.passes
+            ],
+            waits=[[round(start - since, 6), round(end - since, 6)] for start, end in self._waits[:MOST_WAITS]],
+            at=[round(each - since, 6) for each in thinned.at],
+            memory={name: [held[index] for held in thinned.held] for index, name in enumerate(COMPONENTS)},
+            finest_bytes=thinned.finest_bytes,
+        )
 
     # --- what the memory tracker cannot see in the operations alone
 

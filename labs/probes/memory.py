@@ -19,6 +19,7 @@ itself (gloo's reduce-scatter copies its input, for one), and what allocators ro
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ import torch
 from torch import Tensor
 
 from labs.parallel.buckets import local
+from labs.probes.history import History, Life
 from labs.spec.events import Bytes, Component
 
 COMPONENTS: tuple[Component, ...] = ("parameters", "gradients", "optimizer", "activations", "temporary")
@@ -43,6 +45,8 @@ class _Block:
     owner: Component | None = None  # a component it belongs to for good
     gathered: bool = False  # a parameter, but not one this rank keeps
     saved: int = 0  # how many tensors that autograd has saved point to it
+    born: float = 0.0  # when it got its memory, in a step whose history is written; 0 before that
+    life: Life | None = None  # of a block that is followed
 
     @property
     def component(self) -> Component:
@@ -61,6 +65,7 @@ class MemoryTracker:
         self._lock = threading.RLock()  # gloo's threads, too, drop the last reference to a tensor now and then
         self.new_blocks_belong_to: Component | None = None
         self._born: list[_Block] | None = None  # blocks that came into being while we are `keeping`
+        self._history: History | None = None
         self.phase = ""  # what the step is doing, in its own words
         self._peak_is_now()
         self.activation_peak = self.now()
@@ -76,11 +81,38 @@ class MemoryTracker:
         self._peak_is_now()
         self.activation_peak = self.now()
 
+    @contextmanager
+    def writing(self, history: History) -> Iterator[None]:
+        """While this is entered `history` is told of every change, and blocks can be followed."""
+        for block in list(self._blocks.values()):
+            block.born, block.life = 0.0, None
+        self._history = history
+        history.note(tuple(self._bytes.values()))
+        try:
+            yield
+        finally:
+            self._history = None
+            history.note(tuple(self._bytes.values()))
+
+    def follow(self, tensors: Iterable[Tensor]) -> list[Life]:
+        """The lives of the storages of `tensors` in the step whose history is written; none if none is."""
+        if self._history is None:
+            return []
+        blocks = {id(block): block for tensor in tensors if (block := self._block_of(tensor)) is not None}
+        return [self._life_of(block) for block in blocks.values()]
+
+    def _life_of(self, block: _Block) -> Life:
+        if block.life is None or block.life.end is not None:
+            block.life = Life(block.component, block.size_bytes, block.born)
+        return block.life
+
     def _peak_is_now(self) -> None:
         self.peak: Bytes = self.now()
         self.peak_phase = self.phase
 
     def _note_peaks(self) -> None:
+        if self._history is not None:
+            self._history.note(tuple(self._bytes.values()))
         if sum(self._bytes.values()) > self.peak["total"]:
             self._peak_is_now()
         if self._bytes["activations"] > self.activation_peak["activations"]:
@@ -188,6 +220,8 @@ class MemoryTracker:
 
     def _resize(self, block: _Block, size_bytes: int) -> None:
         with self._lock:
+            if self._history is not None:
+                _note_life(block, size_bytes)
             self._bytes[block.component] += size_bytes - block.size_bytes
             block.size_bytes = size_bytes
             self._note_peaks()
@@ -200,6 +234,14 @@ class MemoryTracker:
             yield
             self._bytes[block.component] += block.size_bytes
             self._note_peaks()
+
+
+def _note_life(block: _Block, size_bytes: int) -> None:
+    """A block gets its memory or loses it."""
+    if block.size_bytes == 0:
+        block.born = time.time()
+    elif size_bytes == 0 and block.life is not None:
+        block.life.component, block.life.end = block.component, time.time()
 
 
 class SavedTensor:

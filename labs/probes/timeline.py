@@ -20,6 +20,7 @@ from typing import Literal
 
 import torch
 
+from labs.probes.layers import Layers
 from labs.probes.report import Reporter
 from labs.spec.events import Pass, SpanEvent
 
@@ -42,14 +43,22 @@ class Span:
 
 
 class Timeline:
-    """The spans of one step of this rank."""
+    """The spans of one step of this rank, and when its layers ran."""
 
     def __init__(self, device: torch.device) -> None:
         self._on_cuda = device.type == "cuda"
         self.spans: list[Span] = []
+        self.layers = Layers(self._now)
+        self.started_at = self.ended_at = 0.0
 
-    def start(self) -> None:
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Around the step that is looked at."""
         self.spans = []
+        self.started_at = self._now()
+        with self.layers.watching():
+            yield
+        self.ended_at = self._now()
 
     @contextmanager
     def span(self, what: What, stage: int, micro_batch: int | None = None) -> Iterator[None]:

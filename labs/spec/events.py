@@ -73,6 +73,27 @@ class Collectives:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Memory a collective filled or sent from, as one component: how much, and from when to when (seconds like `t`) of
+    its step. With no end it outlived the step."""
+
+    component: Component
+    bytes: int
+    start: float
+    end: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPass:
+    """One layer's part of a pass, seconds like `t`. A forward inside of a backward is one that is computed again."""
+
+    layer: int
+    what: Literal["F", "B"]
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
 class Circumstances:
     """With how many others, and on what, a rank has worked."""
 
@@ -198,7 +219,8 @@ class SpanEvent(Stamped):
     """What the rank did from `start` to `end` (seconds like `t`).
 
     A pass of a micro-batch through a stage, the optimizer's update, waiting (`idle`), or one collective or message
-    (`communication`): this has no stage and no micro-batch, and says its operation, group and payload instead.
+    (`communication`): this has no stage and no micro-batch, and says its operation, phase, group and bytes instead, and
+    where memory is watched which of it was `held` for it.
     """
 
     kind: Literal["span"] = field(default="span", kw_only=True)
@@ -211,6 +233,30 @@ class SpanEvent(Stamped):
     operation: Annotated[Operation | None, Field(exclude_if=_is_absent)] = None
     group: Annotated[str | None, Field(exclude_if=_is_absent)] = None
     payload_bytes: Annotated[int | None, Field(exclude_if=_is_absent)] = None
+    phase: Annotated[StepPhase | None, Field(exclude_if=_is_absent)] = None
+    group_size: Annotated[int | None, Field(exclude_if=_is_absent)] = None
+    wire_bytes: Annotated[int | None, Field(exclude_if=_is_absent)] = None
+    held: Annotated[list[Held] | None, Field(exclude_if=_is_absent)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetailEvent(Stamped):
+    """What a rank's spans of a step are made of, and what it held meanwhile.
+
+    `layers` are the passes of single layers, `waits` from when to when it stood still for a collective, and `memory`
+    the bytes of each component from each moment of `at` on. Times are seconds like `t`. `memory` is thinned: no change
+    of `finest_bytes` or more is missing, and the largest total is in it.
+    """
+
+    kind: Literal["detail"] = field(default="detail", kw_only=True)
+    step: StepNumber
+    start: float
+    end: float
+    layers: list[LayerPass]
+    waits: list[list[float]]
+    at: list[float]
+    memory: dict[Component, list[int]]
+    finest_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +277,15 @@ class ResultEvent(Stamped):
 
 
 Event = (
-    PhaseEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | LogEvent | ResultEvent
+    PhaseEvent
+    | StepEvent
+    | MemoryEvent
+    | CommunicationEvent
+    | MeasurementEvent
+    | SpanEvent
+    | DetailEvent
+    | LogEvent
+    | ResultEvent
 )
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Discriminator("kind")])

@@ -70,7 +70,7 @@ class RunSpec(Strict):
     compression: Compression = Compression()
     link: Link | None = None
     faults: Annotated[tuple[Fault, ...], Field(max_length=MAX_FAULTS)] = ()
-    probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = ("memory", "communication")
+    probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = get_args(Probe)
     options: AnyOptions | None = None  # of the programs that are not a training run
 
     @model_validator(mode="before")
