@@ -27,7 +27,7 @@ def is_hidden(found: Run) -> bool:
 
 def without_numbers(view: RunView) -> RunView:
     """The view without anything that may have been predicted."""
-    return replace(view, memory=(), state=(), transfers=(), spans=(), split=None, readings=(), points=())
+    return replace(view, memory=(), state=(), transfers=(), spans=(), details=(), split=None, readings=(), points=())
 
 
 def meters_of(

@@ -12,6 +12,7 @@ from app.theory.lab_runs import Point
 from labs.spec.events import (
     CommunicationEvent,
     Component,
+    DetailEvent,
     Event,
     LogEvent,
     MeasurementEvent,
@@ -47,10 +48,11 @@ class RunFold:
         self._phase = ""
         self._steps_done = 0
         self._split: Split | None = None
-        self._peaks: list[MemoryEvent] = []  # of the last probed step, a rank each; so are the next three
+        self._peaks: list[MemoryEvent] = []  # of the last probed step, a rank each; so are the next four
         self._states: dict[int, MemoryEvent] = {}
         self._traffic: list[CommunicationEvent] = []
         self._spans: list[SpanEvent] = []
+        self._details: list[DetailEvent] = []
         self._readings: dict[str, Reading] = {}
         self._points: list[Point] = []
         self._log: deque[LogEvent] = deque(maxlen=LOG_LINES)
@@ -77,6 +79,8 @@ class RunFold:
                 self._traffic = _with_newest(self._traffic, event)
             case SpanEvent():
                 self._spans = _with_newest(self._spans, event)
+            case DetailEvent():
+                self._details = _with_newest(self._details, event)
             case MeasurementEvent():
                 self._measure(event)
             case LogEvent():
@@ -105,6 +109,7 @@ class RunFold:
             transfers_step=self._traffic[0].step if self._traffic else None,
             transfers=_transfers(self._traffic, self._expected),
             spans=tuple(self._spans),
+            details=tuple(self._details),
             split=self._split,
             readings=tuple(self._readings.values()),
             points=tuple(self._points),
@@ -113,7 +118,7 @@ class RunFold:
         )
 
 
-_OfStep = TypeVar("_OfStep", MemoryEvent, CommunicationEvent, SpanEvent)
+_OfStep = TypeVar("_OfStep", MemoryEvent, CommunicationEvent, SpanEvent, DetailEvent)
 
 
 def _with_newest(kept: list[_OfStep], event: _OfStep) -> list[_OfStep]:
@@ -145,6 +150,8 @@ def _added_up(kind: _Kind, events: list[CommunicationEvent], expected: _Expected
         # by its operation and phase where theory does not know it
         title=expected.title if expected and expected.title else f"{kind[0].replace('_', '-').capitalize()}, {kind[1]}",
         operation=kind[0],
+        phase=kind[1],
+        group=kind[2],
         count=sum(event.count for event in events),
         payload_bytes=sum(event.payload_bytes for event in events),
         wire_bytes=sum(event.wire_bytes for event in events),

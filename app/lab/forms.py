@@ -67,15 +67,13 @@ FREE_FORM = (
 def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:
     """The RunSpec data a filled-in form asks for; what is no number stays text and is refused by name.
 
-    A pipeline shows its passes over time, and keeps what FSDP has gathered.
+    A pipeline keeps what FSDP has gathered.
     """
     spec: dict[str, Any] = {"model": {"vocab": _SMALL.vocab}, "training": {}, "parallel": {}}
     for field in FREE_FORM:
         put(spec, field.path, _number(typed.get(field.name, field.text)))
-    if spec["parallel"]["pipeline"] != 1:
-        spec["probes"] = ["memory", "communication", "timeline"]
-        if spec["parallel"]["zero"] == 3:
-            spec["training"]["reshard_after_forward"] = False
+    if spec["parallel"]["pipeline"] != 1 and spec["parallel"]["zero"] == 3:
+        spec["training"]["reshard_after_forward"] = False
     return spec
 
 

@@ -28,7 +28,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "lesson": (),
     "memory": ("memory", "state"),
     "communication": ("transfers", "memory"),
-    "timeline": ("spans", "split"),
+    "timeline": ("spans", "details", "split"),
     "figures": ("points",),
     "readings": ("readings",),
     "log": ("log", "log_dropped"),

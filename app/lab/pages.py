@@ -36,8 +36,7 @@ RECENT_RUNS = 8
 _EXAMPLE = """{
   "model": "gpt-small",
   "training": {"sequence": 128, "micro_batches": 4, "steps": 20},
-  "parallel": {"pipeline": 2, "schedule": "1f1b"},
-  "probes": ["memory", "communication", "timeline"]
+  "parallel": {"pipeline": 2, "schedule": "1f1b"}
 }"""
 
 

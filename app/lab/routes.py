@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
@@ -14,17 +14,32 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.content.web import Content
 from app.core.db import Database
-from app.core.errors import DomainError, SpecError, Violation
+from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
-from app.lab import device_routes, forms, gantt, live, pages, presence, reading, results, run_page, submitting, support
+from app.lab import (
+    device_routes,
+    findings,
+    forms,
+    live,
+    pages,
+    presence,
+    reading,
+    results,
+    run_page,
+    submitting,
+    support,
+)
+from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
+from app.lab.trace import chrome_trace
 from labs.spec import RunSpec
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
+MOST_RANK = 1023
 
 router = APIRouter()
 router.include_router(device_routes.router)
@@ -140,6 +155,24 @@ def show_run(
     folds: Folds = request.app.state.folds
     shown = run_page.show(session, run, content, folds.view(session, run), moment)
     return page(request, "lab/run.html", vars(shown) | {"parts": live.draw_parts(shown), "panels": live.PANELS})
+
+
+@router.get("/lab/runs/{run_id}/film/{rank}", response_class=HTMLResponse)
+def film(
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    run_id: RowId,
+    rank: Annotated[int, Path(ge=0, le=MOST_RANK)],
+) -> HTMLResponse:
+    """One rank's reel of the watched step, for the page's film strip."""
+    run = reading.find_run(session, learner, run_id)
+    folds: Folds = request.app.state.folds
+    view = folds.view(session, run)
+    found = None if findings.is_hidden(run) else film_of(RunSpec.model_validate(run.spec), view, rank)
+    if found is None:
+        raise NotFound(f"Run {run_id} has no film of rank {rank} to show.")
+    return page(request, "lab/reel.html", {"film": found})
 
 
 @router.post("/lab/runs/{run_id}/cancel")
@@ -263,7 +296,7 @@ def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONRespon
     run = reading.find_run(session, learner, run_id)
     spans = results.every_span(session, run.id)
     name = f'attachment; filename="run-{run.id}-trace.json"'
-    return JSONResponse(gantt.chrome_trace(spans), headers={"Content-Disposition": name})
+    return JSONResponse(chrome_trace(spans), headers={"Content-Disposition": name})
 
 
 @api.get("/runs/{run_id}/script")

@@ -21,9 +21,10 @@ from app.content.markdown import render
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
-from app.lab import findings, gantt, plots, presence, reading
+from app.lab import findings, plots, presence, reading
 from app.lab.comparison import Comparison, compare
 from app.lab.explaining import explanation_values
+from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
 from app.lab.meters import Meter
 from app.lab.models import ENDED, WAITING, Run
@@ -80,11 +81,10 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What is drawn of a run: a program's figures, and what each rank did when beside the ideal schedule."""
+    """What is drawn of a run: a program's figures, and the film of its watched step."""
 
     figures: tuple[Drawing, ...] = ()
-    measured_spans: Drawing | None = None
-    ideal_spans: Drawing | None = None
+    film: Film | None = None
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,7 @@ def _lesson(content: Catalogue, item: Experiment, found: Run, spec: RunSpec, row
 def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, object]) -> Pictures:
     return Pictures(
         figures=_figures(spec, view, theory),
-        measured_spans=gantt.draw_spans(view.spans),
-        ideal_spans=gantt.draw_ideal(spec) if view.spans and spec.parallel.pipeline > 1 else None,
+        film=film_of(spec, view),
     )
 
 

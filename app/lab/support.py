@@ -37,7 +37,6 @@ def example(row: Row) -> dict[str, object]:
         "model": {**_MODEL, **row.model},
         "training": {"sequence": 64, "micro_batch": 1, "steps": 20, **row.training},
         "parallel": dict(row.layouts[0]),
-        "probes": ["memory", "communication", "timeline"],
     }
     if row.compression:
         spec["compression"] = dict(row.compression)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.core.charts import Scale, byte_scale
 from app.theory.lab_runs import Point
-from labs.spec.events import Component, LogEvent, SpanEvent, Split
+from labs.spec.events import Component, DetailEvent, LogEvent, SpanEvent, Split
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Transfer:
 
     title: str
     operation: str
+    phase: str
+    group: str
     count: int
     payload_bytes: float
     wire_bytes: float
@@ -62,6 +64,7 @@ class RunView:
     transfers_step: int | None = None
     transfers: tuple[Transfer, ...] = ()
     spans: tuple[SpanEvent, ...] = ()
+    details: tuple[DetailEvent, ...] = ()
     split: Split | None = None
     readings: tuple[Reading, ...] = ()
     points: tuple[Point, ...] = ()

@@ -1,5 +1,6 @@
 // A run as it happens, from one stream: its events feed two curves, and the parts of the page come as they change.
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
+import { setUpFilms } from "./film.js";
 import { setUpReveal } from "./reveal.js";
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
@@ -155,6 +156,7 @@ function swap(holder, html) {
   const pinned = !log || log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
   const top = log?.scrollTop ?? 0;
   holder.innerHTML = html;
+  setUpFilms(holder);
   [...holder.querySelectorAll("details")].forEach((each, index) => {
     each.open = open[index] ?? false;
   });
@@ -231,6 +233,7 @@ function oneLessUnderWay() {
   else count.remove();
 }
 
+setUpFilms(root);
 follow();
 document.addEventListener("themechange", drawCurves);
 let resizeTimer = 0;

@@ -1,8 +1,8 @@
 """Puts the probes around a training step, and takes them off again.
 
 Looking costs time: with the probes a step takes noticeably longer. So only some steps are watched, one of them in time
-as well, and the throughput is taken from the others. Watching changes no result: the probes see what passes by and compute
-nothing with it.
+as well, and the throughput is taken from the others. Watching changes no result: the probes see what passes by and
+compute nothing with it.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+    return tensor.untyped_storage()._cdata  # type: ignore[no-any-return]
 
 
 class Instrument:

@@ -60,12 +60,12 @@ class Layers:
     def _called(self, layer: int, _module: nn.Module, args: tuple[Any, ...]) -> None:
         self._begin("F", layer)
         if not self._backward and isinstance(args[0], Tensor) and args[0].requires_grad:
-            args[0].register_hook(lambda _gradient: self._end("B", layer))
+            args[0].register_hook(lambda _gradient: self._end("B", layer))  # type: ignore[no-untyped-call]
 
     def _returned(self, layer: int, _module: nn.Module, _args: tuple[Any, ...], output: Any) -> None:
         self._end("F", layer)
         if not self._backward and isinstance(output, Tensor) and output.requires_grad:
-            output.register_hook(lambda _gradient: self._begin("B", layer))
+            output.register_hook(lambda _gradient: self._begin("B", layer))  # type: ignore[no-untyped-call]
 
     def _begin(self, what: str, layer: int) -> None:
         self._started[what, layer] = self._now()

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from app.lab.film.pieces import step_of
 from app.theory.lab_runs import RunTheory, rank_theory, world
 from labs.command import local_torchrun
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
+from labs.spec.events import read_events
 from tests.labs.ranks import PROGRAMS, call, parse_events, torchrun
 from tests.support.shared import made_once, session_folder
 
@@ -29,6 +31,7 @@ LAYERS, PIPELINE_LAYERS = 2, 8
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 4, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
+COUNTED = ("count", "payload_bytes", "wire_bytes")
 TIME_LIMIT_SECONDS = 600  # for all rows of one number of ranks
 
 
@@ -176,6 +179,27 @@ def test_the_ledger_is_theorys(seen, case):
             sums.setdefault(key, []).append(payload_bytes - size)
         assert not found
     assert all(sum(differences) == 0 for differences in sums.values())
+
+
+@each(CASES)
+def test_the_film_draws_every_byte_of_the_ledger(seen, case):
+    """On every rank and for every kind of collective: how many, their payload and what goes over the wire."""
+    found = seen(case)
+    step = step_of(case.spec, [event for report in found for event in read_events(report["spans"])], [])
+    assert step is not None
+    for report, rank in zip(sorted(found, key=lambda each: each["rank"]), step.ranks, strict=True):
+        drawn: dict[tuple[str, str, str], list[int]] = {}
+        for piece in rank.moved:
+            assert piece.moved is not None
+            moved = piece.moved
+            sums = drawn.setdefault((moved.operation, moved.phase, moved.group), [0, 0, 0])
+            for index, value in enumerate((1, moved.payload_bytes, moved.wire_bytes)):
+                sums[index] += value
+            assert rank.rank in moved.members
+        assert drawn == {
+            (entry["operation"], entry["phase"], entry["group"]): [entry[name] for name in COUNTED]
+            for entry in report["collectives"]
+        }
 
 
 @each(CASES)

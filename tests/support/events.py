@@ -7,7 +7,10 @@ from typing import Any
 from labs.spec.events import (
     Collectives,
     CommunicationEvent,
+    DetailEvent,
     Failure,
+    Held,
+    LayerPass,
     LogEvent,
     MeasurementEvent,
     MemoryEvent,
@@ -97,6 +100,10 @@ def one_of_each() -> list[Any]:
         measurement("fp32", 32, None, "FLOP/s", figure="rate"),
         span(0, "F", 1.0, 1.5),
         span(0, "communication", 1.0, 1.5, operation="send", group="pipeline", payload_bytes=64),
+        span(
+            0, "communication", 1.0, 1.5, operation="all_gather", group="data", held=[Held("temporary", 8, 1.0, None)]
+        ),
+        DetailEvent(1.0, 0, 3, 0.0, 1.0, [LayerPass(0, "F", 0.1, 0.2)], [[0.3, 0.4]], [0.0], {"parameters": [8]}, 1),
         log("a line"),
         result(0, training_summary(collectives=[collectives])),
         result(

@@ -105,6 +105,27 @@ def simulate_tree_all_reduce(
     return play(ranks, tree_all_reduce(size_bytes, ranks, pieces, network))
 
 
+def simulate_naive_all_reduce(
+    size_bytes: float, ranks: int, link_bytes_per_second: Bandwidth, latency_seconds: float = 0.0
+) -> CollectiveRun:
+    """Every rank sends its whole tensor to every other, one after the other: (n−1)S. Source: the definition."""
+    network = checked_network("link", ranks, link_bytes_per_second, latency_seconds)
+    check_amount(size_bytes, "ranks", ranks, ranks * (ranks - 1))
+    messages = [
+        Message(
+            f"step {step}: {source}→{(source + step) % ranks}",
+            source,
+            (source + step) % ranks,
+            range(ranks),
+            size_bytes,
+            network,
+        )
+        for step in range(1, ranks)
+        for source in range(ranks)
+    ]
+    return play(ranks, messages)
+
+
 def simulate_all_to_all(
     size_bytes: float, ranks: int, link_bytes_per_second: Bandwidth, latency_seconds: float = 0.0
 ) -> CollectiveRun:

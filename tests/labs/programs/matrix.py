@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,8 +25,10 @@ from labs.parallel.mesh import Mesh
 from labs.parallel.optimizers import make_optimizer
 from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
+from labs.probes.report import Reporter
 from labs.probes.watched import spread_watched, watched_step
 from labs.spec import Parallel, RunSpec, parse_run_spec
+from labs.spec.events import Event, SpanEvent, to_json
 
 CPU = torch.device("cpu")
 STEPS, WATCHED = 4, 3
@@ -92,6 +94,13 @@ def train(spec: RunSpec, dtype: torch.dtype, watched: bool) -> tuple[list[float]
     return losses, instrument
 
 
+def spans_of(seen: Instrument) -> list[object]:
+    """The events that the film of the watched step is drawn from, without what memory they held."""
+    events: list[Event] = []
+    seen.report(Reporter(dist.get_rank(), events.append), WATCHED)
+    return [to_json(replace(each, held=None)) for each in events if isinstance(each, SpanEvent)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=Path)
@@ -117,6 +126,7 @@ def main() -> None:
             reference=reference(spec, dtype),
             collectives=[asdict(entry) for entry in seen.collectives or []],
             moments=seen.moments,
+            spans=spans_of(seen),
         )
     dist.barrier()
     os._exit(0)  # as labs.train does, and for its reason

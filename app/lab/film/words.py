@@ -1,0 +1,163 @@
+"""What is said of each piece of a watched step, in one or two sentences, every number its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.lab.film.expected import is_pipelined, scheduled
+from app.lab.film.pieces import Piece, RankStep, Step, covered
+from app.theory.pipeline import in_flight
+from app.units import bytes_text, digits
+from labs.spec import RunSpec
+
+_LEAST_SHARE = 0.004  # of the step: less waiting is not worth a word
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{digits(1000 * seconds, 3)} ms"
+
+
+class Words:
+    """Knows the whole step, so that a rank can be told whom it waited for."""
+
+    def __init__(self, spec: RunSpec, step: Step) -> None:
+        self._spec, self._step = spec, step
+        self._least = _LEAST_SHARE * step.seconds
+        self._calls: dict[str, dict[int, Piece]] = {}
+        for rank in step.ranks:
+            for piece in rank.moved:
+                self._calls.setdefault(piece.key, {})[rank.rank] = piece
+
+    def of(self, rank: RankStep, piece: Piece, held: Mapping[str, tuple[int, int]]) -> str:
+        """`held`: bytes of each component when the piece began and when it ended; empty where nobody looked."""
+        if piece.moved is not None:
+            return f"{self._moved(piece)} {self._hidden(rank, piece)}{self._late(rank, piece)}"
+        return f"{self._computed(rank, piece, held)}{self._standing(rank, piece)}"
+
+    def exposed_seconds(self, rank: RankStep, piece: Piece) -> float:
+        """How long a collective was under way while the rank computed nothing."""
+        busy = [(start, end) for _, start, end in rank.busy]
+        return piece.seconds - covered((piece.start, piece.end), busy)
+
+    def _moved(self, piece: Piece) -> str:
+        moved = piece.moved
+        assert moved is not None
+        ranks = len(moved.members)
+        whole, sent = bytes_text(moved.payload_bytes), bytes_text(moved.wire_bytes)
+        around = f"around a ring this rank sends {sent}"
+        again = "Its weights were let go after forward: e" if " again" in piece.name else "E"
+        back = "gradients go back" if moved.phase == "backward" else "activations go on"
+        kept, many = (f"1/{ranks}", f"{ranks} tensors") if ranks > 1 else ("a share", "All tensors")
+        updated = moved.phase == "optimizer"
+        says = {
+            "send": f"{whole} of {back}, which the next pass waits for.",
+            "all_gather": f"Every rank has updated its share; {whole} of new weights come together, {around}."
+            if updated
+            else f"{again}ach rank keeps {kept} and fetches the rest: {whole} whole, {around}.",
+            "reduce_scatter": f"{many} of {whole} become one sum, of which each rank keeps its part; {around}.",
+            "all_reduce": f"Every rank ends with the sum of all: {whole} handed over, {around}.",
+            "all_to_all": f"Each rank has a part for every other: {whole} in all, of which it sends {sent}.",
+            "broadcast": f"{whole} go to every rank; this one sends {sent}.",
+        }
+        return says[moved.operation]
+
+    def _hidden(self, rank: RankStep, piece: Piece) -> str:
+        exposed = self.exposed_seconds(rank, piece)
+        if exposed < self._least or exposed < 0.05 * piece.seconds:
+            return "Compute hides it."
+        if exposed > 0.95 * piece.seconds:
+            return f"Nothing hides its {milliseconds(piece.seconds)}."
+        return f"Compute hides all but {milliseconds(exposed)} of it."
+
+    def _late(self, rank: RankStep, piece: Piece) -> str:
+        """The rank that all others waited for."""
+        calls = self._calls[piece.key]
+        last = max(calls, key=lambda each: calls[each].start)
+        early = calls[last].start - piece.start
+        if last != rank.rank and early > self._least:
+            return f" This rank came {milliseconds(early)} before rank {last}, the last."
+        first = min(each.start for each in calls.values())
+        if last == rank.rank and len(calls) > 1 and piece.start - first > self._least:
+            return f" This rank came last, {milliseconds(piece.start - first)} after the first: the others waited."
+        return ""
+
+    def late_seconds(self, piece: Piece) -> float:
+        """How long a rank waited in the collective until the last rank came."""
+        calls = self._calls[piece.key]
+        return max(0.0, min(max(each.start for each in calls.values()), piece.end) - piece.start)
+
+    def _computed(self, rank: RankStep, piece: Piece, held: Mapping[str, tuple[int, int]]) -> str:
+        computing = covered((piece.start, piece.end), ((start, end) for _, start, end in rank.busy))
+        took = milliseconds(computing)
+        if piece.kind == "optimizer":
+            state = held.get("optimizer", (0, 0))[1]
+            of = f": {bytes_text(state)} of optimizer state" if state else ""
+            return f"The update takes {took}. A rank updates what it keeps{of}."
+        if piece.kind == "weight":
+            return f"The weights' own gradients of micro-batch {piece.micro_batch}, put off until now, take {took}."
+        if piece.layer is None and is_pipelined(self._spec) and piece.kind == "forward":
+            return self._stage_forward(piece, took)
+        before, after = held.get("activations", (0, 0))
+        change = after - before
+        kept = f" and {bytes_text(change)} of activations are kept for backward" if change > 0 else ""
+        freed = f" and {bytes_text(-change)} of activations go" if change < 0 else ""
+        again = piece.key.endswith("r")
+        what = "It is computed again, for its activations were not kept: " if again else ""
+        still = piece.seconds - computing
+        waits = f" For {milliseconds(still)} in it the rank stood still." if still > self._least else ""
+        return f"{what}{'it' if again else 'It'} takes {took}{kept}{freed}.{waits}"
+
+    def _stage_forward(self, piece: Piece, took: str) -> str:
+        schedule, stages, micro_batches, chunks = scheduled(self._spec, len(self._step.ranks))
+        most = in_flight(schedule, (piece.stage or 0) % stages, stages, micro_batches, chunks)
+        return (
+            f"It takes {took}; its activations stay until its backward has run. By {schedule} this stage keeps at most "
+            f"{digits(most)} micro-batch{'' if most == 1 else 'es'}."
+        )
+
+    def _standing(self, rank: RankStep, piece: Piece) -> str:
+        """The time before it in which the rank computed nothing."""
+        before = max((end for _, _, end in rank.busy if end <= piece.start + 1e-9), default=0.0)
+        gap = piece.start - before
+        return f" Before it the rank stood still for {milliseconds(gap)}." if gap > self._least else ""
+
+
+def finding(step: Step, words: Words) -> str:
+    """What cost most of the step besides computing, as a title."""
+    ranks = len(step.ranks)
+    still = 1 - sum(rank.busy_seconds for rank in step.ranks) / (ranks * step.seconds)
+    cost: dict[str, float] = {}
+    for rank in step.ranks:
+        for piece in rank.moved:
+            if piece.moved is not None:
+                kind = f"{piece.moved.operation}.{piece.moved.phase}"
+                cost[kind] = cost.get(kind, 0.0) + words.exposed_seconds(rank, piece) / ranks
+    worst = max(cost, key=lambda kind: cost[kind], default="")
+    if worst and cost[worst] > 0.05 * step.seconds:
+        what = _PLURAL.get(worst.split(".")[0], "collectives")
+        when = {"forward": " in forward", "backward": " in backward", "optimizer": " after the update"}
+        share = digits(100 * cost[worst] / step.seconds, 2)
+        return f"The {what}{when.get(worst.split('.')[1], '')} are what ranks wait for: {share} % of the step"
+    return f"Ranks compute {digits(100 * (1 - still), 3)} % of the step"
+
+
+_PLURAL: Mapping[str, str] = {
+    "all_gather": "gathers",
+    "reduce_scatter": "reduce-scatters",
+    "all_reduce": "all-reduces",
+    "broadcast": "broadcasts",
+    "all_to_all": "all-to-alls",
+    "send": "messages",
+}
+
+
+def slowest(step: Step) -> str:
+    """Whether a rank computes noticeably longer than the others."""
+    busy = {rank.rank: rank.busy_seconds for rank in step.ranks}
+    if len(busy) < 2:
+        return ""
+    worst = max(busy, key=lambda rank: busy[rank])
+    others: Sequence[float] = [seconds for rank, seconds in busy.items() if rank != worst]
+    mean = sum(others) / len(others)
+    over = busy[worst] / mean - 1 if mean else 0.0
+    return f" Rank {worst} computes {digits(100 * over, 2)} % longer than the others." if over > 0.03 else ""
