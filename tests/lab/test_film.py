@@ -82,9 +82,11 @@ def test_every_collective_is_named_by_what_the_layout_moves_with_it() -> None:
     ]
     passes = [each.name for each in film.reel.moments if each.kind != "communication"]
     assert passes == [
+        "Forward, embedding",
         "Forward, layer 0",
         "Forward, layer 1",
         "Forward, head and loss",
+        "Backward, head and loss",
         "Backward, layer 1",
         "Backward, layer 0",
         "Backward, embedding",
