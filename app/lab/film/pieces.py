@@ -82,7 +82,7 @@ def step_of(spec: RunSpec, spans: Sequence[SpanEvent], details: Sequence[DetailE
     number = spans[0].step
     by_rank = {each.rank: each for each in details if each.step == number}
     since = min([each.start for each in by_rank.values()] or [each.start for each in spans])
-    end = max(each.end for each in (*spans, *by_rank.values()))
+    end = max([each.end for each in spans] + [each.end for each in by_rank.values()])
     seconds = max(end - since, 1e-9)
     ranks = sorted({each.rank for each in spans})
     return Step(
