@@ -26,6 +26,7 @@ from app.core.access import Access, install_token
 from app.core.bodies import BodyLimit
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
+from app.core.disk import is_disk_full
 from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
@@ -226,6 +227,10 @@ async def _on_database_error(request: Request, error: Exception) -> Response:
     """The database is away, locked for too long or out of space: said so, and told apart from a mistake of ours."""
     assert isinstance(error, OperationalError)
     log.error("database failed", path=request.url.path, error=str(error.orig))
+    if is_disk_full(error):
+        detail = "The disk is full: nothing can be saved until there is room. What was saved before can be read."
+        details = {"type": "urn:rankzero:disk-full", "title": "disk full", "status": 507, "detail": detail}
+        return _answer(request, "The disk is full", details, [])
     detail = f"The database does not answer ({str(error.orig).splitlines()[0]}). Nothing was saved; try again."
     details = {"type": "urn:rankzero:database", "title": "database unavailable", "status": 503, "detail": detail}
     return _answer(request, "The database does not answer", details, [])

@@ -6,6 +6,8 @@ ends them. Only the first failure is the cause; the rest is reported as what it 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import sys
@@ -19,6 +21,7 @@ from labs.lifeline import living_siblings
 from labs.probes.report import Reporter
 
 OUT_OF_MEMORY = "out of memory"
+DISK_FULL = "disk full"
 LOST_RANK = "lost another rank"
 
 _EXIT_FAILED = 1
@@ -81,6 +84,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _known_name(error: BaseException) -> str | None:
     if isinstance(error, CannotStartError):
         return error.cause
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DISK_FULL
     types = {kind.__name__ for kind in type(error).__mro__}  # by name: this module does not load torch
     message = str(error).lower()
     if types & {"OutOfMemoryError", "MemoryError"} or any(p in message for p in _OUT_OF_MEMORY_PHRASES):
@@ -94,11 +99,12 @@ def fail(reporter: Reporter, error: BaseException) -> NoReturn:
     """End this rank because of `error`: the end of the traceback as log lines, then the `failed` phase."""
     _last_word.acquire()
     lines = "".join(traceback.format_exception(error)).rstrip().splitlines()
-    for line in lines[-_TRACEBACK_LINES:]:
-        reporter.log("stderr", line)
     said, cause = _named(error)
-    reporter.failed(cause, _first_line(str(said)) or type(said).__name__)
-    sys.stderr.write("\n".join(lines) + "\n")
+    with contextlib.suppress(OSError):  # where there is no room for a word, the exit code must do
+        for line in lines[-_TRACEBACK_LINES:]:
+            reporter.log("stderr", line)
+        reporter.failed(cause, _first_line(str(said)) or type(said).__name__)
+        sys.stderr.write("\n".join(lines) + "\n")
     exit_at_once(_EXIT_FAILED)
 
 
@@ -135,6 +141,7 @@ def exit_at_once(code: int) -> NoReturn:
     """Leave without closing down, `destroy_process_group` included. After a failure that could wait for ranks that
     wait for this one. And even after success it may hang: it waits for gloo's threads while it holds Python's global
     lock, and one of those threads may need the lock to drop the last reference to a tensor (seen in 1 run of 5)."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)

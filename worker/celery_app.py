@@ -41,6 +41,7 @@ def make_celery(settings: Settings) -> Celery:
                 (queue.CLOSE_SITTINGS, SWEEP_SECONDS),
                 (queue.PREPARE_DAYS, DAY_SECONDS),
                 (queue.FIT_PARAMETERS, FIT_SECONDS),
+                (queue.KEEP_ROOM, FIT_SECONDS),
             )
         },
     )

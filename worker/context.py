@@ -8,6 +8,8 @@ import platform
 import threading
 from dataclasses import dataclass, field
 
+import psutil
+
 from app.core.db import Database, open_database
 from app.core.queue import Queue
 from app.core.settings import Settings
@@ -30,6 +32,13 @@ class Context:
     host: WarmHost | None = None
     asked: str = "cpu"  # the devices as they were asked for: GPUs come and go
     database_away_at: float = -math.inf  # when it last was, on the monotonic clock
+
+
+def is_gone_here(name: str) -> bool:
+    """Whether `name` is a worker of this host whose process is not there any more. Of other hosts nobody knows."""
+    _, _, rest = name.partition("-")
+    host, _, pid = rest.rpartition("-")
+    return host == platform.node() and pid.isdecimal() and not psutil.pid_exists(int(pid))
 
 
 _current: Context | None = None

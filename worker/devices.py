@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,3 +142,10 @@ def cpu_model() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":  # `python -m worker.devices cuda:0,1`: whether there is a worker for them
+    try:
+        find_devices(sys.argv[1])
+    except UnknownDevice as error:
+        sys.exit(str(error))

@@ -13,6 +13,7 @@ from worker import untrusted
 
 LAST_LINES = 20
 LOST_ANOTHER_RANK = "lost another rank"
+DISK_FULL = "disk full"
 
 # torchrun's report of each failed rank: "time : 2026-11-21_11:27:16", "host : here", "rank : 1 (local_rank: 1)",
 # "exitcode : -9 (pid: 123)"
@@ -59,6 +60,13 @@ def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> R
     lines_rank, lines = _lines_of_first([rank], seen, logs)
     message = f"{text} It was stopped, or it hangs."
     return RunFailure("silent", message, rank, step or None, tuple(lines), lines_rank)
+
+
+def disk_full(events: Iterable[Event]) -> RunFailure:
+    """Why a run was ended, or ended itself, that had no room to write."""
+    step = _last_step(events)
+    when = f"after step {step}" if step else "before the first step"
+    return RunFailure(DISK_FULL, f"The disk was full {when}. Make room, and run it again.", step=step or None)
 
 
 def host_lost(events: Iterable[Event]) -> RunFailure:

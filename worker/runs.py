@@ -12,6 +12,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from app.core.db import database_time
+from app.core.disk import free_bytes, is_disk_full
 from app.lab import service as lab
 from app.lab.service import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
@@ -31,6 +32,7 @@ log = structlog.get_logger()
 POLL_SECONDS = 0.03
 CHUNK_SECONDS = 0.25  # at most four chunks a second: what a page can show
 LONGEST_RUN_SECONDS = 3600.0
+NO_ROOM_BYTES = 256 * 1024  # less is no room: a step's events take as much
 REPORT_LINES = 500  # of torchrun's own words, which end with its report on the ranks
 
 
@@ -109,6 +111,7 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
         except OSError as error:
             if is_last:
                 why = RunFailure("could not start", f"torchrun could not be started: {error}.")
+                why = failures.disk_full(()) if is_disk_full(error) else why
                 _end(context, claim, writer, _Ending("failed", why))
             continue
         progress = _begin(claim, launched, host, writer, chunks)
@@ -141,6 +144,7 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
         launched.end()
         if ending is _AGAIN:
             return False
+        ending = _make_room(context, launched, progress, ending)
         _write_rest(context, claim, progress)
         if ending is None and watchdog and _lost_its_host(launched) and not watchdog.has_worked(progress.seen):
             return False
@@ -154,6 +158,17 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
     finally:
         launched.end()
     return True
+
+
+def _make_room(context: Context, launched: Launch, progress: _Progress, ending: _Ending | None) -> _Ending | None:
+    """Where the disk is full, what the ranks have written is let go: it is what there is to make room with, and the
+    run's end can be written. It is said as what it is, whatever the ranks died of."""
+    is_full = progress.writer.is_disk_full or free_bytes(launched.folder) < NO_ROOM_BYTES
+    if not is_full or launched.exit_code() == 0 or (ending is not None and ending.status == "cancelled"):
+        return ending
+    _read(progress)
+    shutil.rmtree(launched.folder, ignore_errors=True)
+    return _Ending("failed", failures.disk_full(progress.seen))
 
 
 def _lost_its_host(launched: Launch) -> bool:
@@ -189,6 +204,8 @@ def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Endin
     if context.stopping.is_set():
         said = "The worker was stopped while this run was under way."
         return _Ending("failed", RunFailure("worker stopped", f"{said} Run it again."), said)
+    if progress.writer.is_disk_full:
+        return _Ending("failed", failures.disk_full(progress.seen))
     if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
         away = round(progress.writer.seconds_away)
         return _Ending(

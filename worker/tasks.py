@@ -16,8 +16,8 @@ from app.core.idempotency import forget_old
 from app.interview import service as interview
 from app.lab import service as lab
 from app.study import api as study
-from worker import fits, runs
-from worker.context import Context, current
+from worker import fits, retention, runs
+from worker.context import Context, current, is_gone_here
 
 log = structlog.get_logger()
 
@@ -36,7 +36,8 @@ def sweep_runs() -> None:
     context = current()
     try:
         with context.database.write() as session:
-            ended = lab.give_up_on_stale(session, database_time(session)) if _workers_could_beat(context) else []
+            now = database_time(session)
+            ended = lab.give_up_on_stale(session, now, is_gone_here) if _workers_could_beat(context) else []
             lab.forget_workers_long_gone(session, database_time(session))
             forget_old(session, utc_now())
     except SQLAlchemyError:
@@ -54,6 +55,12 @@ def sweep_runs() -> None:
 def _workers_could_beat(context: Context) -> bool:
     """Whether the database was there for as long as a worker may be silent. If not, its silence says nothing yet."""
     return time.monotonic() - context.database_away_at > lab.STALE_AFTER.total_seconds()
+
+
+@shared_task(name=queue.KEEP_ROOM)
+def keep_room() -> None:
+    """Let go of what old runs have left."""
+    retention.let_go(current())
 
 
 @shared_task(name=queue.CLOSE_SITTINGS)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
+from app.core.disk import is_disk_full
 
 log = structlog.get_logger()
 
@@ -44,6 +45,7 @@ class Writer:
     def __init__(self, database: Database, run_id: int) -> None:
         self._database, self._run_id = database, run_id
         self._away_since: float | None = None
+        self.is_disk_full = False
         self._next_try = 0.0
         self._wait = FIRST_WAIT_SECONDS
 
@@ -77,6 +79,7 @@ class Writer:
         if self._away_since is not None:
             log.warning("database is back", run=self._run_id, seconds=round(self.seconds_away, 1))
         self._away_since, self._next_try, self._wait = None, 0.0, FIRST_WAIT_SECONDS
+        self.is_disk_full = False
         return done
 
     def insist(self, write: Callable[[Session], T], stopping: Flag) -> T:
@@ -87,6 +90,7 @@ class Writer:
         return done
 
     def _note_absence(self, began: float, error: SQLAlchemyError) -> None:
+        self.is_disk_full = is_disk_full(error)
         if self._away_since is None:
             self._away_since = began
             log.warning("database is away, the run goes on", run=self._run_id, error=str(error.__cause__ or error))

@@ -25,6 +25,7 @@ RUN_NEXT = "worker.run_next"
 SWEEP_RUNS = "worker.sweep_runs"
 CLOSE_SITTINGS = "worker.close_sittings"
 PREPARE_DAYS = "worker.prepare_days"
+KEEP_ROOM = "worker.keep_room"
 FIT_PARAMETERS = "worker.fit_parameters"
 
 

@@ -57,6 +57,12 @@ class Settings(BaseSettings):
         description="Whether a worker keeps torch loaded between runs: a third of a gigabyte, and runs start at once.",
     )
     warm_idle_seconds: float = Field(900.0, ge=1, description="After how long without a run it gives that memory back.")
+    keep_run_folders_days: float = Field(
+        7.0, ge=0, description="For how long a run's folder with its spec and logs is kept."
+    )
+    keep_events_days: float = Field(
+        0.0, ge=0, description="For how long the events of a run that has ended are kept. 0: for ever."
+    )
     time_zone: str = Field("", description="IANA zone of the learner's day. Empty: the machine's.")
     grader_url: str = Field(
         "",

@@ -153,15 +153,22 @@ def _queue_again(session: Session, run: Run, condition: Any, why: str, now: date
     return True
 
 
-def give_up_on_stale(session: Session, now: datetime) -> list[int]:
-    """Take active runs from workers that stopped beating; returns their ids. They wait again, once; the second time
-    they end. What they streamed stays."""
-    stale = [run for run in queries.list_active(session) if (run.heartbeat_at or run.created_at) < now - STALE_AFTER]
+def give_up_on_stale(
+    session: Session, now: datetime, is_gone: Callable[[str], bool] = lambda _worker: False
+) -> list[int]:
+    """Take active runs from workers that stopped beating, or of which `is_gone` knows better; returns their ids. They
+    wait again, once; the second time they end. What they streamed stays."""
+    stale = [
+        run
+        for run in queries.list_active(session)
+        if (run.heartbeat_at or run.created_at) < now - STALE_AFTER or is_gone(run.worker or "")
+    ]
     ended = []
     for run in stale:
         silent = round((now - (run.heartbeat_at or run.created_at)).total_seconds())
         status = "failed" if run.cancel_requested_at is None else "cancelled"
-        said = f"Worker {run.worker} has said nothing for {silent} s, so its ranks are gone too."
+        sign = "is gone" if is_gone(run.worker or "") else f"has said nothing for {silent} s"
+        said = f"Worker {run.worker} {sign}, so its ranks are gone too."
         failure = RunFailure("worker lost", f"{said} Run it again.")
         is_still_so = (Run.id == run.id, Run.status.in_(ACTIVE), Run.heartbeat_at == run.heartbeat_at)
         if status == "failed" and _queue_again(session, run, select(Run.id).where(*is_still_so), said, now):

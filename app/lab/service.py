@@ -28,6 +28,7 @@ from app.lab.reading import (
     suggest,
 )
 from app.lab.records import RunFailure
+from app.lab.retention import forget_events, list_active_ids
 from app.lab.submitting import MOST_WAITING_PER_LEARNER, QueueFull, cancel_run, submit_run
 
 __all__ = [
@@ -49,9 +50,11 @@ __all__ = [
     "count_by_status",
     "end_run",
     "find_run",
+    "forget_events",
     "forget_workers_long_gone",
     "give_up_on_stale",
     "gpus_taken",
+    "list_active_ids",
     "list_evidence",
     "list_records",
     "list_under_way",

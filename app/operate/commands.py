@@ -1,7 +1,8 @@
-"""`rankzero backup`, `restore`, `copy` and `reset`."""
+"""`rankzero backup`, `restore`, `copy`, `reset` and `doctor`."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,12 +13,15 @@ from typing import Annotated
 import typer
 from sqlalchemy.exc import SQLAlchemyError
 
+DOCTOR_SUBJECTS = ("gpu",)
+
 
 def add_operate_commands(app: typer.Typer) -> None:
     app.command()(backup)
     app.command()(restore)
     app.command("copy")(copy_database)
     app.command()(reset)
+    app.command()(doctor)
 
 
 def backup(
@@ -92,6 +96,16 @@ def reset(
         for name in ("runs", "log", "redis"):
             shutil.rmtree(settings().data.resolve() / name, ignore_errors=True)
     _say(f"All is forgotten.{f' What was here before is in {kept}.' if kept else ''}")
+
+
+def doctor(
+    subject: Annotated[str, typer.Argument(metavar="gpu", help="What to look at: gpu.")] = "gpu",
+) -> None:
+    """What this machine has for runs and what is in the way: driver, GPUs, PyTorch's view of them, NCCL."""
+    if subject not in DOCTOR_SUBJECTS:
+        raise typer.BadParameter(f"{subject!r} is not known here. Accepted: {', '.join(DOCTOR_SUBJECTS)}.")
+    command = [sys.executable, "-m", "worker.doctor"]
+    os.execv(command[0], command)  # noqa: S606 - our own interpreter
 
 
 @contextmanager

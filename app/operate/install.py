@@ -52,8 +52,11 @@ class Note:
 
     def write(self, path: Path) -> None:
         partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(self)))
-        partial.replace(path)
+        try:
+            partial.write_text(json.dumps(asdict(self)))
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def __str__(self) -> str:
         each = ", ".join(f"{name} {child.pid}" for name, child in self.children.items())

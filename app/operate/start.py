@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from app.core.access import install_token, with_token
@@ -21,6 +23,7 @@ from app.operate.install import Install, who_listens
 from app.operate.supervisor import Child, Supervisor
 
 READY_SECONDS = 60.0
+DEVICES_SECONDS = 90.0  # a driver that hangs is given up on long before
 
 
 class CannotStart(DomainError):
@@ -30,7 +33,8 @@ class CannotStart(DomainError):
 
 
 def say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - a command talks to its terminal
+    with suppress(OSError):  # who pipes us into a file on a full disk
+        print(line, flush=True)  # noqa: T201 - a command talks to its terminal
 
 
 def start(settings: Settings) -> int:
@@ -44,10 +48,12 @@ def start(settings: Settings) -> int:
     for name in install.end_leftovers():
         say(f"  ended {name}, left over from a start that was killed")
     _check_port(settings.bind, settings.port)
+    if settings.devices not in ("auto", "cpu"):
+        _check_devices(settings.devices)
     say(f"RankZero is starting. Data: {install.folder}")
     supervisor = Supervisor(_environment(settings), settings.log_folder, say)
     supervisor.listen_to_signals()
-    supervisor.on_change = lambda: install.note(address, supervisor.pids(), supervisor.troubles())
+    supervisor.on_change = lambda: _note(install, address, supervisor)
     try:
         _bring_up(settings, supervisor)
         supervisor.on_change()
@@ -60,6 +66,13 @@ def start(settings: Settings) -> int:
         say("RankZero is ending what it started.")
         supervisor.stop()
         install.note_path.unlink(missing_ok=True)
+
+
+def _note(install: Install, address: str, supervisor: Supervisor) -> None:
+    try:
+        install.note(address, supervisor.pids(), supervisor.troubles())
+    except OSError as error:  # on a full disk the last note stands
+        say(f"What runs could not be noted: {error.strerror}.")
 
 
 def _open_install(folder: Path) -> Install:
@@ -96,6 +109,14 @@ def _check_port(bind: str, port: int) -> None:
                 f"Port {port} on {bind} cannot be used: {error.strerror or error} ({who_listens(port)} may have it). "
                 f"Free it, or choose another: make start PORT={port + 1}"
             ) from None
+
+
+def _check_devices(asked: str) -> None:
+    """Devices that the worker could not be bound to: said now, not by a worker that ends again and again."""
+    command = [sys.executable, "-m", "worker.devices", asked]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=DEVICES_SECONDS, check=False)
+    if found.returncode:
+        raise CannotStart(f"RANKZERO_DEVICES: {found.stderr.strip()}")
 
 
 def _bring_up(settings: Settings, supervisor: Supervisor) -> None:

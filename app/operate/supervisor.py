@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import BinaryIO
 
 MANY_CRASHES = 5  # in a row: then it is said with its last lines, and in /readyz
 STEADY_SECONDS = 60.0  # one that lived as long has recovered
@@ -77,8 +78,7 @@ class Supervisor:
         return {child.name: child.trouble for child in self.children if child.trouble}
 
     def _launch(self, child: Child) -> None:
-        self.log_folder.mkdir(parents=True, exist_ok=True)
-        with self.log_path(child).open("ab") as log:
+        with self._open_log(child) as log:
             child.process = subprocess.Popen(
                 [sys.executable, "-m", "labs.leash", "--", *child.command],
                 stdin=subprocess.PIPE,  # the leash: our death closes it
@@ -88,6 +88,13 @@ class Supervisor:
                 start_new_session=True,
             )
         child.started_at, child.restart_at = time.monotonic(), None
+
+    def _open_log(self, child: Child) -> BinaryIO:
+        try:
+            self.log_folder.mkdir(parents=True, exist_ok=True)
+            return self.log_path(child).open("ab")
+        except OSError:  # a full disk: better without a log than not at all
+            return Path(os.devnull).open("ab")
 
     def listen_to_signals(self) -> None:
         """Remember SIGINT, SIGTERM and SIGHUP; the watch loop acts on them."""

@@ -30,6 +30,7 @@ from tests.bench import (
     review,
     rubrics,
     search,
+    soak,
     start_up,
 )
 
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "estimate": estimates.measure,
     "search": search.measure,
     "first-step": first_step.measure,
+    "soak": soak.measure,
     "labs": labs.measure,
     "dryrun": dryrun.measure,
 }

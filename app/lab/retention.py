@@ -1,0 +1,22 @@
+"""What is let go of old runs. Their rows, results and predictions stay: they are evidence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from app.lab import queries
+from app.lab.models import ENDED, Chunk, Run
+
+
+def forget_events(session: Session, before: datetime) -> int:
+    """Delete the events of runs that ended before; how many chunks they were."""
+    old = select(Run.id).where(Run.status.in_(ENDED), Run.ended_at < before)
+    return int(getattr(session.execute(delete(Chunk).where(Chunk.run_id.in_(old))), "rowcount", 0))
+
+
+def list_active_ids(session: Session) -> frozenset[int]:
+    """Runs that a worker has in its hands."""
+    return frozenset(run.id for run in queries.list_active(session))

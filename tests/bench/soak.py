@@ -1,0 +1,210 @@
+"""Short runs, one after the other, while parts of the product are killed at random: each run must end, once, with a
+named outcome, its events whole and in order, and nothing may be left over.
+
+What is killed comes from a seed. Everything is asked over HTTP, as a user's program would: a POST that got no answer is
+sent again with its Idempotency-Key, so that a doubled run would be found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import threading
+import time
+import urllib.error
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.support.product import Product, running_product
+
+RUNS = int(os.environ.get("SOAK_RUNS", "200"))
+SEED = 7
+PAUSE_SECONDS = (0.1, 3.0)  # from when all parts answer again to the next kill: however slow the machine is
+MOST_WAITING = 10  # at a time
+LONGEST_SECONDS = 180.0  # without any run ending, or any answer: then the soak has failed
+ENDED = ("finished", "failed", "cancelled")
+
+# By what its command line or its name has in it; a warm rank is a fork, which has the host's command line.
+VICTIMS: dict[str, Callable[[psutil.Process], bool]] = {
+    "worker": lambda each: "worker --devices" in _line(each) and _is_python(each),
+    "control": lambda each: "worker --control" in _line(each),
+    "beat": lambda each: "worker --beat" in _line(each),
+    "web": lambda each: "app.cli serve" in _line(each) or "rankzero serve" in _line(each),
+    "redis": lambda each: "redis" in each.name() or "valkey" in each.name(),
+    "warm host": lambda each: "labs.host" in _line(each) and not each.name().startswith("rz "),
+    "torchrun": lambda each: each.name() == "rz torchrun" or "torch.distributed.run" in _line(each),
+    "one rank": lambda each: each.name().startswith("rz rank") or "labs.train" in _line(each),
+    "all ranks": lambda each: each.name().startswith("rz rank") or "labs.train" in _line(each),
+}
+
+
+def _line(process: psutil.Process) -> str:
+    line = " ".join(process.cmdline())
+    return "" if "labs.leash" in line else line
+
+
+def _is_python(process: psutil.Process) -> bool:
+    return "python" in process.name()
+
+
+@dataclass
+class Soak:
+    """What was done and what came of it."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    slowest_seconds: float = 0.0
+    left_over: list[str] = field(default_factory=list)
+
+
+def measure(data: Path) -> dict[str, Any]:
+    soak = run_soak(data, RUNS)
+    named = sum(soak.outcomes.values())
+    lines = [
+        f"{RUNS} runs, {named} named outcomes, {len(soak.left_over)} things left over, {soak.kills.total()} kills",
+        *(f"  {count:>4} {outcome}" for outcome, count in soak.outcomes.most_common()),
+        "  killed: " + ", ".join(f"{name} {count}" for name, count in soak.kills.most_common()),
+        f"  the longest from submission of a run to its end, waiting included: {soak.slowest_seconds:.0f} s",
+    ]
+    return {
+        "runs": RUNS,
+        "outcomes": dict(soak.outcomes),
+        "kills": dict(soak.kills),
+        "left_over": soak.left_over,
+        "lines": lines,
+    }
+
+
+def run_soak(data: Path, runs: int, pause_seconds: tuple[float, float] = PAUSE_SECONDS) -> Soak:
+    """`runs` short runs under random kills. Raises AssertionError where one is lost, doubled or has no name."""
+    soak, draw, done = Soak(), random.Random(SEED), threading.Event()
+    with running_product(data, warm=True) as product:
+        killer = threading.Thread(target=_kill, args=(product, soak, draw, done, pause_seconds), daemon=True)
+        killer.start()
+        try:
+            ids = _submit_all(product, runs)
+        finally:
+            done.set()
+            killer.join()
+        assert len(set(ids)) == runs, "a run was doubled or lost"
+        for identity in ids:
+            _note(soak, _ask(lambda identity=identity: product.get_json(f"/api/v1/lab/runs/{identity}")))  # type: ignore[misc]
+        soak.left_over += _still_there(product)
+        started = product.children()
+        product.stop()
+        _, alive = psutil.wait_procs(started, timeout=15)
+        soak.left_over += [f"process {each.pid}" for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+    _check_database(data / "rankzero.sqlite3", ids)
+    assert not soak.left_over, soak.left_over
+    return soak
+
+
+def _submit_all(product: Product, runs: int) -> list[int]:
+    """A few at a time, until all have ended."""
+    ids: list[int] = []
+    open_ones: set[int] = set()
+    last_end = time.monotonic()
+    while len(ids) < runs or open_ones:
+        while len(ids) < runs and len(open_ones) < MOST_WAITING:
+            number = len(ids)
+            reply = _ask(lambda number=number: _post(product, number))  # type: ignore[misc]
+            ids.append(reply["id"])
+            open_ones.add(reply["id"])
+        for identity in sorted(open_ones):
+            run = _ask(lambda identity=identity: product.get_json(f"/api/v1/lab/runs/{identity}"))  # type: ignore[misc]
+            if run["status"] in ENDED:
+                open_ones.discard(identity)
+                last_end = time.monotonic()
+            else:
+                break  # they are taken in order
+        assert time.monotonic() - last_end < LONGEST_SECONDS, f"nothing has ended for {LONGEST_SECONDS:g} s"
+        time.sleep(0.2)
+    return ids
+
+
+def _post(product: Product, number: int) -> dict[str, Any]:
+    ranks = 1 + number % 2
+    spec = {"model": "gpt-mini", "training": {"steps": 5, "sequence": 32}, "parallel": {"data": ranks}, "device": "cpu"}
+    status, reply = product.post_json(
+        "/api/v1/lab/runs", {"spec": spec}, **{"Idempotency-Key": f"soak-{SEED}-{number}"}
+    )
+    assert status == 201, reply
+    found: dict[str, Any] = reply
+    return found
+
+
+def _ask(what: Callable[[], Any]) -> Any:
+    """Again and again while nobody answers: the web server may just have been killed."""
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while True:
+        try:
+            return what()
+        except (urllib.error.URLError, OSError, HTTPException):
+            assert time.monotonic() < deadline, "the web server did not come back"
+            time.sleep(0.1)
+
+
+def _kill(product: Product, soak: Soak, draw: random.Random, done: threading.Event, pause: tuple[float, float]) -> None:
+    while not done.wait(draw.uniform(*pause)):
+        if not _is_ready(product):
+            continue
+        name = draw.choice(sorted(VICTIMS))
+        found = list(_matching(product, VICTIMS[name]))
+        victims = found if name == "all ranks" else found[:1]
+        for victim in victims:
+            with contextlib.suppress(psutil.Error):
+                victim.send_signal(signal.SIGKILL)
+        soak.kills[name] += bool(victims)
+
+
+def _is_ready(product: Product) -> bool:
+    try:
+        return bool(product.get_json("/readyz")["status"] == "ready")
+    except (urllib.error.URLError, OSError, HTTPException):
+        return False
+
+
+def _matching(product: Product, is_one: Callable[[psutil.Process], bool]) -> Iterator[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        for process in product.children():
+            with contextlib.suppress(psutil.Error):
+                if is_one(process):
+                    yield process
+
+
+def _note(soak: Soak, run: dict[str, Any]) -> None:
+    assert run["status"] in ENDED, run
+    cause = "" if run["failure"] is None else run["failure"]["cause"]
+    assert run["status"] != "failed" or (cause and run["failure"]["message"]), run
+    again = ", on the second start" if run["attempts"] > 1 else ""
+    soak.outcomes[f"{run['status']}{f': {cause}' if cause else ''}{again}"] += 1
+
+
+def _still_there(product: Product) -> list[str]:
+    """Ranks, or runs that wait, though all have ended."""
+    deadline = time.monotonic() + 15
+    while True:
+        ranks = [f"rank {each.pid}" for each in _matching(product, VICTIMS["one rank"])]
+        if not ranks or time.monotonic() > deadline:
+            return ranks
+        time.sleep(0.2)
+
+
+def _check_database(path: Path, ids: list[int]) -> None:
+    """Every run once, its chunks numbered without a gap, its steps in order within a start."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT id, status, chunks FROM run").fetchall()
+        assert sorted(row[0] for row in rows) == sorted(ids)
+        for identity, _, chunks in rows:
+            query = "SELECT sequence, events FROM run_chunk WHERE run_id = ? ORDER BY sequence"
+            found = connection.execute(query, (identity,)).fetchall()
+            assert [sequence for sequence, _ in found] == list(range(1, chunks + 1)), f"run {identity}"
