@@ -115,7 +115,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app = FastAPI(title="RankZero", version=version(), docs_url=None, redoc_url=None, lifespan=_lifespan)
     app.state.catalogue = catalogue(chosen)  # a broken content file stops a production start here
     build_index(app.state.catalogue)  # the first search must not wait for it
-    app.state.database = database or open_database(chosen.sqlalchemy_url)
+    app.state.database = database or open_database(chosen.sqlalchemy_url, chosen.limits)
     app.state.clock, app.state.zone = utc_now, learner_zone(chosen.time_zone)
     app.state.queue = Queue(chosen.redis)
     app.state.folds = Folds()

@@ -48,7 +48,7 @@ def open_context(settings: Settings, devices: Devices, kind: str, asked: str = "
     """Make this process's context."""
     global _current  # noqa: PLW0603 - Celery calls tasks with their message only
     name = f"{kind}-{platform.node()}-{os.getpid()}"
-    database = open_database(settings.sqlalchemy_url)
+    database = open_database(settings.sqlalchemy_url, settings.limits)
     _current = Context(settings, database, Queue(settings.redis), devices, kind, name, asked=asked)
     if kind == "device" and devices.cpu and settings.warm:
         _current.host = WarmHost(settings.warm_idle_seconds)

@@ -31,7 +31,6 @@ log = structlog.get_logger()
 
 POLL_SECONDS = 0.03
 CHUNK_SECONDS = 0.25  # at most four chunks a second: what a page can show
-LONGEST_RUN_SECONDS = 3600.0
 NO_ROOM_BYTES = 256 * 1024  # less is no room: a step's events take as much
 REPORT_LINES = 500  # of torchrun's own words, which end with its report on the ranks
 
@@ -114,7 +113,8 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
                 why = failures.disk_full(()) if is_disk_full(error) else why
                 _end(context, claim, writer, _Ending("failed", why))
             continue
-        progress = _begin(claim, launched, host, writer, chunks)
+        follower = Follower(launched.events, claim.spec.parallel.world_size, context.settings.limits)
+        progress = _begin(claim, launched, host, writer, chunks, follower)
         if _finish(context, claim, launched, progress, None if is_last else Watchdog(claim.spec)):
             return
         log.warning("a warm start came to nothing; once more", run=claim.run_id, cold=number + 1 == len(ways))
@@ -128,10 +128,12 @@ def _ways(context: Context, spec: RunSpec, placement: Placement) -> list[WarmHos
     return [host, host, None] if host is not None and can_start_warm(spec, placement.environment) else [None]
 
 
-def _begin(claim: Claim, launched: Launch, host: WarmHost | None, writer: Writer, chunks: int) -> _Progress:
+def _begin(
+    claim: Claim, launched: Launch, host: WarmHost | None, writer: Writer, chunks: int, follower: Follower
+) -> _Progress:
     """Ranks speak for themselves as soon as there are any; what takes the time until then is said here."""
     ranks = claim.spec.parallel.world_size
-    progress = _Progress(Follower(launched.events, ranks), writer, Pulses(launched.events, ranks), chunks)
+    progress = _Progress(follower, writer, Pulses(launched.events, ranks), chunks)
     doing = f"starting {ranks} {'ranks' if ranks > 1 else 'rank'}" if host and host.is_ready else "loading torch"
     progress.pending.append(PhaseEvent(0.0, 0, "starting", doing=doing))
     return progress
@@ -212,12 +214,10 @@ def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Endin
             "failed",
             RunFailure("database away", f"The database was away for {away} s, so the ranks were ended. Run it again."),
         )
-    if time.monotonic() - progress.started > LONGEST_RUN_SECONDS:
-        minutes = round(LONGEST_RUN_SECONDS / 60)
-        return _Ending(
-            "failed",
-            RunFailure("too long", f"The run was ended after {minutes} minutes, the longest a run may take."),
-        )
+    longest = context.settings.run_seconds
+    if time.monotonic() - progress.started > longest:
+        said = f"The run was ended after {longest:g} s, the longest a run may take here."
+        return _Ending("failed", RunFailure("limit reached", said))
     return None
 
 

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from app.core.limits import Limits
 from labs.spec.events import Event, LogEvent, PhaseEvent, ResultEvent, read_event
 from worker.untrusted import LONGEST_LINE_BYTES, MOST_FILE_BYTES, GrowingLines, shown
 
-MOST_EVENTS = 200_000
-MOST_LOG_LINES = 2_000
 LONGEST_LOG_LINE = 2_000
-MOST_RUN_BYTES = 128 * 1024 * 1024  # of all ranks' lines together
 MOST_PAST_THE_LIMIT = 100  # phases and results that still count when there have been too many events
 
 
 class Follower:
     """Remembers how far each rank's file was read. Only whole lines count; a torn one waits for its end."""
 
-    def __init__(self, folder: Path, ranks: int) -> None:
+    def __init__(self, folder: Path, ranks: int, limits: Limits = Limits()) -> None:  # noqa: B008 - it is frozen
+        self._limits = limits
         self._lines = {rank: GrowingLines(folder, Path(f"events-{rank}.jsonl")) for rank in range(ranks)}
         self._bytes = self._late = 0
         self._said: set[str] = set()
@@ -47,7 +46,7 @@ class Follower:
         lines, last = self._lines[rank], 0.0
         for line in lines.read():
             self._bytes += len(line)
-            event = self._checked(line, rank) if self._bytes <= MOST_RUN_BYTES else None
+            event = self._checked(line, rank) if self._bytes <= self._limits.run_event_bytes else None
             if event is not None:
                 last = event.t
                 yield event
@@ -62,12 +61,12 @@ class Follower:
             yield f"a line of events was longer than {LONGEST_LINE_BYTES:,} bytes"
         if lines.is_cut:
             yield f"a rank's events are read up to {MOST_FILE_BYTES:,} bytes"
-        if self._bytes > MOST_RUN_BYTES:
-            yield f"a run's events are read up to {MOST_RUN_BYTES:,} bytes"
-        if self.log_lines >= MOST_LOG_LINES:
-            yield f"a run's log is kept up to {MOST_LOG_LINES:,} lines"
-        if self.events > MOST_EVENTS:
-            yield f"a run's events are kept up to {MOST_EVENTS:,}"
+        if self._bytes > self._limits.run_event_bytes:
+            yield f"a run's events are read up to {self._limits.run_event_bytes:,} bytes"
+        if self.log_lines >= self._limits.run_log_lines:
+            yield f"a run's log is kept up to {self._limits.run_log_lines:,} lines"
+        if self.events > self._limits.run_events:
+            yield f"a run's events are kept up to {self._limits.run_events:,}"
 
     def _checked(self, line: bytes, rank: int) -> Event | None:
         """The event of a line, or None: what is no event of ours, or too much of it, is counted and left out."""
@@ -79,11 +78,11 @@ class Follower:
             event = replace(event, rank=rank)
         if isinstance(event, LogEvent):
             self.log_lines += 1
-            if self.log_lines >= MOST_LOG_LINES:  # the last one says that there were more
+            if self.log_lines >= self._limits.run_log_lines:  # the last one says that there were more
                 return None
             event = replace(event, line=shown(event.line, LONGEST_LOG_LINE))
         self.events += 1
-        if self.events <= MOST_EVENTS:
+        if self.events <= self._limits.run_events:
             return event
         counts_late = isinstance(event, ResultEvent | PhaseEvent)
         self._late += counts_late

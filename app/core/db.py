@@ -13,6 +13,7 @@ from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from sqlalchemy.types import TypeDecorator
 
 from app.core.clock import utc_now
+from app.core.limits import Limits
 
 BUSY_TIMEOUT_MILLISECONDS = 10_000
 
@@ -84,8 +85,8 @@ class Database:
             yield session
 
 
-def open_database(url: str) -> Database:
-    """Connect to `url` (SQLAlchemy form)."""
+def open_database(url: str, limits: Limits = Limits()) -> Database:  # noqa: B008 - it is frozen
+    """Connect to `url` (SQLAlchemy form); its sessions carry what runs may take."""
     if url.startswith("sqlite"):
         # the connection given back last is taken first: SQLite drops a connection's pages once another one has written
         engine = create_engine(url, pool_use_lifo=True, connect_args={"timeout": BUSY_TIMEOUT_MILLISECONDS / 1000})
@@ -95,8 +96,8 @@ def open_database(url: str) -> Database:
         engine = create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20)
     return Database(
         engine,
-        sessionmaker(engine, expire_on_commit=False),
-        sessionmaker(engine.execution_options(writes=True), expire_on_commit=False),
+        sessionmaker(engine, expire_on_commit=False, info=limits.as_info()),
+        sessionmaker(engine.execution_options(writes=True), expire_on_commit=False, info=limits.as_info()),
     )
 
 

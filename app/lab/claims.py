@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
+from app.core.limits import limits_of
 from app.lab import queries, results
 from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
 from app.lab.presence import STALE_AFTER
@@ -42,7 +43,11 @@ class Claim:
 
 
 def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | None], now: datetime) -> Claim | None:
-    """Take the next run that `place` finds a device for. Delivered twice, one of the two finds it gone."""
+    """Take the next run that `place` finds a device for. Delivered twice, one of the two finds it gone. None, too,
+    while as many are under way as may be."""
+    at_once = limits_of(session).runs_at_once
+    if at_once and len(queries.list_active(session)) >= at_once:
+        return None
     for run in queries.list_queue(session):
         try:
             spec = RunSpec.model_validate(run.spec)

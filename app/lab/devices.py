@@ -9,6 +9,7 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from app.core.limits import Limits, limits_of
 from app.lab import presence, queries
 from app.lab.models import Run, WorkerPresence
 from app.lab.naming import title
@@ -51,6 +52,7 @@ class DevicesPage:
     others: Sequence[WorkerPresence]  # the control worker and the clock
     queue: Sequence[WaitingRow]
     release: str
+    limits: Limits
 
 
 def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
@@ -79,6 +81,7 @@ def devices_page(session: Session, now: datetime) -> DevicesPage:
             for run in queries.list_queue(session)
         ],
         release=presence.served_release(session),
+        limits=limits_of(session),
     )
 
 

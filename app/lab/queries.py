@@ -27,6 +27,11 @@ def count_runs(session: Session, learner_id: int, statuses: Sequence[str]) -> in
     return session.scalar(query) or 0
 
 
+def count_runs_since(session: Session, learner_id: int, since: datetime) -> int:
+    """Runs that were submitted since then, whatever became of them."""
+    return session.scalar(select(func.count(Run.id)).where(Run.learner_id == learner_id, Run.created_at > since)) or 0
+
+
 def count_by_status(session: Session) -> dict[str, int]:
     rows = session.execute(select(Run.status, func.count()).group_by(Run.status)).all()
     return {row[0]: row[1] for row in rows}

@@ -29,12 +29,11 @@ from app.lab.reading import (
 )
 from app.lab.records import RunFailure
 from app.lab.retention import forget_events, list_active_ids
-from app.lab.submitting import MOST_WAITING_PER_LEARNER, QueueFull, cancel_run, submit_run
+from app.lab.submitting import QueueFull, cancel_run, submit_run
 
 __all__ = [
     "FORGET_WORKERS_AFTER",
     "HEARTBEAT_SECONDS",
-    "MOST_WAITING_PER_LEARNER",
     "STALE_AFTER",
     "Claim",
     "GpuTaken",

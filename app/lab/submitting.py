@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
+from app.core.limits import limits_of
 from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
 from app.lab.predict import read_prediction, theory_record
 from app.lab.reading import find_run
-from labs.spec import parse_run_spec
+from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
 
-MOST_WAITING_PER_LEARNER = 20
+DAY = timedelta(days=1)
 
 
 class QueueFull(DomainError):
@@ -36,8 +37,7 @@ def submit_run(
     """Queue a run of `spec` (JSON data), its prediction locked. Raises SpecError or DomainError and queues nothing."""
     parsed = parse_run_spec(spec)
     locked = read_prediction(prediction, parsed)
-    if queries.count_runs(session, learner_id, [WAITING]) >= MOST_WAITING_PER_LEARNER:
-        raise QueueFull(f"{MOST_WAITING_PER_LEARNER} runs are waiting already. Cancel one, or let some finish first.")
+    _check_limits(session, learner_id, parsed, now)
     run = Run(
         learner_id=learner_id,
         experiment_id=experiment_id,
@@ -50,6 +50,18 @@ def submit_run(
     session.add(run)
     session.flush()
     return run
+
+
+def _check_limits(session: Session, learner_id: int, spec: RunSpec, now: datetime) -> None:
+    """What the operator of this install allows. Raises SpecError or QueueFull."""
+    limits, steps = limits_of(session), spec.training.steps
+    if spec.options is None and steps > limits.run_steps:
+        message = f"{steps:,} steps are more than a run may have here."
+        raise SpecError([Violation("training.steps", steps, message, f"1 to {limits.run_steps:,}")])
+    if queries.count_runs(session, learner_id, [WAITING]) >= limits.runs_waiting:
+        raise QueueFull(f"{limits.runs_waiting} runs are waiting already. Cancel one, or let some finish first.")
+    if limits.runs_a_day and queries.count_runs_since(session, learner_id, now - DAY) >= limits.runs_a_day:
+        raise QueueFull(f"{limits.runs_a_day} runs were started in 24 hours; no more may be here. Come back later.")
 
 
 def cancel_run(session: Session, learner_id: int, run_id: int, now: datetime) -> Run:

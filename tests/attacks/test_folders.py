@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.core.limits import Limits
 from app.core.private import close_to_others
 from labs.spec.events import PhaseEvent, event_line
 from tests.support.events import log, result, step
@@ -258,10 +259,9 @@ def test_what_follows_in_a_line_that_is_too_long_is_no_line_of_its_own(tmp_path:
     assert "cut" in found[0].line
 
 
-def test_results_without_end_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.tail.MOST_EVENTS", 10)
+def test_results_without_end_are_few(tmp_path: Path) -> None:
     write_large(tmp_path / "events-0.jsonl", event_line(result(0, {"program": "gemm"})) + b"\n", 2**18)
-    found = Follower(tmp_path, 1).read()
+    found = Follower(tmp_path, 1, Limits(run_events=10)).read()
     assert 10 < len(found) < 200
 
 

@@ -18,6 +18,7 @@ import urllib.error
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ from tests.support.product import Product, running_product
 
 RUNS = int(os.environ.get("SOAK_RUNS", "200"))
 SEED = 7
-PAUSE_SECONDS = (0.1, 3.0)  # from when all parts answer again to the next kill: however slow the machine is
+RUNS_BETWEEN = (1, 6)  # from one kill to the next, once all parts answer again: however slow the machine is
+LONGEST_PAUSE_SECONDS = 1.5  # of that moment
 MOST_WAITING = 10  # at a time
 LONGEST_SECONDS = 180.0  # without any run ending, or any answer: then the soak has failed
 ENDED = ("finished", "failed", "cancelled")
@@ -63,6 +65,7 @@ class Soak:
     kills: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     slowest_seconds: float = 0.0
+    ended: int = 0
     left_over: list[str] = field(default_factory=list)
 
 
@@ -72,26 +75,27 @@ def measure(data: Path) -> dict[str, Any]:
     lines = [
         f"{RUNS} runs, {named} named outcomes, {len(soak.left_over)} things left over, {soak.kills.total()} kills",
         *(f"  {count:>4} {outcome}" for outcome, count in soak.outcomes.most_common()),
-        "  killed: " + ", ".join(f"{name} {count}" for name, count in soak.kills.most_common()),
-        f"  the longest from submission of a run to its end, waiting included: {soak.slowest_seconds:.0f} s",
+        "killed: " + ", ".join(f"{name} {count}" for name, count in soak.kills.most_common()),
+        f"the longest from submission of a run to its end, waiting included: {soak.slowest_seconds:.0f} s",
     ]
     return {
         "runs": RUNS,
         "outcomes": dict(soak.outcomes),
         "kills": dict(soak.kills),
         "left_over": soak.left_over,
+        "slowest_seconds": soak.slowest_seconds,
         "lines": lines,
     }
 
 
-def run_soak(data: Path, runs: int, pause_seconds: tuple[float, float] = PAUSE_SECONDS) -> Soak:
+def run_soak(data: Path, runs: int, runs_between: tuple[int, int] = RUNS_BETWEEN) -> Soak:
     """`runs` short runs under random kills. Raises AssertionError where one is lost, doubled or has no name."""
     soak, draw, done = Soak(), random.Random(SEED), threading.Event()
     with running_product(data, warm=True) as product:
-        killer = threading.Thread(target=_kill, args=(product, soak, draw, done, pause_seconds), daemon=True)
+        killer = threading.Thread(target=_kill, args=(product, soak, draw, done, runs_between), daemon=True)
         killer.start()
         try:
-            ids = _submit_all(product, runs)
+            ids = _submit_all(product, runs, soak)
         finally:
             done.set()
             killer.join()
@@ -108,7 +112,7 @@ def run_soak(data: Path, runs: int, pause_seconds: tuple[float, float] = PAUSE_S
     return soak
 
 
-def _submit_all(product: Product, runs: int) -> list[int]:
+def _submit_all(product: Product, runs: int, soak: Soak) -> list[int]:
     """A few at a time, until all have ended."""
     ids: list[int] = []
     open_ones: set[int] = set()
@@ -124,6 +128,7 @@ def _submit_all(product: Product, runs: int) -> list[int]:
             if run["status"] in ENDED:
                 open_ones.discard(identity)
                 last_end = time.monotonic()
+                soak.ended += 1
             else:
                 break  # they are taken in order
         assert time.monotonic() - last_end < LONGEST_SECONDS, f"nothing has ended for {LONGEST_SECONDS:g} s"
@@ -153,10 +158,12 @@ def _ask(what: Callable[[], Any]) -> Any:
             time.sleep(0.1)
 
 
-def _kill(product: Product, soak: Soak, draw: random.Random, done: threading.Event, pause: tuple[float, float]) -> None:
-    while not done.wait(draw.uniform(*pause)):
-        if not _is_ready(product):
+def _kill(product: Product, soak: Soak, draw: random.Random, done: threading.Event, between: tuple[int, int]) -> None:
+    wanted = draw.randint(*between)
+    while not done.wait(draw.uniform(0, LONGEST_PAUSE_SECONDS)):
+        if soak.ended < wanted or not _is_ready(product):
             continue
+        wanted = soak.ended + draw.randint(*between)
         name = draw.choice(sorted(VICTIMS))
         found = list(_matching(product, VICTIMS[name]))
         victims = found if name == "all ranks" else found[:1]
@@ -186,6 +193,8 @@ def _note(soak: Soak, run: dict[str, Any]) -> None:
     cause = "" if run["failure"] is None else run["failure"]["cause"]
     assert run["status"] != "failed" or (cause and run["failure"]["message"]), run
     again = ", on the second start" if run["attempts"] > 1 else ""
+    took = datetime.fromisoformat(run["ended_at"]) - datetime.fromisoformat(run["created_at"])
+    soak.slowest_seconds = max(soak.slowest_seconds, took.total_seconds())
     soak.outcomes[f"{run['status']}{f': {cause}' if cause else ''}{again}"] += 1
 
 

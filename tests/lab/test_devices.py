@@ -10,8 +10,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.core.clock import utc_now
-from app.core.db import Database, database_time
-from app.core.errors import NotFound
+from app.core.db import Database, database_time, open_database
+from app.core.errors import NotFound, SpecError
+from app.core.limits import Limits
 from app.core.release import release, version
 from app.lab import presence, service
 from app.lab.models import GpuLease, Run
@@ -154,3 +155,19 @@ def test_two_workers_never_have_the_same_gpu(database: Database) -> None:
     with database.write() as session:
         service.end_run(session, claim, "failed", NOW)
     assert _claim_gpu(database, "w9", "GPU-1") is not None, "free with its run's end, whichever end it was"
+
+
+def test_an_install_says_what_a_run_may_take_and_holds_to_it(sqlite: Database) -> None:
+    url = sqlite.engine.url.render_as_string(hide_password=False)
+    strict = open_database(url, Limits(runs_a_day=3, runs_at_once=1, run_steps=10))
+    with strict.write() as session, pytest.raises(SpecError, match="11 steps are more than a run may have here"):
+        service.submit_run(session, 1, {**SPEC, "training": {"steps": 11}}, None, NOW)
+    for _ in range(3):
+        _submit(strict)
+    with pytest.raises(service.QueueFull, match="3 runs were started in 24 hours"):
+        _submit(strict)
+    with strict.write() as session:
+        assert service.claim_next(session, "w1", lambda _: "CPU", NOW) is not None
+        assert service.claim_next(session, "w2", lambda _: "CPU", NOW) is None, "one at once"
+        service.submit_run(session, 1, SPEC, None, NOW + timedelta(days=1, seconds=1))
+    strict.engine.dispose()

@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 
 from app.core.clock import utc_now
 from app.core.db import Database
+from app.core.limits import Limits
 from app.lab import service
-from app.lab.service import MOST_WAITING_PER_LEARNER
 from app.theory.lab_runs import run_theory
 from labs.spec import RunSpec, parse_run_spec
 
@@ -155,12 +155,12 @@ def test_a_whole_number_is_taken(client: TestClient, typed: str, steps: int) -> 
 
 @pytest.mark.parametrize("path", ["/lab/runs", "/lab/experiments/L10/runs"])
 def test_a_full_queue_says_so_on_the_page_it_was_asked_on(client: TestClient, path: str) -> None:
-    for _ in range(MOST_WAITING_PER_LEARNER):
+    for _ in range(Limits().runs_waiting):
         assert client.post("/api/v1/lab/runs", json={"spec": SPEC}).status_code == 201
     form = {"key": "last", "value.model_state_bytes": "13 MB", "zero": "3", "data": "2"}
     reply = client.post(path, data=form, headers=HTML)
     assert reply.status_code == 429
-    assert f"{MOST_WAITING_PER_LEARNER} runs are waiting already" in reply.text
+    assert f"{Limits().runs_waiting} runs are waiting already" in reply.text
     client.post("/lab/runs/1/cancel")
     assert client.post(path, data=form, headers=HTML).status_code == 303, "the refused try is not kept as its key's"
 

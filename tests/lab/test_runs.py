@@ -261,7 +261,7 @@ def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database
 
 
 def test_only_so_many_runs_may_wait(database: Database) -> None:
-    for _ in range(service.MOST_WAITING_PER_LEARNER):
+    for _ in range(20):
         _submit(database)
     with pytest.raises(service.QueueFull, match="20 runs are waiting"):
         _submit(database)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.core.db import Database
+from app.core.limits import Limits
 from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import service as lab
@@ -23,7 +24,7 @@ from worker.failures import explain
 from worker.pulses import Pulses
 from worker.runs import take_next
 from worker.smi import Gpu
-from worker.tail import MOST_LOG_LINES, Follower
+from worker.tail import Follower
 from worker.writer import Writer
 
 TORCHRUN = """
@@ -79,7 +80,7 @@ def test_a_rank_that_talks_without_end_is_capped(tmp_path: Path) -> None:
     follower, kept = Follower(tmp_path, 1), []
     while events := follower.read():
         kept += events
-    assert len(kept) <= MOST_LOG_LINES
+    assert len(kept) <= Limits().run_log_lines
     assert all(len(event.line) <= 2000 for event in kept)
 
 

@@ -1,0 +1,33 @@
+"""How much the runs of an install may take. Set by its operator; carried by its database's sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+_INFO = "limits"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """0: no such limit, where that is said."""
+
+    runs_waiting: int = 20  # of a learner
+    runs_at_once: int = 0  # of the install; 0: as many as there are workers
+    runs_a_day: int = 0  # of a learner; 0: no such limit
+    run_steps: int = 500
+    run_seconds: float = 3600.0
+    run_events: int = 200_000
+    run_event_bytes: int = 128 * 2**20  # of all ranks' events and log lines together
+    run_log_lines: int = 2_000
+
+    def as_info(self) -> dict[str, object]:
+        """For `sessionmaker(info=…)`."""
+        return {_INFO: self}
+
+
+def limits_of(session: Session) -> Limits:
+    """The limits of the install that `session` belongs to."""
+    found = session.info.get(_INFO)
+    return found if isinstance(found, Limits) else Limits()
