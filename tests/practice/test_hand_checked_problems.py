@@ -148,6 +148,17 @@ BY_HAND: Mapping[str, tuple[Mapping[str, Any], Answers]] = {
         # 2 × 14; 28/25; 6 × 7e9 × 16,384 = 6.88128e14 over 1.56e14; 28e9/25e9 × 1.56e14/4.2e10; 4.4 s hide 1.1 s
         {"a": 28, "b": 1.12, "c": 4.41108, "d": 4160, "e": ["hidden"]},
     ),
+    "P34": (
+        {"rows": 4096, "columns": 14336, "millions": 4, "ranks": 64, "billions": 14},
+        # 5 · (4 · 4,096² · 14,336 + 2 · 4,096³) = 5.4976e12 over 494.5e12; over 6 · 4,096 · 14,336 · 4e6 = 1.4093e15;
+        # 64 times; 28 · 63/64; 4 · 14 + 8 · 14/64
+        {"a": 11.117, "b": 0.39009, "c": 24.966, "d": 27.5625, "e": 57.75},
+    ),
+    "P35": (
+        {"billions": 8, "sites": 2, "gigabits": 10, "step": 2, "percent": 5},
+        # 32 GB over 1.25 GB/s; 25.6/27.6; 25.6 · 0.95/(0.05 · 2) = 243.2; 4 GB over 244 · 2 s
+        {"a": 25.6, "b": 92.754, "c": 244, "d": 0.0081967},
+    ),
     "SP1": (
         {"shape": "gpt-3-13b", "ranks": 8, "sequence": 2048, "micro_batch": 1, "percent": 90},
         # 16 × 13; 52 + 156/8; 26 + 182/8; 208/8; sbh = 10.48576e6: × 34 × 40; 5 × 40 × 2048/5120 = 80, (34 + 80) × 40;
@@ -240,7 +251,8 @@ def variant_of(content: Catalogue, problem: str, parameters: Mapping[str, Any]) 
 
 
 def test_every_problem_is_here(content: Catalogue) -> None:
-    assert set(BY_HAND) == {f"P{number:02}" for number in range(1, 26)} | {f"SP{number}" for number in range(1, 6)}
+    problems = [*range(1, 26), 34, 35]
+    assert set(BY_HAND) == {f"P{number:02}" for number in problems} | {f"SP{number}" for number in range(1, 6)}
     assert set(BY_HAND) <= set(content.problems)
 
 

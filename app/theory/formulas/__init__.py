@@ -27,6 +27,7 @@ from app.theory.formulas import (
     reliability,
     scaling,
     topology,
+    updates,
 )
 from app.theory.formulas.registry import Formula, Registry
 
@@ -50,6 +51,7 @@ SECTIONS: Mapping[str, tuple[Formula, ...]] = {
     "Scaled blocks": block_scaling.ENTRIES,
     "Reliability": reliability.ENTRIES,
     "Generation and rollouts": generation.ENTRIES,
+    "Updates": updates.ENTRIES,
 }
 
 FORMULAS = Registry()
