@@ -12,15 +12,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from app.content.catalogue import Catalogue, load
+from app.content.catalogue import Catalogue
 from app.core.db import Database, open_database
 from app.core.migrate import migrate
 from app.core.moment import Moment
-from app.core.settings import ROOT, Settings
+from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
 from app.operate import redis_server
 from tests.support.postgres import postgres_url
+from tests.support.shipped import shipped
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ROOM = Path(__file__).parent
@@ -110,7 +111,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def content() -> Catalogue:
     """The catalogue we ship."""
-    return load(ROOT / "cards")
+    return shipped()
 
 
 def moment_at(now: datetime, zone: str = "") -> Moment:

@@ -208,9 +208,7 @@ def _be_warm(package: Package, asked: int, answered: int) -> NoReturn:
     try:
         _be_silent()
         pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", *package.tests])
-        conftest: Any = sys.modules["tests.conftest"]
-        content = conftest.load(ROOT / "cards")
-        conftest.load = lambda _folder: content
+        sys.modules["tests.support.shipped"].shipped()  # once, for every fork
         with os.fdopen(asked) as questions, os.fdopen(answered, "w") as answers:
             for line in questions:
                 told, tests, limit_seconds = json.loads(line)

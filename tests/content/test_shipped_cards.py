@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 from app.content.asked import ask
 from app.content.cards import Card
-from app.content.catalogue import Catalogue, load
-from app.core.settings import ROOT
+from app.content.catalogue import Catalogue
 from app.grading.questions import ChoiceQuestion
 from app.practice.variants import make_variant
 from app.reference.service import derive, find_formula
 from app.units import digits, scaled
+from tests.support.shipped import shipped
 
-CARDS = list(load(ROOT / "cards").cards.values())
+CARDS = list(shipped().cards.values())
 
 
 class Links(HTMLParser):

@@ -7,12 +7,12 @@ from html import unescape
 
 import pytest
 
-from app.content.catalogue import Catalogue, load
+from app.content.catalogue import Catalogue
 from app.content.pages import Page
-from app.core.settings import ROOT
 from tests.content.test_shipped_cards import check_live_numbers
+from tests.support.shipped import shipped
 
-PAGES = list(load(ROOT / "cards").pages.values())
+PAGES = list(shipped().pages.values())
 LONGEST = 950  # words a page: some five minutes
 
 

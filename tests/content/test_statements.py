@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.content.catalogue import Catalogue, load
+from app.content.catalogue import Catalogue
 from app.content.checks import check_content
 from app.content.statements import STATEMENTS, Statement, agrees, check_statements, contradicted, said, wrong_sums
 from app.core.settings import ROOT
 from tests.support.cards import edit, write_cards
+from tests.support.shipped import shipped
 
-SHIPPED = load(ROOT / "cards")
+SHIPPED = shipped()
 CARD = "decks/first/C01.md"
 STATE = next(each for each in SHIPPED.statements.statements if each.id == "model-state")
 

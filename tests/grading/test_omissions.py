@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.catalogue import load
 from app.content.structures import structure_of
 from app.grading.numbers import KnownSlip, grade_number
 from app.grading.omissions import Node, explained
 from app.grading.questions import NumberQuestion
 from app.practice.variants import make_variant
+from tests.support.shipped import shipped
 
 STATE = "zero_state(parameters=parameters, ranks=ranks, stage=stage)"
 RING = "ring_all_reduce_seconds(size_bytes=size, ranks=ranks, bytes_per_second=300e9, latency_seconds=alpha)"
@@ -94,7 +93,7 @@ def test_bits_for_bytes_is_said_only_where_nothing_else_explains_the_factor() ->
 @pytest.fixture(scope="module")
 def questions() -> list[NumberQuestion]:
     """Every number of every shipped problem, on seeds beyond those the checks look at."""
-    content = load(Path(__file__).parents[2] / "cards")
+    content = shipped()
     return [
         part.question
         for problem in content.problems.values()

@@ -10,12 +10,11 @@ import sys
 import pytest
 
 from app.content.cards import fenced
-from app.content.catalogue import load
 from app.content.kinds.code import OUTPUT, RUN
-from app.core.settings import ROOT
+from tests.support.shipped import shipped
 
 LONGEST_SECONDS = 100  # for all of them on a busy machine
-CARDS = {card.id: card for card in load(ROOT / "cards").cards.values() if card.head.kind == "code"}
+CARDS = {card.id: card for card in shipped().cards.values() if card.head.kind == "code"}
 
 # Importing torch takes seconds: it is done once, and every program runs in a fork of its own.
 DRIVER = """
