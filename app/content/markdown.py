@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 from xml.etree.ElementTree import tostring
 
@@ -49,7 +50,13 @@ def render(source: str, expressions: Expressions | None = None) -> Markup:
 def render_inline(source: str, expressions: Expressions | None = None) -> Markup:
     """The same for a single line: no paragraph around it."""
     known = expressions or Expressions()
-    return known.place(_RENDERER.renderInline(_filled(source, known)))
+    return known.place(_inline(_filled(source, known)))
+
+
+@lru_cache(maxsize=8192)
+def _inline(filled: str) -> str:
+    """Kept: a problem's lines are the same at every seed but for what is placed afterwards, as live numbers are."""
+    return str(_RENDERER.renderInline(filled))
 
 
 def render_cloze(source: str) -> Markup:

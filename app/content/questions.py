@@ -106,7 +106,7 @@ def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, values: Va
 
 
 def number_findings(number: NumberQuestion) -> Iterator[str]:
-    """What is wrong with a number at its seed: the key must grade as right, every slip as wrong."""
+    """What is wrong with a number at its seed: the key must grade as right, every slip as wrong and as itself."""
     if number.key <= 0:
         yield f"the key is {number.key}: a relative tolerance needs a positive one"
     own = number.grade(number.key_text)
@@ -116,6 +116,8 @@ def number_findings(number: NumberQuestion) -> Iterator[str]:
         found = number.grade(f"{slip.value / SCALES[number.unit][1]!r} {number.unit}")
         if found.status != "wrong":
             yield f"slip {slip.id} grades as {found.status}: {slip.value}"
+        if found.misconception != slip.id:
+            yield f"slip {slip.id} is taken for {found.misconception}: {slip.value}"
 
 
 def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Option]:
