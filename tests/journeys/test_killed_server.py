@@ -6,9 +6,8 @@ import contextlib
 import http.client
 import json
 import random
+import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -16,40 +15,46 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.product import environment, free_port
+from tests.support.warm_cli import Forked, WarmCli, warm_cli
 
 KILLS = 5
 
 
-def _command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "app.cli", *words]
+@pytest.fixture(scope="module")
+def cli() -> Iterator[WarmCli]:
+    with warm_cli() as cli:
+        yield cli
+
+
+@pytest.fixture
+def data(sqlite_template: Path, tmp_path: Path) -> Path:
+    """The data folder of an install with the newest schema."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shutil.copy(sqlite_template, folder / "rankzero.sqlite3")
+    return folder
 
 
 @contextlib.contextmanager
-def serving(data: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def serving(cli: WarmCli, data: Path, port: int) -> Iterator[Forked]:
     """The web server alone, up and answering; gone afterwards."""
-    process = subprocess.Popen(
-        _command("serve", "--port", str(port)), env=environment(data), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    server = cli.start(["serve", "--port", str(port)], environment(data))
     try:
         deadline = time.monotonic() + 60
         while True:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2):
                 break
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert server.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        yield process
+        yield server
     finally:
-        process.kill()
-        process.wait(10)
-
-
-def _migrated(folder: Path) -> Path:
-    subprocess.run(_command("migrate"), env=environment(folder), check=True, stdout=subprocess.DEVNULL)
-    return folder
+        server.kill()
+        server.wait()
 
 
 def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
@@ -80,20 +85,20 @@ def _post_until_gone(port: int, sent: list[tuple[str, int]], replied: set[tuple[
             card = _ask(port, "GET", "/api/v1/study/next?more=500")["card"]
 
 
-def test_every_answer_is_there_once_or_not_at_all(tmp_path: Path) -> None:
-    data, draw, port = _migrated(tmp_path / "data"), random.Random(3), free_port()
+def test_every_answer_is_there_once_or_not_at_all(cli: WarmCli, data: Path) -> None:
+    draw, port = random.Random(3), free_port()
     sent: list[tuple[str, int]] = []
     replied: set[tuple[str, int]] = set()
     for _ in range(KILLS):
         on_its_way = threading.Event()
-        with serving(data, port) as server:
+        with serving(cli, data, port) as server:
             poster = threading.Thread(target=_post_until_gone, args=(port, sent, replied, on_its_way))
             poster.start()
-            assert on_its_way.wait(30)
+            assert on_its_way.wait(60)
             time.sleep(draw.random() * 0.008)
             server.kill()  # SIGKILL: nothing is tidied up
-            poster.join(30)
-    with serving(data, port), sqlite3.connect(data / "rankzero.sqlite3") as database:
+            poster.join(60)
+    with serving(cli, data, port), sqlite3.connect(data / "rankzero.sqlite3") as database:
         rows = database.execute("SELECT card_id, version FROM review").fetchall()
         assert len(rows) == len(set(rows)), "nothing is there twice"
         assert replied <= set(rows), "what was said to be counted is there"
@@ -101,24 +106,23 @@ def test_every_answer_is_there_once_or_not_at_all(tmp_path: Path) -> None:
             found = _ask(port, "GET", f"/api/v1/study/reviews/{card_id}/{version}")
             assert found["recorded"] is ((card_id, version) in rows)
     assert len(sent) > len(replied), "no kill met an answer on its way"
-    check = subprocess.run(
-        _command("study", "replay", "--verify"), env=environment(data), capture_output=True, text=True, check=False
-    )
-    assert check.returncode == 0, check.stdout
+    assert cli.start(["study", "replay", "--verify"], environment(data)).wait() == 0
 
 
-def test_the_page_says_what_became_of_an_answer_whose_server_was_killed(browser: Browser, tmp_path: Path) -> None:
-    data, port = _migrated(tmp_path / "data"), free_port()
+def test_the_page_says_what_became_of_an_answer_whose_server_was_killed(
+    browser: Browser, cli: WarmCli, data: Path
+) -> None:
+    port = free_port()
     page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
-    with serving(data, port) as server:
+    with serving(cli, data, port) as server:
         page.goto("/study")
         first = page.locator("[data-card]").get_attribute("data-card")
         page.keyboard.press("Space")
         server.kill()
-        server.wait(10)
+        server.wait()
         page.keyboard.press("4")
         expect(page.locator(".notice")).to_contain_text(f"Looking whether your answer to {first} was counted")
-    with serving(data, port):
+    with serving(cli, data, port):
         expect(page.locator(".notice")).to_contain_text(f"Your answer to {first} was not counted. Rate it again.")
         page.keyboard.press("4")
         expect(page.locator(f'[data-card="{first}"]')).to_have_count(0)
