@@ -37,7 +37,7 @@ setup:
 	$(PIP) --require-hashes --requirement $(LOCK); \
 	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; \
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib app labs migrations worker || true; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,
