@@ -33,6 +33,8 @@ TRAINING = (
     "precision",
     "attention_kernel",
     "compile",
+    "recompute_modules",
+    "predicted_tokens",
 )
 PARALLEL = (
     "data",
@@ -46,6 +48,9 @@ PARALLEL = (
     "zero",
     "schedule",
     "overlap",
+    "expert_tensor",
+    "stages",
+    "context_exchange",
 )
 # As a source prints it: (what it is compared as, in SI units per printed unit).
 MEASURED: Mapping[str, tuple[str, float]] = {
@@ -78,8 +83,13 @@ CommonField = Literal[
     "attention_kernel",
     "compile",
     "overlap",
+    "recompute_modules",
+    "predicted_tokens",
+    "expert_tensor",
+    "stages",
+    "context_exchange",
 ]
-Value = int | float | bool | str | dict[str, bool]
+Value = int | float | bool | str | dict[str, bool] | list[int] | list[str]
 Positive = Annotated[float, Field(gt=0)]
 
 
@@ -120,6 +130,11 @@ class PublishedRow(Strict):
     attention_kernel: str | None = None
     compile: bool | None = None
     overlap: dict[str, bool] | None = None
+    recompute_modules: list[str] | None = None
+    predicted_tokens: int | None = None
+    expert_tensor: int | None = None
+    stages: list[int] | None = None
+    context_exchange: str | None = None
     step_seconds: Positive | None = None
     tokens_per_second_per_gpu: Positive | None = None
     hardware_tflops_per_gpu: Positive | None = None

@@ -249,7 +249,7 @@ FIELDS: Mapping[str, Field] = {
     "expert": Field(_number(1, 1e5), "1", "parallel.expert"),
     "expert_nodes": Field(_number(1, 1e3), "", "parallel.expert_nodes", absent="any number"),
     "gpu": Field(_choice(*GPUS), "h100-80gb", "cluster.gpu"),
-    "gpus_per_node": Field(_number(1, 1e6), "8", "cluster.gpus_per_node"),
+    "gpus_per_node": Field(_number(1, 1e6), "", "cluster.gpus_per_node", absent="what its link joins"),
     "inter_node": Field(
         _number(1, 1e15, "bytes_per_second", is_whole=False),
         "",

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner.service import Plan
+from app.theory.hardware import GPUS
 from app.theory.planner import (
     Candidate,
     SearchResult,
@@ -89,7 +90,8 @@ def choose(made: Plan) -> Choice:
     """The best plans of the form's GPUs at its model, sequence, precision, batch and implementation. Raises
     SpecError."""
     values = made.form.values
-    ranks, per_node = values["ranks"], min(values["gpus_per_node"], values["ranks"])
+    joined = values["gpus_per_node"] or GPUS[values["gpu"]].scale_up_gpus
+    ranks, per_node = values["ranks"], min(joined, values["ranks"])
     if ranks % per_node:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])

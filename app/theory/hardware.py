@@ -12,7 +12,7 @@ from typing import Literal
 from app.units import factor_of
 from labs.spec import Precision, SpecError, Violation
 
-Format = Literal["fp8", "16-bit", "tf32", "fp32"]
+Format = Literal["nvfp4", "mxfp8", "fp8", "16-bit", "tf32", "fp32"]
 TFLOPS, GB, GIB = factor_of("TFLOP/s"), factor_of("GB"), factor_of("GiB")
 
 # What a training precision multiplies its matrices in. fp32 is the peak without tensor cores: TF32 is another format.
@@ -22,6 +22,8 @@ _FORMATS: Mapping[str, Format] = {
     "fp16-mixed": "16-bit",
     "fp32": "fp32",
     "fp8-mixed": "fp8",
+    "mxfp8-mixed": "mxfp8",
+    "nvfp4-mixed": "nvfp4",
 }
 
 
@@ -32,7 +34,8 @@ class Gpu:
     `peaks` has the formats the vendor prints a figure for; "fp32" is without tensor cores. `marketing_bytes` is the
     decimal size on the box; `capacity_bytes` is what the driver reports to the framework
     (`torch.cuda.get_device_properties().total_memory`), in GiB a little less than the chips have. `scale_up` names the
-    link inside the node or pod and `scale_up_bytes_per_second` is all of it together. The network card of a GPU is no
+    link inside the node or pod and `scale_up_bytes_per_second` is all of it together; it joins
+    `scale_up_gpus`. The network card of a GPU is no
     part of it: `nic_bytes_per_second` is what is typically put beside one. `power_watts` is the limit as sold.
     """
 
@@ -50,6 +53,7 @@ class Gpu:
     compute_units: int | None  # streaming multiprocessors or the like: what tiles are dealt to
     source: str
     generation: str  # of the architecture: which kernels run on it, and how well
+    scale_up_gpus: int = 8  # of a node as sold, a rack or a pod
 
     def peak(self, precision: Precision) -> float:
         """Dense FLOP/s of matrix products in `precision`; fp32 without tensor cores (TF32 is in `peaks`).
@@ -124,6 +128,7 @@ def _gpu(
         units,
         source,
         _GENERATIONS[name.partition("-")[0]],
+        _DOMAINS.get(name, 8),
     )
 
 
@@ -136,17 +141,25 @@ _GENERATIONS: Mapping[str, str] = {
     "h800": "hopper",
     "b200": "blackwell",
     "gb200": "blackwell",
+    "b300": "blackwell",
+    "gb300": "blackwell",
     "mi300x": "cdna3",
     "tpu": "tpu",
 }
+# GPUs that the scale-up link joins, where it leaves the usual node of eight: a rack, or a slice of a pod.
+_DOMAINS: Mapping[str, int] = {"gb200-186gb": 72, "gb300-279gb": 72, "tpu-v5e": 256, "tpu-v6e": 256, "tpu-v5p": 64}
 _V100: Mapping[Format, float] = {"16-bit": 125, "fp32": 15.7}
 _A100: Mapping[Format, float] = {"16-bit": 312, "tf32": 156, "fp32": 19.5}
 _H100: Mapping[Format, float] = {"fp8": 1979, "16-bit": 989, "tf32": 494.7, "fp32": 67}
 _H100_PCIE: Mapping[Format, float] = {"fp8": 1513, "16-bit": 756, "tf32": 378, "fp32": 51}
-_B200: Mapping[Format, float] = {"fp8": 4500, "16-bit": 2250, "tf32": 1125, "fp32": 75}
-_GB200: Mapping[Format, float] = {"fp8": 5000, "16-bit": 2500, "tf32": 1250, "fp32": 80}
+_B200: Mapping[Format, float] = {"nvfp4": 9000, "mxfp8": 4500, "fp8": 4500, "16-bit": 2250, "tf32": 1125, "fp32": 75}
+_GB200: Mapping[Format, float] = {"nvfp4": 10000, "mxfp8": 5000, "fp8": 5000, "16-bit": 2500, "tf32": 1250, "fp32": 80}
+_B300: Mapping[Format, float] = {"nvfp4": 13500, "mxfp8": 4500, "fp8": 4500, "16-bit": 2250, "tf32": 1125, "fp32": 75}
+_GB300: Mapping[Format, float] = {"nvfp4": 15000, "mxfp8": 5000, "fp8": 5000, "16-bit": 2500, "tf32": 1250, "fp32": 80}
 _MI300X: Mapping[Format, float] = {"fp8": 2614.9, "16-bit": 1307.4, "tf32": 653.7, "fp32": 163.4}
 _V5P: Mapping[Format, float] = {"fp8": 459, "16-bit": 459}
+_V5E: Mapping[Format, float] = {"16-bit": 197}
+_V6E: Mapping[Format, float] = {"16-bit": 918}
 _RTX_4090: Mapping[Format, float] = {"fp8": 330.3, "16-bit": 165.2, "tf32": 82.6, "fp32": 82.6}
 
 _V100_SHEET = "NVIDIA V100 data sheet; 16-bit peak is fp16, it has no bf16; two GPUs or more share a network card"
@@ -164,12 +177,26 @@ _H100_PCIE_SHEET = (
 )
 _H200_SHEET = "NVIDIA H200 data sheet, dense"
 _B200_SHEET = "NVIDIA Blackwell data sheet, HGX B200, dense"
-_GB200_SHEET = "NVIDIA Blackwell data sheet, GB200 NVL72, per GPU, dense"
+_GB200_SHEET = "NVIDIA Blackwell data sheet, GB200 NVL72, per GPU, dense; its NVLink joins a rack of 72"
+_B300_SHEET = "NVIDIA HGX B300 page, an eighth of the board, dense; a ConnectX-8 port of 800 Gb/s beside each GPU"
+_GB300_SHEET = (
+    "NVIDIA GB300 NVL72 page, a 72nd of the rack, dense; its NVLink joins the rack, and a ConnectX-8 port of 800 Gb/s "
+    "is beside each GPU"
+)
 _RTX_SHEET = "NVIDIA Ada architecture white paper, fp32 accumulation; no NVLink; 25 Gb/s network card assumed"
 _MI300X_SHEET = "AMD Instinct MI300X data sheet, dense; seven links of 64 GB/s, one to each other GPU of a node"
 _V5P_PAGE = (
     "Google Cloud TPU v5p page, which prints fp8 as no faster than bf16 and neither fp32 nor power; the six links of a "
     "3D torus together, two of them along each axis"
+)
+
+_V5E_PAGE = (
+    "Google Cloud TPU v5e page, which prints int8 but neither fp8, fp32 nor power; the four links of a 2D torus of up "
+    "to 256 chips together, and a 256th of the 6.4 Tb/s between pods"
+)
+_V6E_PAGE = (
+    "Google Cloud TPU v6e page, which prints int8 but neither fp8, fp32 nor power; the four links of a 2D torus of up "
+    "to 256 chips together, and a chip's share of its host's four cards of 200 Gb/s"
 )
 
 GPUS: Mapping[str, Gpu] = {
@@ -308,6 +335,30 @@ GPUS: Mapping[str, Gpu] = {
             _GB200_SHEET,
         ),
         _gpu(
+            "b300-270gb",
+            "B300 SXM, 270 GB",
+            "NVIDIA",
+            _B300,
+            (270, 268.6, 7700),
+            ("NVLink 5", 900),
+            100,
+            1100,
+            160,
+            _B300_SHEET,
+        ),
+        _gpu(
+            "gb300-279gb",
+            "GB300, 279 GB",
+            "NVIDIA",
+            _GB300,
+            (279, 277.5, 8000),
+            ("NVLink 5", 900),
+            100,
+            1400,
+            160,
+            _GB300_SHEET,
+        ),
+        _gpu(
             "rtx-4090",
             "GeForce RTX 4090, 24 GB",
             "NVIDIA",
@@ -330,6 +381,30 @@ GPUS: Mapping[str, Gpu] = {
             750,
             304,
             _MI300X_SHEET,
+        ),
+        _gpu(
+            "tpu-v5e",
+            "TPU v5e, 16 GB",
+            "Google",
+            _V5E,
+            (16, 16.0, 819),
+            ("ICI", 200),
+            25 / 8,
+            None,
+            None,
+            _V5E_PAGE,
+        ),
+        _gpu(
+            "tpu-v6e",
+            "TPU v6e (Trillium), 32 GB",
+            "Google",
+            _V6E,
+            (32, 32.0, 1638),
+            ("ICI", 400),
+            12.5,
+            None,
+            None,
+            _V6E_PAGE,
         ),
         _gpu(
             "tpu-v5p",

@@ -18,7 +18,7 @@ MAX_HIDDEN = 1_000_000
 MAX_WORLD_SIZE = 8  # of a run: its ranks share one machine
 BUCKET_BYTES = 25 * 2**20  # of gradients that PyTorch's DDP reduces at once, where nothing else is asked for
 
-Precision = Literal["fp32", "bf16-mixed", "fp16-mixed", "bf16", "fp8-mixed"]
+Precision = Literal["fp32", "bf16-mixed", "fp16-mixed", "bf16", "fp8-mixed", "mxfp8-mixed", "nvfp4-mixed"]
 Optimizer = Literal["adamw", "sgd", "adafactor", "adamw-8bit", "lars", "lamb"]
 Recompute = Literal["none", "selective", "full"]
 Attention = Literal["flash", "full"]

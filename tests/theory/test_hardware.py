@@ -10,25 +10,32 @@ import pytest
 from app.theory.hardware import GPUS, LINKS
 from labs.spec import SpecError
 
-# Dense TFLOP/s as the data sheets give them (half of what is printed with sparsity): 16-bit, fp8, TF32, fp32.
-SHEETS = {
+# Dense TFLOP/s as the data sheets give them (half of what is printed with sparsity): 16-bit, fp8, TF32, fp32, and
+# NVFP4; MXFP8 is as fast as fp8.
+SHEETS: dict[str, tuple[float | None, ...]] = {
     "v100-32gb": (125, None, None, 15.7),
     "a100-80gb": (312, None, 156, 19.5),  # 624 with sparsity
     "h100-80gb": (989, 1979, 494.7, 67),  # 1,979 and 3,958 with sparsity
     "h100-pcie-80gb": (756, 1513, 378, 51),  # 1,513, 3,026 and 756 with sparsity
     "h200-141gb": (989, 1979, 494.7, 67),
-    "b200-180gb": (2250, 4500, 1125, 75),  # 4.5 and 9 PFLOP/s with sparsity
-    "gb200-186gb": (2500, 5000, 1250, 80),
+    "b200-180gb": (2250, 4500, 1125, 75, 9000),  # 4.5 and 9 PFLOP/s with sparsity
+    "gb200-186gb": (2500, 5000, 1250, 80, 10000),
+    "b300-270gb": (2250, 4500, 1125, 75, 13500),  # of eight: 36 and 72 PFLOP/s with sparsity, 108 of NVFP4 without
+    "gb300-279gb": (2500, 5000, 1250, 80, 15000),  # of 72: 360 and 720 PFLOP/s with sparsity, 1,080 of NVFP4 without
     "mi300x-192gb": (1307.4, 2614.9, 653.7, 163.4),
     "tpu-v5p": (459, 459, None, None),
+    "tpu-v5e": (197, None, None, None),
+    "tpu-v6e": (918, None, None, None),
     "rtx-4090": (165.2, 330.3, 82.6, 82.6),
 }
 
 
 @pytest.mark.parametrize("name", list(SHEETS))
 def test_peaks_are_dense_and_those_of_the_data_sheet(name: str) -> None:
-    bf16, fp8, tf32, fp32 = SHEETS[name]
+    bf16, fp8, tf32, fp32, *fp4 = SHEETS[name]
     given = {"16-bit": bf16, "fp8": fp8, "tf32": tf32, "fp32": fp32}
+    if fp4:
+        given |= {"nvfp4": fp4[0], "mxfp8": fp8}
     found = {form: peak / 1e12 for form, peak in GPUS[name].peaks.items()}
     assert found == pytest.approx({form: value for form, value in given.items() if value is not None})
 
@@ -102,7 +109,7 @@ def test_a_record_makes_physical_sense(name: str) -> None:
     assert gpu.nic_bytes_per_second < gpu.scale_up_bytes_per_second < gpu.memory_bytes_per_second
     assert gpu.peaks["16-bit"] == gpu.bf16_flops_per_second >= 2 * gpu.peaks.get("tf32", 0) * 0.999
     assert gpu.peaks.get("fp8", gpu.bf16_flops_per_second) >= gpu.bf16_flops_per_second
-    assert gpu.power_watts is None or 250 <= gpu.power_watts <= 1200
+    assert gpu.power_watts is None or 250 <= gpu.power_watts <= 1400
 
 
 @pytest.mark.parametrize("name", list(LINKS))
@@ -112,6 +119,14 @@ def test_a_link_says_where_it_is_from_and_what_is_typical(name: str) -> None:
     assert 1e-6 <= link.typical_latency_seconds <= 1e-4
     assert isfinite(link.bytes_per_second)
     assert "typical" in link.source
+
+
+def test_the_scale_up_link_joins_a_node_a_rack_or_a_pod() -> None:
+    assert {name: GPUS[name].scale_up_gpus for name in ("h100-80gb", "gb300-279gb", "tpu-v6e")} == {
+        "h100-80gb": 8,
+        "gb300-279gb": 72,
+        "tpu-v6e": 256,
+    }
 
 
 def test_the_lower_power_h100_is_the_same_chip_with_slower_memory() -> None:

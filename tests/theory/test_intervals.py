@@ -72,7 +72,7 @@ def test_the_width_is_that_of_the_nearest_rows() -> None:
     assert close.around(2.0) == pytest.approx((2 * exp(-0.4), 2 * exp(0.4)))
     away = spread(here, [row("p", 0.1 * each, size=12.0) for each in range(1, 6)])
     assert away is not None
-    assert away.width == pytest.approx(0.4 * 1.2)
+    assert away.width == pytest.approx(0.4 * 2.0)
     assert spread(here, []) is None
 
 

@@ -17,7 +17,7 @@ from labs.spec import SpecError
 from tests.support.exhaustive import best_of_all
 
 SMALL = {"layers": 6, "hidden": 1024, "heads": 16, "kv_heads": 4, "vocab": 32000, "gated_mlp": True}
-FEW = {"micro_batch": [1, 2], "virtual_stages": [1, 2, 3], "context": [1, 2]}
+FEW = {"micro_batch": [1, 2], "virtual_stages": [1, 2, 3], "context": [1, 2], "recompute": ["none", "full"]}
 
 
 def asked(model: Any, sequence: int, batch: int, gpu: str, nodes: int, **more: Any) -> dict[str, Any]:
@@ -32,10 +32,19 @@ def found(*request: Any, **more: Any) -> SearchResult:
 
 CASES = {
     "every axis": asked(SMALL, 2048, 12, "a100-40gb", 1, gpus_per_node=4),
-    "every axis, three nodes": asked(SMALL, 1536, 12, "a100-40gb", 3, gpus_per_node=2, axes={"context": [1, 3]}),
+    "every axis, three nodes": asked(
+        SMALL, 1536, 12, "a100-40gb", 3, gpus_per_node=2, axes={"context": [1, 3], "recompute": ["none", "full"]}
+    ),
     "least memory": asked("llama-3-8b", 8192, 16, "h100-80gb", 1, axes=FEW, objective="memory"),
     "64 GPUs": asked("llama-2-13b", 4096, 64, "a100-80gb", 8, axes={**FEW, "micro_batch": [2], "shard": [8, 64]}),
-    "experts": asked("mixtral-8x7b", 4096, 64, "h100-80gb", 4, axes={**FEW, "micro_batch": [1], "shard": [32]}),
+    "experts, folded, and modules": asked(
+        "mixtral-8x7b",
+        4096,
+        64,
+        "h100-80gb",
+        4,
+        axes={"micro_batch": [1], "shard": [32], "virtual_stages": [1, 2], "context": [1], "pipeline": [1, 2, 4]},
+    ),
     "one implementation": asked("llama-3-8b", 4096, 32, "h100-80gb", 2, profile="torchtitan", axes=FEW),
     "scores in memory": asked(
         "gpt-3-13b", 2048, 16, "a100-80gb", 2, training={"attention": "full"}, axes={**FEW, "zero": [1, 3]}
@@ -97,9 +106,8 @@ def test_no_plan_is_reported_twice_and_selective_is_not_looked_at_where_it_is_no
     result = found("llama-3-8b", 8192, 64, "h100-80gb", 4, limit=100)
     plans = {str((each.parallel, each.training, each.request.profile)) for each in result.best}
     assert len(plans) == len(result.best) == 100
-    assert all(
-        each.training.recompute != "selective" for each in result.best if each.request.profile == "megatron-core"
-    )
+    by_module = [each.training for each in result.best if each.request.profile == "megatron-core"]
+    assert all(each.recompute_modules for each in by_module if each.recompute == "selective")
     numbers = {(each.step_seconds, each.memory_bytes, each.parallel.world_size) for each in result.best}
     assert len(numbers) > 90, "what differs in name differs in what it takes"
 

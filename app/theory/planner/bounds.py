@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
 
 from app.theory.pipeline import FACTS, in_flight
 from app.theory.planner.engine.communication import layer_traffic
@@ -17,7 +16,7 @@ from app.theory.planner.engine.exposure import StageSeconds, shown_alone
 from app.theory.planner.engine.kept import kept_bytes
 from app.theory.planner.engine.layer import layer_seconds
 from app.theory.planner.engine.placement import Stage, ends_held, layer_held, stages
-from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.plan import Plan, expert_shards
 from app.theory.planner.engine.shapes import layer_kinds
 from app.theory.planner.engine.timing import ends_seconds
 from app.theory.planner.space import Order
@@ -50,7 +49,7 @@ def memory_floor(plan: Plan) -> MemoryFloor:
     """Of all plans that deal layers as `plan` does, whatever their stages, schedule and sharding."""
     layers = {}
     for routed, count in layer_kinds(plan.model):
-        held = layer_held(plan.model, routed, plan.parallel.tensor, plan.parallel.expert)
+        held = layer_held(plan.model, routed, plan.parallel.tensor, plan.parallel.expert, plan.parallel.expert_cut)
         layers[routed] = (count, LayerBytes(held.dense, held.expert, kept_bytes(plan.layer(routed))))
     ends = ends_held(plan.model, BOTH_ENDS, plan.training.sequence, plan.parallel.tensor, 1)
     return MemoryFloor(plan, layers, ends)
@@ -80,7 +79,9 @@ def order_bytes(floor: MemoryFloor, replicas: int, pipeline: int, zero: int, mic
 
 def _state_bytes(plan: Plan, dense: float, expert: float, replicas: int, zero: int) -> float:
     layout, away = LAYOUTS[plan.training.state_layout], plan.training.offload
-    whole, share = dense + expert, dense / replicas + expert / (replicas // gcd(replicas, plan.parallel.expert))
+    parallel = plan.parallel
+    same = expert_shards(replicas, parallel.tensor // parallel.expert_cut, parallel.expert)
+    whole, share = dense + expert, dense / replicas + expert / same
     held = 0.0 if away == "all" else layout.parameters * (share if zero == 3 else whole)
     if away == "none":
         held += layout.gradients * (share if zero >= 2 else whole)

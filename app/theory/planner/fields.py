@@ -10,6 +10,9 @@ from app.theory.planner.attention_kernels import AttentionKernel
 from labs.spec import Parallel, Strict, Training
 
 MfuDefinition = Literal["6n", "attention", "causal-attention"]
+ContextExchange = Literal["ring", "all-gather"]
+# What selective recomputation repeats, by the names of Megatron-Core's --recompute-modules.
+Module = Literal["core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts"]
 
 
 class Overlap(Strict):
@@ -28,11 +31,18 @@ class Overlap(Strict):
 
 
 class PlanTraining(Training):
-    """`Training` with the global batch of a plan, in sequences, and how its kernels are made."""
+    """`Training` with the global batch of a plan, in sequences, and how its kernels are made.
+
+    `recompute_modules` says what selective recomputation repeats, in place of what the profile does.
+    `predicted_tokens` more than the next one are trained for, each by a layer and a pass through the head of its own
+    (DeepSeek-AI 2024, section 2.2: multi-token prediction).
+    """
 
     global_batch: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     attention_kernel: AttentionKernel = "auto"
     compile: bool = False
+    recompute_modules: tuple[Module, ...] | None = None
+    predicted_tokens: Annotated[int, Field(ge=0, le=8)] = 0
 
 
 class PlanParallel(Parallel):
@@ -43,3 +53,23 @@ class PlanParallel(Parallel):
     reshard_after_forward: bool | None = None
     # At most so many nodes hold a token's experts, and each gets it once (DeepSeek-AI 2024, section 3.2.2).
     expert_nodes: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    # Ranks a single expert is cut over; left out, as many of the tensor ranks as the expert ranks leave, so that
+    # experts are dealt over data × tensor ranks of their own (Liu et al. 2025, MoE Parallel Folding, section 3).
+    expert_tensor: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    # Layers of every chunk in order, pipeline × virtual_stages of them; the first and the last may hold none.
+    stages: Annotated[tuple[Annotated[int, Field(ge=0, le=10_000)], ...], Field(max_length=100_000)] | None = None
+    # How context ranks get keys and values: passed around a ring behind attention (Liu et al. 2023), or gathered by
+    # all before it (Llama team 2024, section 3.3.2).
+    context_exchange: ContextExchange = "ring"
+
+    @property
+    def expert_cut(self) -> int:
+        """Ranks a single expert is cut over, chosen if left open."""
+        if self.expert_tensor is not None:
+            return self.expert_tensor
+        if self.expert == 1 or self.data % self.expert == 0:
+            return self.tensor
+        return next(cut for cut in range(self.tensor, 0, -1) if self._folds(cut))
+
+    def _folds(self, cut: int) -> bool:
+        return (self.tensor % cut == 0 and (self.data * self.tensor) % (cut * self.expert) == 0) or cut == 1

@@ -6,9 +6,11 @@ for is said, not approximated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from app.theory.planner.engine.casting import CASTS
+from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.requests import EstimateRequest
 from labs.spec import Model
 
@@ -50,18 +52,18 @@ def _megatron(request: EstimateRequest) -> Flags:
         ("--tensor-model-parallel-size", str(parallel.tensor)),
         ("--pipeline-model-parallel-size", str(parallel.pipeline)),
         *((("--context-parallel-size", str(parallel.context)),) if parallel.context > 1 else ()),
-        *((("--expert-model-parallel-size", str(parallel.expert)),) if parallel.expert > 1 else ()),
+        *((("--cp-comm-type", "all_gather"),) if _gathers_keys(parallel) else ()),
+        *_megatron_experts(model, parallel),
+        *((("--mtp-num-layers", str(training.predicted_tokens)),) if training.predicted_tokens else ()),
         *((("--sequence-parallel", ""),) if parallel.sequence_parallel else ()),
-        *_megatron_virtual(model, parallel.pipeline, parallel.virtual_stages),
+        *_megatron_virtual(model, parallel),
         *((("--use-distributed-optimizer", ""),) if parallel.zero == 1 else ()),
         ("--micro-batch-size", str(training.micro_batch)),
         *((("--global-batch-size", str(training.global_batch)),) if training.global_batch else ()),
         ("--seq-length", str(training.sequence)),
-        *_megatron_recompute(training.recompute),
+        *_megatron_recompute(training),
         *_megatron_overlap(request),
-        *((("--fp8-format", "hybrid"),) if training.precision == "fp8-mixed" else ()),
-        *((("--bf16", ""),) if training.precision in ("bf16-mixed", "bf16", "fp8-mixed") else ()),
-        *((("--fp16", ""),) if training.precision == "fp16-mixed" else ()),
+        *_MEGATRON_PRECISION[training.precision],
         *((("--use-flash-attn", ""),) if training.attention == "flash" else ()),
     ]
     opened = ["data order, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
@@ -74,7 +76,7 @@ def _megatron(request: EstimateRequest) -> Flags:
         opened.append(
             f"shards over {parallel.shard}: --num-distributed-optimizer-instances {data_ranks // parallel.shard}"
         )
-    if model.layers % (parallel.pipeline * parallel.virtual_stages):
+    if parallel.stages is None and model.layers % (parallel.pipeline * parallel.virtual_stages):
         opened.append("layers that do not divide evenly: --pipeline-model-parallel-layout says which stage has which")
     if parallel.expert_nodes:
         opened.append(
@@ -83,7 +85,40 @@ def _megatron(request: EstimateRequest) -> Flags:
     return Flags("Megatron-LM", _joined(pairs), tuple(opened))
 
 
-def _megatron_virtual(model: Model, pipeline: int, virtual: int) -> Pairs:
+_BF16 = ("--bf16", "")
+_MEGATRON_PRECISION: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "fp32": (),
+    "bf16": (_BF16,),
+    "bf16-mixed": (_BF16,),
+    "fp16-mixed": (("--fp16", ""),),
+    "fp8-mixed": (("--fp8-format", "hybrid"), _BF16),
+    "mxfp8-mixed": (("--fp8-format", "e4m3"), ("--fp8-recipe", "mxfp8"), _BF16),
+    "nvfp4-mixed": (("--fp4-format", "e2m1"), ("--fp4-recipe", "nvfp4"), _BF16),
+}
+
+
+def _gathers_keys(parallel: PlanParallel) -> bool:
+    return parallel.context > 1 and parallel.context_exchange == "all-gather"
+
+
+def _megatron_experts(model: Model, parallel: PlanParallel) -> Pairs:
+    if parallel.expert > 1:
+        yield "--expert-model-parallel-size", str(parallel.expert)
+    if model.experts > 1 and parallel.expert_cut < parallel.tensor:
+        yield "--expert-tensor-parallel-size", str(parallel.expert_cut)
+
+
+def _megatron_layout(stages: tuple[int, ...]) -> str:
+    """Embedding, decoder layers by chunk, and the loss, as --pipeline-model-parallel-layout spells them."""
+    chunks = ["t" * layers for layers in stages]
+    return "|".join(["E" + chunks[0], *chunks[1:-1], chunks[-1] + "L"]) if len(chunks) > 1 else f"E{chunks[0]}L"
+
+
+def _megatron_virtual(model: Model, parallel: PlanParallel) -> Pairs:
+    pipeline, virtual = parallel.pipeline, parallel.virtual_stages
+    if parallel.stages is not None:
+        yield "--pipeline-model-parallel-layout", f'"{_megatron_layout(parallel.stages)}"'
+        return
     if pipeline == 1 or virtual == 1:
         return
     if model.layers % (pipeline * virtual) == 0:
@@ -95,10 +130,13 @@ def _megatron_virtual(model: Model, pipeline: int, virtual: int) -> Pairs:
             yield "--account-for-loss-in-pipeline-split", ""
 
 
-def _megatron_recompute(recompute: str) -> Pairs:
+def _megatron_recompute(training: PlanTraining) -> Pairs:
+    recompute = training.recompute
     if recompute == "none":
         return
     yield "--recompute-granularity", recompute
+    if training.recompute_modules:
+        yield "--recompute-modules", " ".join(training.recompute_modules)
     if recompute == "full":
         yield "--recompute-method", "uniform"
         yield "--recompute-num-layers", "1"
@@ -139,7 +177,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
             else ()
         ),
         ("--parallelism.context_parallel_degree", str(parallel.context)),
-        *((("--parallelism.expert_parallel_degree", str(parallel.expert)),) if parallel.expert > 1 else ()),
+        *_torchtitan_experts(model, parallel),
         ("--training.local_batch_size", str(_local_batch(request))),
         *((("--training.global_batch_size", str(training.global_batch)),) if training.global_batch else ()),
         ("--training.seq_len", str(training.sequence)),
@@ -158,11 +196,22 @@ def _torchtitan(request: EstimateRequest) -> Flags:
         opened.append(
             f"{parallel.virtual_stages} chunks a stage: they follow from the layers of each stage it is given"
         )
-    if training.precision == "fp8-mixed":
-        opened.append("fp8: the float8 converter and its recipe")
+    if training.precision in CASTS:
+        opened.append(f"{training.precision.removesuffix('-mixed')}: the converter and its recipe")
+    if training.recompute_modules:
+        opened.append("recomputation by module: its selective mode goes by operation")
+    if parallel.stages is not None:
+        opened.append("which stage has which layers: parallelism.module_fqns_per_model_part says so")
     if parallel.expert_nodes:
         opened.append("how many nodes a token may reach")
     return Flags("torchtitan", _joined(pairs), tuple(opened))
+
+
+def _torchtitan_experts(model: Model, parallel: PlanParallel) -> Pairs:
+    if parallel.expert > 1:
+        yield "--parallelism.expert_parallel_degree", str(parallel.expert)
+    if model.experts > 1 and parallel.expert > 1 and parallel.tensor > 1:
+        yield "--parallelism.expert_tensor_parallel_degree", str(parallel.expert_cut)
 
 
 def _local_batch(request: EstimateRequest) -> int:

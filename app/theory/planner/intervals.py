@@ -14,11 +14,12 @@ from math import exp, log2
 from operator import ne
 
 from app.theory.hardware import GPUS
+from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.plan import Plan
 
 SHARE = 0.8  # of intervals that should hold
-NEAREST = 12  # rows
-WIDENING = 0.1  # of the width for each unit of distance
+NEAREST = 20  # rows
+WIDENING = 0.5  # of the width for each unit of distance
 LEAST = 0.02  # of the value: no source prints its rows more precisely
 OCTAVES = 6.0  # a ratio of 2^6 is as far as a word that differs
 FAMILIES = {"torchtitan": "fsdp2", "zero-paper": "megatron"}  # alike in what rows can tell
@@ -58,7 +59,7 @@ def features_of(plan: Plan, gpu: str, parameters: float) -> Features:
     words = (
         FAMILIES.get(plan.profile_name, plan.profile_name),
         GPUS[gpu].generation,
-        "8-bit" if training.precision == "fp8-mixed" else "16-bit",
+        "8-bit" if training.precision in CASTS else "16-bit",
         training.recompute,
         training.attention,
         *(name if is_used else "" for name, is_used in used.items()),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import get_args
 
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import overlaps_of, plan_of
 from app.theory.planner.fields import PlanParallel
 from app.theory.planner.requests import Cluster, EstimateRequest
 from app.theory.planner.space import GATHERS, KEEPS, Order, Shape, Sharding, Space
+from labs.spec import Recompute
 
 PLAIN = Order("1f1b", 1)
 UNSHARDED, KEPT = Sharding(0), Sharding(3, 0, KEEPS)
@@ -32,7 +34,8 @@ class Plans:
         parallel = self._parallel(shape, order, sharding)
         known = self._resolved(shape.profile, shape.precision)
         m = self.space.micro_batches(shape)
-        training = known.training.model_copy(update={"micro_batch": shape.micro_batch, "recompute": shape.recompute})
+        chosen = {"micro_batch": shape.micro_batch, **_recomputed(shape.recompute)}
+        training = known.training.model_copy(update=chosen)
         overlap = overlaps_of(parallel, known.profile)
         return replace(known, training=training, parallel=parallel, micro_batches=m, overlap=overlap)
 
@@ -68,6 +71,8 @@ class Plans:
             chosen["shard"] = sharding.shard
         if sharding.reshard:
             chosen["reshard_after_forward"] = sharding.reshard == GATHERS
+        if shape.expert_tensor:
+            chosen["expert_tensor"] = shape.expert_tensor
         if shape.expert_nodes:
             chosen["expert_nodes"] = shape.expert_nodes
         if self.space.axes.overlap is not None:
@@ -75,7 +80,7 @@ class Plans:
         return _NOTHING.model_copy(update=chosen)
 
     def _request(self, shape: Shape, parallel: PlanParallel) -> EstimateRequest:
-        chosen = {"micro_batch": shape.micro_batch, "recompute": shape.recompute, "precision": shape.precision}
+        chosen = {"micro_batch": shape.micro_batch, "precision": shape.precision, **_recomputed(shape.recompute)}
         training = self.base.training.model_copy(update=chosen)
         changed = {"training": training, "parallel": parallel, "profile": shape.profile}
         return self.base.model_copy(update=changed)
@@ -85,3 +90,11 @@ class Plans:
         cluster = self.base.cluster or Cluster()
         changed = {"training": training, "profile": profile, "cluster": cluster}
         return plan_of(self.base.model_copy(update=changed))
+
+
+@lru_cache(maxsize=64)
+def _recomputed(choice: str) -> dict[str, object]:
+    """Fields of a plan's training for what a shape recomputes."""
+    if choice in get_args(Recompute):
+        return {"recompute": choice}
+    return {"recompute": "selective", "recompute_modules": tuple(choice.split("+"))}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from app.theory.hardware import GPUS
 from app.theory.planner.attention_kernels import KERNELS
+from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.requests import EstimateRequest
@@ -23,7 +26,7 @@ BESIDE = {
     "expert": "tokens to experts",
 }
 WASTEFUL = 0.2  # of a step, idle
-PRECISION_BYTES = {"fp32": 4.0, "bf16": 2.0, "bf16-mixed": 0.0, "fp16-mixed": 0.0, "fp8-mixed": 0.0}
+PRECISION_BYTES: Mapping[str, float] = {"fp32": 4.0, "bf16": 2.0}  # of weights, where the layout has to agree
 TIGHT = 0.9  # of the capacity: context, communication buffers and fragments take the rest
 
 
@@ -51,16 +54,10 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
         said.append("ZeRO shards over data × context ranks, which all hold the same weights.")
     if parallel.pipeline > 1:
         fewest, most = (f(stage.layers for stage in plan.stages) for f in (min, max))
-        uneven = f"{fewest} to {most} layers: they do not divide evenly, and the ends are the lighter ones"
+        why = "as asked" if parallel.stages else "they do not divide evenly, and the ends are the lighter ones"
+        uneven = f"{fewest} to {most} layers: {why}"
         said.append(f"Stages hold {f'{most} layers each' if fewest == most else uneven}.")
-    if training.recompute == "selective":
-        what = {
-            "attention": "attention's scores",
-            "every-other-matmul": "every other matrix product and what lies between",
-        }
-        said.append(f"Selective recomputation repeats {what[profile.selective]}.")
-    if plan.model.experts > 1:
-        said.append("Experts get equal shares of the tokens.")
+    said += _choices(plan)
     if training.optimizer != "adamw":
         said.append(f"{training.optimizer} keeps {plan.optimizer_bytes:g} bytes a parameter in place of the layout's.")
     if plan.device is None:
@@ -73,10 +70,34 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
         said += _how(request, plan)
     if plan.compression.kind != "none":
         said.append(f"Gradients are compressed ({plan.compression.kind}); compressing them takes no time here.")
-    if training.precision == "fp8-mixed":
+    if training.precision in CASTS:
         said.append(
-            "Matrix products run in fp8; what is kept and reduced stays 16-bit, and every product casts its factors."
+            f"Matrix products but the head's run in {training.precision.removesuffix('-mixed')}; what is kept and "
+            f"reduced stays 16-bit, and every product casts its factors ({CASTS[training.precision].source})."
         )
+    return said
+
+
+def _choices(plan: Plan) -> list[str]:
+    """What is recomputed, where experts are, and how context ranks and tokens predicted besides are counted."""
+    parallel, training, profile, said = plan.parallel, plan.training, plan.profile, []
+    if training.recompute == "selective":
+        what = {
+            "attention": "attention's scores",
+            "every-other-matmul": "every other matrix product and what lies between",
+        }
+        modules = training.recompute_modules
+        repeats = what[profile.selective] if modules is None else ", ".join(modules) or "nothing"
+        said.append(f"Selective recomputation repeats {repeats}.")
+    if plan.model.experts > 1:
+        said.append("Experts get equal shares of the tokens.")
+        if parallel.expert_cut < parallel.tensor:
+            cut = "each is whole" if parallel.expert_cut == 1 else f"each is cut over {parallel.expert_cut}"
+            said.append(f"Experts are dealt over data × tensor ranks, {cut} (MoE parallel folding).")
+    if training.predicted_tokens:
+        said.append("Tokens predicted besides the next cost a layer and a head each, and are no part of the model.")
+    if parallel.context > 1 and parallel.context_exchange == "all-gather":
+        said.append("Context ranks gather keys and values before attention, which nothing hides.")
     return said
 
 
@@ -123,7 +144,7 @@ def warnings(
         )
     if parallel.shard is not None and parallel.zero == 0:
         found.append("shard does nothing without a ZeRO stage.")
-    if PRECISION_BYTES[training.precision] != plan.layout.parameters and training.precision in ("fp32", "bf16"):
+    if PRECISION_BYTES.get(training.precision, plan.layout.parameters) != plan.layout.parameters:
         found.append(
             f"Layout {plan.layout.name} keeps weights of {plan.layout.parameters:g} bytes under {training.precision}."
         )

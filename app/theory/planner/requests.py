@@ -5,34 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.theory.hardware import GPUS
 from app.theory.planner.attention_kernels import kernels_on
 from app.theory.planner.fields import MfuDefinition, PlanParallel, PlanTraining
-from app.theory.presets import PRESETS, model_named
-from labs.spec import (
-    Compression,
-    Model,
-    Parallel,
-    ScheduleFields,
-    SpecError,
-    Strict,
-    Violation,
-    check_model,
-    multiples_near,
-    nearest_divisors,
-    parse,
-    schedule_violations,
-    unscheduled_violations,
+from app.theory.planner.rules import (
+    batch_violations,
+    degree_violations,
+    recompute_violations,
+    schedule_rules,
+    shape_violations,
 )
+from app.theory.presets import PRESETS, model_named
+from labs.spec import Compression, Model, SpecError, Strict, Violation, check_model, parse
 
 Profile = Literal[
     "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
 ]
-MOST_EXPERTS = 10_000
-EMPTY_ENDS = 2  # chunks that hold the table or the head and no layer (Llama team 2024, section 3.3.2)
-_FIELDS = ScheduleFields("parallel.schedule", "parallel.pipeline", "parallel.virtual_stages", "training.global_batch")
 Amount = Annotated[float, Field(ge=1, le=1e21)]
 Few = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -44,7 +34,8 @@ class ParameterCount(Strict):
 
 
 class Cluster(Strict):
-    """Where the plan runs. Overrides are per GPU; bandwidths are one direction."""
+    """Where the plan runs. Overrides are per GPU; bandwidths are one direction. A node is what the scale-up link joins,
+    unless `gpus_per_node` is given: 8 GPUs, a rack of 72, or a slice of a TPU pod."""
 
     gpu: str | None = None
     gpus_per_node: Few = 8
@@ -55,6 +46,13 @@ class Cluster(Strict):
     inter_node_bytes_per_second: Amount | None = None
     intra_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
     inter_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_what_the_link_joins(cls, data: Any) -> Any:
+        gpu = data.get("gpu") if isinstance(data, Mapping) else None
+        known = GPUS.get(gpu) if isinstance(gpu, str) else None
+        return data if known is None else {"gpus_per_node": known.scale_up_gpus, **data}
 
 
 class EstimateRequest(Strict):
@@ -117,73 +115,17 @@ def _with_shape(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _check(request: EstimateRequest) -> list[Violation]:
     shape = request.model if isinstance(request.model, Model) else None
-    found = [] if shape is None else [*check_model(shape), *_check_shape(shape, request)]
-    found += _check_degrees(request)
-    found += _check_batch(request.training, request.parallel)
-    found += _check_schedule(request.training, request.parallel)
+    training, parallel = request.training, request.parallel
+    found = [] if shape is None else [*check_model(shape), *shape_violations(shape, training, parallel)]
+    found += degree_violations(parallel)
+    if request.compression.kind != "none" and parallel.zero:
+        message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
+        found.append(Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0"))
+    found += [*recompute_violations(training), *batch_violations(training, parallel)]
+    found += schedule_rules(training, parallel)
     if request.cluster is not None:
         found += _check_cluster(request)
     return found
-
-
-def _check_shape(model: Model, request: EstimateRequest) -> Iterator[Violation]:
-    """What the model's sizes must share out to."""
-    parallel, sequence = request.parallel, request.training.sequence
-    widths = {"heads": model.heads, "ffn_hidden": model.ffn_hidden}
-    if model.expert_ffn_hidden is not None:
-        widths["expert_ffn_hidden"] = model.expert_ffn_hidden
-    for name, size in widths.items():
-        if size % parallel.tensor:
-            yield _unequal("parallel.tensor", parallel.tensor, f"model.{name}", size)
-    if parallel.sequence_parallel and sequence % (parallel.tensor * parallel.context):
-        yield _unequal("parallel.tensor", parallel.tensor, "training.sequence", sequence)
-    if sequence % parallel.context:
-        yield _unequal("parallel.context", parallel.context, "training.sequence", sequence)
-    chunks = parallel.pipeline * parallel.virtual_stages
-    if parallel.pipeline > model.layers:
-        message = f"There are only {model.layers} layers."
-        yield Violation("parallel.pipeline", parallel.pipeline, message, f"1 to {model.layers}", ("model.layers",))
-    elif chunks > model.layers + EMPTY_ENDS:
-        most = (model.layers + EMPTY_ENDS) // parallel.pipeline
-        message = f"{parallel.pipeline} × {parallel.virtual_stages} chunks for {model.layers} layers."
-        yield Violation("parallel.virtual_stages", parallel.virtual_stages, message, f"1 to {most}", ("model.layers",))
-    if model.experts > MOST_EXPERTS:
-        yield Violation("model.experts", model.experts, "No model has as many experts.", f"1 to {MOST_EXPERTS:,}")
-    elif model.experts % parallel.expert:
-        yield _unequal("parallel.expert", parallel.expert, "model.experts", model.experts)
-
-
-def _check_degrees(request: EstimateRequest) -> Iterator[Violation]:
-    parallel = request.parallel
-    for name, part in (("expert", parallel.expert), ("shard", parallel.shard)):
-        if part is not None and parallel.data % part:
-            yield _unequal(f"parallel.{name}", part, "parallel.data", parallel.data)
-    if request.compression.kind != "none" and parallel.zero:
-        message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
-        yield Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0")
-
-
-def _check_schedule(training: PlanTraining, parallel: Parallel) -> Iterator[Violation]:
-    """What the pipeline's schedule takes, where the global batch shares out to whole micro-batches."""
-    if parallel.pipeline == 1:
-        yield from unscheduled_violations(parallel.schedule, parallel.virtual_stages, _FIELDS)
-        return
-    batch, each = training.global_batch, training.micro_batch * parallel.data
-    micro_batches = None if batch is None or batch % each else batch // each
-    yield from schedule_violations(
-        parallel.schedule, parallel.pipeline, micro_batches, parallel.virtual_stages, _FIELDS, each
-    )
-
-
-def _check_batch(training: PlanTraining, parallel: Parallel) -> Iterator[Violation]:
-    """Every data-parallel rank takes the same whole number of micro-batches."""
-    batch, each = training.global_batch, training.micro_batch * parallel.data
-    if batch is not None and batch % each:
-        message = (
-            f"{batch:,} sequences are no multiple of micro_batch × data = {training.micro_batch:,} × {parallel.data:,}."
-        )
-        involves = ("training.micro_batch", "parallel.data")
-        yield Violation("training.global_batch", batch, message, multiples_near(batch, each), involves)
 
 
 def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
@@ -208,9 +150,3 @@ def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
         message = f"{cluster.nodes} × {cluster.gpus_per_node} = {gpus} GPUs, but {product}."
         for field, value in (("cluster.nodes", cluster.nodes), ("parallel.data", parallel.data)):
             yield Violation(field, value, message, "equal products")
-
-
-def _unequal(field: str, value: int, whole_field: str, whole: int) -> Violation:
-    """`whole` does not split into `value` equal parts; names the divisors nearest to it."""
-    message = f"{value:,} does not divide {whole_field.partition('.')[2]} = {whole:,}."
-    return Violation(field, value, message, nearest_divisors(whole, value), (whole_field,))

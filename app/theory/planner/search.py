@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import gcd
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -229,7 +230,7 @@ class _Search:
     def _time(self, shape: Shape) -> TimeFloor:
         key = _layer_of(shape)
         if key not in self._times:
-            alone = key._replace(data=1, expert=1, expert_nodes=0)
+            alone = key._replace(data=1, expert=1, expert_nodes=0, expert_tensor=0)
             found = time_floor(self._memory(shape).plan, self._dense.get(alone))
             self._times[key] = found
             if found.dense is not None:
@@ -309,7 +310,8 @@ def _too_many(request: SearchRequest) -> Violation:
 
 def _layer_of(shape: Shape) -> Shape:
     """What a layer costs does not depend on how many stages and replicas there are."""
-    return shape._replace(pipeline=1, data=shape.expert)
+    cut = shape.expert_tensor or shape.tensor
+    return shape._replace(pipeline=1, data=shape.expert * cut // gcd(shape.expert * cut, shape.tensor))
 
 
 def usable_bytes(request: SearchRequest) -> float:

@@ -16,8 +16,10 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from app.theory.planner.engine.profiles import PROFILES
-from app.theory.planner.fields import Overlap
-from app.theory.planner.requests import EMPTY_ENDS, Profile
+from app.theory.planner.fields import Module, Overlap
+from app.theory.planner.requests import Profile
+from app.theory.planner.rules import EMPTY_ENDS
+from app.theory.transformer import expert_width
 from labs.spec import SCHEDULE_RULES, Model, Precision, Recompute, Schedule, Strict
 
 MOST_MICRO_BATCH = 32  # sequences
@@ -39,6 +41,7 @@ class Axes(Strict):
     pipeline: Degrees | None = None
     context: Degrees | None = None
     expert: Degrees | None = None
+    expert_tensor: Degrees | None = None
     expert_nodes: Degrees | None = None
     virtual_stages: Degrees | None = None
     schedule: tuple[Schedule, ...] | None = None
@@ -47,6 +50,7 @@ class Axes(Strict):
     reshard_after_forward: tuple[bool, ...] | None = None
     micro_batch: Degrees | None = None
     recompute: tuple[Recompute, ...] | None = None
+    recompute_modules: tuple[tuple[Module, ...], ...] | None = None
     precision: tuple[Precision, ...] | None = None
     overlap: tuple[Overlap, ...] | None = None
 
@@ -60,11 +64,12 @@ class Shape(NamedTuple):
     expert: int
     data: int
     micro_batch: int
-    recompute: Recompute
+    recompute: str  # or the modules that selective recomputation repeats, joined by +
     profile: Profile
     precision: Precision
     overlap: int  # its place in the axis
     expert_nodes: int  # 0: any number
+    expert_tensor: int = 0  # 0: as many as the tensor ranks
 
 
 class Order(NamedTuple):
@@ -112,8 +117,8 @@ class Space:
                 tally[reason] += self._plans_of(data, context, pipeline)
                 continue
             for micro_batch in self._micro_batches(data):
-                for expert in self._experts(data):
-                    yield from self._costs(pipeline, tensor, context, expert, data, micro_batch, tally)
+                for expert, cut in self._experts(data, tensor, context):
+                    yield from self._costs(pipeline, tensor, context, expert, data, micro_batch, cut, tally)
 
     def _layouts(self) -> Iterator[tuple[int, int, int, int]]:
         """(tensor, context, pipeline, data): tensor groups stay inside a node, stages have at least a layer each."""
@@ -145,18 +150,36 @@ class Space:
         known = (size for size in range(1, MOST_MICRO_BATCH + 1) if each % size == 0)
         return tuple(known) if self.axes.micro_batch is None else [n for n in self.axes.micro_batch if each % n == 0]
 
-    def _experts(self, data: int) -> Sequence[int]:
+    def _experts(self, data: int, tensor: int, context: int) -> Iterator[tuple[int, int]]:
+        """(expert, expert_tensor, or 0 where experts are cut as the rest is): dealt over data ranks and cut over tensor
+        ranks, or whole and dealt over both."""
         if self.model.experts == 1:
-            return (1,)
-        return _among([each for each in divisors(data) if self.model.experts % each == 0], self.axes.expert)
+            yield 1, 0
+            return
+        width = expert_width(self.model)
+        for cut in self.axes.expert_tensor or ((tensor,) if tensor == 1 or context > 1 else (tensor, 1)):
+            if tensor % cut or width % cut:
+                continue
+            known = [each for each in divisors(data * tensor // cut) if self.model.experts % each == 0]
+            # Without expert ranks every rank would hold all of them: what folding is to avoid.
+            for expert in _among(known if cut == tensor else [each for each in known if each > 1], self.axes.expert):
+                yield expert, 0 if cut == tensor else cut
 
     def _costs(
-        self, pipeline: int, tensor: int, context: int, expert: int, data: int, micro_batch: int, tally: Counter[str]
+        self,
+        pipeline: int,
+        tensor: int,
+        context: int,
+        expert: int,
+        data: int,
+        micro_batch: int,
+        cut: int,
+        tally: Counter[str],
     ) -> Iterator[Shape]:
         for profile, zeros in self.profiles:
             if not self.shardings(data, context, pipeline, zeros):
                 continue
-            for recompute in self.axes.recompute or ("none", "selective", "full"):
+            for recompute in self.recomputes(profile):
                 if recompute == "selective" and not self._selects(profile):
                     tally[SAME] += self._plans_with(pipeline, data, context, micro_batch, zeros)
                     continue
@@ -175,7 +198,22 @@ class Space:
                                 precision,
                                 overlap,
                                 nodes,
+                                cut,
                             )
+
+    @cached_property
+    def _modules(self) -> tuple[str, ...]:
+        """What selective recomputation may repeat where it goes by module: unless listed, what is cheap to repeat."""
+        if self.axes.recompute_modules is not None:
+            return tuple("+".join(each) for each in self.axes.recompute_modules if each)
+        latent = ["mla_up_proj"] if self.model.latent_attention else []
+        return ("+".join(["layernorm", *latent, *(["moe_act"] if self.model.experts > 1 else [])]),)
+
+    def recomputes(self, profile: Profile) -> tuple[str, ...]:
+        """What is recomputed: nothing, what the implementation selects, chosen modules where it takes them, all."""
+        wanted = self.axes.recompute or ("none", "selective", "full")
+        by_module = profile == "megatron-core" and "selective" in wanted
+        return (*wanted, *(self._modules if by_module or self.axes.recompute_modules else ()))
 
     def _selects(self, profile: Profile) -> bool:
         """Whether selective recomputation is anything: a fused kernel has no scores to recompute."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.theory.collectives import half_ring_bytes, ring_all_reduce_bytes
 from app.theory.context import ring_sends
+from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.compressing import compressed
 from app.theory.planner.engine.network import (
     Group,
@@ -21,12 +22,11 @@ from app.theory.planner.engine.network import (
 )
 from app.theory.planner.engine.placement import Stage, ends_held, layer_held
 from app.theory.planner.engine.plan import Plan
-from app.theory.planner.engine.profiles import gathers_again
+from app.theory.planner.engine.profiles import gathers_again, selected
 from app.theory.planner.engine.shapes import attention_shape
 from labs.spec import V_SHAPED
 
-FP8_GATHERED = 0.5  # of 16-bit bytes: what a product gathers is cast before
-FP8_DISPATCH = 0.75  # of 16-bit bytes: dispatch in 8 bits, combine in 16
+SIXTEEN_BITS = 2.0  # bytes a value
 
 
 @dataclass(frozen=True)
@@ -85,35 +85,70 @@ def _tensor(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     kept whole (F20). Source: Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.2.
     """
     size = plan.tokens * plan.model.hidden * plan.compute_bytes
-    gathered = FP8_GATHERED if plan.training.precision == "fp8-mixed" else 1.0
-    layers = stage.layers * plan.micro_batches
-    forward = layers * (4 if plan.training.recompute == "full" else 2)
+    gathered = _cast_share(plan)  # what a product gathers is cast before
+    blocks = _divided_blocks(plan, stage) * plan.micro_batches
+    forward = blocks * 2 if plan.training.recompute == "full" else blocks + _repeated_blocks(plan, stage)
     ends = plan.micro_batches * (stage.first + stage.last)  # the table's output, the head's input gradient
     for name, count, when in (
         ("Tensor parallel, forward", forward + plan.micro_batches * stage.first, "tensor forward"),
-        ("Tensor parallel, backward", layers * 2 + ends - plan.micro_batches * stage.first, "tensor backward"),
+        ("Tensor parallel, backward", blocks + ends - plan.micro_batches * stage.first, "tensor backward"),
     ):
         if plan.parallel.sequence_parallel:
             yield from _row(plan, name, "all_gather", "tensor", count, size * gathered, when)
             yield from _row(plan, name, "reduce_scatter", "tensor", count, size, when)
         else:
             yield from _row(plan, name, "all_reduce", "tensor", count, size, when)
-    if plan.parallel.sequence_parallel and gathers_again(plan.profile, plan.training.recompute):
-        inputs = layers * 2 + plan.micro_batches * stage.last
+    if plan.parallel.sequence_parallel and gathers_again(plan.profile, plan.training):
+        inputs = blocks + plan.micro_batches * stage.last
         name = "Tensor parallel, inputs gathered again"
         yield from _row(plan, name, "all_gather", "tensor", inputs, size * gathered, "tensor gather")
 
 
+def _cast_share(plan: Plan) -> float:
+    """Of 16-bit bytes, what travels of values that a product in fewer bits takes."""
+    cast = CASTS.get(plan.training.precision)
+    return cast.sent_bytes / SIXTEEN_BITS if cast else 1.0
+
+
+def _divided_blocks(plan: Plan, stage: Stage) -> int:
+    """Attention and MLP blocks of a micro-batch that tensor ranks divide. Whole experts get their tokens straight from
+    the ranks that hold a part of the sequence, without the others'."""
+    whole = plan.parallel.expert_cut < plan.parallel.tensor and plan.model.shared_experts == 0
+    return 2 * stage.layers - (stage.routed_layers if whole else 0)
+
+
+def _repeated_blocks(plan: Plan, stage: Stage) -> int:
+    """MLPs of a step whose forward is repeated by selective recomputation."""
+    modules = selected(plan.training)
+    whole = plan.parallel.expert_cut < plan.parallel.tensor and plan.model.shared_experts == 0
+    routed = "moe" in modules and not whole
+    return plan.micro_batches * (stage.dense_layers * ("mlp" in modules) + stage.routed_layers * routed)
+
+
 def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
-    """Keys and values go round the ring forward; backward takes them round again, and their gradients home (F60)."""
+    """Keys and values go round the ring forward; backward takes them round again, and their gradients home (F60).
+
+    Gathered, all have them before attention begins, gather them again in backward and scatter the sums of their
+    gradients. Source: Llama team 2024, section 3.3.2; Transformer Engine's all-gather implementation.
+    """
     ranks = plan.parallel.context
     if ranks == 1:
         return
     shape = attention_shape(plan.model, plan.parallel.tensor)
     size = plan.tokens * (shape.key + shape.value) * plan.compute_bytes
+    if plan.parallel.context_exchange == "all-gather":
+        layers, gathers = stage.layers * plan.micro_batches, 3 if plan.training.recompute == "full" else 2
+        name = "Keys and values of all context ranks"
+        yield from _row(plan, name, "all_gather", "context", layers * gathers, ranks * size, "blocking")
+        name = "Gradients of keys and values"
+        yield from _row(plan, name, "reduce_scatter", "context", layers, ranks * size, "blocking")
+        return
     sends = ring_sends(ranks, plan.profile.ring_turns_back)
     again = sends.forward if plan.training.recompute == "full" else 0
-    count = stage.layers * plan.micro_batches * (sends.training + again)
+    count = sends.training + again
+    if plan.profile.sends_repeated_keys:  # and gradients, in fp32, of twice the bytes: the mean of all sends
+        size = plan.tokens * (shape.query + shape.output) * plan.compute_bytes * (1 + sends.gradients / count)
+    count *= stage.layers * plan.micro_batches
     yield Traffic(
         "Keys and values around the ring",
         "send",
@@ -130,19 +165,19 @@ def _context(plan: Plan, stage: Stage) -> Iterator[Traffic]:
 def _expert(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     """Dispatch and combine, forward and backward (F14), of balanced experts.
 
-    Limited to a few nodes, a token goes to each of them once, and in fp8 where that is what products take; what comes
-    back is summed in 16 bits (DeepSeek-AI 2024, sections 3.2.2 and 3.3.3).
+    Limited to a few nodes, a token goes to each of them once, and as narrow as products take it; what comes back is
+    summed in 16 bits (DeepSeek-AI 2024, sections 3.2.2 and 3.3.3).
     """
     spread = plan.parallel.tensor if plan.parallel.sequence_parallel else 1
     size = plan.tokens / spread * plan.model.active_experts * plan.model.hidden * plan.compute_bytes
-    passes = 4 + 2 * (plan.training.recompute == "full")
+    passes = 4 + 2 * (plan.training.recompute == "full" or "moe" in selected(plan.training))
     count = stage.routed_layers * plan.micro_batches * passes
     ranks, nodes = plan.ranks("expert"), plan.parallel.expert_nodes
     if nodes is not None and ranks.nodes > 1:
         # What enters a node crosses the network once, and goes on to its experts inside.
         size *= min(1.0, min(nodes, ranks.nodes) / plan.model.active_experts)
-    if plan.training.precision == "fp8-mixed" and nodes is not None:
-        size *= FP8_DISPATCH
+    if nodes is not None:
+        size *= (_cast_share(plan) + 1.0) / 2  # dispatch is cast, combine is not
     yield from _row(plan, "Tokens to experts and back", "all_to_all", "expert", count, size, "experts")
 
 
@@ -174,7 +209,7 @@ def _data(plan: Plan, stage: Stage) -> Iterator[Traffic]:
     parallel = plan.parallel
     dense = expert = 0.0
     for layer, count in plan.layers_of(stage):
-        held = layer_held(plan.model, layer.routed, parallel.tensor, parallel.expert)
+        held = layer_held(plan.model, layer.routed, parallel.tensor, parallel.expert, parallel.expert_cut)
         dense, expert = dense + count * held.dense, expert + count * held.expert
     root = ends_held(plan.model, stage, plan.training.sequence, parallel.tensor, parallel.pipeline)
     if plan.keeps_weights:

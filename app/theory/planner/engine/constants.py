@@ -38,9 +38,9 @@ MEANINGS: Mapping[str, str] = {
 }
 
 FITTED = Constants(
-    matmul_efficiency=0.773,
-    joules_per_flop=1.44e-12,
-    memory_efficiency=0.741,
-    network_efficiency=0.868,
-    contention=0.263,
+    matmul_efficiency=0.771,
+    joules_per_flop=1.46e-12,
+    memory_efficiency=0.775,
+    network_efficiency=0.85,
+    contention=0.287,
 )

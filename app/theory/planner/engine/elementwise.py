@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
 from labs.spec import Model
 
@@ -30,7 +31,6 @@ _LAYOUT = (2.0, 2.0)  # heads next to each other
 _REPEAT = (1.0, 1.0)  # key and value heads written out once per query head
 _SOFTMAX = (2.0, 3.0)
 FP32 = 4.0
-_CAST, _TRANSPOSE = 5.0, 2.0  # bytes a value
 
 
 def forward_bytes(request: LayerRequest) -> float:
@@ -44,25 +44,40 @@ def backward_bytes(request: LayerRequest) -> float:
 
 
 def cast_bytes(request: LayerRequest) -> tuple[float, float]:
-    """Bytes that casting to fp8 reads and writes for a layer and micro-batch, (forward, backward).
+    """Bytes that casting reads and writes for a layer and micro-batch, (forward, backward); none in 16 bits or more.
 
-    Every product casts both its factors: 16 bits read for the largest value and again for the cast, 8 written.
-    Backward casts the output's gradient and both factors of forward again, which are kept in 16 bits, and lays the
-    gradient and the input out once more for the product over tokens. Source: torchao's float8 linear layer with
-    dynamic scales per tensor, and its column- and row-parallel styles.
+    Every product casts both its factors. Backward casts the output's gradient and both factors of forward again, which
+    are kept in 16 bits, and lays the gradient and the input out once more for the product over tokens. Source:
+    torchao's float8 linear layer and its column- and row-parallel styles.
     """
-    model, forward, backward = request.model, 0.0, 0.0
+    model, forward, backward, cast = request.model, 0.0, 0.0, CASTS.get(request.precision)
+    if cast is None:
+        return 0.0, 0.0
     for each in linears(model, request.routed):
-        into, out = per_rank(each, request.tensor)
-        rows = request.tokens * (model.active_experts if each.routed else 1)
+        into, out = per_rank(each, request.cut_of(each.routed))
+        rows = request.rows_of(each.routed) * (model.active_experts if each.routed else 1)
         weights = into * out * (model.experts / request.expert if each.routed else 1)
-        # What tensor ranks gather is cast before, each its shard of the sequence, and travels in 8 bits.
-        spread = request.tensor if request.sequence_parallel else 1
+        # What tensor ranks gather is cast before, each its shard of the sequence, and travels so.
+        spread = request.cut_of(each.routed) if request.sequence_parallel else 1
         taken = rows * into / (spread if each.cut == "out" else 1)
         given = rows * out / (spread if each.cut == "in" else 1)
-        forward += _CAST * (taken + weights)
-        backward += _CAST * (taken + given + weights) + _TRANSPOSE * rows * (into + out)
+        forward += cast.factor * (taken + weights)
+        backward += cast.factor * (taken + given + weights)
+        backward += rows * (cast.input_again * into + cast.gradient_again * out)
     return forward, backward
+
+
+def norm_bytes(request: LayerRequest) -> float:
+    """Bytes that a layer's two norms read and write forward."""
+    spread = request.tensor if request.sequence_parallel else 1
+    hidden = request.model.hidden * request.bytes_each / spread
+    return request.tokens * 2 * hidden * _norm_passes(request)[0]
+
+
+def activation_bytes(request: LayerRequest, width: float) -> float:
+    """Bytes that the activation of an MLP of `width` values a token on this rank reads and writes forward."""
+    gate = (_GATE if request.record.fused else _EAGER_GATE)[0] if request.model.gated_mlp else _ACTIVATION[0]
+    return request.tokens * width * request.bytes_each * gate
 
 
 def score_bytes(request: LayerRequest) -> tuple[float, float]:
@@ -86,7 +101,8 @@ def _bytes(request: LayerRequest, way: int) -> float:
     width = mlp_width(model, request.routed) / request.tensor * size
     each += width * (gate if model.gated_mlp else _ACTIVATION[way])
     if request.routed:
-        each += 4 * model.active_experts * model.hidden * size  # gather tokens by expert, and back
+        # gather tokens by expert, and back
+        each += 4 * model.active_experts * model.hidden * size * request.expert_cut / request.tensor
     return request.tokens * each
 
 

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from app.theory.planner.engine.placement import Stage
 from app.theory.planner.engine.plan import Plan
-from app.theory.planner.engine.shapes import ForwardFlops, forward_flops, head_flops, layer_flops
-from app.theory.planner.fields import MfuDefinition
+from app.theory.planner.engine.shapes import (
+    ForwardFlops,
+    forward_flops,
+    head_flops,
+    layer_flops,
+    layer_kinds,
+    linears,
+    repeated,
+)
+from app.theory.planner.fields import MfuDefinition, Module
 from app.theory.transformer import active_parameter_count
 
 BACKWARD = 2.0  # a gradient for the input and one for the weight: two products for each of forward
@@ -40,6 +48,17 @@ def model_flops(plan: Plan, definition: MfuDefinition = "attention") -> float:
     return (1.0 + BACKWARD) * (forward.total - skipped)
 
 
+def _repeated_flops(plan: Plan, modules: tuple[Module, ...]) -> float:
+    """FLOPs per token of the products that are computed again, and of attention's own where that is."""
+    model, found = plan.model, 0.0
+    for routed, layers in layer_kinds(model):
+        for each in linears(model, routed):
+            copies = model.active_experts if each.routed else 1
+            found += 2.0 * layers * each.into * each.out * copies * repeated(each, modules)
+    core = forward_flops(model, plan.training.sequence).attention if "core_attn" in modules else 0.0
+    return found + core
+
+
 def hardware_flops(plan: Plan) -> float:
     """`model_flops` and what recomputation repeats: all layers, or what the profile's selective recomputation is.
 
@@ -50,6 +69,8 @@ def hardware_flops(plan: Plan) -> float:
     training, profile = plan.training, plan.profile
     if training.recompute == "full":
         return model_flops(plan) + forward.matrices + forward.attention
+    if training.recompute == "selective" and training.recompute_modules is not None:
+        return model_flops(plan) + _repeated_flops(plan, training.recompute_modules)
     if training.recompute == "selective" and profile.selective == "every-other-matmul":
         return model_flops(plan) + forward.matrices / 2 + (forward.attention if training.attention == "full" else 0.0)
     if training.recompute == "selective" and training.attention == "full":

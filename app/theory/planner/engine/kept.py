@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from app.theory.planner.engine.elementwise import FP32, eager_norm, repeats_keys
 from app.theory.planner.engine.layer import LayerRequest
-from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
+from app.theory.planner.engine.shapes import attention_shape, linears, per_rank, repeated
+from app.theory.planner.fields import Module
 
 EAGER_NORM_BYTES = 4.0  # more per value: its input in fp32 in place of 16 bits, and the normalised value besides
 LOG_SUM_BYTES = FP32  # a fused attention kernel's softmax statistics, fp32
@@ -23,6 +24,9 @@ def kept_bytes(request: LayerRequest) -> float:
     if request.recompute == "full":
         return request.tokens * _stream(request)
     if request.recompute == "selective":
+        if request.modules is not None:
+            scores = "core_attn" not in request.modules
+            return _everything(request, scores) - request.tokens * _dropped(request, request.modules)
         if request.record.selective == "attention":
             return _everything(request, scores=False)
         return request.tokens * _half_of_the_matrices(request)
@@ -94,9 +98,30 @@ def _mlp(request: LayerRequest) -> float:
         into, _ = per_rank(each, request.tensor)
         copies = model.active_experts if each.routed else 1
         found += widths * into * copies * request.bytes_each
-    if request.routed:
-        found += 2 * model.active_experts * model.hidden * request.bytes_each  # dispatched and returned tokens
-    return found
+    return found + (_dispatched(request) if request.routed else 0.0)
+
+
+def _dispatched(request: LayerRequest) -> float:
+    """Tokens as they came to this rank's experts, and as they go back."""
+    share = request.rows_of(routed=True) / request.tokens
+    return 2 * request.model.active_experts * request.model.hidden * request.bytes_each * share
+
+
+def _dropped(request: LayerRequest, modules: tuple[Module, ...]) -> float:
+    """Bytes a token that are computed again in place of being kept."""
+    model, size, found = request.model, request.bytes_each, 0.0
+    shape = attention_shape(model, request.tensor)
+    if "layernorm" in modules:
+        found += 2 * (model.hidden * size if request.record.keeps_gathered else _stream(request))
+    if "mla_up_proj" in modules and model.latent_attention is not None:
+        found += (shape.query + shape.key + shape.value) * size
+    widths = 2 if not model.gated_mlp else 3 if request.record.fused else 4
+    for each in linears(model, request.routed):
+        if each.ends_mlp:
+            kept = 1 if each.routed and "moe_act" in modules else 0
+            into = each.into / request.tensor * (model.active_experts if each.routed else 1)
+            found += into * size * (widths if repeated(each, modules) else kept)
+    return found + (_dispatched(request) if request.routed and "moe" in modules else 0.0)
 
 
 def _half_of_the_matrices(request: LayerRequest) -> float:

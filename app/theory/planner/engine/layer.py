@@ -6,17 +6,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from app.theory.planner.attention_kernels import attention_seconds
-from app.theory.planner.engine.elementwise import backward_bytes, cast_bytes, forward_bytes, score_bytes
+from app.theory.planner.engine.elementwise import (
+    activation_bytes,
+    backward_bytes,
+    cast_bytes,
+    forward_bytes,
+    norm_bytes,
+    score_bytes,
+)
 from app.theory.planner.engine.profiles import Profile, profile_named
 from app.theory.planner.engine.roofline import Device, matmul_seconds, stream_seconds
-from app.theory.planner.engine.shapes import attention_shape, linears, per_rank
-from labs.spec import Model
+from app.theory.planner.engine.shapes import Linear, attention_shape, linears, per_rank, repeated
+from app.theory.planner.fields import Module
+from labs.spec import Model, Precision
 
 
 @dataclass(frozen=True)
 class LayerRequest:
-    """One layer on one rank for one micro-batch: `tokens` it computes, each attending to `sequence`. `casts` where
-    products take fp8 and tensors are kept in 16 bits."""
+    """One layer on one rank for one micro-batch: `tokens` it computes, each attending to `sequence`. A single expert is
+    cut over `expert_tensor` ranks, or all tensor ranks; `modules` are what selective recomputation repeats in place of
+    what the profile does."""
 
     model: Model
     routed: bool
@@ -30,11 +39,26 @@ class LayerRequest:
     bytes_each: float
     profile: str
     compiled: bool = False
-    casts: bool = False
+    precision: Precision = "bf16-mixed"
+    expert_tensor: int | None = None
+    modules: tuple[Module, ...] | None = None
+    contexts: int = 1
 
     @property
     def record(self) -> Profile:
         return profile_named(self.profile, self.compiled)
+
+    @property
+    def expert_cut(self) -> int:
+        return self.expert_tensor or self.tensor
+
+    def cut_of(self, routed: bool) -> int:
+        """Over how many ranks a matrix is cut."""
+        return self.expert_cut if routed else self.tensor
+
+    def rows_of(self, routed: bool) -> float:
+        """Tokens that pass a matrix on this rank: an expert's come from the ranks it is cut over alone."""
+        return self.tokens * self.cut_of(routed) / self.tensor
 
     @property
     def dropout(self) -> bool:
@@ -57,12 +81,12 @@ class LayerSeconds:
 @lru_cache(maxsize=8192)
 def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
     """Forward, backward and recomputation of one layer in seconds, communication left out."""
-    products = [_linear_seconds(request, device, index) for index in range(len(linears(request.model, request.routed)))]
+    products = [_linear_seconds(request, device, each) for each in linears(request.model, request.routed)]
     forward, inputs, weights = (sum(each[part] for each in products) for part in range(3))
     core, core_backward = _attention(request, device)
     stream = stream_seconds(device, forward_bytes(request))
     stream_back = stream_seconds(device, backward_bytes(request))
-    cast, cast_back = (stream_seconds(device, size) for size in cast_bytes(request)) if request.casts else (0.0, 0.0)
+    cast, cast_back = (stream_seconds(device, size) for size in cast_bytes(request))
     stream, stream_back = stream + cast, stream_back + cast_back
     unfused = core if request.attention == "full" else 0.0  # a fused kernel's output is kept
     again = {
@@ -72,6 +96,8 @@ def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
     }[request.recompute]
     if request.recompute == "selective" and request.record.selective == "attention" and request.attention == "flash":
         again = 0.0  # the fused kernel keeps no scores: nothing is left to recompute
+    if request.recompute == "selective" and request.modules is not None:
+        again = _modules_seconds(request, device, request.modules, core)
     return LayerSeconds(
         forward + core + stream,
         inputs + weights + core_backward + stream_back,
@@ -82,15 +108,29 @@ def layer_seconds(request: LayerRequest, device: Device) -> LayerSeconds:
     )
 
 
-def _linear_seconds(request: LayerRequest, device: Device, index: int) -> tuple[float, float, float]:
+def _modules_seconds(request: LayerRequest, device: Device, modules: tuple[Module, ...], core: float) -> float:
+    """Forward of what is recomputed, module by module (Megatron-Core's --recompute-modules)."""
+    found = core if "core_attn" in modules else 0.0
+    if "layernorm" in modules:
+        found += stream_seconds(device, norm_bytes(request))
+    for each in linears(request.model, request.routed):
+        if repeated(each, modules):
+            found += _linear_seconds(request, device, each)[0]
+        if each.ends_mlp and (repeated(each, modules) or (each.routed and "moe_act" in modules)):
+            width = each.into / request.tensor * (request.model.active_experts if each.routed else 1)
+            found += stream_seconds(device, activation_bytes(request, width))
+    return found
+
+
+def _linear_seconds(request: LayerRequest, device: Device, each: Linear) -> tuple[float, float, float]:
     """(forward, gradient of the input, gradient of the weight) of one matrix of the layer."""
     model = request.model
-    each = linears(model, request.routed)[index]
-    into, out = per_rank(each, request.tensor)
+    into, out = per_rank(each, request.cut_of(each.routed))
     rows, count = float(request.tokens), 1.0
     if each.routed:
         count = max(1.0, model.experts / request.expert)
-        rows = request.tokens * model.active_experts / count  # balanced: every expert gets an equal share
+        # balanced: every expert gets an equal share
+        rows = request.rows_of(routed=True) * model.active_experts / count
     size = request.bytes_each
     return (
         matmul_seconds(device, rows, out, into, size, count),
@@ -105,7 +145,10 @@ def _attention(request: LayerRequest, device: Device) -> tuple[float, float]:
     shape = attention_shape(request.model, request.tensor)
     pairs = float(request.tokens) * request.sequence * shape.heads
     if request.attention == "flash":
-        return attention_seconds(device.attention, pairs / 2, request.sequence, shape.score_dim, shape.value_dim)
+        found = attention_seconds(device.attention, pairs / 2, request.sequence, shape.score_dim, shape.value_dim)
+        merged = (request.contexts - 1) * request.tokens * shape.output
+        ahead, back = (stream_seconds(device, merged * each) for each in request.record.merged_bytes)
+        return found[0] + ahead, found[1] + back
     heads = request.tokens / request.sequence * shape.heads
     length, size = float(request.sequence), request.bytes_each
     scores = matmul_seconds(device, length, length, shape.score_dim, size, heads)

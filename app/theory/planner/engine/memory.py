@@ -68,7 +68,8 @@ AWAY = {"none": (), "optimizer": ("gradients", "optimizer"), "file": ("gradients
 
 def _fixed(plan: Plan, stage: Stage) -> _Fixed:
     parallel, away = plan.parallel, AWAY[plan.training.offload]
-    held = stage_held(plan.model, stage, plan.training.sequence, parallel.tensor, parallel.expert, parallel.pipeline)
+    sizes = (parallel.tensor, parallel.expert, parallel.pipeline, parallel.expert_cut)
+    held = stage_held(plan.model, stage, plan.training.sequence, *sizes)
     state = [_sharded(plan, held, name) for name in STATE]
     host = sum(size for name, size in zip(STATE, state, strict=True) if name in away)
     here = (0.0 if name in away else size for name, size in zip(STATE, state, strict=True))
@@ -134,9 +135,9 @@ def _temporary(plan: Plan, stage: Stage, held: Held, offloaded: bool) -> float:
         return min(profile.bucket_bytes, held.total * plan.reduce_bytes) if plan.replicas > 1 or offloaded else 0.0
     if plan.keeps_weights and plan.training.offload == "none":
         return held.total * (plan.compute_bytes + plan.reduce_bytes)  # gathered weights, and gradients summed whole
+    experts = (plan.parallel.expert, plan.parallel.expert_cut)
     unit = max(
-        (layer_held(plan.model, each.routed, tensor, plan.parallel.expert).total for each, _ in plan.layers_of(stage)),
-        default=0.0,
+        (layer_held(plan.model, each.routed, tensor, *experts).total for each, _ in plan.layers_of(stage)), default=0.0
     )
     root = ends_held(plan.model, stage, plan.training.sequence, tensor, plan.parallel.pipeline)
     gathered = min(profile.live_units, stage.layers) * unit + (root if profile.keeps_root else max(0.0, root - unit))

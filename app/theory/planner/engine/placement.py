@@ -16,13 +16,15 @@ from labs.spec import Model
 
 @dataclass(frozen=True)
 class Stage:
-    """What one pipeline rank holds: how many dense and routed layers, and which ends of the model."""
+    """What one pipeline rank holds: how many dense and routed layers, and which ends of the model. `predicted` of the
+    last stage's layers belong to tokens predicted besides the next."""
 
     index: int
     dense_layers: int
     routed_layers: int
     first: bool
     last: bool
+    predicted: int = 0
 
     @property
     def layers(self) -> int:
@@ -42,12 +44,20 @@ def chunk_sizes(layers: int, chunks: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-@lru_cache(maxsize=128)
-def stages(model: Model, pipeline: int, virtual_stages: int, v_shaped: bool = False) -> tuple[Stage, ...]:
+@lru_cache(maxsize=4096)
+def stages(
+    model: Model,
+    pipeline: int,
+    virtual_stages: int,
+    v_shaped: bool = False,
+    asked: tuple[int, ...] | None = None,
+    predicted: int = 0,
+) -> tuple[Stage, ...]:
     """The stages of `pipeline` ranks with `virtual_stages` chunks each, dealt round-robin; or down and back up in a V,
-    where the first rank has both ends of the model."""
+    where the first rank has both ends of the model. Chunks are as long as `asked`, or as even as they can be; the last
+    stage has a layer more for each token `predicted` besides the next."""
     chunks = pipeline * virtual_stages
-    sizes = chunk_sizes(model.layers, chunks)
+    sizes = asked or chunk_sizes(model.layers, chunks)
     starts = [0, *accumulate(sizes)]
     dense = model.dense_layers if model.experts > 1 else model.layers
     found = []
@@ -55,8 +65,10 @@ def stages(model: Model, pipeline: int, virtual_stages: int, v_shaped: bool = Fa
         mine = (rank, chunks - 1 - rank) if v_shaped else range(rank, chunks, pipeline)
         layers = sum(sizes[chunk] for chunk in mine)
         plain = sum(max(0, min(sizes[chunk], dense - starts[chunk])) for chunk in mine)
-        last = 0 if v_shaped else pipeline - 1
-        found.append(Stage(rank, plain, layers - plain, rank == 0, rank == last))
+        routed, ends = layers - plain, rank == (0 if v_shaped else pipeline - 1)
+        more = predicted if ends else 0
+        dense_more, routed_more = (0, more) if model.experts > 1 else (more, 0)
+        found.append(Stage(rank, plain + dense_more, routed + routed_more, rank == 0, ends, more))
     return tuple(found)
 
 
@@ -73,18 +85,19 @@ class Held:
 
 
 @lru_cache(maxsize=8192)
-def layer_held(model: Model, routed: bool, tensor: int, expert: int) -> Held:
-    """One layer's parameters on one of `tensor` × `expert` ranks. Norms and what follows a row-parallel product stay
-    whole on every tensor rank."""
+def layer_held(model: Model, routed: bool, tensor: int, expert: int, expert_cut: int | None = None) -> Held:
+    """One layer's parameters on one of `tensor` ranks that are one of `expert` × `expert_cut`, or × `tensor`. Norms and
+    what follows a row-parallel product stay whole on every tensor rank."""
+    cut = expert_cut or tensor
     dense = experts = 0.0
     for each in linears(model, routed):
-        into, out = per_rank(each, tensor)
+        into, out = per_rank(each, cut if each.routed else tensor)
         if each.routed:
             experts += into * out * model.experts / expert
         else:
             dense += into * out
-    whole, cut = _vectors(model, routed)
-    return Held(dense + whole + cut / tensor, experts + _expert_biases(model, routed, tensor) / expert)
+    whole, divided = _vectors(model, routed)
+    return Held(dense + whole + divided / tensor, experts + _expert_biases(model, routed, cut) / expert)
 
 
 @lru_cache(maxsize=1024)
@@ -112,12 +125,14 @@ def _expert_biases(model: Model, routed: bool, tensor: int) -> float:
     )
 
 
-def stage_held(model: Model, stage: Stage, sequence: int, tensor: int, expert: int, pipeline: int) -> Held:
+def stage_held(
+    model: Model, stage: Stage, sequence: int, tensor: int, expert: int, pipeline: int, expert_cut: int | None = None
+) -> Held:
     """A stage's parameters on one rank. A tied head on another stage than the table is a second copy of it."""
     dense = experts = 0.0
     for routed, layers in ((False, stage.dense_layers), (True, stage.routed_layers)):
         if layers:
-            each = layer_held(model, routed, tensor, expert)
+            each = layer_held(model, routed, tensor, expert, expert_cut)
             dense, experts = dense + layers * each.dense, experts + layers * each.expert
     return Held(dense + ends_held(model, stage, sequence, tensor, pipeline), experts)
 
@@ -131,4 +146,5 @@ def ends_held(model: Model, stage: Stage, sequence: int, tensor: int, pipeline: 
     if stage.last:
         own = not model.tied_embeddings or pipeline > 1
         held += final_norm_parameter_count(model) + (table if own else 0.0)
+        held += stage.predicted * 2 * model.hidden**2 / tensor
     return held

@@ -19,8 +19,7 @@ from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.state import LAYOUTS, StateLayout
 from labs.spec import V_SHAPED, Compression, Model
 
-# Values that reach a matrix product, by precision. fp8 casts at the product: what is kept and sent stays 16-bit.
-COMPUTE_BYTES = {"fp32": 4.0, "bf16-mixed": 2.0, "fp16-mixed": 2.0, "bf16": 2.0, "fp8-mixed": 2.0}
+WIDEST_BYTES = 4.0  # fp32; all other precisions keep and send 16 bits, and cast at the product where it takes fewer
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Plan:
 
     @cached_property
     def compute_bytes(self) -> float:
-        return COMPUTE_BYTES[self.training.precision]
+        return WIDEST_BYTES if self.training.precision == "fp32" else WIDEST_BYTES / 2
 
     @cached_property
     def reduce_bytes(self) -> float:
@@ -88,7 +87,7 @@ class Plan:
     @cached_property
     def expert_shards(self) -> int:
         """Ranks ZeRO shards one rank's experts over: those among its shards that hold the same experts."""
-        return self.shards // gcd(self.shards, self.parallel.expert)
+        return expert_shards(self.shards, self.parallel.tensor // self.parallel.expert_cut, self.parallel.expert)
 
     @cached_property
     def keeps_weights(self) -> bool:
@@ -105,7 +104,14 @@ class Plan:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         parallel = self.parallel
-        return stages(self.model, parallel.pipeline, parallel.virtual_stages, parallel.schedule in V_SHAPED)
+        return stages(
+            self.model,
+            parallel.pipeline,
+            parallel.virtual_stages,
+            parallel.schedule in V_SHAPED,
+            parallel.stages,
+            self.training.predicted_tokens,
+        )
 
     @cached_property
     def _layers(self) -> tuple[LayerRequest, LayerRequest]:
@@ -123,7 +129,10 @@ class Plan:
                 self.compute_bytes,
                 self.profile_name,
                 self.training.compile,
-                self.training.precision == "fp8-mixed",
+                self.training.precision,
+                self.parallel.expert_cut,
+                self.training.recompute_modules,
+                self.parallel.context,
             )
 
         return request(False), request(True)
@@ -158,8 +167,16 @@ class Plan:
             p.expert,
             self.shards,
             self.expert_shards,
+            p.expert_cut,
             rails,
         )
+
+
+def expert_shards(shards: int, folded: int, expert: int) -> int:
+    """Of `shards` ranks of state, each with `folded` tensor ranks that experts are dealt over, those that hold the same
+    of `expert` parts of the experts."""
+    ranks = shards * folded
+    return ranks // gcd(ranks, expert)
 
 
 @lru_cache(maxsize=4096)
@@ -172,14 +189,20 @@ def _groups(
     expert: int,
     shards: int,
     expert_shards: int,
+    expert_cut: int,
     all_rails: bool,
 ) -> Mapping[str, Group]:
-    copies = replicas // expert
-    apart = tensor if context > 1 else tensor * expert  # context ranks hold the same experts, side by side
+    copies = replicas * tensor // (expert * expert_cut)
+    folds = expert_cut < tensor
+    # Experts that share ranks with tensor parallelism lie as near as they can; else data ranks have them, and context
+    # ranks hold the same ones, side by side.
+    near = expert_cut if folds else tensor * context
+    apart = expert_cut * expert if folds else tensor if context > 1 else tensor * expert
     places = {
         "tensor": (tensor, 1),
         "context": (context, tensor),
-        "expert": (expert, tensor * context),
+        "expert": (expert, near),
+        "expert tensor": (expert_cut, 1),
         "data": (replicas, tensor),
         "shard": (shards, tensor),
         "replicate": (replicas // shards, tensor * shards),

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 from app.theory.planner.attention_kernels import Kernel
+from app.theory.planner.fields import Module, PlanTraining
 from labs.spec import BUCKET_BYTES
 
 
@@ -33,8 +34,10 @@ class Profile:
     a value it needs only once, `loss_bytes` what the loss holds at once per logit, the 16-bit logit included;
     `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's steps in
     fp32, one tensor each. `softmax_statistics` counts a fused attention kernel's two fp32 values per query.
-    `attention_kernels` are tried in order: the first that runs on the GPU is used. `ring_turns_back`: backward of ring
-    attention starts where forward ended, which saves a send (F60).
+    `merged_bytes` are what merging the attention of each block of a ring with what was there reads and writes,
+    (forward, backward) for a value of its output; `sends_repeated_keys` sends keys and values once per query head, and
+    sums their gradients in fp32. `attention_kernels` are tried in order: the first that runs on the GPU is used.
+    `ring_turns_back`: backward of ring attention starts where forward ended, which saves a send (F60).
     """
 
     name: str
@@ -63,7 +66,14 @@ class Profile:
     softmax_statistics: bool
     attention_kernels: tuple[Kernel, ...]
     ring_turns_back: bool = False
+    merged_bytes: tuple[float, float] = (0.0, 0.0)
+    sends_repeated_keys: bool = False
 
+
+# PyTorch's ring merges blocks in fp32, an operation at a time: forward upcasts (6), subtracts, scales and subtracts (12
+# each), joins keys and values (8) and writes halves back (8 every other time), and every other block is half a one.
+# Backward adds three gradients (10 each), joins keys with values (8) and their gradients (16), and writes halves back.
+_EAGER_MERGE = ((6.0 + 3 * 12.0 + 8.0 / 2) * 0.75 + 8.0, 3 * 10.0 + 8.0 + 16.0 + 3 * 16.0 / 2)
 
 _FSDP2 = Profile(
     name="fsdp2",
@@ -91,6 +101,8 @@ _FSDP2 = Profile(
     divided_loss_bytes=8.0,
     loss_traffic_bytes=40.0,
     softmax_statistics=True,
+    merged_bytes=_EAGER_MERGE,
+    sends_repeated_keys=True,
 )
 # What else trains through FSDP says where it differs.
 _COMPOSER = replace(
@@ -112,6 +124,8 @@ _LABS = replace(
     keeps_gathered=False,
     loss_bytes=4.0,
     divided_loss_bytes=0.0,
+    merged_bytes=(0.0, 0.0),
+    sends_repeated_keys=False,
 )
 _TORCHTITAN = replace(
     _FSDP2,
@@ -246,10 +260,16 @@ def profile_named(name: str, compiled: bool = False) -> Profile:
     return replace(found, fused=True, fused_cores=True) if compiled else found
 
 
-def gathers_again(profile: Profile, recompute: str) -> bool:
+def selected(training: PlanTraining) -> tuple[Module, ...]:
+    """The modules that selective recomputation repeats, where the plan names them."""
+    return (training.recompute_modules or ()) if training.recompute == "selective" else ()
+
+
+def gathers_again(profile: Profile, training: PlanTraining) -> bool:
     """Whether backward gathers the inputs of tensor-parallel blocks from shards of the sequence once more (F20).
 
     Recomputing every other product starts at the shard a rank kept, and so gathers them as well.
     """
-    recomputes = recompute == "selective" and profile.selective == "every-other-matmul"
+    by_matrix = profile.selective == "every-other-matmul" and training.recompute_modules is None
+    recomputes = training.recompute == "selective" and by_matrix
     return recomputes or not profile.keeps_gathered

@@ -12,6 +12,7 @@ from math import sqrt
 
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner.attention_kernels import KERNELS, AttentionRates, Kernel, kernels_on
+from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.constants import FITTED, Constants
 from labs.spec import Precision
 
@@ -20,10 +21,12 @@ TILE = 128 * 256  # outputs of the tile large products use (cuBLAS and CUTLASS, 
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU as the model sees it, sustained rather than peak; `peak_flops_per_second` is what MFU divides by."""
+    """One GPU as the model sees it, sustained rather than peak; `peak_flops_per_second` is what MFU divides by.
+    `wide_flops_per_second` is for products that stay in 16 bits where others take fewer."""
 
     peak_flops_per_second: float
     matmul_flops_per_second: float
+    wide_flops_per_second: float
     attention: AttentionRates
     memory_bytes_per_second: float
     compute_units: int | None
@@ -49,7 +52,8 @@ def device_of(
         gpu, kernel or kernels_on(gpu.generation)[-1], min(peak, gpu.peaks["16-bit"]), constants
     )
     memory = gpu.memory_bytes_per_second * constants.memory_efficiency
-    return Device(peak, peak * share, attention, memory, gpu.compute_units)
+    wide = peak if precision not in CASTS else min(peak, gpu.peaks["16-bit"])
+    return Device(peak, peak * share, wide * share, attention, memory, gpu.compute_units)
 
 
 def _attention_rates(gpu: Gpu, kernel: Kernel, peak_flops_per_second: float, constants: Constants) -> AttentionRates:
@@ -80,9 +84,12 @@ def sustained_share(peak_16_bit_flops_per_second: float, power_watts: float | No
     return efficiency * min(1.0, sqrt(power_watts / drawn))
 
 
-def matmul_seconds(device: Device, m: float, n: float, k: float, bytes_each: float, count: float = 1.0) -> float:
-    """`count` products of [m, k] × [k, n]. The last round of tiles is on average half empty."""
-    arithmetic = 2.0 * m * n * k * count / device.matmul_flops_per_second
+def matmul_seconds(
+    device: Device, m: float, n: float, k: float, bytes_each: float, count: float = 1.0, is_wide: bool = False
+) -> float:
+    """`count` products of [m, k] × [k, n], in 16 bits at least if `is_wide`. The last round of tiles is on average half
+    empty."""
+    arithmetic = 2.0 * m * n * k * count / (device.wide_flops_per_second if is_wide else device.matmul_flops_per_second)
     if device.compute_units is not None:
         rounds = m * n * count / (TILE * device.compute_units)
         arithmetic *= 1.0 + 0.5 / rounds if rounds > 0.5 else 1.0 / rounds

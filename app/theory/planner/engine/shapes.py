@@ -11,10 +11,12 @@ from functools import lru_cache
 from math import ceil
 from typing import Literal
 
+from app.theory.planner.fields import Module
 from app.theory.transformer import expert_width, head_size
 from labs.spec import Model
 
 Cut = Literal["out", "in", "whole"]
+UP_PROJECTIONS = ("query up", "key-value up")  # of latent attention
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,17 @@ def _mlp_linears(model: Model, routed: bool) -> tuple[Linear, ...]:
     shared = _mlp("shared experts", model, model.shared_experts * expert_width(model), False)
     router = Linear("router", h, model.experts, "whole")
     return (router, *(shared if model.shared_experts else ()), *_mlp("expert", model, expert_width(model), True))
+
+
+def repeated(linear: Linear, modules: tuple[Module, ...]) -> bool:
+    """Whether selective recomputation of `modules` computes a matrix product again."""
+    if linear.routed or linear.name == "router":
+        return "moe" in modules
+    if linear.name.startswith("shared experts"):
+        return "moe" in modules or "shared_experts" in modules
+    if linear.name.startswith("MLP"):
+        return "mlp" in modules
+    return linear.name in UP_PROJECTIONS and "mla_up_proj" in modules
 
 
 def _mlp(name: str, model: Model, width: int, routed: bool) -> tuple[Linear, ...]:

@@ -132,7 +132,8 @@ def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
 def _chunks(plan: Plan) -> float:
     """How many of the largest chunk make up the fullest stage: gaps of interleaving are as long as a chunk takes."""
     parallel = plan.parallel
-    largest = ceil(plan.model.layers / (parallel.pipeline * parallel.virtual_stages))
+    asked, chunks = parallel.stages, parallel.pipeline * parallel.virtual_stages
+    largest = max(asked) if asked is not None else ceil(plan.model.layers / chunks)
     return min(parallel.virtual_stages, max(stage.layers for stage in plan.stages) / largest)
 
 
@@ -167,15 +168,22 @@ def _stage(plan: Plan, stage: Stage) -> tuple[StageSeconds, list[tuple[Traffic, 
 
 
 def ends_seconds(plan: Plan, stage: Stage, device: Device) -> tuple[float, float]:
-    """Embedding, and final product with the loss: (forward, backward) seconds."""
+    """Embedding, and final product with the loss: (forward, backward) seconds.
+
+    The head stays in 16 bits where other products take fewer (DeepSeek-AI 2024, section 3.3.1; torchao's float8
+    recipes leave it out). A token predicted besides takes a pass through it, and a product that joins the embedding to
+    what the model made of the tokens before (DeepSeek-AI 2024, section 2.2).
+    """
     forward = backward = 0.0
     if stage.first:
         size = plan.tokens * plan.model.hidden * plan.compute_bytes
         forward, backward = stream_seconds(device, 3 * size), stream_seconds(device, 3 * size)
     if stage.last:
         vocab, hidden = plan.model.vocab / plan.parallel.tensor, plan.model.hidden
-        head = matmul_seconds(device, plan.tokens, vocab, hidden, plan.compute_bytes)
-        loss = stream_seconds(device, plan.tokens * vocab * plan.profile.loss_traffic_bytes)
+        heads, tensor = 1 + stage.predicted, plan.parallel.tensor
+        head = heads * matmul_seconds(device, plan.tokens, vocab, hidden, plan.compute_bytes, is_wide=True)
+        head += stage.predicted * matmul_seconds(device, plan.tokens, hidden / tensor, 2 * hidden, plan.compute_bytes)
+        loss = heads * stream_seconds(device, plan.tokens * vocab * plan.profile.loss_traffic_bytes)
         forward, backward = forward + head + loss / 2, backward + 2 * head + loss / 2
     return forward, backward
 
