@@ -3,7 +3,8 @@ in place.
 
 The second takes a fraction of the first, for everything is loaded already; it cannot change what runs when a module is
 loaded, and what a cache holds may hide a change from it. So what it fails is noticed, and what it passes is run again
-in a process that has loaded nothing of ours.
+in a process that has loaded nothing of ours. Only tests that can notice are run: those that call the function; for what
+is in no function those that name the formula it declares, or call anything in the file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ast
 import gc
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -29,7 +31,8 @@ from tests.bench.mutations import places
 
 ROOT = Path(__file__).parents[2]  # nothing of ours may be loaded here: each fork loads it with its change
 HEAVY_FIXTURES = frozenset({"content", "database", "client", "postgres", "sqlite"})
-MOST_FIRST = 25  # tests of a function that are tried before all
+MOST_FIRST = 120  # tests of a function or a file that are tried: the quickest
+PROFILED_SECONDS = 0.3  # of each test: what it calls later it mostly called before
 LOCALS = ".<locals>"
 
 
@@ -51,6 +54,7 @@ class Mutant:
     line: int
     function: str
     change: str
+    declares: str = ""  # the name of the formula it stands in, where it is in no function
 
     @property
     def name(self) -> str:
@@ -123,11 +127,13 @@ class _Recorder:
     def __init__(self, sources: Collection[str]) -> None:
         self.sources = frozenset(sources)
         self.called: set[tuple[str, str]] = set()
+        self.until = 0.0
         self.tests: dict[str, list[Any]] = {}  # whether it needs a database or the catalogue, seconds, functions
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.called, began = set(), time.monotonic()
+        self.until = began + PROFILED_SECONDS
         sys.setprofile(self._note)
         try:
             return (yield)
@@ -139,6 +145,8 @@ class _Recorder:
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename in self.sources:
             self.called.add((frame.f_code.co_filename, _without_anonymous(frame.f_code.co_qualname)))
+        if time.monotonic() > self.until:
+            sys.setprofile(None)
 
 
 def _without_anonymous(name: str) -> str:
@@ -155,32 +163,43 @@ class Runner:
     def __init__(self, package: Package) -> None:
         self.package = package
         began = time.monotonic()
-        self.calls = self._record()
+        self.tests = self._record()
         self.limit_seconds = 20 + 4 * (time.monotonic() - began)
         self._warm = _Warm(package)
-        if self._warm.ask(None, [], self.limit_seconds) != 0:
+        if self._warm.ask(None, list(self.tests)[:MOST_FIRST], self.limit_seconds) != 0:
             raise RuntimeError("The tests fail where everything is loaded already.")
 
     def notice(self, mutant: Mutant) -> str:
         """What the tests do with the change: "passed", "failed", or "late" where the time was over."""
-        first = self.calls.get((mutant.path, mutant.function), [])[:MOST_FIRST]
-        if first and self._warm.ask(mutant, first, 60) == 1:
+        first = self._calling(lambda call: call == (mutant.path, mutant.function))
+        if first and self._warm.ask(mutant, first, 120) == 1:
             return "failed"
-        status = _run(lambda: _test_cold(self.package, mutant), self.limit_seconds)
+        again = [*self._naming(mutant.declares), *first] or self._calling(lambda call: call[0] == mutant.path)
+        status = _run(lambda: _test_cold(self.package, mutant, again), self.limit_seconds)
         return "late" if status is None else "failed" if status else "passed"
 
-    def _record(self) -> dict[tuple[str, str], list[str]]:
-        """Which tests call a function, the quickest first. Raises RuntimeError where one fails as the code is."""
+    def _calling(self, wanted: Callable[[tuple[str, str]], bool]) -> list[str]:
+        """The quickest tests with a call that is wanted."""
+        return [test for test, calls in self.tests.items() if any(map(wanted, calls))][:MOST_FIRST]
+
+    def _naming(self, formula: str) -> list[str]:
+        """The tests whose example or parameter is this formula; none without one."""
+        if not formula:
+            return []
+        named = re.compile(rf"\[(.+-)?{formula}[]-]")
+        return [test for test in self.tests if named.search(test)]
+
+    def _record(self) -> dict[str, list[tuple[str, str]]]:
+        """The functions each test calls, the quickest first. Raises RuntimeError where one fails as the code is."""
         with tempfile.TemporaryDirectory(prefix="rz-mutants-") as folder:
             record = Path(folder) / "calls.json"
-            if _run(lambda: _record_calls(self.package, record), 900) != 0:
+            if _run(lambda: _record_calls(self.package, record), 1800) != 0:
                 raise RuntimeError(f"The tests fail as they are: {' '.join(self.package.tests)}")
             tests: dict[str, tuple[bool, float, list[list[str]]]] = json.loads(record.read_text())
-        found: dict[tuple[str, str], list[str]] = {}
-        for test, (_, _, called) in sorted(tests.items(), key=lambda each: each[1][:2]):
-            for path, function in called:
-                found.setdefault((str(Path(path).relative_to(ROOT)), function), []).append(test)
-        return found
+        return {
+            test: [(str(Path(path).relative_to(ROOT)), function) for path, function in called]
+            for test, (_, _, called) in sorted(tests.items(), key=lambda each: each[1][:2])
+        }
 
 
 class _Warm:
@@ -254,9 +273,9 @@ def _record_calls(package: Package, record: Path) -> int:
     return status
 
 
-def _test_cold(package: Package, mutant: Mutant) -> int:
+def _test_cold(package: Package, mutant: Mutant, tests: Sequence[str]) -> int:
     sys.meta_path.insert(0, _Finder(mutant))
-    return _test(package, package.tests)
+    return _test(package, tests or package.tests)
 
 
 def _test_warm(package: Package, mutant: Mutant | None, tests: Sequence[str]) -> int:

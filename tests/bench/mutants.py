@@ -1,10 +1,9 @@
 """Mutation spot-check: what fast tests of a package notice when its code is changed in one place.
 
 `python -m tests.bench mutants [package …]` takes a seeded sample of changes (an operator, a comparison, a condition, a
-number, a return value), and runs tests against each in a process of its own (`mutant_runs.py`): the quickest of those
-that call the changed function first, and where they pass every fast test of the package. What fails or never ends has
-noticed; what passes is printed, and is either a gap in the tests or named in `EQUIVALENT` with the reason why nobody
-could notice.
+number, a return value), and runs the tests of the package that can notice it in a process of its own
+(`mutant_runs.py`). What fails or never ends has noticed; what passes is printed, and is either a gap in the tests or
+named in `EQUIVALENT` with the reason why nobody could notice.
 """
 
 from __future__ import annotations
@@ -48,6 +47,8 @@ PACKAGES = {
         (
             *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/theory").glob("test_worked_*.py")),
             "tests/theory/test_state_layouts.py",
+            "tests/theory/test_formula_properties.py",
+            "tests/theory/test_displayed_formulas.py",
             "tests/theory/test_formula_registry.py",
         ),
         # sixteen seconds of simulation
@@ -77,6 +78,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     (f"{_QUESTIONS}/configuration.py", "ConfigurationQuestion._verdict", "ratio <= 1 + 1e-09: LtE → Lt"): (
         "the margin is for rounding; no ratio of two sums of seconds is exactly 1 + 1e-9"
     ),
+    (
+        "app/study/fsrs/scheduling.py",
+        "choose_day",
+        "0: 0 → 1",
+    ): "no day is less than one away: `fuzz_range` starts there",
     (_LOSSES, "losses", "enable_fuzzing=False: False → True"): "fuzz moves a due date, which no loss looks at",
     (_LOSSES, "losses", "card_id=0: 0 → 1"): "the id of a card that nobody sees",
     (_LOSSES, "", "datetime(1, 1, 1, tzinfo=UTC): 1 → 2"): "only differences of days count, whatever the first is",
@@ -87,11 +93,33 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
 
 def mutants(package: Package) -> list[Mutant]:
     """Every change that can be made."""
-    return [
-        Mutant(str(path.relative_to(ROOT)), number, place.line, place.function, place.change)
-        for path in package.sources()
-        for number, place in enumerate(places(ast.parse(path.read_text())))
-    ]
+    found = []
+    for path in package.sources():
+        tree = ast.parse(path.read_text())
+        declared = _declared(tree)
+        found += [
+            Mutant(
+                str(path.relative_to(ROOT)),
+                number,
+                place.line,
+                place.function,
+                place.change,
+                "" if place.function else declared.get(place.line, ""),
+            )
+            for number, place in enumerate(places(tree))
+        ]
+    return found
+
+
+def _declared(tree: ast.Module) -> dict[int, str]:
+    """By line, the name of the formula that is declared there: the second argument of `Formula`."""
+    return {
+        line: node.args[1].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Formula"
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and isinstance(node.args[1].value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
 
 
 def check(name: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 DECLARED = {"minimum", "maximum", "strict"}
+LARGE = 1e6  # from here on a number is doubled: one more would be within rounding
 LONGEST_SHOWN = 70
 MODULE = ""  # the function of what is not in one
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -72,7 +73,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
             twice = ast.copy_location(ast.UnaryOp(ast.Not(), operand), operand)
             yield "no not", partial(setattr, node, "operand", twice)
         case ast.Constant(value=bool() | int() | float() as value):
-            other: Any = not value if isinstance(value, bool) else value + 1
+            other: Any = not value if isinstance(value, bool) else value * 2 if value >= LARGE else value + 1
             yield f"{value!r} → {other!r}", partial(setattr, node, "value", other)
         case ast.Return(value=ast.expr() as value) if not _is_none(value):
             nothing = ast.copy_location(ast.Constant(None), value)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from fsrs import Card, Rating, Scheduler
+from fsrs import Card, Rating, Scheduler, State
 from fsrs.scheduler import DEFAULT_PARAMETERS, LOWER_BOUNDS_PARAMETERS, UPPER_BOUNDS_PARAMETERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,3 +116,24 @@ def test_each_learner_may_have_a_memory_of_its_own() -> None:
     alone = model.learn(model.parameters(OTHER), ratings[1])
     np.testing.assert_allclose(stability[1], alone[0], rtol=1e-14)
     np.testing.assert_allclose(difficulty[1], alone[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("first", list(Rating))
+def test_a_new_card_takes_as_many_answers_as_py_fsrs_asks_for(first: Rating) -> None:
+    """Each when it is due, Good after the first, until it is known."""
+    scheduler, card, answers = Scheduler(enable_fuzzing=False), Card(card_id=1, due=START), 0
+    while card.state is not State.Review:
+        card, _ = scheduler.review_card(card, Rating.Good if answers else first, card.due)
+        answers += 1
+    assert model.FIRST_SESSION_ANSWERS[first - 1] == answers
+
+
+def test_a_lapse_takes_as_many_answers_as_py_fsrs_asks_for() -> None:
+    scheduler = Scheduler(enable_fuzzing=False)
+    card, _ = scheduler.review_card(Card(card_id=1, due=START), Rating.Easy, START)
+    card, _ = scheduler.review_card(card, Rating.Again, card.due)
+    answers = 1
+    while card.state is not State.Review:
+        card, _ = scheduler.review_card(card, Rating.Good, card.due)
+        answers += 1
+    assert answers == model.LAPSE_ANSWERS

@@ -112,12 +112,26 @@ def test_the_range_is_the_one_py_fsrs_draws_from(monkeypatch: pytest.MonkeyPatch
         assert drawn == scheduling.fuzz_range(days)[0], days
 
 
+@pytest.mark.parametrize("days", [1, 12, 200])
+@pytest.mark.parametrize("first", [3, 5])
+def test_whatever_is_pressed_the_day_was_in_question(days: int, first: int) -> None:
+    """The load is read of these days only: any other would have looked free."""
+    memory = review(None, first).memory
+    later = NOW + timedelta(days=days)
+    asked = scheduling.days_in_question(memory, "C61", 1, later, RULES)
+    chosen = scheduling.intervals(memory, "C61", 1, later, RULES, QUIET).values()
+    assert {gap.days for gap in chosen if gap >= timedelta(days=1)} <= set(asked)
+    assert len(asked) > 0
+    assert len(scheduling.days_in_question(None, "C61", 0, NOW, scheduling.Rules(RULES.zone))) > 0, "Easy is days off"
+
+
 def test_a_busy_day_is_avoided() -> None:
     memory, later = review(None, 5).memory, NOW + timedelta(days=40)
     free = review(memory, 4, later).interval.days
     moved = review(memory, 4, later, load={free: 30}).interval.days
     assert moved != free
     assert abs(moved - free) == 1, "the nearest quiet day"
+    assert review(memory, 4, later, load={free: 1}).interval.days == moved, "none is quieter than one"
 
 
 @settings(max_examples=100, deadline=None)
@@ -227,3 +241,4 @@ def test_long_intervals_change_their_unit_on_the_day(days: int, text: str) -> No
 def test_hours_and_minutes_are_rounded_to_their_own() -> None:
     assert scheduling.interval_text(timedelta(minutes=50)) == "50 min"
     assert scheduling.interval_text(timedelta(hours=23)) == "23 h"
+    assert scheduling.interval_text(timedelta(hours=30)) == "1 d"

@@ -141,6 +141,8 @@ def test_speed_ups_nothing_explains_are_refused() -> None:
 
 def test_hfu_beyond_the_peak_is_refused() -> None:
     assert refused(compute.hardware_flops_utilisation, 0.8) == {"mfu"}
+    with pytest.raises(SpecError, match=r"at most 0\.75"):  # 8N computed for 6N counted: 6/8
+        compute.hardware_flops_utilisation(0.76)
     assert compute.hardware_flops_utilisation(0.75) == pytest.approx(1)
 
 

@@ -102,6 +102,20 @@ EXAMPLES: list[Example] = [
     # 8 × 1.4375 micro-batches: a warm-up of 14 + 8 chunks and one more, of two halves each
     ("in_flight", {"schedule": "interleaved", "stages": 8, "micro_batches": 32, "virtual_stages": 2}, 1, "11.5"),
     # the first of 4 stages with 20 of 80 layers holds 4 micro-batches of them
+    # the last stage of two chunks has 8 of the other chunk before its first, and no more than 2 × 4 chunks there are
+    (
+        "in_flight",
+        {"schedule": "interleaved", "stages": 8, "micro_batches": 32, "virtual_stages": 2, "stage": 7},
+        1,
+        "4.5",
+    ),
+    (
+        "in_flight",
+        {"schedule": "interleaved", "stages": 8, "micro_batches": 32, "virtual_stages": 3, "stage": 5},
+        0.1,
+        "70",  # 2 × 2 + 2 × 8 + 1 of a third
+    ),
+    ("in_flight", {"schedule": "interleaved", "stages": 4, "micro_batches": 4, "virtual_stages": 2}, 1, "4"),
     ("in_flight_layers", OPENING, 1, "80"),
     ("in_flight_layers", {"schedule": "1f1b", "stages": 4, "micro_batches": 32, "layers": 80, "stage": 3}, 1, "20"),
     ("mesh_gpus", OPENING, 1, "256"),

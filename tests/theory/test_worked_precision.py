@@ -67,6 +67,9 @@ EXAMPLES: list[Example] = [
     # doubled twice, or halved once and doubled twice
     ("dynamic_loss_scale", OPENING, 1, "262144"),
     ("dynamic_loss_scale", {"good_steps": 5999, "overflows": 1}, 1, "131072"),
+    # torch.amp.GradScaler doubles after the 2,000th good step in a row
+    ("dynamic_loss_scale", {"good_steps": 1999, "overflows": 0}, 1, "65536"),
+    ("dynamic_loss_scale", {"good_steps": 2000, "overflows": 0}, 1, "131072"),
     # 448/3.5
     ("tensor_scale", OPENING, 1, "128"),
     # 1.22e-4 apart: an update of 1e-4 moves the weight a whole step, one of 1e-5 not at all (164/8192 is nearest 0.02)
