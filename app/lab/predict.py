@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.lab.quantities import quantities_of
-from app.lab.records import Prediction
+from app.lab.records import Prediction, ProgramTheory, TrainingTheory
 from app.theory.lab_runs import activation_bytes, expected_of_program, fullest, rank_theory, world
 from app.units import EXAMPLES
 from labs.spec import RunSpec
 
-CONFIDENCES = (1.1, 1.5, 3.0)
+CONFIDENCES = (1.1, 1.5, 3.0)  # within which factor, as it is offered
 
 
 def theory_record(spec: RunSpec) -> dict[str, Any]:
     """Theory for `spec` as the run row keeps it: what the page compared with stays what was computed then."""
+    return theory_of(spec).to_json()
+
+
+def theory_of(spec: RunSpec) -> TrainingTheory | ProgramTheory:
+    """What theory expects of a run of `spec`."""
     if spec.options is not None:
         expected = expected_of_program(spec.options, spec.parallel.world_size)
-        return {"points": [asdict(point) for point in expected.points], **expected.quantities}
-    return _training_record(spec)
-
-
-def _training_record(spec: RunSpec) -> dict[str, object]:
-    """Bytes are those of the rank with most of them, each kind by itself, as they are measured; transfers are rank
-    0's."""
+        return ProgramTheory(expected.points, expected.quantities)
     ranks = [rank_theory(spec, place) for place in world(spec)]
-    theory, kept = fullest(ranks), activation_bytes(spec)
-    return {
-        "parameters": theory.parameters,
-        "state_layout": theory.state_layout,
-        "model_state_bytes": theory.state_total_bytes,
-        "model_state": theory.model_state_bytes,
-        "optimizer_bytes": theory.model_state_bytes["optimizer"],
-        "payload_bytes_per_step": max(each.payload_bytes_per_step for each in ranks),
-        "wire_bytes_per_step": max(each.wire_bytes_per_step for each in ranks),
-        "transfers": [transfer.__dict__ for transfer in ranks[0].transfers],
-        **({} if kept is None else {"activation_bytes": kept}),
-    }
+    theory = fullest(ranks)
+    return TrainingTheory(
+        parameters=theory.parameters,
+        state_layout=theory.state_layout,
+        model_state_bytes=theory.state_total_bytes,
+        model_state=theory.model_state_bytes,
+        optimizer_bytes=theory.model_state_bytes["optimizer"],
+        payload_bytes_per_step=max(each.payload_bytes_per_step for each in ranks),
+        wire_bytes_per_step=max(each.wire_bytes_per_step for each in ranks),
+        transfers=tuple(ranks[0].transfers),
+        activation_bytes=activation_bytes(spec),
+    )
 
 
 def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str, Prediction] | None:
@@ -76,7 +74,8 @@ def _read_entry(name: str, entry: object, dimension: str) -> tuple[str, float | 
     within = entry.get("within")
     found: list[Violation] = []
     if within is not None and within not in CONFIDENCES:
-        found.append(Violation(f"{field}.within", within, f"{within!r} is not offered.", "1.1, 1.5, 3 or none"))
+        offered = ", ".join(f"{each:g}" for each in CONFIDENCES)
+        found.append(Violation(f"{field}.within", within, f"{within!r} is not offered.", f"{offered} or none"))
     if text:
         try:
             quantity = read_quantity(text, dimension)

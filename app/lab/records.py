@@ -8,6 +8,90 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from app.theory.lab_runs import Point, Transfer
+from labs.spec.events import Component
+
+
+@dataclass(frozen=True)
+class TrainingTheory:
+    """What theory expects of a training run. Bytes are those of the rank with most of them, each kind by itself, as
+    they are measured; transfers are rank 0's. Activations are None where theory does not know them."""
+
+    parameters: int
+    state_layout: str
+    model_state_bytes: float
+    model_state: Mapping[str, float]  # by what it holds
+    optimizer_bytes: float
+    payload_bytes_per_step: float
+    wire_bytes_per_step: float
+    transfers: tuple[Transfer, ...]
+    activation_bytes: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        return _known(asdict(self) | {"transfers": [asdict(each) for each in self.transfers]})
+
+
+@dataclass(frozen=True)
+class ProgramTheory:
+    """What theory expects of a program: points in its figures, and its quantities by name."""
+
+    points: tuple[Point, ...]
+    quantities: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"points": [asdict(point) for point in self.points], **self.quantities}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the rank holds that holds most: averages would hide it."""
+
+    rank: int
+    total_bytes: int
+    components: Mapping[Component, int]  # bytes
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a training run found: rank 0's word for all of it, and the figures of the rank that is worst off.
+
+    None is what no probe measured, or nobody knows of the device.
+    """
+
+    steps: int
+    first_loss: float | None
+    final_loss: float | None
+    tokens_per_second: float
+    step_seconds: float
+    mfu: float | None
+    peak_flops_per_second: float | None
+    backend: str
+    device: str
+    device_name: str
+    state_layout: str
+    world_size: int
+    payload_bytes_per_step: int
+    wire_bytes_per_step: int
+    model_state: Held | None
+    peak: Held | None
+    optimizer_bytes: int | None
+    activation_bytes: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Flat, as quantities are looked up by name; what was not measured is missing."""
+        found = {name: value for name, value in vars(self).items() if name not in ("model_state", "peak")}
+        for name in ("optimizer_bytes", "activation_bytes"):
+            if found[name] is None:
+                del found[name]
+        for name, held in (("model_state", self.model_state), ("peak", self.peak)):
+            if held is not None:
+                found |= {f"{name}_bytes": held.total_bytes, name: dict(held.components), f"{name}_rank": held.rank}
+        return found
+
+
+def _known(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}
+
 
 @dataclass(frozen=True)
 class RunFailure:

@@ -9,8 +9,19 @@ from sqlalchemy.orm import Session
 
 from app.lab import queries
 from app.lab.models import Run
+from app.lab.records import Held, TrainingResult
 from labs.spec import RunSpec
-from labs.spec.events import Bytes, Event, PhaseEvent, ResultEvent, SpanEvent, Summary, TrainingSummary, read_events
+from labs.spec.events import (
+    Bytes,
+    Component,
+    Event,
+    PhaseEvent,
+    ResultEvent,
+    SpanEvent,
+    Summary,
+    TrainingSummary,
+    read_events,
+)
 
 
 def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[Event]:
@@ -51,42 +62,38 @@ def summarise(session: Session, run: Run) -> dict[str, Any] | None:
     zero = summaries[0]
     if not isinstance(zero, TrainingSummary):
         return dict(zero)
-    return _of_training(
-        zero, {rank: each for rank, each in summaries.items() if isinstance(each, TrainingSummary)}, spec
+    training = {rank: each for rank, each in summaries.items() if isinstance(each, TrainingSummary)}
+    return _of_training(zero, training, spec).to_json()
+
+
+def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary], spec: RunSpec) -> TrainingResult:
+    """What rank 0 found of all, and the figures of the rank that is worst off."""
+    return TrainingResult(
+        steps=zero.steps,
+        first_loss=zero.first_loss,
+        final_loss=zero.final_loss,
+        tokens_per_second=zero.tokens_per_second,
+        step_seconds=spec.tokens_per_step / zero.tokens_per_second,
+        mfu=zero.mfu,
+        peak_flops_per_second=zero.peak_flops_per_second,
+        backend=zero.backend,
+        device=zero.device,
+        device_name=zero.device_name,
+        state_layout=zero.state_layout,
+        world_size=spec.parallel.world_size,
+        payload_bytes_per_step=max(each.payload_bytes_per_step or 0 for each in summaries.values()),
+        wire_bytes_per_step=max(each.wire_bytes_per_step or 0 for each in summaries.values()),
+        model_state=_worst({rank: each.model_state_bytes for rank, each in summaries.items()}),
+        peak=_worst({rank: each.peak_bytes for rank, each in summaries.items()}),
+        optimizer_bytes=max((each.model_state_bytes or {}).get("optimizer", 0) for each in summaries.values()) or None,
+        activation_bytes=max(each.activation_bytes or 0 for each in summaries.values()) or None,
     )
 
 
-def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary], spec: RunSpec) -> dict[str, object]:
-    """What rank 0 found of all, and the figures of the rank that is worst off."""
-    result: dict[str, object] = {
-        "steps": zero.steps,
-        "first_loss": zero.first_loss,
-        "final_loss": zero.final_loss,
-        "tokens_per_second": zero.tokens_per_second,
-        "step_seconds": spec.tokens_per_step / zero.tokens_per_second,
-        "mfu": zero.mfu,
-        "peak_flops_per_second": zero.peak_flops_per_second,
-        "backend": zero.backend,
-        "device": zero.device,
-        "device_name": zero.device_name,
-        "state_layout": zero.state_layout,
-        "world_size": spec.parallel.world_size,
-        "payload_bytes_per_step": max(each.payload_bytes_per_step or 0 for each in summaries.values()),
-        "wire_bytes_per_step": max(each.wire_bytes_per_step or 0 for each in summaries.values()),
-    }
-    result |= _worst("model_state", {rank: each.model_state_bytes for rank, each in summaries.items()})
-    result |= _worst("peak", {rank: each.peak_bytes for rank, each in summaries.items()})
-    optimizer = max((each.model_state_bytes or {}).get("optimizer", 0) for each in summaries.values())
-    result |= {"optimizer_bytes": optimizer} if optimizer else {}
-    activations = max(each.activation_bytes or 0 for each in summaries.values())
-    return result | ({"activation_bytes": activations} if activations else {})
-
-
-def _worst(name: str, by_rank: Mapping[int, Bytes | None]) -> dict[str, object]:
-    """What the rank holds that holds most: averages would hide it."""
+def _worst(by_rank: Mapping[int, Bytes | None]) -> Held | None:
     known = {rank: held for rank, held in by_rank.items() if held}
     if not known:
-        return {}
+        return None
     rank = max(known, key=lambda each: known[each]["total"])
-    components = {component: size for component, size in known[rank].items() if component != "total"}
-    return {f"{name}_bytes": known[rank]["total"], name: components, f"{name}_rank": rank}
+    components: dict[Component, int] = {kind: size for kind, size in known[rank].items() if kind != "total"}
+    return Held(rank, known[rank]["total"], components)

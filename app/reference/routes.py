@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
@@ -75,13 +75,13 @@ def formula(request: Request, key: str) -> HTMLResponse:
 
 
 @api.get("/formulas")
-def list_formulas() -> list[dict[str, Any]]:
+def list_formulas() -> list[service.Signature]:
     """Every registered formula with its inputs."""
     return [service.describe(each) for each in service.all_formulas()]
 
 
 @api.post("/formulas/{key}/evaluate")
-def evaluate(key: str, inputs: Annotated[dict[str, Any], Body(embed=True)]) -> dict[str, Any]:
+def evaluate(key: str, inputs: Annotated[dict[str, object], Body(embed=True)]) -> service.Evaluated:
     """A formula's value for `inputs` in SI base units, with where it comes from."""
     return service.evaluate_inputs(key, inputs)
 

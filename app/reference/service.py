@@ -13,7 +13,7 @@ from app.content.markdown import mathml
 from app.core.errors import NotFound
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.formulas import FORMULAS, SECTIONS
-from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
+from app.theory.formulas.registry import Evaluation, Formula, Input, Value, evaluate
 from app.units import SCALES, bytes_text, count_text, digits, scaled
 from labs.spec import SpecError, Violation
 
@@ -125,50 +125,96 @@ def derive(formula: Formula, typed: Mapping[str, str]) -> Derivation:
     return Derivation(formula, fields, unit, evaluation)
 
 
-def evaluate_inputs(key: str, inputs: Mapping[str, object]) -> dict[str, object]:
-    """The JSON reply of the evaluate call. Raises NotFound or SpecError."""
+@dataclass(frozen=True)
+class Evaluated:
+    """The reply to evaluating a formula: its value in SI base units, and everything needed to show where it is from."""
+
+    id: str
+    name: str
+    title: str
+    value: float
+    unit: str
+    text: str
+    latex: str
+    latex_values: str
+    where: Mapping[str, float]
+    inputs: Mapping[str, Value]
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class SignatureInput:
+    """An input of a formula as programs are told of it."""
+
+    name: str
+    label: str
+    symbol: str
+    unit: str
+    minimum: float
+    maximum: float
+    integer: bool
+    choices: tuple[str, ...]
+    default: Value | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A formula as programs are told of it, with the point its page opens at."""
+
+    id: str
+    name: str
+    title: str
+    unit: str
+    source: str
+    example: Mapping[str, Value]
+    inputs: tuple[SignatureInput, ...]
+
+
+def evaluate_inputs(key: str, inputs: Mapping[str, object]) -> Evaluated:
+    """The reply of the evaluate call. Raises NotFound or SpecError."""
     formula = find_formula(key)
     found = evaluate(formula, inputs)
-    return {
-        "id": formula.id,
-        "name": formula.name,
-        "title": formula.title,
-        "value": found.value,
-        "unit": formula.dimension,
-        "text": scaled(found.value, formula.unit),
-        "latex": found.latex,
-        "latex_values": found.latex_values,
-        "where": dict(found.where),
-        "inputs": dict(found.inputs),
-        "source": formula.source,
-        "note": formula.note,
-    }
+    return Evaluated(
+        id=formula.id,
+        name=formula.name,
+        title=formula.title,
+        value=found.value,
+        unit=formula.dimension,
+        text=scaled(found.value, formula.unit),
+        latex=found.latex,
+        latex_values=found.latex_values,
+        where=found.where,
+        inputs=found.inputs,
+        source=formula.source,
+        note=formula.note,
+    )
 
 
-def describe(formula: Formula) -> dict[str, object]:
-    """A formula's signature as JSON."""
-    return {
-        "id": formula.id,
-        "name": formula.name,
-        "title": formula.title,
-        "unit": formula.dimension,
-        "source": formula.source,
-        "example": dict(formula.example),
-        "inputs": [
-            {
-                "name": each.name,
-                "label": each.label,
-                "symbol": each.symbol,
-                "unit": each.dimension,
-                "minimum": each.minimum,
-                "maximum": each.maximum,
-                "integer": each.integer,
-                "choices": list(each.choices),
-                "default": each.default,
-            }
+def describe(formula: Formula) -> Signature:
+    """A formula's signature."""
+    return Signature(
+        id=formula.id,
+        name=formula.name,
+        title=formula.title,
+        unit=formula.dimension,
+        source=formula.source,
+        example=formula.example,
+        inputs=tuple(
+            SignatureInput(
+                name=each.name,
+                label=each.label,
+                symbol=each.symbol,
+                unit=each.dimension,
+                minimum=each.minimum,
+                maximum=each.maximum,
+                integer=each.integer,
+                choices=each.choices,
+                default=each.default,
+            )
             for each in formula.inputs
-        ],
-    }
+        ),
+    )
 
 
 def _fits(unit: str, formula: Formula) -> bool:
