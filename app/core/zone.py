@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
-@cache
 def learner_zone(named: str) -> ZoneInfo:
     """The zone of this name, as the settings have checked it; the machine's where none is named."""
     return ZoneInfo(named) if named else _machine_zone()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b32encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from typing import Annotated
 
@@ -71,7 +70,6 @@ def card_id_of(guid: str) -> str:
     return OWN + b32encode(sha256(guid.encode()).digest())[:10].decode()
 
 
-@cache
 def deck_of(name: str) -> OwnDeck:
     """The deck called `name`."""
     return OwnDeck(id="own-" + sha256(name.encode()).hexdigest()[:10], title=name, about="Cards of your own.")

@@ -21,6 +21,7 @@ TOTAL_BYTES = training_state_bytes(PARAMETERS, LAYOUT.name)
 MOST_RANKS, STAGES = 64, (0, 1, 2, 3)
 TOP_BYTES = 120e9  # of the picture, whatever it shows: bars on one scale that never changes
 LEAST_BYTES, MOST_BYTES = 1e9, 1e12  # of a guess: three powers of ten, the answer not in their middle
+DECADES = log10(MOST_BYTES / LEAST_BYTES)
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
@@ -97,5 +98,5 @@ def gb(value_bytes: float) -> str:
 
 def place(value_bytes: float) -> float:
     """Where a value stands on the guess's log scale, 0 to 1."""
-    share = log10(value_bytes / LEAST_BYTES) / log10(MOST_BYTES / LEAST_BYTES)
+    share = log10(value_bytes / LEAST_BYTES) / DECADES
     return min(1.0, max(0.0, share))

@@ -78,6 +78,7 @@ def _context(
     asked = {
         "typed": typed,
         "error": error,
+        "decades": numbers.DECADES,
         "capacity_place": numbers.place(numbers.GPU.marketing_bytes),
         "node_place": numbers.place(8 * numbers.GPU.marketing_bytes),
     }

@@ -23,7 +23,7 @@ from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
 from app.lab.meters import finding
 from app.lab.models import WAITING, Run
 from app.lab.naming import describe, title
-from app.lab.predict import theory_record
+from app.lab.predict import CONFIDENCES, theory_record
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.run_page import compared
@@ -109,6 +109,7 @@ class ExperimentPage:
     last: str | None
     devices: Sequence[DeviceRow]
     key: str
+    confidences: Sequence[str] = tuple(f"{each:g}" for each in CONFIDENCES)
 
 
 def index(

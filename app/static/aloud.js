@@ -1,15 +1,18 @@
 // Saying an answer aloud: a minute runs down quietly, then the facts it should have had are opened.
-const SECONDS = 60;
-let running = null; // { block, ends, timer }
+/** @type {{ block: HTMLElement, ends: number, timer: number } | null} */
+let running = null;
 
 const part = (block, name) => block.querySelector(`[data-${name}]`);
+
+/** How long an answer may take, as its page says. @param {HTMLElement} block */
+const seconds = (block) => Number(block.dataset.aloud);
 
 function start(block) {
   stop(false);
   block.querySelector("details").open = false;
   part(block, "start").textContent = "Done, show the facts";
-  part(block, "said").textContent = "60 seconds from now.";
-  running = { block, ends: performance.now() + 1000 * SECONDS, timer: setInterval(tick, 250) };
+  part(block, "said").textContent = `${seconds(block)} seconds from now.`;
+  running = { block, ends: performance.now() + 1000 * seconds(block), timer: setInterval(tick, 250) };
   tick();
 }
 
@@ -29,7 +32,7 @@ function stop(isDone) {
   running = null;
   clearInterval(timer);
   part(block, "left").textContent = "";
-  part(block, "start").textContent = "Say it again, 60 s";
+  part(block, "start").textContent = `Say it again, ${seconds(block)} s`;
   part(block, "said").textContent = isDone ? "Compare with the facts below." : "Stopped.";
   if (!isDone) return;
   const facts = block.querySelector("details");

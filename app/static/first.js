@@ -11,8 +11,6 @@ const part = (name, from = document) => /** @type {HTMLElement} */ (from.querySe
 
 // ---- the guess --------------------------------------------------------------------------------------------------
 
-const MOST_GB = 1000;
-
 /** The text as a plain number of GB; null where the server has to read it. */
 function typedGb() {
   const text = field.value.trim().replace(/\s*GB$/i, "");
@@ -21,7 +19,7 @@ function typedGb() {
 }
 
 /** @param {number} gb */
-const share = (gb) => Math.min(1, Math.max(0, Math.log10(gb) / Math.log10(MOST_GB)));
+const share = (gb) => Math.min(1, Math.max(0, Math.log10(gb) / Number(range.max)));
 
 function show(gb) {
   delete page.dataset.empty;

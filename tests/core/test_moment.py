@@ -58,11 +58,7 @@ def test_the_process_has_the_zone_of_its_settings(monkeypatch: pytest.MonkeyPatc
 
 def test_without_a_zone_it_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Pacific/Auckland")
-    learner_zone.cache_clear()
-    try:
-        assert learner_zone("") == ZoneInfo("Pacific/Auckland")
-    finally:
-        learner_zone.cache_clear()
+    assert learner_zone("") == ZoneInfo("Pacific/Auckland")
 
 
 def test_an_application_counts_days_in_the_zone_of_its_own_settings(settings_for, sqlite, clock: Clock) -> None:  # type: ignore[no-untyped-def]
