@@ -71,18 +71,17 @@ PACKAGES = {
 }
 
 # What no test can notice, by file, function and change, with the reason.
-_QUESTIONS, _LOSSES = "app/grading/questions", "app/study/fsrs/losses.py"
+_QUESTIONS = "app/grading/questions"
+_LOSSES, _SCHEDULING = "app/study/fsrs/losses.py", "app/study/fsrs/scheduling.py"
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     (f"{_QUESTIONS}/number.py", "", "repr=False: False → True"): "only how a question prints in a failing test",
     (f"{_QUESTIONS}/shuffling.py", "", "20: 20 → 21"): "twenty shuffles of two items all miss once in a million",
     (f"{_QUESTIONS}/configuration.py", "ConfigurationQuestion._verdict", "ratio <= 1 + 1e-09: LtE → Lt"): (
         "the margin is for rounding; no ratio of two sums of seconds is exactly 1 + 1e-9"
     ),
-    (
-        "app/study/fsrs/scheduling.py",
-        "choose_day",
-        "0: 0 → 1",
-    ): "no day is less than one away: `fuzz_range` starts there",
+    (_SCHEDULING, "choose_day", "0: 0 → 1"): "no day is less than one away: `fuzz_range` starts there",
+    (_SCHEDULING, "_choices", "0: 0 → 1"): "no day is less than one away: `fuzz_range` starts there",
+    (_SCHEDULING, "rate", "card_id=0: 0 → 1"): "the id of a card that nobody sees",
     (_LOSSES, "losses", "enable_fuzzing=False: False → True"): "fuzz moves a due date, which no loss looks at",
     (_LOSSES, "losses", "card_id=0: 0 → 1"): "the id of a card that nobody sees",
     (_LOSSES, "", "datetime(1, 1, 1, tzinfo=UTC): 1 → 2"): "only differences of days count, whatever the first is",

@@ -125,6 +125,12 @@ def test_whatever_is_pressed_the_day_was_in_question(days: int, first: int) -> N
     assert len(scheduling.days_in_question(None, "C61", 0, NOW, scheduling.Rules(RULES.zone))) > 0, "Easy is days off"
 
 
+def test_the_place_among_cards_of_a_day_fits_a_column_of_every_database() -> None:
+    places = [scheduling.fuzz_seed(f"C{index}", 0)[1] for index in range(200)]
+    assert len(set(places)) == len(places)
+    assert 2**28 < max(places) < 2**31, "a signed 32-bit number, drawn from all of them"
+
+
 def test_a_busy_day_is_avoided() -> None:
     memory, later = review(None, 5).memory, NOW + timedelta(days=40)
     free = review(memory, 4, later).interval.days
