@@ -225,6 +225,12 @@ def estimate(
 
 
 @app.command()
+def measure() -> None:
+    """How fast this machine multiplies, copies and reduces, as JSON for `cluster.measured` of an EstimateRequest."""
+    _become([sys.executable, "-m", "labs.measure"])
+
+
+@app.command()
 def search(
     file: FileArgument,
     form: Annotated[

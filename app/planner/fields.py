@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -9,11 +10,11 @@ from typing import Any, get_args
 from app.core.errors import SpecError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.hardware import GPUS
-from app.theory.planner import Profile, parse_estimate_request
+from app.theory.planner import Measured, Profile, parse_estimate_request
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS
 from app.units import count_text
-from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout
+from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout, parse
 
 OWN = "own"
 Reader = Callable[[str, str], Any]
@@ -222,6 +223,17 @@ def _gathers(name: str, text: str) -> bool:
     return bool(_choice(GATHERS, KEEPS)(name, text) == GATHERS)
 
 
+def _measured(name: str, text: str) -> dict[str, Any]:
+    """What `rankzero measure` prints."""
+    accepted = "what rankzero measure prints"
+    try:
+        data = json.loads(text)
+        return parse(Measured, data, lambda _: []).model_dump(exclude_none=True)
+    except (ValueError, RecursionError) as error:
+        why = "; ".join(map(str, error.violations)) if isinstance(error, SpecError) else "This is no JSON."
+        raise SpecError([Violation(name, text, why, accepted)]) from None
+
+
 def _flag(_name: str, text: str) -> bool:
     return text not in ("", "off")
 
@@ -256,6 +268,7 @@ FIELDS: Mapping[str, Field] = {
         "cluster.inter_node_bytes_per_second",
         absent="what is usual beside this GPU",
     ),
+    "measured": Field(_measured, "", "cluster.measured", absent="the data sheet"),
 }
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
 _OF_BOTH = ("model", "layout", "ranks", "zero", "gpu")  # a model of which only the size is known asks for little

@@ -14,13 +14,13 @@ from fastapi.responses import HTMLResponse, Response
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page
-from app.planner import finding, service
+from app.planner import deciding, finding, here, service
 from app.planner.fields import OWN
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Flags, Profile, Step, terms
+from app.theory.planner import Estimate, Flags, Profile, Step, terms
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS, Preset
 from labs.spec import Precision, Recompute, Schedule, StateLayout
@@ -46,13 +46,25 @@ class PlannerPage:
     flags: tuple[Flags, ...]
     problem: str
     find: str
+    decide: str
     estimate_json: str
+    here: Here | None
     precisions: tuple[str, ...] = get_args(Precision)
     recomputes: tuple[str, ...] = get_args(Recompute)
     schedules: tuple[str, ...] = get_args(Schedule)
     profiles: tuple[str, ...] = get_args(Profile)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
+
+
+@dataclass(frozen=True)
+class Here:
+    """The plan beside the machine at hand: as a small run, as a dry run, and priced by what was measured."""
+
+    tried: here.Tried
+    dry: here.Tried | None
+    by_sheet: Estimate | None
+    lab_runs: tuple[here.Priced, ...]
 
 
 @dataclass(frozen=True)
@@ -91,10 +103,20 @@ def planner(request: Request) -> HTMLResponse:
         steps=finding.steps_from(plan) if choice else (),
         flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
+        decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find="/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
+        here=None if plan.form.is_own else _here(plan),
     )
     return page(request, "planner/planner.html", {"shown": shown})
+
+
+def _here(plan: service.Plan) -> Here:
+    request = service.request_of(plan)
+    assert request.cluster is not None, "the form names a GPU"
+    measured = request.cluster.measured
+    runs = here.lab_runs(measured, plan.form.values["gpu"]) if measured else ()
+    return Here(here.tried_here(request), here.dry(request), here.by_sheet(request), runs)
 
 
 @api.post("/estimate")
@@ -131,6 +153,12 @@ def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
         "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
     }
     return page(request, "planner/compare.html", context)
+
+
+@router.get("/planner/decide", response_class=HTMLResponse)
+def decide(request: Request) -> HTMLResponse:
+    """A plan by rule of thumb, one decision at a time; what it is for is in the address."""
+    return page(request, "planner/decide.html", {"shown": deciding.path(request.query_params)})
 
 
 @api.post("/search/front")

@@ -16,6 +16,7 @@ from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
 from app.theory.planner import (
     Estimate,
+    EstimateRequest,
     Flags,
     MemoryBytes,
     StageMemoryEstimate,
@@ -220,9 +221,14 @@ def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list
     return groups
 
 
+def request_of(made: Plan) -> EstimateRequest:
+    """The request that the plan answers."""
+    return parse_estimate_request(json.loads(made.request_text))
+
+
 def flags(made: Plan) -> tuple[Flags, ...]:
     """The plan as other programs are told it."""
-    return flags_of(parse_estimate_request(json.loads(made.request_text)))
+    return flags_of(request_of(made))
 
 
 def answer_front(data: object) -> dict[str, object]:

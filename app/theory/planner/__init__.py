@@ -11,7 +11,14 @@ from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
 from app.theory.planner.flags import Flags, flags_of
 from app.theory.planner.front import Point, front
-from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount, Profile, parse_estimate_request
+from app.theory.planner.requests import (
+    Cluster,
+    EstimateRequest,
+    Measured,
+    ParameterCount,
+    Profile,
+    parse_estimate_request,
+)
 from app.theory.planner.results import (
     CollectiveEstimate,
     Estimate,
@@ -34,6 +41,7 @@ __all__ = [
     "Estimate",
     "EstimateRequest",
     "Flags",
+    "Measured",
     "MemoryBytes",
     "MemoryEstimate",
     "Overlap",

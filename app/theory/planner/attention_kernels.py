@@ -91,6 +91,11 @@ class AttentionRates:
     forward: tuple[float, float]
     backward: tuple[float, float]
 
+    def times(self, factor: float) -> AttentionRates:
+        """Every rate `factor` times as high."""
+        (a, b), (c, d) = self.forward, self.backward
+        return AttentionRates((a * factor, b * factor), (c * factor, d * factor))
+
 
 def attention_seconds(
     rates: AttentionRates, scores: float, sequence: float, score_dim: int, value_dim: int

@@ -107,6 +107,9 @@ def _how(request: EstimateRequest, plan: Plan) -> list[str]:
     if plan.training.attention == "flash" and plan.attention_kernel is not None and gpu is not None:
         source = KERNELS[plan.attention_kernel, gpu.generation].source
         said.append(f"Attention runs at the rate of {plan.attention_kernel} ({source}).")
+    if request.cluster is not None and request.cluster.measured is not None:
+        measured = request.cluster.measured.model_dump(exclude_none=True, exclude={"precision"})
+        said.append(f"As measured on this cluster: {', '.join(measured).replace('_', ' ')}.")
     chosen = {name: getattr(plan.overlap, name) for name in BESIDE}
     hidden = [what for name, what in BESIDE.items() if chosen[name]]
     said.append(f"Beside compute run {', '.join(hidden)}." if hidden else "No collective runs beside compute.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from app.theory.hardware import GPUS
+from app.theory.hardware import GPUS, Gpu
 from app.theory.planner.attention_kernels import kernels_on
 from app.theory.planner.fields import MfuDefinition, PlanParallel, PlanTraining
 from app.theory.planner.rules import (
@@ -18,7 +18,7 @@ from app.theory.planner.rules import (
     shape_violations,
 )
 from app.theory.presets import PRESETS, model_named
-from labs.spec import Compression, Model, SpecError, Strict, Violation, check_model, parse
+from labs.spec import Compression, Model, Precision, SpecError, Strict, Violation, check_model, parse
 
 Profile = Literal[
     "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
@@ -33,9 +33,26 @@ class ParameterCount(Strict):
     parameters: Annotated[float, Field(ge=1, le=1e15)]
 
 
+class Measured(Strict):
+    """What a cluster keeps up, as `rankzero measure` prints it: FLOP/s of a large product in `precision` and of causal
+    attention forward, bytes a second of a copy read and written, and what a rank sends in a large all-reduce inside a
+    node and between nodes."""
+
+    matmul_flops: Amount | None = None
+    attention_flops: Amount | None = None
+    memory_bytes_per_second: Amount | None = None
+    intra_node_bytes_per_second: Amount | None = None
+    inter_node_bytes_per_second: Amount | None = None
+    precision: Precision | None = None
+
+
 class Cluster(Strict):
-    """Where the plan runs. Overrides are per GPU; bandwidths are one direction. A node is what the scale-up link joins,
-    unless `gpus_per_node` is given: 8 GPUs, a rack of 72, or a slice of a TPU pod."""
+    """Where the plan runs. Overrides are per GPU; bandwidths are one direction.
+
+    A node is what the scale-up link joins, unless `gpus_per_node` is given: 8 GPUs, a rack of 72, or a slice of a TPU
+    pod. What is `measured` takes the place of a data sheet's figure and of the share of it that is usually reached; a
+    machine without a known GPU has to be measured.
+    """
 
     gpu: str | None = None
     gpus_per_node: Few = 8
@@ -46,6 +63,7 @@ class Cluster(Strict):
     inter_node_bytes_per_second: Amount | None = None
     intra_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
     inter_node_latency_seconds: Annotated[float, Field(ge=0, le=10)] | None = None
+    measured: Measured | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -144,9 +162,37 @@ def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
         accepted = ", ".join(("auto", *kernels_on(gpu.generation)))
         message = f"There is no published rate of {kernel} on {gpu.title}."
         yield Violation("training.attention_kernel", kernel, message, accepted, ("cluster.gpu",))
+    yield from _check_measured(request, cluster)
     if cluster.nodes is not None and cluster.nodes * cluster.gpus_per_node != parallel.world_size:
         gpus = cluster.nodes * cluster.gpus_per_node
         product = f"data × tensor × pipeline × context = {parallel.world_size}"
         message = f"{cluster.nodes} × {cluster.gpus_per_node} = {gpus} GPUs, but {product}."
         for field, value in (("cluster.nodes", cluster.nodes), ("parallel.data", parallel.data)):
             yield Violation(field, value, message, "equal products")
+
+
+def _check_measured(request: EstimateRequest, cluster: Cluster) -> Iterator[Violation]:
+    """Without a GPU, all that a plan's time depends on is measured."""
+    measured, ranks = cluster.measured, request.parallel.world_size
+    if measured is None or cluster.gpu is not None:
+        gpu = GPUS.get(cluster.gpu or "")
+        if gpu is not None and measured is not None and measured.precision is not None:
+            yield from _without_peak(gpu, measured.precision)
+        return
+    needed = ["matmul_flops", "memory_bytes_per_second"]
+    if ranks > 1 and cluster.intra_node_bytes_per_second is None:
+        needed.append("intra_node_bytes_per_second")
+    if ranks > cluster.gpus_per_node and cluster.inter_node_bytes_per_second is None:
+        needed.append("inter_node_bytes_per_second")
+    for name in needed:
+        if getattr(measured, name) is None:
+            message = "Without a GPU's data sheet this has to be measured."
+            yield Violation(f"cluster.measured.{name}", None, message, "a number, or cluster.gpu", ("cluster.gpu",))
+
+
+def _without_peak(gpu: Gpu, precision: Precision) -> Iterator[Violation]:
+    try:
+        gpu.peak(precision)
+    except SpecError as error:
+        (violation,) = error.violations
+        yield Violation("cluster.measured.precision", precision, violation.message, violation.accepted)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.theory.hardware import GPUS, LINKS, Gpu
-from app.theory.planner.attention_kernels import kernel_of
+from app.theory.planner.attention_kernels import Kernel, kernel_of
 from app.theory.planner.engine.constants import FITTED, Constants
 from app.theory.planner.engine.network import Network, network_of
 from app.theory.planner.engine.plan import Overlaps, Plan
 from app.theory.planner.engine.profiles import PROFILES, Profile
-from app.theory.planner.engine.roofline import device_of
+from app.theory.planner.engine.roofline import Device, Sustained, calibrated, device_of, measured_device
 from app.theory.planner.fields import PlanParallel
 from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount
 from labs.spec import Model
@@ -28,7 +28,7 @@ def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
     kernel = (
         None if gpu is None else kernel_of(request.training.attention_kernel, profile.attention_kernels, gpu.generation)
     )
-    device = device_of(gpu, request.training.precision, cluster.peak_flops, constants, kernel) if gpu else None
+    device = _device(request, cluster, gpu, constants, kernel)
     return Plan(
         request.model,
         request.training,
@@ -41,6 +41,24 @@ def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
         device,
         _network(cluster, constants),
     )
+
+
+def _device(
+    request: EstimateRequest, cluster: Cluster, gpu: Gpu | None, constants: Constants, kernel: Kernel | None
+) -> Device | None:
+    """By its data sheet, by what was measured, or by both; None where neither is given."""
+    precision, given = request.training.precision, cluster.measured
+    found = None
+    if given is not None:
+        found = Sustained(
+            given.matmul_flops, given.attention_flops, given.memory_bytes_per_second, given.precision or precision
+        )
+    if gpu is None:
+        return measured_device(found) if found else None
+    device = device_of(gpu, precision, cluster.peak_flops, constants, kernel)
+    if found is None or found.precision is None:
+        return device
+    return calibrated(device, device_of(gpu, found.precision, None, constants, kernel), found)
 
 
 def overlaps_of(parallel: PlanParallel, profile: Profile) -> Overlaps:
@@ -79,6 +97,10 @@ def _network(cluster: Cluster, constants: Constants) -> Network:
     gpu = GPUS[cluster.gpu] if cluster.gpu else None
     intra = cluster.intra_node_bytes_per_second or (gpu.scale_up_bytes_per_second if gpu else UNKNOWN)
     inter = cluster.inter_node_bytes_per_second or (gpu.nic_bytes_per_second if gpu else UNKNOWN)
+    if cluster.measured is not None:  # what collectives reach, of which no share is taken any more
+        reached = constants.network_efficiency
+        intra = (cluster.measured.intra_node_bytes_per_second or intra * reached) / reached
+        inter = (cluster.measured.inter_node_bytes_per_second or inter * reached) / reached
     inside, between = _latencies(gpu)
     latencies = (
         inside if cluster.intra_node_latency_seconds is None else cluster.intra_node_latency_seconds,

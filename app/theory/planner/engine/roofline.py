@@ -7,7 +7,7 @@ short inner dimension cost their share. Where the power limit is below what the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from app.theory.hardware import GPUS, Gpu
@@ -54,6 +54,39 @@ def device_of(
     memory = gpu.memory_bytes_per_second * constants.memory_efficiency
     wide = peak if precision not in CASTS else min(peak, gpu.peaks["16-bit"])
     return Device(peak, peak * share, wide * share, attention, memory, gpu.compute_units)
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """What was measured of a device: FLOP/s of products in `precision` and of attention forward, bytes a second."""
+
+    matmul_flops: float | None
+    attention_flops: float | None
+    memory_bytes_per_second: float | None
+    precision: Precision | None
+
+
+def measured_device(found: Sustained) -> Device:
+    """A device of which nothing is known but what was measured: MFU is of the measured rate."""
+    assert found.matmul_flops is not None and found.memory_bytes_per_second is not None, "the request was checked"  # noqa: PT018
+    flops, attention = found.matmul_flops, found.attention_flops or found.matmul_flops
+    rates = AttentionRates((attention, attention), (attention, attention))
+    return Device(flops, flops, flops, rates, found.memory_bytes_per_second, None)
+
+
+def calibrated(device: Device, same: Device, found: Sustained) -> Device:
+    """`device` with its rates as measured: products in proportion, where `same` is the device in the precision that was
+    measured; attention by its own rate, or in the same proportion."""
+    products = found.matmul_flops / same.matmul_flops_per_second if found.matmul_flops else 1.0
+    ahead = device.attention.forward[1]
+    attention = found.attention_flops / ahead if found.attention_flops else products
+    return replace(
+        device,
+        matmul_flops_per_second=device.matmul_flops_per_second * products,
+        wide_flops_per_second=device.wide_flops_per_second * products,
+        attention=device.attention.times(attention),
+        memory_bytes_per_second=found.memory_bytes_per_second or device.memory_bytes_per_second,
+    )
 
 
 def _attention_rates(gpu: Gpu, kernel: Kernel, peak_flops_per_second: float, constants: Constants) -> AttentionRates:

@@ -1,0 +1,56 @@
+"""The path of decisions: each step says its numbers, and it ends in the plan it names."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlparse
+
+import pytest
+
+from app.planner import deciding, service
+from app.theory.planner.deciding import Asked, decide, fits
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "sequence", "batch", "ends_in"),
+    [
+        ("llama-3.2-1b", 8, 8192, 64, "replicas"),
+        ("llama-3-70b", 128, 8192, 1024, "tensor groups"),
+        ("llama-3-405b", 2048, 131072, 128, "stages"),
+        ("mixtral-8x7b", 64, 4096, 256, "replicas"),
+    ],
+)
+def test_the_path_ends_in_a_plan_that_fits_and_uses_every_gpu(
+    model: str, gpus: int, sequence: int, batch: int, ends_in: str
+) -> None:
+    found = decide(Asked(model, "h100-80gb", gpus, 8, sequence, batch))
+    assert found.request is not None
+    assert found.estimate is not None
+    assert fits(found.estimate)
+    assert found.request.parallel.world_size == gpus
+    which = next(each for each in found.questions if each.title == "Which of them?")
+    assert which.follows.lower().startswith(ends_in)
+    titles = [each.title for each in found.questions]
+    assert ("Is the sequence long?" in titles) == (sequence >= 32768)
+    assert ("Are there experts?" in titles) == (model == "mixtral-8x7b")
+
+
+def test_state_is_counted_before_anything_else() -> None:
+    """405.9e9 × 16 bytes are 6.49 TB: 171 GPUs of 42.3 GB at nine tenths, and there are 16."""
+    found = decide(Asked("llama-3-405b", "a100-40gb", 16, 8, 8192, 64))
+    assert "6.49 TB" in found.questions[0].says
+    assert "171 GPUs" in found.questions[0].follows
+    assert found.request is None
+
+
+def test_the_pages_plan_is_what_the_planner_then_shows() -> None:
+    shown = deciding.path({"model": "llama-3-70b", "ranks": "128", "sequence": "8192", "global_batch": "1024"})
+    made = service.plan(dict(parse_qsl(urlparse(shown.plan).query)))
+    assert not made.errors
+    assert shown.decision.estimate is not None
+    assert made.estimate.time == shown.decision.estimate.time
+    assert made.estimate.memory == shown.decision.estimate.memory
+
+
+def test_what_cannot_be_read_is_said_at_its_field() -> None:
+    shown = deciding.path({"model": "own", "ranks": "many", "gpu": "h100-80gb"})
+    assert set(shown.errors) == {"model", "ranks"}
