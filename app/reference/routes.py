@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
+from app.content.players.catalogue import FIGURES, player
 from app.content.web import Content
 from app.core.settings import settings
-from app.core.templating import page
+from app.core.templating import environment, page
 from app.core.web import LearnerId, Now, ReadSession
 from app.progress.evidence import by_concept
 from app.reference import concepts, handbook, service, validation
@@ -65,6 +66,35 @@ def validate(request: Request) -> HTMLResponse:
         "models": len(PRESETS),
     }
     return page(request, "reference/validation.html", context)
+
+
+@router.get("/reference/figures", response_class=HTMLResponse)
+def figures(request: Request) -> HTMLResponse:
+    """Every figure to step through."""
+    shown = [(each.finding, player(each.name, {})) for each in FIGURES.values()]
+    return page(request, "reference/figures.html", {"shown": shown})
+
+
+@router.get("/reference/figures/{key}", response_class=HTMLResponse)
+def figure(request: Request, key: str) -> HTMLResponse:
+    """One of them as it was asked for: where the buttons of a figure lead without its script."""
+    made = player(key, dict(request.query_params))
+    return page(request, "reference/figures.html", {"shown": [(FIGURES[key].finding, made)]})
+
+
+@router.get("/reference/figures/{key}/frames")
+def frames(request: Request, key: str) -> JSONResponse:
+    """All states of a figure, and the figure itself, for its script."""
+    made = player(key, dict(request.query_params))
+    html = environment().get_template("reference/figure.html").render(p=made)
+    found = {
+        "html": html,
+        "frames": [each.as_json() for each in made.frames],
+        "few": made.few,
+        "phases": made.phases,
+        "at": made.at,
+    }
+    return JSONResponse(found, headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/reference/formulas/{key}", response_class=HTMLResponse)

@@ -1,0 +1,1 @@
+"""Figures one steps through: frames from the theory library's simulations, drawn here, turned by one script."""
