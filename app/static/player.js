@@ -46,12 +46,12 @@ async function fetchFigure(figure) {
   return { html, loaded: /** @type {Loaded} */ (rest) };
 }
 
-/** @param {HTMLElement} figure @param {number} wanted */
-async function go(figure, wanted) {
-  const before = Number(figure.dataset.at);
+/** @param {HTMLElement} figure @param {(at: number) => number} to which frame, from the one that is shown by then */
+async function go(figure, to) {
   const known = await framesOf(figure);
   if (!known) return;
-  const at = Math.max(0, Math.min(known.frames.length - 1, wanted));
+  const before = Number(figure.dataset.at);
+  const at = Math.max(0, Math.min(known.frames.length - 1, to(before)));
   if (at === before && figure.dataset.shown) return;
   figure.dataset.at = String(at);
   figure.dataset.shown = "yes";
@@ -193,13 +193,13 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   event.preventDefault();
   const figure = figureOf(event);
-  go(figure, Number(figure.dataset.at) + Number(button.dataset.go));
+  go(figure, (at) => at + Number(button.dataset.go));
 });
 document.addEventListener("input", (event) => {
   const figure = figureOf(event);
   if (!figure) return;
   const control = /** @type {HTMLInputElement} */ (event.target);
-  if (control.matches("[data-step]")) go(figure, Number(control.value));
+  if (control.matches("[data-step]")) go(figure, () => Number(control.value));
   else turn(figure, control);
 });
 document.addEventListener("keydown", (event) => {
@@ -213,7 +213,7 @@ document.addEventListener("keydown", (event) => {
   const target = /** @type {Element} */ (event.target);
   if (target.matches("[data-setting], input[data-step], .scroll")) return; // they have arrows of their own
   event.preventDefault();
-  go(figure, Number(figure.dataset.at) + KEYS[event.key]);
+  go(figure, (at) => at + KEYS[event.key]);
 });
 for (const kind of ["focusin", "pointerover"]) {
   document.addEventListener(kind, (event) => {

@@ -98,11 +98,19 @@ class _Step:
         parameters: float | None = None,
         gradients: float | None = None,
     ) -> ZeroState:
-        shares = {"parameters": parameters, "gradients": gradients}
-        changed = {
-            name: tuple(share if index == layer else old for index, old in enumerate(getattr(self.now, name)))
-            for name, share in shares.items()
-            if share is not None
-        }
-        self.now = replace(self.now, move=move, layer=layer, sent_bytes=self.now.sent_bytes + sent, **changed)
+        now = self.now
+        self.now = replace(
+            now,
+            move=move,
+            layer=layer,
+            parameters=_with_share(now.parameters, layer, parameters),
+            gradients=_with_share(now.gradients, layer, gradients),
+            sent_bytes=now.sent_bytes + sent,
+        )
         return self.now
+
+
+def _with_share(shares: tuple[float, ...], layer: int | None, share: float | None) -> tuple[float, ...]:
+    if share is None:
+        return shares
+    return tuple(share if index == layer else old for index, old in enumerate(shares))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,13 +137,25 @@ def test_yaml_reads_yes_and_no_as_true_and_false() -> None:
 
 def test_a_page_gets_figure_key_and_table() -> None:
     macro = environment().get_template("partials/diagram.html").module.diagram
-    html = macro(drawing(kind="shards", ranks=2, stage=1, finding="So & so."))
+    html = macro(replace(drawing(kind="shards", ranks=2, stage=1, finding="So & so."), steps=None))
     root = parsed(html)
     assert "".join(root.find("figcaption").itertext()) == "A title. So & so."
     assert len(root.findall(".//tbody/tr")) == 2
     assert "tabindex" not in root.find("div").attrib
-    wide = parsed(macro(drawing(kind="pipeline", schedule="1f1b", stages=4, micro_batches=16)))
+    pipeline = drawing(kind="pipeline", schedule="1f1b", stages=4, micro_batches=16)
+    wide = parsed(macro(replace(pipeline, steps=None)))
     assert wide.find("div").attrib["tabindex"] == "0"
+    played = macro(pipeline)  # a page has the figure that plays it in its place
+    assert 'data-player="pipeline"' in played
+    assert "<b>1F1B: 4 stages, 16 micro-batches</b>" in played
+    assert "d-hatch" not in played
+
+
+@pytest.mark.parametrize("fields", GALLERY, ids=lambda each: "-".join(str(v) for v in each.values())[:40])
+def test_the_figure_that_plays_a_diagram_has_its_sizes(fields: dict[str, Any]) -> None:
+    shown = draw(record(fields)).player
+    if shown is not None:
+        assert str(fields.get("ranks", fields.get("stages"))) in shown.title
 
 
 def test_ticks_are_round_and_enclose_the_values() -> None:

@@ -38,6 +38,7 @@ from app.theory.collectives import (
 
 _CELL, _ROW, _GAP, _WIRE = 100.0, 28.0, 7.0, 34.0
 _FEW = 12
+_Box = tuple[float, float, float, float]  # x, y, width, height
 
 
 def _tree(size: float, ranks: int, bandwidth: float) -> CollectiveRun:
@@ -163,7 +164,9 @@ class _Painter:
         return there, len(there) == self.ranks if self.reduces else bool(there)
 
     def drawn(self, held: Held, messages: Sequence[Message]) -> Markup:
-        outlines, slices, full = [], [], []
+        outlines: list[_Box] = []
+        slices: list[_Box] = []
+        full: list[_Box] = []
         for rank in range(self.ranks):
             for row in range(self.rows):
                 there, whole = self.cell(held, rank, row)
