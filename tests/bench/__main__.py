@@ -21,6 +21,7 @@ from tests.bench import (
     content,
     dryrun,
     estimates,
+    film,
     first_step,
     interview_date,
     labs,
@@ -48,6 +49,7 @@ BENCHMARKS = {
     "first-step": first_step.measure,
     "soak": soak.measure,
     "labs": labs.measure,
+    "film": film.measure,
     "dryrun": dryrun.measure,
 }
 
