@@ -94,13 +94,13 @@ def test_a_figure_is_stepped_through_where_it_is_taught(at_width: Page) -> None:
     page.keyboard.press("ArrowLeft")
     expect(ring.locator("[data-counter]").first).to_have_text("5 of 6")
 
-    ranks = ring.get_by_label("Ranks")
+    ranks = ring.locator("[data-setting=ranks]")
     ranks.focus()
     page.keyboard.press("End")
     expect(ring.locator(".top b")).to_have_text("Ring all-reduce on 8 ranks")
     expect(ranks).to_be_focused()
     expect(ring.locator("[data-counter]").first).to_have_text("12 of 14")  # as far on as it was
-    ring.get_by_label("Collective").select_option("tree")
+    ring.get_by_label("Collective", exact=True).select_option("tree")
     expect(ring.locator(".top b")).to_have_text("Double-tree all-reduce on 8 ranks")
 
     page.emulate_media(reduced_motion="reduce")
