@@ -274,6 +274,7 @@ def _ladder(*labels: str) -> tuple[Step, ...]:
     return tuple(Step(label, factor_of(label), factor_of(label) * _LEAST.get(label, 1)) for label in labels)
 
 
+CLOCK = ("min", "h", "days")  # units of time that are no power of ten
 _LEAST = {"days": 2, "h": 2, "min": 2}  # 90 s and 36 h are read at once, 1.5 min and 1.5 days are not
 # By dimension the units values are written in, the largest first.
 LADDERS: Mapping[str, tuple[Step, ...]] = {

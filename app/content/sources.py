@@ -17,16 +17,11 @@ from app.core.models import ItemSource
 
 T = TypeVar("T", Problem, RubricFile)
 
-_DIGESTS: dict[str, tuple[Problem | RubricFile, str]] = {}
-
 
 def digest_of(item: Problem | RubricFile) -> str:
     """The SHA-256 of everything the item's file says."""
-    known = _DIGESTS.get(item.id)
-    if known is None or known[0] is not item:
-        text = json.dumps(_source(item), ensure_ascii=False)  # in the file's order: what `let` names builds up
-        known = _DIGESTS[item.id] = (item, hashlib.sha256(text.encode()).hexdigest())
-    return known[1]
+    text = json.dumps(_source(item), ensure_ascii=False)  # in the file's order: what `let` names builds up
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def keep_source(session: Session, item: Problem | RubricFile, now: datetime) -> str:

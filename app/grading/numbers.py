@@ -9,6 +9,7 @@ from math import log
 from app.grading.grade import Grade
 from app.grading.omissions import Node, explained
 from app.grading.quantities import Unreadable, read_quantity
+from app.units import CLOCK, factor_of
 
 # A slip is recognised more narrowly than a right answer is accepted: it names a cause and should not guess.
 SLIP_TOLERANCE = 0.01
@@ -97,7 +98,7 @@ _UNIT_FACTORS: Mapping[str, Mapping[float, str]] = {
     "flop_per_second": _THOUSANDS,
     "tokens": _THOUSANDS,
     "tokens_per_second": _THOUSANDS,
-    "seconds": {**_THOUSANDS, 60.0: "60 times", 3600.0: "3,600 times", 86400.0: "86,400 times"},
+    "seconds": {**_THOUSANDS, **{seconds: f"{seconds:,.0f} times" for seconds in map(factor_of, CLOCK)}},
     "fraction": {100.0: "a hundred times"},
 }
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from math import isfinite
 
+from app.units import CLOCK, factor_of
+
 ONE_TOLERANCE = 0.006  # relative: three figures of an answer, and no room for a guess
 TWO_TOLERANCE = 0.002  # two mistakes reach many numbers, so they must be met closely
 MOST_PAIRS = 1500
@@ -112,7 +114,7 @@ def _is_a_unit(factor: Node) -> bool:
     if abs(factor.value) >= 1e6 or abs(factor.value) <= 1e-6:
         return True
     typed = factor.label.replace(".", "").isdigit()
-    return typed and factor.value in (1.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0)
+    return typed and factor.value in (1.0, 100.0, 1000.0, *map(factor_of, CLOCK))
 
 
 def _overlap(one: Path, other: Path) -> bool:
