@@ -15,6 +15,7 @@ from torch import Tensor
 from labs.data import Batches, load_text
 from labs.joining import choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
+from labs.parallel.precision import COMPUTE
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
@@ -58,7 +59,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
             reporter.emit(MeasurementEvent, name, number, value, unit)
 
-    peak = peak_of_all_ranks(device)
+    peak = peak_of_all_ranks(device, COMPUTE.get(spec.training.precision, torch.float32))
     reporter.emit(ResultEvent, _summary(spec, parameters, steps, instrument, device, peak))
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
@@ -118,7 +119,7 @@ def _summary(
         final_loss=steps[-1].loss,
         tokens_per_second=tokens_per_second,
         model_flops_per_second=used,
-        # On a CPU the matrix products its ranks do together at best, measured after the last step.
+        # The matrix products all ranks do together at best, measured after the last step.
         peak_flops_per_second=peak_flops_per_second,
         mfu=None if peak_flops_per_second is None else used / peak_flops_per_second,
         parameters=parameters,
@@ -131,8 +132,7 @@ def _summary(
         payload_bytes_per_step=None if collectives is None else sum(e.payload_bytes for e in collectives),
         wire_bytes_per_step=None if collectives is None else sum(e.wire_bytes for e in collectives),
         collectives=collectives,
-        # The GPU allocator's own count, to be held against ours.
-        device_peak_bytes=torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None,
+        device_peak_bytes=instrument.allocator_peak_bytes,
     )
 
 

@@ -117,9 +117,11 @@ def end_run(session: Session, claim: Claim, status: str, now: datetime, failure:
     result = results.summarise(session, run) if status == "finished" else None
     if status == "finished" and result is None:
         status, failure = "failed", RunFailure("no result", "The ranks ended without reporting a result.")
+    said = results.ran_on(result, claim.spec.parallel.world_size) if result else None
     return queries.changed(
         session.execute(
             _owned(claim).values(
+                **({"device": said} if said else {}),
                 status=status,
                 phase=_end_phase(status, failure),
                 ended_at=now,

@@ -87,7 +87,18 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
         peak=_worst({rank: each.peak_bytes for rank, each in summaries.items()}),
         optimizer_bytes=max((each.model_state_bytes or {}).get("optimizer", 0) for each in summaries.values()) or None,
         activation_bytes=max(each.activation_bytes or 0 for each in summaries.values()) or None,
+        device_peak_bytes=max(each.device_peak_bytes or 0 for each in summaries.values()) or None,
     )
+
+
+def ran_on(result: Mapping[str, Any], ranks: int) -> str | None:
+    """What a run ran on, by its ranks' own word: the worker only knows what it meant to give them."""
+    device, name, backend = (result.get(each) for each in ("device", "device_name", "backend"))
+    if not isinstance(device, str) or not isinstance(name, str):
+        return None
+    if device == "cuda":
+        return f"{ranks} × {name}, {str(backend).upper()}"
+    return f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over {backend}"
 
 
 def _worst(by_rank: Mapping[int, Bytes | None]) -> Held | None:

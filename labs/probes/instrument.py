@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Strategy
+from labs.probes.allocator import count_peak_from_now, peak_bytes
 from labs.probes.communication import Ledger
 from labs.probes.gloo import Gloo
 from labs.probes.history import History, Life
@@ -130,7 +131,7 @@ class Instrument:
         timed: bool = True,
         every_step: bool = False,
     ) -> None:
-        self._steps = steps
+        self._steps, self._device = steps, device
         self._every_step = every_step
         self._memory = MemoryTracker(device) if "memory" in probes else None
         self._ledger = Ledger(device, mesh, timed) if "communication" in probes else None
@@ -143,6 +144,7 @@ class Instrument:
         self.moments: dict[Moment, Bytes] = {}
         self.peak_during = ""
         self.largest_peak: Bytes | None = None
+        self.allocator_peak_bytes: int | None = None  # the same by the GPU allocator's count
         self.collectives: list[Collectives] | None = None
 
     def watches(self, step: int) -> bool:
@@ -208,6 +210,7 @@ class Instrument:
         self.moments = {}
         self._history, self._waits = History(), []
         gc.collect()
+        count_peak_from_now(self._device)
         self._phase = "forward"
         if self._memory is not None:
             self._claim_model_state(self._memory)
@@ -230,6 +233,9 @@ class Instrument:
             stack.enter_context(watch)
 
     def _finish(self) -> None:
+        counted = peak_bytes(self._device)
+        if counted is not None:
+            self.allocator_peak_bytes = max(self.allocator_peak_bytes or 0, counted)
         if self._memory is not None:
             self.moments["activation_peak"] = self._memory.activation_peak
             self.moments["peak"] = self._memory.peak

@@ -7,8 +7,8 @@ A product of matrices with N weights takes 2N FLOPs a token forward and twice th
 products take 4·T·H a token and layer forward for T positions, counted over the whole sequence although the causal mask
 leaves half, as is the convention.
 
-What a GPU can do is in its data sheet. Of a CPU nobody knows: so it is measured, by multiplying matrices on all ranks
-at once, for they share its cores.
+What a GPU can do is in its data sheet, and less than that is what it does; of a CPU nobody knows. So it is measured, by
+multiplying matrices on all ranks at once: ranks on a CPU share its cores, GPUs of a node their power and cooling.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from labs.spec import Model
 
 _SIDE = 512
 _MEASURE_SECONDS = 0.15
+_GPU_SIDE, _WARM_UP, _PRODUCTS = 4096, 3, 20
 
 
 def model_flops_per_token(model: Model, sequence: int) -> float:
@@ -50,10 +51,26 @@ def measured_peak_flops_per_second(device: torch.device) -> float:
     return products * 2.0 * _SIDE**3 / (time.perf_counter() - began)
 
 
-def peak_of_all_ranks(device: torch.device) -> float | None:
-    """The ranks' measured peaks added up; none on a GPU, where queued work would be timed instead. Collective."""
-    if device.type != "cpu":
-        return None
-    peak = torch.tensor([measured_peak_flops_per_second(device)], dtype=torch.float64)
+def timed_peak_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
+    """The same on a GPU, in the type that the run computes in. Products are queued: events on the GPU time them."""
+    left, right = (torch.randn(_GPU_SIDE, _GPU_SIDE, device=device, dtype=dtype) for _ in range(2))
+    for _ in range(_WARM_UP):
+        left @ right
+    dist.barrier()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    start.record()
+    for _ in range(_PRODUCTS):
+        left @ right
+    end.record()
+    end.synchronize()
+    seconds = float(start.elapsed_time(end)) / 1e3
+    return _PRODUCTS * 2.0 * _GPU_SIDE**3 / seconds
+
+
+def peak_of_all_ranks(device: torch.device, dtype: torch.dtype = torch.float32) -> float:
+    """The ranks' measured peaks added up. Collective."""
+    on_gpu = device.type == "cuda"
+    each = timed_peak_flops_per_second(device, dtype) if on_gpu else measured_peak_flops_per_second(device)
+    peak = torch.tensor([each], dtype=torch.float64, device=device)
     dist.all_reduce(peak)
     return float(peak.item())

@@ -267,6 +267,19 @@ def test_only_so_many_runs_may_wait(database: Database) -> None:
         _submit(database)
 
 
+def test_a_run_says_what_its_ranks_ran_on_and_not_what_the_worker_meant(database: Database) -> None:
+    run_id = _submit(database, spec=SPEC | {"parallel": {"data": 1, "zero": 0}})
+    claim = _claim(database, place=lambda spec: "8 × H200, NCCL")
+    assert claim is not None
+    with database.write() as session:
+        service.append_chunk(session, claim, [_result(0)], NOW)
+        service.end_run(session, claim, "finished", NOW)
+    assert _run(database, run_id).device == "CPU, 1 rank over gloo"
+    on_gpus = {"device": "cuda", "device_name": "NVIDIA H200", "backend": "nccl"}
+    assert results.ran_on(on_gpus, 4) == "4 × NVIDIA H200, NCCL"
+    assert results.ran_on({"program": "gemm"}, 1) is None
+
+
 def test_somebody_elses_run_is_not_found(database: Database) -> None:
     run_id = _submit(database)
     with database.read() as session, pytest.raises(NotFound):
