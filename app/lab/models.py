@@ -16,6 +16,18 @@ ACTIVE = ("starting", "running")
 ENDED = ("finished", "failed", "cancelled")
 
 
+class Sweep(Base):
+    """Runs that were submitted as one, alike but for one or two fields of their specs. `knobs`: field and values."""
+
+    __tablename__ = "sweep"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    learner_id: Mapped[int] = mapped_column(ForeignKey(Learner.id))
+    name: Mapped[str] = mapped_column(String(80))
+    knobs: Mapped[list[Any]]
+    created_at: Mapped[datetime]
+
+
 class Run(Base):
     """One run from submission to result.
 
@@ -24,7 +36,11 @@ class Run(Base):
     """
 
     __tablename__ = "run"
-    __table_args__ = (Index("ix_run_queue", "status", "id"), Index("ix_run_learner", "learner_id", "id"))
+    __table_args__ = (
+        Index("ix_run_queue", "status", "id"),
+        Index("ix_run_learner", "learner_id", "id"),
+        Index("ix_run_sweep", "sweep_id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     learner_id: Mapped[int] = mapped_column(ForeignKey(Learner.id))
@@ -46,6 +62,9 @@ class Run(Base):
     launch: Mapped[str | None] = mapped_column(String(20))  # how its ranks were started: warm or cold
     steps_done: Mapped[int] = mapped_column(default=0)
     chunks: Mapped[int] = mapped_column(default=0)
+    name: Mapped[str] = mapped_column(String(80), default="")  # what its learner calls it, and notes of it
+    note: Mapped[str] = mapped_column(String(2000), default="")
+    sweep_id: Mapped[int | None] = mapped_column(ForeignKey("sweep.id"))
     result: Mapped[dict[str, Any] | None]
     failure: Mapped[dict[str, Any] | None]
 

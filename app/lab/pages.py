@@ -15,21 +15,17 @@ from app.content.live import Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
-from app.lab import findings, forms, queries, reading
+from app.lab import forms, listing, queries, reading
 from app.lab.devices import DeviceRow, device_rows
 from app.lab.explaining import run_values
 from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
-from app.lab.meters import finding
-from app.lab.models import WAITING, Run
-from app.lab.naming import describe, title
+from app.lab.listing import RunRow
+from app.lab.naming import describe
 from app.lab.predict import CONFIDENCES, theory_record
 from app.lab.quantities import quantities_of
-from app.lab.records import RunFailure
-from app.lab.run_page import compared
 from app.lab.sliders import Slider, make_slider
-from app.lab.view import RunView
-from labs.spec import RunSpec, parse_run_spec
+from labs.spec import parse_run_spec
 
 RECENT_RUNS = 8
 
@@ -54,15 +50,6 @@ class ExperimentRow:
 
     item: Experiment
     last: str | None
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A run of one's own, in a line."""
-
-    run: Run
-    name: str
-    said: str
 
 
 @dataclass(frozen=True)
@@ -130,7 +117,7 @@ def index(
         suggested=reading.suggest(session, learner_id, content),
         devices=device_rows(session, now),
         waiting=len(queries.list_queue(session)),
-        runs=[_row(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
+        runs=[listing.row_of(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         fields=forms.form_after({} if written else typed or {}, [] if written else violations),
         errors=([str(each) for each in violations] if written else elsewhere) + ([message] if message else []),
         key=secrets.token_hex(8),
@@ -215,35 +202,6 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, o
     return prediction
 
 
-def _row(found: Run, content: Catalogue) -> RunRow:
-    spec = RunSpec.model_validate(found.spec)
-    item = content.experiments.get(found.experiment_id or "")
-    said = {
-        WAITING: "Queued",
-        "starting": "Starting",
-        "running": f"Step {found.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
-        "finished": _lacked(found, item) or _off(found, item) or "Finished",
-        "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
-        "cancelled": "Cancelled",
-    }[found.status]
-    return RunRow(found, f"{item.id}, {title(spec)}" if item else title(spec), said)
-
-
 def _last(session: Session, learner_id: int, item: Experiment) -> str | None:
     found = queries.find_last_finished(session, learner_id, item.id)
-    return None if found is None else _off(found, item) or "no prediction"
-
-
-def _lacked(found: Run, item: Experiment | None) -> str | None:
-    """The term that the prediction left out; None where none has a name."""
-    meters = findings.meters_of(found, RunSpec.model_validate(found.spec), item, RunView(), compared(found, item)[0])
-    far = finding(meters)
-    return f"Left out: {far.gap.label}" if far and far.gap and far.gap.missing else None
-
-
-def _off(found: Run, item: Experiment | None) -> str | None:
-    """How far off the worst prediction was; None without one."""
-    off = [row.off_by for row in compared(found, item)[0] if row.off_by is not None]
-    if not off:
-        return None
-    return "exact" if max(off) < 1.005 else f"{max(off):.2f} × off" if max(off) < 100 else "over 100 × off"
+    return None if found is None else listing.off(found, item) or "no prediction"

@@ -10,16 +10,17 @@ from sqlalchemy import func, select
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
-from app.lab.models import ACTIVE, WAITING, Chunk, Run, WorkerPresence
+from app.lab.models import ACTIVE, WAITING, Chunk, Run, Sweep, WorkerPresence
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run | None:
     return session.scalar(select(Run).where(Run.id == run_id, Run.learner_id == learner_id))
 
 
-def list_runs(session: Session, learner_id: int, limit: int) -> Sequence[Run]:
-    """The newest runs first."""
-    return session.scalars(select(Run).where(Run.learner_id == learner_id).order_by(Run.id.desc()).limit(limit)).all()
+def list_runs(session: Session, learner_id: int, limit: int, statuses: Sequence[str] = ()) -> Sequence[Run]:
+    """The newest runs first, of any status where none is named."""
+    query = select(Run).where(Run.learner_id == learner_id).order_by(Run.id.desc()).limit(limit)
+    return session.scalars(query.where(Run.status.in_(statuses)) if statuses else query).all()
 
 
 def count_runs(session: Session, learner_id: int, statuses: Sequence[str]) -> int:
@@ -68,6 +69,21 @@ def find_last_finished(session: Session, learner_id: int, experiment_id: str) ->
         .limit(1)
     )
     return session.scalar(query)
+
+
+def find_sweep(session: Session, learner_id: int, sweep_id: int) -> Sweep | None:
+    return session.scalar(select(Sweep).where(Sweep.id == sweep_id, Sweep.learner_id == learner_id))
+
+
+def list_sweeps(session: Session, learner_id: int, limit: int) -> Sequence[Sweep]:
+    """The newest first."""
+    query = select(Sweep).where(Sweep.learner_id == learner_id).order_by(Sweep.id.desc()).limit(limit)
+    return session.scalars(query).all()
+
+
+def list_runs_of_sweep(session: Session, sweep_id: int) -> Sequence[Run]:
+    """In the order of its settings."""
+    return session.scalars(select(Run).where(Run.sweep_id == sweep_id).order_by(Run.id)).all()
 
 
 def list_all_runs(session: Session, learner_id: int) -> Sequence[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from labs.spec.events import (
     Summary,
     TrainingSummary,
     read_events,
+    to_json,
 )
 
 
@@ -30,6 +32,11 @@ def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[Event
         for chunk in chunks:
             yield from read_events(chunk.events)
         after = chunks[-1].sequence
+
+
+def every_line(session: Session, run_id: int) -> Iterator[str]:
+    """The same as JSON lines, as the ranks wrote them."""
+    return (f"{json.dumps(to_json(event))}\n" for event in every_event(session, run_id))
 
 
 def every_span(session: Session, run_id: int) -> list[SpanEvent]:

@@ -23,6 +23,7 @@ from app.lab import (
     findings,
     forms,
     live,
+    many_routes,
     pages,
     presence,
     reading,
@@ -30,12 +31,14 @@ from app.lab import (
     run_page,
     submitting,
     support,
+    sweep_routes,
 )
 from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.stream import Hub, Message
 from app.lab.trace import chrome_trace
+from app.lab.web_form import FormData
 from labs.spec import RunSpec
 
 MOST_CHUNKS = 2**31 - 1  # what the database counts with
@@ -43,14 +46,10 @@ MOST_RANK = 1023
 
 router = APIRouter()
 router.include_router(device_routes.router)
+router.include_router(many_routes.router)
+router.include_router(sweep_routes.router)
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
-
-
-async def _form(request: Request) -> dict[str, str]:
-    return {key: str(value) for key, value in (await request.form()).items()}
-
-
-FormData = Annotated[dict[str, str], Depends(_form)]
+api.include_router(sweep_routes.api)
 
 
 @router.get("/lab", response_class=HTMLResponse)
@@ -65,12 +64,6 @@ def lab(
     """The lab's front page; `again` fills the form in as one's own earlier run had it."""
     typed = pages.typed_again(session, learner, again) if again is not None else None
     return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed)})
-
-
-@router.get("/lab/runs")
-def runs() -> Response:
-    """Where a refused form was sent to has a page, too: its address may be reloaded or gone back to."""
-    return RedirectResponse("/lab#mine", 303)
 
 
 @router.get("/lab/experiments/{key}/runs")
@@ -297,6 +290,23 @@ def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONRespon
     spans = results.every_span(session, run.id)
     name = f'attachment; filename="run-{run.id}-trace.json"'
     return JSONResponse(chrome_trace(spans), headers={"Content-Disposition": name})
+
+
+@api.get("/runs/{run_id}/spec")
+def spec(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
+    """The RunSpec alone, as `rankzero run` and the form take it."""
+    run = reading.find_run(session, learner, run_id)
+    return JSONResponse(run.spec, headers={"Content-Disposition": f'attachment; filename="run-{run.id}.json"'})
+
+
+@api.get("/runs/{run_id}/record")
+def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> Response:
+    """Everything its ranks reported, a JSON object a line, in the order it was written down. Nothing that a prediction
+    under way is about is given away: until then it is empty."""
+    run = reading.find_run(session, learner, run_id)
+    lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
+    name = f'attachment; filename="run-{run.id}.jsonl"'
+    return Response(lines, media_type="application/jsonl", headers={"Content-Disposition": name})
 
 
 @api.get("/runs/{run_id}/script")

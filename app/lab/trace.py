@@ -9,7 +9,7 @@ from app.units import factor_of
 from labs.spec.events import SpanEvent
 
 _COMMUNICATION = "communication"
-_NAMES = {
+NAMES = {
     "F": "Forward",
     "B": "Backward",
     "W": "Weight gradients",
@@ -32,7 +32,7 @@ def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, object]:
     events = [
         {
             "name": _trace_name(span),
-            "cat": _NAMES[span.what],
+            "cat": NAMES[span.what],
             "ph": "X",
             "ts": span.start * _TRACE_MICROSECONDS,
             "dur": (span.end - span.start) * _TRACE_MICROSECONDS,
@@ -72,4 +72,4 @@ def _trace_name(span: SpanEvent) -> str:
     if span.what == _COMMUNICATION:
         return f"{span.operation} over {span.group}"
     batch = "" if span.micro_batch is None else f" {span.micro_batch}"
-    return f"{_NAMES[span.what]}{batch}"
+    return f"{NAMES[span.what]}{batch}"

@@ -59,6 +59,8 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
     assert said.status_code == 303, said.text
     run = client.post("/api/v1/lab/runs", json={"spec": SPEC}).json()["id"]
     assert client.post(f"/api/v1/lab/runs/{run}/cancel", headers=headers).status_code == 200
+    knobs = [{"field": "training.micro_batch", "values": [1, 2]}]
+    swept = client.post("/api/v1/lab/sweeps", json={"spec": SPEC, "knobs": knobs}).json()["id"]
     sitting = client.post("/interview/does-it-fit").headers["location"]
     job = client.post("/study/exchange", files={"file": ("cards.csv", b"question,answer\nThree?,Four.\n")})
     at = job.headers["location"]
@@ -82,12 +84,15 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/rubrics/{key}/{answer_id}": [said.headers["location"]],
         "/lab/experiments/{key}": ["/lab/experiments/L10"],
         "/lab/experiments/{key}/runs": ["/lab/experiments/L10/runs"],
+        "/lab/sweeps/{sweep_id}": [f"/lab/sweeps/{swept}"],
         "/lab/runs/{run_id}": [f"/lab/runs/{run}"],
         "/lab/runs/{run_id}/live": [f"/lab/runs/{run}/live"],
         "/lab/runs/{run_id}/events": [f"/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}/events": [f"/api/v1/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}": [f"/api/v1/lab/runs/{run}"],
         "/api/v1/lab/runs/{run_id}/trace": [f"/api/v1/lab/runs/{run}/trace"],
+        "/api/v1/lab/runs/{run_id}/spec": [f"/api/v1/lab/runs/{run}/spec"],
+        "/api/v1/lab/runs/{run_id}/record": [f"/api/v1/lab/runs/{run}/record"],
         "/api/v1/lab/runs/{run_id}/script": [f"/api/v1/lab/runs/{run}/script"],
         "/interview/{key}": ["/interview/does-it-fit", "/interview/M1"],
         "/interview/sittings/{sitting_id}": [sitting],

@@ -208,8 +208,7 @@ def test_a_refused_run_written_out_has_the_focus_on_its_text(client: TestClient)
 
 
 def test_the_address_of_a_refused_form_can_be_reloaded(client: TestClient) -> None:
-    reply = client.get("/lab/runs", headers=HTML)
-    assert (reply.status_code, reply.headers["location"]) == (303, "/lab#mine")
+    assert client.get("/lab/runs", headers=HTML).status_code == 200
     reply = client.get("/lab/experiments/L10/runs", headers=HTML)
     assert reply.status_code == 303
     assert client.get(reply.headers["location"], headers=HTML).status_code == 200

@@ -1,0 +1,86 @@
+"""Pages of several runs: the list, a comparison; and what a learner calls a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import Field
+from starlette.responses import Response
+
+from app.content.web import Content
+from app.core.templating import page
+from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, ReadSession, RowId
+from app.lab.expected import expect
+from app.lab.fitting import fit_page
+from app.lab.folds import Folds
+from app.lab.listing import MOST_COMPARED, STANDINGS, name_run, runs_page
+from app.lab.side_by_side import side_by_side
+from app.lab.web_form import FormData
+
+MOST_WORDS = 200  # characters
+
+router = APIRouter()
+
+RunIds = Annotated[list[Annotated[int, Field(ge=1, le=MOST_ROW_ID)]] | None, Query(max_length=64)]
+
+
+@router.get("/lab/runs", response_class=HTMLResponse)
+def runs(
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    q: Annotated[str, Query(max_length=MOST_WORDS)] = "",
+    standing: str = "",
+    number: Annotated[int, Query(ge=1, le=1_000_000, alias="page")] = 1,
+) -> HTMLResponse:
+    """All of the learner's runs, narrowed by words and by where they stand."""
+    shown = runs_page(session, learner, content, q, standing, number)
+    words = {"shown": shown, "standings": STANDINGS, "most_compared": MOST_COMPARED, "zone": moment.zone}
+    return page(request, "lab/runs.html", words)
+
+
+@router.get("/lab/compare", response_class=HTMLResponse)
+def compare(
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, run: RunIds = None
+) -> HTMLResponse:
+    """Up to four runs beside each other."""
+    folds: Folds = request.app.state.folds
+    shown = side_by_side(session, learner, content, folds, run or [])
+    return page(request, "lab/compare.html", {"shown": shown, "most_compared": MOST_COMPARED})
+
+
+@router.post("/lab/expected", response_class=HTMLResponse)
+def expected(request: Request, session: ReadSession, learner: LearnerId, typed: FormData) -> HTMLResponse:
+    """What theory says of the form as it is filled in; nothing is queued."""
+    return page(request, "lab/expected.html", {"shown": expect(session, learner, typed)})
+
+
+@router.get("/lab/expected")
+def no_form() -> Response:
+    """Without a form there is nothing to expect: back to it."""
+    return RedirectResponse("/lab#ff", 303)
+
+
+@router.get("/lab/fit", response_class=HTMLResponse)
+def fit(request: Request, session: ReadSession, learner: LearnerId) -> HTMLResponse:
+    """Laws fitted to what the learner's own runs measured."""
+    folds: Folds = request.app.state.folds
+    return page(request, "lab/fit.html", {"laws": fit_page(session, learner, folds)})
+
+
+@router.post("/lab/runs/{run_id}/name")
+def call(
+    database: Db,
+    learner: LearnerId,
+    run_id: RowId,
+    name: Annotated[str, Form()] = "",
+    note: Annotated[str, Form()] = "",
+) -> Response:
+    """Name a run, and note something of it."""
+    with database.write() as session:
+        name_run(session, learner, run_id, name, note)
+    return RedirectResponse(f"/lab/runs/{run_id}#called", 303)

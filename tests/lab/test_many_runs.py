@@ -1,0 +1,227 @@
+"""Pages of several runs: the list narrowed, names and notes, a comparison, sweeps as one."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.core.db import Database
+from app.lab import service
+from app.lab.models import Chunk, Run
+from labs.spec.events import StepEvent, to_json
+from tests.conftest import NOW
+
+HTML = {"Accept": "text/html"}
+SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 4}, "parallel": {"data": 2, "zero": 3}}
+
+
+def submit(client: TestClient, **changed: Any) -> int:
+    reply = client.post("/api/v1/lab/runs", json={"spec": {**SPEC, **changed}})
+    assert reply.status_code == 201, reply.text
+    return int(reply.json()["id"])
+
+
+def finish(database: Database, run_id: int, **measured: float) -> None:
+    with database.write() as session:
+        run = service.find_run(session, 1, run_id)
+        run.status, run.started_at, run.ended_at, run.result = "finished", NOW, NOW, measured
+
+
+# --- the list
+
+
+def test_the_list_is_narrowed_by_words_and_standing(client: TestClient, database: Database) -> None:
+    sharded, replicated = submit(client), submit(client, parallel={"data": 2})
+    finish(database, sharded)
+    client.post(f"/lab/runs/{replicated}/name", data={"name": "Baseline", "note": "before bf16"})
+
+    def listed(query: str) -> list[str]:
+        return re.findall(r'name="run" value="(\d+)"', client.get(f"/lab/runs?{query}", headers=HTML).text)
+
+    assert listed("") == [str(replicated), str(sharded)]
+    assert listed("q=fsdp") == [str(sharded)]
+    assert listed("q=baseline+BF16") == [str(replicated)]
+    assert listed("q=nothing+of+the+kind") == []
+    assert listed("standing=finished") == [str(sharded)]
+    assert listed("standing=under-way&q=ddp") == []
+    assert listed("standing=under-way&q=baseline&page=9") == [str(replicated)]
+    refused = client.get("/lab/runs?standing=lost", headers=HTML)
+    assert refused.status_code == 422
+    assert "finished" in refused.text
+
+
+def test_a_name_and_a_note_are_kept_and_too_long_ones_refused_by_field(client: TestClient) -> None:
+    run = submit(client)
+    kept = client.post(f"/lab/runs/{run}/name", data={"name": "  two   words ", "note": "<b>seen</b>\r\nand kept"})
+    assert kept.status_code == 303
+    shown = client.get(f"/api/v1/lab/runs/{run}").json()
+    assert (shown["name"], shown["note"]) == ("two words", "<b>seen</b>\nand kept")
+    assert "<b>seen" not in client.get(f"/lab/runs/{run}", headers=HTML).text
+    refused = client.post(f"/lab/runs/{run}/name", data={"name": "n" * 81, "note": "m" * 2001})
+    assert refused.status_code == 422
+    assert {each["field"] for each in refused.json()["errors"]} == {"name", "note"}
+    assert client.get(f"/api/v1/lab/runs/{run}").json()["name"] == "two words"
+    assert client.post("/lab/runs/99/name", data={"name": "x"}).status_code == 404
+
+
+# --- a comparison
+
+
+def test_a_comparison_has_what_differs_and_leaves_out_what_does_not(client: TestClient, database: Database) -> None:
+    one, other = submit(client), submit(client, parallel={"data": 2})
+    finish(database, one, model_state_bytes=6.4e6, step_seconds=0.1)
+    finish(database, other, model_state_bytes=12.8e6, step_seconds=0.25)
+    for run, losses in ((one, (5.0, 4.0)), (other, (5.5, 4.5))):
+        steps = [StepEvent(1.0, 0, n, loss, 64, 0.1, 640.0, False, None) for n, loss in enumerate(losses, 1)]
+        with database.write() as session:
+            run_row = session.get(Run, run)
+            assert run_row is not None
+            _write_chunk(session, run_row, steps)
+    html = client.get(f"/lab/compare?run={one}&run={other}", headers=HTML).text
+    assert "1 field differs between 2 runs" in html
+    assert "parallel.zero" in html
+    assert "training.steps" not in html
+    assert "× 2.5" in html
+    assert html.count("Run 2</") >= 2
+    assert "Loss" in html
+
+
+def _write_chunk(session: Any, run: Run, steps: list[StepEvent]) -> None:
+    run.chunks = 1
+    session.add(Chunk(run_id=run.id, sequence=1, events=[to_json(each) for each in steps], created_at=NOW))
+
+
+def test_a_prediction_under_way_is_given_away_by_no_comparison(client: TestClient) -> None:
+    spec = {**SPEC, "training": {"steps": 4, "sequence": 64}}
+    prediction = {"model_state_bytes": {"value": "1 MB", "within": 3}}
+    hidden = client.post("/api/v1/lab/runs", json={"spec": spec, "prediction": prediction}).json()["id"]
+    html = client.get(f"/lab/compare?run={hidden}", headers=HTML).text
+    assert "theory" not in html.split("<main", 1)[-1].split("</main>")[0].lower()
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("", 200), ("run=99", 404), ("run=x", 422), ("run=0", 422), ("run=1&run=2&run=3&run=4&run=5", 422)],
+)
+def test_what_cannot_be_compared_is_said(client: TestClient, query: str, status: int) -> None:
+    assert client.get(f"/lab/compare?{query}", headers=HTML).status_code == status
+
+
+# --- sweeps
+
+
+def sweep(client: TestClient, *knobs: tuple[str, list[Any]], **spec: Any) -> Any:
+    asked = {"spec": {**SPEC, **spec}, "knobs": [{"field": field, "values": values} for field, values in knobs]}
+    return client.post("/api/v1/lab/sweeps", json=asked, headers={"Idempotency-Key": "s"})
+
+
+def test_a_sweep_is_a_run_for_every_setting_and_its_page_has_theory_and_residuals(
+    client: TestClient, database: Database
+) -> None:
+    reply = sweep(client, ("training.micro_batch", [1, 2, 4]), ("parallel.zero", [0, 3]))
+    assert reply.status_code == 201, reply.text
+    assert len(reply.json()["runs"]) == 6
+    assert sweep(client, ("training.micro_batch", [1, 2, 4]), ("parallel.zero", [0, 3])).json() == reply.json()
+    for run in reply.json()["runs"][:3]:
+        theory = client.get(f"/api/v1/lab/runs/{run}").json()["theory"]
+        finish(database, run, activation_bytes=1.01 * theory["activation_bytes"])
+    html = client.get("/lab/sweeps/1?quantity=activation_bytes", headers=HTML).text
+    assert html.count("+1.00 %") >= 3
+    assert "always more than theory" in html
+    assert "3 of 6 ended" in html
+    assert client.get("/lab/sweeps/1?quantity=colour", headers=HTML).status_code == 422
+    assert client.post("/lab/sweeps/1/cancel").status_code == 303
+    statuses = [client.get(f"/api/v1/lab/runs/{run}").json()["status"] for run in reply.json()["runs"]]
+    assert statuses == ["finished"] * 3 + ["cancelled"] * 3
+
+
+@pytest.mark.parametrize(
+    ("knobs", "field"),
+    [
+        ([("training.colour", [1, 2])], "field_1"),
+        ([("training.micro_batch", ["a", "b"])], "values_1"),
+        ([("training.micro_batch", [1, 1])], "values_1"),
+        ([("training.micro_batch", [1])], "values_1"),
+        ([("training.micro_batch", [1, 2, 3, 4, 5]), ("parallel.zero", [0, 1, 2, 3])], "values_1"),
+        ([("training.micro_batch", [1, 2]), ("training.micro_batch", [3, 4])], "field_2"),
+        ([("parallel.data", [2, 64])], "parallel.data"),
+        ([("training", [1, 2])], "field_1"),
+    ],
+)
+def test_what_no_sweep_can_be_is_refused_by_field_and_starts_nothing(
+    client: TestClient, knobs: list[tuple[str, list[Any]]], field: str
+) -> None:
+    reply = sweep(client, *knobs)
+    assert reply.status_code == 422, reply.text
+    assert field in {each["field"] for each in reply.json()["errors"]}
+    assert client.get("/api/v1/lab/runs/1").status_code == 404
+
+
+def test_a_sweep_that_the_queue_has_no_room_for_queues_nothing(client: TestClient) -> None:
+    for _ in range(service.MOST_WAITING_PER_LEARNER - 1):
+        last = submit(client)
+    assert sweep(client, ("training.micro_batch", [1, 2])).status_code == 429
+    assert client.get(f"/api/v1/lab/runs/{last + 1}").status_code == 404
+    assert client.get("/lab/sweeps/1").status_code == 404
+
+
+def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focused(client: TestClient) -> None:
+    run = submit(client)
+    assert "&#34;zero&#34;: 3" in client.get(f"/lab/sweeps?run={run}", headers=HTML).text
+    typed = {"key": "k", "spec": "{", "field_1": "training.micro_batch", "values_1": ""}
+    reply = client.post("/lab/sweeps", data=typed, headers=HTML)
+    assert reply.status_code == 422
+    focused = re.findall(r"<(?:input|textarea|p)[^>]*\bautofocus\b[^>]*>", reply.text)
+    assert len(focused) == 1
+    good = {
+        **typed,
+        "key": "l",
+        "spec": '{"model": "gpt-mini"}',
+        "values_1": "1, 2",
+        "field_2": "training.recompute",
+        "values_2": "none, full",
+    }
+    sent = client.post("/lab/sweeps", data=good, headers=HTML)
+    assert sent.headers["location"] == "/lab/sweeps/1"
+    assert client.get("/lab/sweeps/1", headers=HTML).text.count('name="run"') == 4
+
+
+# --- what can be kept
+
+
+def test_spec_and_events_are_files_and_a_prediction_under_way_is_in_neither(
+    client: TestClient, database: Database
+) -> None:
+    run = submit(client)
+    assert client.post("/api/v1/lab/runs", json={"spec": client.get(f"/api/v1/lab/runs/{run}/spec").json()}).is_success
+    events = [StepEvent(1.0, 0, n, 5.0, 64, 0.1, 640.0, False, None) for n in (1, 2)]
+    with database.write() as session:
+        _write_chunk(session, service.find_run(session, 1, run), events)
+    reply = client.get(f"/api/v1/lab/runs/{run}/record")
+    assert [json.loads(line) for line in reply.text.splitlines()] == [to_json(each) for each in events]
+    assert reply.headers["content-disposition"] == f'attachment; filename="run-{run}.jsonl"'
+    with database.write() as session:
+        service.find_run(session, 1, run).prediction = {"step_seconds": {"text": "1 s", "value": 1.0, "within": None}}
+    assert client.get(f"/api/v1/lab/runs/{run}/record").text == ""
+    assert client.get("/api/v1/lab/runs/99/record").status_code == 404
+
+
+# --- what theory expects of the form
+
+
+def test_the_form_is_told_what_theory_expects_and_nothing_is_queued(client: TestClient, database: Database) -> None:
+    typed = {"zero": "3", "data": "2"}
+    shown = client.post("/lab/expected", data=typed, headers=HTML).text
+    assert "FSDP on 2 ranks" in shown
+    assert "Model state per rank" in shown
+    assert "no training of yours has been timed" in shown
+    finish(database, submit(client), tokens_per_second=1000.0)
+    assert "A step takes about" in client.post("/lab/expected", data=typed, headers=HTML).text
+    refused = client.post("/lab/expected", data={**typed, "hidden": "100", "heads": "3"}, headers=HTML)
+    assert "Cannot run so" in refused.text
+    assert "width" in refused.text
+    assert client.get("/api/v1/lab/runs/2").status_code == 404
