@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.core.db import Database
+from app.core.limits import Limits
 from app.lab import service
 from app.lab.models import Chunk, Run
 from labs.spec.events import StepEvent, to_json
@@ -162,7 +163,7 @@ def test_what_no_sweep_can_be_is_refused_by_field_and_starts_nothing(
 
 
 def test_a_sweep_that_the_queue_has_no_room_for_queues_nothing(client: TestClient) -> None:
-    for _ in range(service.MOST_WAITING_PER_LEARNER - 1):
+    for _ in range(Limits().runs_waiting - 1):
         last = submit(client)
     assert sweep(client, ("training.micro_batch", [1, 2])).status_code == 429
     assert client.get(f"/api/v1/lab/runs/{last + 1}").status_code == 404
