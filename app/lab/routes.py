@@ -16,7 +16,7 @@ from app.content.web import Content
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.idempotency import once
-from app.core.templating import page
+from app.core.templating import page, wants_fragment
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from app.lab import (
     device_routes,
@@ -24,6 +24,7 @@ from app.lab import (
     forms,
     live,
     many_routes,
+    matrix,
     pages,
     presence,
     reading,
@@ -50,6 +51,8 @@ router.include_router(many_routes.router)
 router.include_router(sweep_routes.router)
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
 api.include_router(sweep_routes.api)
+
+Words = Annotated[str, Query(max_length=100)]
 
 
 @router.get("/lab", response_class=HTMLResponse)
@@ -136,8 +139,14 @@ def start_run(
 
 
 @router.get("/lab/strategies", response_class=HTMLResponse)
-def strategies(request: Request) -> HTMLResponse:
-    return page(request, "lab/strategies.html", support.page())
+def strategies(
+    request: Request, axes: Words = "", feature: Words = "", show: Words = "all", find: Words = ""
+) -> HTMLResponse:
+    """The grid; one cell's words alone when the page's script asks for them."""
+    cell = matrix.find(axes, feature)
+    if cell and wants_fragment(request):
+        return page(request, "lab/parts/strategy.html", {"detail": support.detail(cell)})
+    return page(request, "lab/strategies.html", support.page(axes, feature, show, find))
 
 
 @router.get("/lab/runs/{run_id}", response_class=HTMLResponse)

@@ -1,46 +1,60 @@
-"""The support matrix as a page: what a run can do, how exact it is, and the spec that asks for it; and programs."""
+"""The page of strategies: the support matrix as a grid, one cell of it in words and numbers, and the programs."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from labs.spec import MAX_WORLD_SIZE, PROGRAMS, SUPPORT, Options, Row
-
-_FAMILIES = {
-    "data": "Data parallelism",
-    "tensor": "Tensor and sequence parallelism",
-    "context": "Context parallelism",
-    "expert": "Expert parallelism",
-    "pipeline": "Pipeline parallelism",
-    "combined": "Combined",
-    "numerics": "Precision, recomputation, optimizers, offload",
-    "compression": "Compressed gradients",
-}
-_MODEL = {"layers": 8, "hidden": 128, "heads": 8, "vocab": 256}
+from app.lab import matrix
+from app.theory.lab_runs import RunTheory, run_theory
+from labs.spec import MAX_WORLD_SIZE, PROGRAMS, SUPPORT, Options, Row, parse_run_spec
 
 
-def page() -> dict[str, object]:
-    """The rows by family, each with a spec that can be run as it is."""
-    families = [(title, [_row(row) for row in SUPPORT if row.family == family]) for family, title in _FAMILIES.items()]
+def page(axes: str, feature: str, show: str, words: str) -> dict[str, object]:
+    """The grid, the chosen cell beside it, which states and axes are looked for, and the programs below."""
+    lines = matrix.lines()
+    chosen = matrix.find(axes, feature) or next(cell for cell in lines[0].cells if cell)
+    cells = [cell for line in lines for cell in line.cells if cell]
+    layouts = [row.is_exact for row in SUPPORT for _ in row.layouts]
     return {
-        "families": [(title, rows) for title, rows in families if rows],
-        "count": len(SUPPORT),
+        "lines": lines,
+        "groups": [(name, list(of)) for name, of in groupby(matrix.FEATURES, lambda each: each.group)],
+        "chosen": chosen,
+        "detail": detail(chosen),
+        "states": {state: said for state, (_, said) in matrix.STATES.items()},
+        "of_state": Counter(cell.state for cell in cells),
+        "layouts": len(layouts),
+        "exact_layouts": sum(layouts),
+        "show": show if show in matrix.STATES else "all",
+        "words": words,
         "programs": [_program(kind) for kind in PROGRAMS.values()],
     }
 
 
-def example(row: Row) -> dict[str, object]:
-    """A spec that does what `row` says, on the fewest ranks it is tested with."""
-    spec: dict[str, object] = {
-        "model": {**_MODEL, **row.model},
-        "training": {"sequence": 64, "micro_batch": 1, "steps": 20, **row.training},
-        "parallel": dict(row.layouts[0]),
-    }
-    if row.compression:
-        spec["compression"] = dict(row.compression)
-    return spec
+@dataclass(frozen=True)
+class Detail:
+    """What is said beside the grid. `theory` is of the rank that holds most, and only of what can be run."""
+
+    cell: matrix.Cell
+    tests: tuple[tuple[str, str, str, str], ...]  # title, layouts, how exact, why no more
+    spec: str
+    theory: RunTheory | None
+    collectives: int
+
+
+def detail(cell: matrix.Cell) -> Detail:
+    """What is tested of a cell, what its run holds and sends, or why it is refused."""
+    tests = tuple(
+        (each.row.title, "; ".join(map(matrix.layout_text, each.layouts)), _exactness(each.row), each.row.why)
+        for each in cell.tests
+    )
+    theory = None if cell.state == "refused" else run_theory(parse_run_spec(cell.spec))
+    sent = sum(transfer.count for transfer in theory.transfers) if theory else 0
+    return Detail(cell, tests, json.dumps(cell.spec), theory, sent)
 
 
 def _program(kind: type[Options]) -> dict[str, object]:
@@ -65,17 +79,5 @@ def _written(spec: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join([*fields, f'  "options": {{\n{options}\n  }}']) + "\n}"
 
 
-def _layout_text(layout: Mapping[str, object]) -> str:
-    """`data 2, tensor 2, with sequence parallelism`."""
-    said = (f"{name.replace('_', ' ')} {value}" for name, value in layout.items() if value is not True)
-    flags = (f"with {name.replace('_parallel', ' parallelism')}" for name, value in layout.items() if value is True)
-    return ", ".join([*said, *flags])
-
-
-def _row(row: Row) -> dict[str, object]:
-    return {
-        "row": row,
-        "layouts": [_layout_text(layout) for layout in row.layouts],
-        "exact": "to the last digits of fp64" if row.is_exact else f"within {row.tolerance:g}, relative",
-        "spec": json.dumps(example(row)),
-    }
+def _exactness(row: Row) -> str:
+    return "to the last digits of fp64" if row.is_exact else f"within {row.tolerance:g}, relative"

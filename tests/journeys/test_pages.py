@@ -30,6 +30,7 @@ PAGES = (
     "/lab",
     "/lab/experiments/L10",
     "/lab/experiments/L12",
+    "/lab/strategies",
     "/planner",
     "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1",
     "/interview",
