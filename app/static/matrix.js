@@ -6,11 +6,12 @@ const one = document.querySelector("[data-one]");
 const count = document.querySelector("[data-count]");
 const none = /** @type {HTMLElement} */ (document.querySelector("[data-none]"));
 const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-find]"));
+const sought = /** @type {HTMLInputElement} */ (form.querySelector("[name=find]"));
+const kept = /** @type {HTMLInputElement} */ (form.querySelector("[name=show]"));
 const shownAtFirst = count.textContent;
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-const lines = () =>
-  /** @type {HTMLTableRowElement[]} */ ([...grid.tBodies[0].rows]).filter((line) => !line.hidden);
+const lines = () => /** @type {HTMLTableRowElement[]} */ ([...grid.tBodies[0].rows]).filter((line) => !line.hidden);
 const cellAt = (line, column) => line?.cells[column]?.querySelector("a.c");
 
 // Whoever does not see the grid hears of each cell what it is a cell of.
@@ -90,13 +91,16 @@ grid.addEventListener("click", (event) => {
 
 // The tab stop has to be in sight: a filter may hide the chosen line.
 function narrow() {
-  const words = form.elements["find"].value.toLowerCase().replaceAll(",", " ").split(/\s+/).filter(Boolean);
+  const words = sought.value.toLowerCase().replaceAll(",", " ").split(/\s+/).filter(Boolean);
   for (const line of grid.tBodies[0].rows) {
     line.hidden = !words.every((word) => line.dataset.line.includes(word));
   }
   const shown = lines();
   const state = grid.dataset.show;
-  const cells = shown.reduce((sum, line) => sum + line.querySelectorAll(state === "all" ? ".c" : `.c.${state}`).length, 0);
+  const cells = shown.reduce(
+    (sum, line) => sum + line.querySelectorAll(state === "all" ? ".c" : `.c.${state}`).length,
+    0,
+  );
   count.textContent = words.length || state !== "all" ? `${cells} shown; arrow keys move` : shownAtFirst;
   none.hidden = shown.length > 0;
   for (const cell of grid.querySelectorAll('a.c[tabindex="0"]')) cell.setAttribute("tabindex", "-1");
@@ -107,7 +111,7 @@ function narrow() {
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", () => {
   narrow();
-  address({ find: form.elements["find"].value.trim() });
+  address({ find: sought.value.trim() });
 });
 
 document.addEventListener("click", (event) => {
@@ -117,7 +121,7 @@ document.addEventListener("click", (event) => {
   for (const each of link.parentElement.children) each.removeAttribute("aria-current");
   link.setAttribute("aria-current", "true");
   grid.dataset.show = link.dataset.show;
-  form.elements["show"].value = link.dataset.show;
+  kept.value = link.dataset.show;
   address({ show: link.dataset.show === "all" ? "" : link.dataset.show });
   narrow();
 });
