@@ -170,8 +170,11 @@ class Index:
         return sorted(found, key=lambda each: (-each.score, each.document.title))
 
     def _title_share(self, number: int, asked: Sequence[str]) -> float:
-        """1 to 2: how much of a query is the document's own name; it should come before what only mentions it."""
+        """1 to 1.5: how much of a query is the document's own name; it should come before what only mentions it. What
+        is called just so comes before everything: 3."""
         title = self._titles[number]
+        if title == list(asked):
+            return 3.0
         return 1 + sum(any(word.startswith(each) for word in title) for each in asked) / (len(asked) + len(title))
 
     def _of_word(self, word: str, is_open: bool) -> dict[int, tuple[float, set[str]]]:

@@ -32,6 +32,7 @@ def page(sqlite: Database, settings_for: Callable[..., Settings]) -> Iterator[Te
         ("E026", "errata", "E026"),
         ("F10", "formulas", "ring_all_reduce"),
         ("MFU", "terms", "MFU"),
+        ("zero", "terms", "ZeRO"),
         ("reduce-scatter", "terms", "Reduce-scatter"),
         ("pipeline bubble", "problems", "P15"),
         ("number formats", "pages", "number-formats#"),
