@@ -15,7 +15,7 @@ from app.lab.folding import fold
 from app.lab.support import example, page
 from app.lab.trace import chrome_trace
 from app.lab.view import RunView
-from labs.spec import SUPPORT, RunSpec, parse_run_spec
+from labs.spec import RunSpec, parse_run_spec
 from labs.spec.events import DetailEvent, Event, Held, LayerPass, SpanEvent
 from tests.support.events import span
 
