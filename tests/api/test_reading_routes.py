@@ -29,7 +29,8 @@ BY_QUERY = {
     "/search/results": "?q=ring",
     "/api/v1/search": "?q=ring",
 }
-NOT_READY = {"/readyz": 503}  # this install has neither worker nor Redis
+# this install has neither worker nor Redis, so no run of it was watched
+NOT_READY = {"/readyz": 503, "/lab/runs/{run_id}/film/{rank}": 404}
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/lab/experiments/{key}/runs": ["/lab/experiments/L10/runs"],
         "/lab/sweeps/{sweep_id}": [f"/lab/sweeps/{swept}"],
         "/lab/runs/{run_id}": [f"/lab/runs/{run}"],
+        "/lab/runs/{run_id}/film/{rank}": [f"/lab/runs/{run}/film/0"],
         "/lab/runs/{run_id}/live": [f"/lab/runs/{run}/live"],
         "/lab/runs/{run_id}/events": [f"/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}/events": [f"/api/v1/lab/runs/{run}/events"],
