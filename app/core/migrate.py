@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
+from sqlalchemy import Connection
 
 from app.core.db import Database
 from app.core.errors import DomainError
@@ -39,7 +43,7 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
     if current == head:
         return None
     copied = back_up(database, now, backups) if current is not None and backups else None
-    with database.engine.execution_options(writes=True).begin() as connection:
+    with changing_schema(database) as connection:
         config = alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
@@ -51,6 +55,26 @@ class DatabaseNotMigrated(DomainError):
     """The database was written by an older release and nobody has brought it to this one's schema."""
 
     code = "database-not-migrated"
+
+
+@contextmanager
+def changing_schema(database: Database) -> Iterator[Connection]:
+    """A transaction that may change tables. SQLite replaces a table to alter it: what refers to its rows is looked at
+    once that is done, for dropping the old one would count as deleting them. Raises DomainError where something
+    refers to nothing then."""
+    is_sqlite = database.engine.dialect.name == "sqlite"
+    with database.engine.execution_options(writes=True).connect() as connection:
+        raw: Any = connection.connection.driver_connection
+        if is_sqlite:
+            raw.execute("PRAGMA foreign_keys=OFF")  # before the transaction: within one it does nothing
+        try:
+            with connection.begin():
+                yield connection
+                if is_sqlite and (lost := connection.exec_driver_sql("PRAGMA foreign_key_check").first()):
+                    raise DomainError(f"A row of {lost[0]} refers to a row of {lost[2]} that is not there.")
+        finally:
+            if is_sqlite:
+                raw.execute("PRAGMA foreign_keys=ON")
 
 
 def check_schema(database: Database) -> None:

@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.core.migrate import alembic_config, check_schema, refuse_unknown
+from app.core.migrate import alembic_config, changing_schema, check_schema, refuse_unknown
 from app.models import METADATA
 
 FORMAT = 1
@@ -99,13 +99,15 @@ def restore_install(database: Database, source: Path) -> Manifest:
         for name, part in manifest.tables.items():
             _check_part(file, name, part)
         try:
-            with database.engine.execution_options(writes=True).begin() as connection:
+            with changing_schema(database) as connection:
                 _empty(connection)
                 _upgrade(connection, manifest.schema)
                 _fill(connection, file, manifest)
                 _upgrade(connection, "head")
                 _continue_numbering(connection)
-        except SQLAlchemyError as error:
+        except BadBackup:
+            raise
+        except (SQLAlchemyError, DomainError) as error:
             why = str(getattr(error, "orig", error)).splitlines()[0]
             raise BadBackup(f"{source} was not restored, nothing has changed: {why}.") from error
     return manifest
@@ -113,7 +115,7 @@ def restore_install(database: Database, source: Path) -> Manifest:
 
 def reset_install(database: Database) -> None:
     """An empty install, as after the first start."""
-    with database.engine.execution_options(writes=True).begin() as connection:
+    with changing_schema(database) as connection:
         _empty(connection)
         _upgrade(connection, "head")
 

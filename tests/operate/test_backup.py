@@ -29,6 +29,7 @@ from tests.operate.test_commands import command as rankzero
 from tests.support import events
 
 SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 10, "sequence": 32}, "parallel": {"data": 2}}
+OLDER = "2026_11_22_attempts"
 __all__ = ["rankzero"]
 
 
@@ -94,12 +95,36 @@ def test_a_backup_of_an_older_schema_is_brought_to_this_one(sqlite: Database, tm
     _fill(sqlite)
     file = tmp_path / "old.zip"
     back_up_install(sqlite, file, "0.1.0", NOW)
-    _edit(file, lambda manifest: manifest | {"schema": "2026_11_22_attempts"})
+    tables = _as_they_were(file, tmp_path)
+    parts = {name: _part(data) for name, data in tables.items()}
+    members = {f"tables/{name}.jsonl": data for name, data in tables.items()}
+    _edit(file, lambda manifest: manifest | {"schema": OLDER, "tables": parts}, members)
     target = open_database(f"sqlite:///{tmp_path}/target.sqlite3")
     restore_install(target, file)
     assert _rows(target) == _rows(sqlite)
     assert "gpu_lease" in inspect(target.engine).get_table_names()
     target.engine.dispose()
+
+
+def _as_they_were(file: Path, folder: Path) -> dict[str, bytes]:
+    """The rows of a backup as the older schema had them: without what came later."""
+    older = open_database(f"sqlite:///{folder}/older.sqlite3")
+    with older.engine.execution_options(writes=True).begin() as connection:
+        backup._upgrade(connection, OLDER)
+    inspected = inspect(older.engine)
+    found = {}
+    with zipfile.ZipFile(file) as parts:
+        for table in set(inspected.get_table_names()) & {Path(name).stem for name in parts.namelist()}:
+            had = {column["name"] for column in inspected.get_columns(table)}
+            rows = [json.loads(line) for line in parts.read(f"tables/{table}.jsonl").splitlines()]
+            kept = [{name: value for name, value in row.items() if name in had} for row in rows]
+            found[table] = b"".join(json.dumps(row).encode() + b"\n" for row in kept)
+    older.engine.dispose()
+    return found
+
+
+def _part(data: bytes) -> dict[str, object]:
+    return {"rows": data.count(b"\n"), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _edit(file: Path, change: Any, tables: dict[str, bytes] | None = None) -> None:
@@ -144,10 +169,9 @@ def test_rows_that_belong_to_nobody_change_nothing(database: Database, tmp_path:
     before = _rows(database)
     chunk = {"run_id": 999, "sequence": 1, "events": [], "created_at": NOW.isoformat()}
     data = json.dumps(chunk).encode() + b"\n"
-    part = {"rows": 1, "sha256": hashlib.sha256(data).hexdigest()}
 
     def change(manifest: dict[str, Any]) -> dict[str, Any]:
-        return manifest | {"tables": manifest["tables"] | {"run_chunk": part}}
+        return manifest | {"tables": manifest["tables"] | {"run_chunk": _part(data)}}
 
     _edit(file, change, {"tables/run_chunk.jsonl": data})
     with pytest.raises(BadBackup, match="nothing has changed"):
