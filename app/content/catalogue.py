@@ -15,7 +15,7 @@ from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
-from app.content.rubric_schemas import RubricFile
+from app.content.rubric_schemas import Knowledge, LexiconFile, MisconceptionsFile, RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Interview, Related, Strict
 from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
@@ -163,7 +163,7 @@ class _Loader:
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
-            rubrics=self._items("rubrics/*.yaml", RubricFile),
+            rubrics=self._rubrics(),
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
         )
@@ -172,6 +172,15 @@ class _Loader:
     def _given(self) -> Mapping[str, str]:
         figures = self._single("given.yaml", GivenFigures)
         return figures.given if figures else {}
+
+    def _rubrics(self) -> Mapping[str, RubricFile]:
+        lexicon = self._single("lexicon.yaml", LexiconFile) or LexiconFile()
+        false = self._single("misconceptions.yaml", MisconceptionsFile) or MisconceptionsFile()
+        knowledge = Knowledge(lexicon.wordings(), false.misconceptions)
+        rubrics: dict[str, RubricFile] = self._items("rubrics/*.yaml", RubricFile)
+        for rubric in rubrics.values():
+            rubric.read_with(knowledge)
+        return rubrics
 
     def _single(self, name: str, kind: type[S]) -> S | None:
         """A file of which there is one; None where it is missing or broken. Its source is kept under its name."""

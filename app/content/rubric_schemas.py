@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.live import ExpressionError, Expressions, at
 from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
-from app.grading.rubrics.grader import Critical, Part, Point, Rubric
-from app.grading.rubrics.patterns import BadPattern, Pattern, parse
+from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric
+from app.grading.rubrics.lexicon import stem
+from app.grading.rubrics.patterns import BadPattern, Pattern, Quantity, parse
+from app.grading.rubrics.reading import NO_WORDINGS
+from app.grading.rubrics.wordings import Wordings, make_wordings
 from app.units import SCALES
 
 Evidence = tuple[Text, ...]
+PointRef = Annotated[str, Field(pattern=r"^[A-Z]+[0-9]+\.[a-z0-9-]+$")]
 
 # The letters of a rubric's id say what kind of question it is: a heading, and a line about them.
 GROUPS = {
@@ -76,6 +82,48 @@ class Exemplar(Strict):
     text: Text
 
 
+class ImpliedFile(Strict):
+    """Special cases, and the general words that whoever says one of them has said as well."""
+
+    said: Annotated[tuple[Text, ...], Field(min_length=1)]
+    means: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class LexiconFile(Strict):
+    """The words of the field that mean the same, for all rubrics at once."""
+
+    same: tuple[Annotated[tuple[Text, ...], Field(min_length=2)], ...] = ()
+    implies: tuple[ImpliedFile, ...] = ()
+
+    def wordings(self) -> Wordings:
+        """As the grader takes them."""
+        return make_wordings(self.same, [(each.said, each.means) for each in self.implies])
+
+
+class MisconceptionFile(Strict):
+    """Something false that people say: the points it contradicts and the critical mistakes it is, as R01.choice."""
+
+    id: Slug
+    contradicts: tuple[PointRef, ...] = ()
+    critical: tuple[PointRef, ...] = ()
+    says: Annotated[Evidence, Field(min_length=1)]
+    so: Text
+
+
+class MisconceptionsFile(Strict):
+    """The false statements that are looked for in every free answer."""
+
+    misconceptions: tuple[MisconceptionFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What all rubrics share: the lexicon that answers are read through, and what is false whatever the question."""
+
+    wordings: Wordings = NO_WORDINGS
+    misconceptions: tuple[MisconceptionFile, ...] = ()
+
+
 class RubricFile(Item):
     """A question answered in free text, and how answers are judged."""
 
@@ -87,6 +135,16 @@ class RubricFile(Item):
     floor: FloorFile
     exemplars: Annotated[tuple[Exemplar, ...], Field(min_length=6, max_length=6)]
     related: Related = Related()
+    _knowledge: Knowledge = PrivateAttr(default_factory=Knowledge)
+
+    def read_with(self, knowledge: Knowledge) -> None:
+        """Judge answers with this; the catalogue gives every rubric the same."""
+        self._knowledge = knowledge
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What its answers are judged with beside its own evidence."""
+        return self._knowledge
 
     @model_validator(mode="after")
     def _is_whole(self) -> RubricFile:
@@ -137,33 +195,87 @@ def make_rubric(file: RubricFile) -> Rubric:
     points = []
     for index, point in enumerate(file.points):
         with at("points", index):
-            points.append(_point(point, values))
+            points.append(_point(point, values, file))
     with at("critical"):
-        critical = tuple(Critical(each.id, _patterns("when", each.when, values)) for each in file.critical)
+        critical = tuple(Critical(each.id, _patterns("when", each.when, values, file)) for each in file.critical)
     with at("floor"):
-        floor = tuple(Part(_patterns("of", each, values)) for each in file.floor.of)
-    return Rubric(tuple(points), critical, floor, file.floor.needs)
+        floor = tuple(Part(_patterns("of", each, values, file)) for each in file.floor.of)
+    with at("misconceptions"):
+        false = tuple(_misconception(each, file) for each in file.knowledge.misconceptions)
+    relevant = tuple(each for each in false if each.points or each.critical)
+    return Rubric(tuple(points), critical, floor, file.floor.needs, file.knowledge.wordings, relevant)
 
 
-def _point(point: RubricPointFile, values: dict[str, float]) -> Point:
+def _misconception(each: MisconceptionFile, file: RubricFile) -> Misconception:
+    return Misconception(
+        each.id, _shared_patterns(each.says), each.so, _of(file, each.contradicts), _of(file, each.critical)
+    )
+
+
+def _of(file: RubricFile, refs: Iterable[str]) -> frozenset[str]:
+    return frozenset(ref.partition(".")[2] for ref in refs if ref.startswith(f"{file.id}."))
+
+
+def _point(point: RubricPointFile, values: dict[str, float], file: RubricFile) -> Point:
     return Point(
         point.id,
         point.weight,
-        _patterns("met", point.met, values),
-        _patterns("partly", point.partly, values),
-        _patterns("against", point.against, values),
-        tuple(Part(_patterns("parts", each, values)) for each in point.parts),
+        _patterns("met", point.met, values, file),
+        _patterns("partly", point.partly, values, file),
+        _patterns("against", point.against, values, file),
+        tuple(Part(_patterns("parts", each, values, file)) for each in point.parts),
         point.needs,
         point.half_at,
     )
 
 
-def _patterns(field: str, lines: Evidence, values: dict[str, float]) -> tuple[Pattern, ...]:
-    def number(expression: str, unit: str) -> tuple[float, str, float]:
+@cache
+def _shared_patterns(lines: Evidence) -> tuple[Pattern, ...]:
+    """Evidence without numbers, read once for all rubrics."""
+
+    def no_number(expression: str, unit: str) -> Quantity:
+        raise BadPattern(f"[{expression} {unit}]: a number belongs to one rubric, and this to all")
+
+    found = []
+    for index, line in enumerate(lines):
+        with at("says", index):
+            try:
+                found.append(parse(line, no_number))
+            except BadPattern as error:
+                raise ExpressionError(str(error)) from None
+    return tuple(found)
+
+
+# A number computed with one of these inputs is a number of that thing: the words that name it, by input and value.
+SUBJECTS = {
+    "stage": {"1": "stage1", "2": "stage2", "3": "stage3 fsdp fully full sharded"},
+    "part": {
+        "parameters": "weight weights parameter parameters bf16",
+        "gradients": "gradient gradients",
+        "optimizer": "optimizer adam moments momentum master state states",
+    },
+}
+_INPUT = re.compile(r'\b(?P<name>\w+)="?(?P<value>\w+)"?')
+
+
+def _subject(expression: str, file: RubricFile) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of what a number is of, and of what it might be mistaken for, from the formula that gives it."""
+    source = file.let.get(expression, expression)
+    for found in _INPUT.finditer(source):
+        named = SUBJECTS.get(found["name"], {})
+        if found["value"] in named:
+            mine = frozenset(map(stem, named[found["value"]].split()))
+            others = frozenset(stem(word) for words in named.values() for word in words.split())
+            return mine, others - mine
+    return frozenset(), frozenset()
+
+
+def _patterns(field: str, lines: Evidence, values: dict[str, float], file: RubricFile) -> tuple[Pattern, ...]:
+    def number(expression: str, unit: str) -> Quantity:
         if unit not in SCALES:
             raise ExpressionError(f"{unit!r} is no unit known here")
         dimension, scale = SCALES[unit][0], SCALES[unit][1]
-        return float(Expressions(values).number(expression)), dimension, scale
+        return float(Expressions(values).number(expression)), dimension, scale, *_subject(expression, file)
 
     found = []
     for index, line in enumerate(lines):

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from app.grading.levels import CAP, Level, is_at_least, level_of, rounded
+from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.matching import Found, find, nearly
 from app.grading.rubrics.patterns import Pattern
-from app.grading.rubrics.reading import Reading, read
+from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
+from app.grading.rubrics.wordings import Wordings
 
 Verdict = Literal["met", "missed", "contradicted", "unsure"]
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
 MUCH_CONTRADICTED = 0.25
+
+# Subjects of the field: a false statement about one of them does not reach across another.
+SUBJECTS = frozenset({"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"})
+
+MOST_SUMS = 3  # that a grade points out
 
 # A mistake must be said in few words: in a long sentence many things stand near each other.
 CLAIM_REACH = 16
@@ -50,6 +58,17 @@ class Critical:
 
 
 @dataclass(frozen=True)
+class Misconception:
+    """Something false that people say whatever the question: what is so instead, and the points it contradicts here."""
+
+    id: str
+    patterns: tuple[Pattern, ...]
+    so: str
+    points: frozenset[str]
+    critical: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Rubric:
     """What an answer is graded against. The floor is reached with `floor_needs` of the floor's parts."""
 
@@ -57,6 +76,8 @@ class Rubric:
     critical: tuple[Critical, ...]
     floor: tuple[Part, ...] = ()
     floor_needs: int = 0
+    wordings: Wordings = NO_WORDINGS
+    misconceptions: tuple[Misconception, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,25 +103,31 @@ class RubricGrade:
 
 def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
     """Grade `text`. `judged` are a person's decisions on points that were unsure; without them they count as missed."""
-    reading = read(text)
-    points = tuple(_judged(_grade_point(point, reading), judged or {}) for point in rubric.points)
+    reading = read(text, rubric.wordings)
+    held = _misconceptions(rubric, reading)
+    against = {point: found for each, found in held for point in each.points}
+    points = tuple(_judged(_grade_point(point, reading, against), judged or {}) for point in rubric.points)
     critical = {
         each.id: found.text for each in rubric.critical if (found := _claimed(each.patterns, reading)) is not None
     }
+    critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
     score = sum(weights[each.id] * each.credit for each in points) / total
-    wrong = sum(weights[each.id] for each in points if each.verdict == "contradicted") >= MUCH_CONTRADICTED * total
+    contradicted = sum(weights[each.id] for each in points if each.verdict == "contradicted")
+    wrong = contradicted >= MUCH_CONTRADICTED * total
     notes, capped, lifted = [], bool(critical), False
     if reading.is_stuffed:
         capped = True
         notes.append(f"These are terms in a row, not statements; they can be no more than {CAP}.")
-    elif not is_at_least(level_of(score), CAP) and not critical and not wrong and _reaches_floor(rubric, reading):
+    elif not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading):
         lifted = True
         notes.append(f"The definitions are right though numbers are missing: that is at least {CAP}.")
     if wrong:
         capped = True
         notes.append(f"Much of it says the opposite of what is so; the rest cannot lift it over {CAP}.")
+    notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
+    notes += [f"Not so: “{found.text}” {each.so}" for each, found in held]
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted), tuple(notes))
 
 
@@ -111,8 +138,14 @@ def _judged(found: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
     return PointGrade(found.id, "met" if met else "missed", float(met), found.evidence)
 
 
-def _grade_point(point: Point, reading: Reading) -> PointGrade:
-    against = _claimed(point.against, reading)
+def _misconceptions(rubric: Rubric, reading: Reading) -> list[tuple[Misconception, Found]]:
+    """What the answer says that is false whatever the question, each with its sentence."""
+    claims = ((each, _claimed(each.patterns, reading, SUBJECTS)) for each in rubric.misconceptions)
+    return [(each, found) for each, found in claims if found is not None]
+
+
+def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Found]) -> PointGrade:
+    against = _claimed(point.against, reading) or contradicted.get(point.id)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,))
     whole, half = _look(point.met, reading), _look(point.half, reading)
@@ -166,13 +199,13 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
     return _Look(None, listed, dismissed)
 
 
-def _claimed(patterns: tuple[Pattern, ...], reading: Reading) -> Found | None:
+def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Found | None:
     """Evidence of a mistake, unless its sentence says that it is one."""
     for pattern in patterns:
         for index, sentence in enumerate(reading.sentences):
             if sentence.refutes or sentence.is_list:
                 continue
-            found = find(pattern, Reading((sentence, *reading.sentences[index + 1 : index + 2])), CLAIM_REACH)
+            found = find(pattern, Reading((sentence, *reading.sentences[index + 1 : index + 2])), CLAIM_REACH, rivals)
             if found is not None and found.sentence == 0:
                 return found
     return None

@@ -135,6 +135,16 @@ DISMISSING_PAIRS = frozenset(
         ("no", "use"),
         ("not", "bother"),
         ("not", "worth"),
+        ("no", "role"),
+        ("no", "influence"),
+        ("no", "difference"),
+        ("no", "effect"),
+        ("no", "impact"),
+        ("no", "bearing"),
+        ("not", "matter"),
+        ("not", "issue"),
+        ("no", "issue"),
+        ("nothing", "do"),
     }
 )
 
@@ -180,3 +190,14 @@ def _is_slip(typed: str, meant: str) -> bool:
     left, right = typed[start:], meant[start:]
     swapped = len(left) > 1 and left[1::-1] == right[:2] and left[2:] == right[2:]
     return start > 0 and (left[1:] == right[1:] or left == right[1:] or left[1:] == right or swapped)
+
+
+_LETTERS = re.compile(r"(?<![a-z\d])[a-z]{5,20}(?![a-z])")
+
+
+def aliased(text: str) -> str:
+    """Lower-case `text` with typos corrected and the field's other spellings as one."""
+    text = _LETTERS.sub(lambda found: corrected(found.group()), text)
+    for pattern, read_as in ALIASES:
+        text = pattern.sub(read_as, text)
+    return text

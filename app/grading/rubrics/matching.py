@@ -11,6 +11,7 @@ from app.grading.rubrics.reading import Reading, Sentence
 SLACK = 4  # how many other words may stand among the words of one wording
 REACH = 30  # how many words the parts of one piece of evidence may span: long sentences hold many statements
 MOST_SPANS = 40
+BOUND = 8  # how near a number its subject stands
 AROUND = 12  # how near a word must stand to speak of the evidence
 
 Span = tuple[int, int]
@@ -25,23 +26,28 @@ class Found:
     dismissed: bool = False
 
 
-def find(pattern: Pattern, reading: Reading, reach: int = REACH) -> Found | None:
-    """The first place in `reading` that gives the evidence of `pattern`; one that does not dismiss it comes first."""
+def find(
+    pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()
+) -> Found | None:
+    """The first place in `reading` that gives the evidence of `pattern`; one that does not dismiss it comes first.
+
+    Where one of `rivals` stands inside, another subject than that of the pattern is spoken of.
+    """
     dismissed = None
-    for found in _all(pattern, reading, reach):
+    for found in _all(pattern, reading, reach, rivals - pattern.stems):
         if not found.dismissed:
             return found
         dismissed = dismissed or found
     return dismissed
 
 
-def _all(pattern: Pattern, reading: Reading, reach: int) -> Iterator[Found]:
+def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Found]:
     first = pattern.places[0]
     for index, sentence in enumerate(reading.sentences):
         span = place(first, sentence, reach)
-        if span is None or _near(pattern.unless, sentence, span):
+        if span is None or _near(pattern.unless, sentence, span) or _names(rivals, sentence, span):
             continue
-        dismissed = _is_dismissed(span, sentence)
+        dismissed = _is_dismissed(span, sentence, pattern.stems)
         if len(pattern.places) == 1:
             yield Found(index, sentence.text, dismissed)
             continue
@@ -85,25 +91,33 @@ def _within_reach(anchor: Span, others: list[list[Span]], reach: int) -> Span | 
     return (low, high) if high - low <= reach else None
 
 
-def _is_dismissed(span: Span, sentence: Sentence) -> bool:
-    return any(span[0] - AROUND <= at <= span[1] + AROUND for at in sentence.dismissals)
+def _is_dismissed(span: Span, sentence: Sentence, own: frozenset[str] = frozenset()) -> bool:
+    """Whether what stands there is called unnecessary; evidence that says so itself, in its `own` words, is not."""
+    return any(span[0] - AROUND <= at <= span[1] + AROUND and word not in own for at, word in sentence.dismissals)
 
 
 def _near(group: Group, sentence: Sentence, span: Span) -> bool:
     """Whether any of `group` stands in or around `span`; a sentence without punctuation may say much else."""
     return any(
-        span[0] - AROUND <= start and end <= span[1] + AROUND for atom in group for start, end in _spans(atom, sentence)
+        span[0] - AROUND <= start and end <= span[1] + AROUND
+        for atom in group
+        for start, end in _spans(atom, sentence, denied_too=True)
     )
+
+
+def _names(rivals: frozenset[str], sentence: Sentence, span: Span) -> bool:
+    return any(span[0] < at < span[1] for rival in rivals for at in sentence.where.get(rival, ()))
 
 
 def _any(group: Group, sentence: Sentence) -> bool:
     return any(True for atom in group for _ in _spans(atom, sentence))
 
 
-def _spans(atom: Atom, sentence: Sentence) -> Iterator[Span]:
+def _spans(atom: Atom, sentence: Sentence, denied_too: bool = False) -> Iterator[Span]:
     if isinstance(atom, Value):
         for number in sentence.numbers:
-            if not number.denied and number.matches(atom.value, atom.dimension, atom.scale, atom.tolerance):
+            is_it = number.matches(atom.value, atom.dimension, atom.scale, atom.tolerance)
+            if is_it and not number.denied and not _is_of_another(number.at, atom, sentence):
                 yield number.at, number.at
     elif isinstance(atom, Formula):
         match = atom.pattern.search(sentence.formula)
@@ -111,10 +125,16 @@ def _spans(atom: Atom, sentence: Sentence) -> Iterator[Span]:
             at = len(sentence.tokens) * match.start() // max(1, len(sentence.formula))
             yield at, at
     else:
-        yield from _word_spans(atom, sentence)
+        yield from _word_spans(atom, sentence, denied_too)
 
 
-def _word_spans(words: Words, sentence: Sentence) -> Iterator[Span]:
+def _is_of_another(at: int, value: Value, sentence: Sentence) -> bool:
+    """Whether a number is said of something else: its rival's name stands nearer, and its own nowhere near."""
+    near = {each.stem for each in sentence.tokens[max(0, at - BOUND) : at + BOUND + 1]}
+    return bool(near & value.rivals) and not near & value.of
+
+
+def _word_spans(words: Words, sentence: Sentence, denied_too: bool) -> Iterator[Span]:
     places = [_positions(each, sentence) for each in words.stems]
     if not all(places):
         return
@@ -128,7 +148,7 @@ def _word_spans(words: Words, sentence: Sentence) -> Iterator[Span]:
         else:
             denied = any(sentence.tokens[at].denied for at in chosen)
             # what is called unnecessary is found as well, and judged by that
-            if denied == words.denied or (denied and _is_dismissed((min(chosen), max(chosen)), sentence)):
+            if denied_too or denied == words.denied or (denied and _is_dismissed((min(chosen), max(chosen)), sentence)):
                 yield min(chosen), max(chosen)
 
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-from app.grading.rubrics.lexicon import stem
+from app.grading.rubrics.lexicon import aliased, stem
 from app.grading.rubrics.numerals import with_digits
-from app.grading.rubrics.reading import aliased, formula_form
+from app.grading.rubrics.reading import formula_form
 
 # Sets of words for one direction or relation.
 SETS = {
@@ -31,7 +32,9 @@ SETS = {
     "measure": "measure|profile|trace|nsys|nsight|breakdown|benchmark|timeline|instrument",
 }
 
-Numbers = Callable[[str, str], tuple[float, str, float]]  # expression, unit → value, dimension, factor of the unit
+# Expression and unit → value, dimension, factor of the unit, the words of what it is a number of, those of its rivals
+Quantity = tuple[float, str, float] | tuple[float, str, float, frozenset[str], frozenset[str]]
+Numbers = Callable[[str, str], Quantity]
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,17 @@ class Words:
 
 @dataclass(frozen=True)
 class Value:
-    """A number, `value` base units of `dimension`, within a relative `tolerance`; `scale` is its unit."""
+    """A number, `value` base units of `dimension`, within a relative `tolerance`; `scale` is its unit.
+
+    It is that of one of several things, such as one stage of ZeRO: `of` are that one's words, `rivals` the others'.
+    """
 
     value: float
     dimension: str
     scale: float
     tolerance: float
+    of: frozenset[str] = frozenset()
+    rivals: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,13 @@ class Pattern:
     source: str
     places: tuple[tuple[Group, ...], ...]
     unless: Group = ()
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """All words that it looks for."""
+        atoms = (atom for groups in self.places for group in groups for atom in group if isinstance(atom, Words))
+        words = (word for atom in atoms for word in atom.stems)
+        return frozenset(each for word in words for each in ({word} if isinstance(word, str) else word))
 
 
 class BadPattern(ValueError):
@@ -101,7 +116,8 @@ def _atom(text: str, source: str, numbers: Numbers) -> Atom:
     value = _VALUE.fullmatch(text)
     if value:
         tolerance = float(value["percent"]) / 100 if value["percent"] else DEFAULT_TOLERANCE
-        return Value(*numbers(value["expression"], (value["unit"] or "").replace("_", " ")), tolerance)
+        number, dimension, scale, *bound = numbers(value["expression"], (value["unit"] or "").replace("_", " "))
+        return Value(number, dimension, scale, tolerance, *bound)
     if text.startswith("`") and text.endswith("`") and len(text) > 2:
         return Formula(re.compile(rf"(?<![\w.+/^√-]){re.escape(formula_form(text[1:-1].lower()))}(?!\d)"))
     return _words(text, source)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.grading.rubrics.lexicon import stem
-from app.grading.rubrics.reading import aliased
+from app.grading.rubrics.lexicon import aliased, stem
 from app.grading.rubrics.words import FUNCTION_WORDS
 
 SHORTEST = 5  # letters and digits; less stands in every answer somewhere

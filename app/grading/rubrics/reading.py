@@ -10,20 +10,21 @@ from functools import cached_property, lru_cache
 
 from app.grading.quantities import Unreadable, read_quantity
 from app.grading.rubrics.lexicon import (
-    ALIASES,
     CLAUSE_ENDS,
     DISMISSALS,
     DISMISSING_PAIRS,
     NEGATORS,
     NOT_NEGATING,
     REFUTERS,
-    corrected,
+    aliased,
     stem,
 )
 from app.grading.rubrics.numerals import numerals, with_digits
+from app.grading.rubrics.wordings import Wordings
 from app.grading.rubrics.words import FUNCTION_WORDS, MENTIONING, REASONS, VACUOUS
 from app.units import UNITS
 
+NO_WORDINGS = Wordings()
 LONGEST_SENTENCE = 3000  # characters; what is longer is read in pieces
 MOST_SENTENCES = 2000
 MOST_NUMBERS = 60  # in one sentence
@@ -99,7 +100,7 @@ class Sentence:
     numbers: tuple[Number, ...]
     formula: str
     refutes: bool
-    dismissals: tuple[int, ...]
+    dismissals: tuple[tuple[int, str], ...]
     is_list: bool
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
 
@@ -136,17 +137,21 @@ class Reading:
         return sum(len(sentence.tokens) for sentence in self.sentences)
 
 
-def read(text: str) -> Reading:
-    """Read `text`: bounded in time and the same for ever."""
+def read(text: str, wordings: Wordings = NO_WORDINGS) -> Reading:
+    """Read `text`: bounded in time and the same for ever. `wordings` are what else its words say."""
     pieces = [piece for part in _SENTENCE_END.split(text) for piece in _pieces(part)]
-    return Reading(tuple(filter(None, map(_sentence, pieces[:MOST_SENTENCES]))))
+    return Reading(tuple(filter(None, (_sentence(piece, wordings) for piece in pieces[:MOST_SENTENCES]))))
 
 
 def _pieces(part: str) -> list[str]:
     return [part[start : start + LONGEST_SENTENCE] for start in range(0, len(part), LONGEST_SENTENCE)]
 
 
-def _sentence(written: str) -> Sentence | None:
+# What other people are said to say is not claimed.
+_HEARSAY = re.compile(r"\b(?:people|some|many|others) (?:people )?(?:\w+ )?(?:say|claim|think|believe|assume)\b|\btempting\b")
+
+
+def _sentence(written: str, wordings: Wordings) -> Sentence | None:
     shown = " ".join(_BULLET.sub("", written).split())
     plain = unicodedata.normalize("NFKC", _RAISED.sub(_as_power, shown)).translate(_SIGNS)
     digits = with_digits(_BITS.sub(r"\1\2bit", plain).lower())
@@ -159,16 +164,18 @@ def _sentence(written: str) -> Sentence | None:
     where: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
         where.setdefault(token.stem, []).append(index)
+    for index, meant in wordings.meant([token.stem for token in tokens]):
+        where.setdefault(meant, []).append(index)
     words = [word for word, _ in raw]
     return Sentence(
         shown,
         tokens,
         _numbers(text, raw, denied),
         formula_form(digits),
-        not REFUTERS.isdisjoint(words),
+        not REFUTERS.isdisjoint(words) or _HEARSAY.search(text) is not None,
         _dismissals(words),
         _is_list(words),
-        {key: tuple(at) for key, at in where.items()},
+        {key: tuple(sorted(at)) for key, at in where.items()},
     )
 
 
@@ -179,17 +186,6 @@ _LOWERED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 def _as_power(found: re.Match[str]) -> str:
     """10²¹ as 10^21: without the sign it would become 1021."""
     return "^" + found.group().translate(_LOWERED)
-
-
-_LETTERS = re.compile(r"(?<![a-z\d])[a-z]{5,20}(?![a-z])")
-
-
-def aliased(text: str) -> str:
-    """Lower-case `text` with typos corrected and the field's other spellings as one."""
-    text = _LETTERS.sub(lambda found: corrected(found.group()), text)
-    for pattern, read_as in ALIASES:
-        text = pattern.sub(read_as, text)
-    return text
 
 
 def _denied(words: list[str]) -> list[bool]:
@@ -208,11 +204,11 @@ def _denied(words: list[str]) -> list[bool]:
     return denied
 
 
-def _dismissals(words: list[str]) -> tuple[int, ...]:
-    """Where something is called unnecessary."""
+def _dismissals(words: list[str]) -> tuple[tuple[int, str], ...]:
+    """Where something is called unnecessary or without effect, and the stem that says so."""
     pairs = ((index, (word, later)) for index, word in enumerate(words) for later in words[index + 1 : index + 3])
-    found = {index for index, pair in pairs if pair in DISMISSING_PAIRS}
-    return tuple(sorted(found | {index for index, word in enumerate(words) if word in DISMISSALS}))
+    found = {(index, stem(pair[1])) for index, pair in pairs if pair in DISMISSING_PAIRS}
+    return tuple(sorted(found | {(index, stem(word)) for index, word in enumerate(words) if word in DISMISSALS}))
 
 
 def _is_list(words: list[str]) -> bool:
