@@ -24,6 +24,9 @@ SUBJECTS = frozenset({"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1
 
 MOST_SUMS = 3  # that a grade points out
 
+# Where this share is wrong, half a statement is not taken for the right one.
+DOUBT_FROM = 0.15
+
 # A mistake must be said in few words: in a long sentence many things stand near each other.
 CLAIM_REACH = 16
 
@@ -106,7 +109,8 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     reading = read(text, rubric.wordings)
     held = _misconceptions(rubric, reading)
     against = {point: found for each, found in held for point in each.points}
-    points = tuple(_judged(_grade_point(point, reading, against), judged or {}) for point in rubric.points)
+    graded = _doubted(rubric, [_grade_point(point, reading, against) for point in rubric.points])
+    points = tuple(_judged(each, judged or {}) for each in graded)
     critical = {
         each.id: found.text for each in rubric.critical if (found := _claimed(each.patterns, reading)) is not None
     }
@@ -129,6 +133,18 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
     notes += [f"Not so: “{found.text}” {each.so}" for each, found in held]
     return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted), tuple(notes))
+
+
+def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
+    """Where an answer gets much wrong, what it only half shows is not believed: those points become unsure."""
+    weights = {point.id: point.weight for point in rubric.points}
+    wrong = sum(weights[each.id] for each in points if each.verdict == "contradicted")
+    if wrong < DOUBT_FROM * sum(weights.values()):
+        return points
+    return [
+        PointGrade(each.id, "unsure", 0.0, each.evidence) if each.verdict == "met" and each.credit < 1 else each
+        for each in points
+    ]
 
 
 def _judged(found: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
