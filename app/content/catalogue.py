@@ -15,7 +15,7 @@ from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
-from app.content.rubric_schemas import Knowledge, LexiconFile, MisconceptionsFile, RubricFile
+from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Interview, Related, Strict
 from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
@@ -174,8 +174,8 @@ class _Loader:
         return figures.given if figures else {}
 
     def _rubrics(self) -> Mapping[str, RubricFile]:
-        lexicon = self._single("lexicon.yaml", LexiconFile) or LexiconFile()
-        false = self._single("misconceptions.yaml", MisconceptionsFile) or MisconceptionsFile()
+        lexicon = self._single(LEXICON, LexiconFile) or LexiconFile()
+        false = self._single(MISCONCEPTIONS, MisconceptionsFile) or MisconceptionsFile()
         knowledge = Knowledge(lexicon.wordings(), false.misconceptions)
         rubrics: dict[str, RubricFile] = self._items("rubrics/*.yaml", RubricFile)
         for rubric in rubrics.values():

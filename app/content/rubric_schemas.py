@@ -20,6 +20,7 @@ from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings, make_wordings
 from app.units import SCALES
 
+LEXICON, MISCONCEPTIONS = "lexicon.yaml", "misconceptions.yaml"
 Evidence = tuple[Text, ...]
 PointRef = Annotated[str, Field(pattern=r"^[A-Z]+[0-9]+\.[a-z0-9-]+$")]
 

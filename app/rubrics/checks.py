@@ -8,7 +8,7 @@ from app.content.catalogue import Catalogue, source_key
 from app.content.checks import Finding
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.rubric_schemas import RubricFile, make_rubric
+from app.content.rubric_schemas import MISCONCEPTIONS, RubricFile, make_rubric
 from app.grading.levels import CAP, NAMES, is_at_least
 from app.grading.rubrics.grader import Rubric, grade
 
@@ -25,6 +25,24 @@ def check_rubrics(catalogue: Catalogue) -> Iterator[Finding]:
             yield from _exemplars(rubric, made)
         except ExpressionError as error:
             yield source_key("rubrics", rubric.id), error.location, str(error)
+
+
+def check_misconceptions(catalogue: Catalogue) -> Iterator[Finding]:
+    """Every point and critical mistake that misconceptions.yaml names is there."""
+    known = {
+        f"{rubric.id}.{each.id}" for rubric in catalogue.rubrics.values() for each in (*rubric.points, *rubric.critical)
+    }
+    shared = next((rubric.knowledge.misconceptions for rubric in catalogue.rubrics.values()), ())
+    for index, entry in enumerate(shared):
+        for field, named in (("contradicts", entry.contradicts), ("critical", entry.critical)):
+            for each in named:
+                if each not in known:
+                    place = ("misconceptions", index, field)
+                    yield (
+                        MISCONCEPTIONS,
+                        place,
+                        f"no rubric has a {each}; a point or critical mistake is named R01.choice",
+                    )
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:

@@ -20,7 +20,9 @@ Verdict = Literal["met", "missed", "contradicted", "unsure"]
 MUCH_CONTRADICTED = 0.25
 
 # Subjects of the field: a false statement about one of them does not reach across another.
-SUBJECTS = frozenset({"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"})
+SUBJECTS = frozenset(
+    {"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"}
+)
 
 MOST_SUMS = 3  # that a grade points out
 
@@ -124,7 +126,9 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     if reading.is_stuffed:
         capped = True
         notes.append(f"These are terms in a row, not statements; they can be no more than {CAP}.")
-    elif not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading):
+    elif (
+        not is_at_least(level_of(score), CAP) and not critical and not contradicted and _reaches_floor(rubric, reading)
+    ):
         lifted = True
         notes.append(f"The definitions are right though numbers are missing: that is at least {CAP}.")
     if wrong:
@@ -171,8 +175,9 @@ def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Foun
         return PointGrade(point.id, "met", 1.0, (whole.shown.text,))
     if point.parts and len(shown) >= point.needs:
         return PointGrade(point.id, "met", 1.0, _texts(shown))
-    if half.shown is not None or (point.half_at and len(shown) >= point.half_at):
-        return PointGrade(point.id, "met", 0.5, _texts([*shown, *([half.shown] if half.shown else [])]))
+    partly = half.shown or whole.vague
+    if partly is not None or (point.half_at and len(shown) >= point.half_at):
+        return PointGrade(point.id, "met", 0.5, _texts([*shown, *([partly] if partly else [])]))
     return _not_met(point, [whole, half, *parts], reading)
 
 
@@ -181,7 +186,9 @@ def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
     dismissed = next((look.dismissed for look in looks if look.dismissed is not None), None)
     if dismissed is not None:
         return PointGrade(point.id, "contradicted", 0.0, (dismissed.text,))
-    doubtful = looks[0].listed or next(filter(None, (nearly(each, reading) for each in point.met)), None)
+    doubtful = (
+        looks[0].listed or looks[1].vague or next(filter(None, (nearly(each, reading) for each in point.met)), None)
+    )
     if doubtful is not None:
         return PointGrade(point.id, "unsure", 0.0, (doubtful.text,))
     return PointGrade(point.id, "missed", 0.0, ())
@@ -189,9 +196,10 @@ def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
 
 @dataclass(frozen=True)
 class _Look:
-    """What was found of some evidence: in a statement, in a mere row of terms, or called unnecessary."""
+    """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or dismissed."""
 
     shown: Found | None = None
+    vague: Found | None = None
     listed: Found | None = None
     dismissed: Found | None = None
 
@@ -201,7 +209,7 @@ def _texts(found: Iterable[Found]) -> tuple[str, ...]:
 
 
 def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
-    listed = dismissed = None
+    listed = dismissed = vague = None
     for pattern in patterns:
         found = find(pattern, reading)
         if found is None:
@@ -210,9 +218,11 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
             listed = listed or found
         elif found.dismissed:
             dismissed = dismissed or found
+        elif reading.sentences[found.sentence].is_vague:
+            vague = vague or found
         else:
             return _Look(shown=found)
-    return _Look(None, listed, dismissed)
+    return _Look(None, vague, listed, dismissed)
 
 
 def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Found | None:

@@ -26,9 +26,7 @@ class Found:
     dismissed: bool = False
 
 
-def find(
-    pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()
-) -> Found | None:
+def find(pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()) -> Found | None:
     """The first place in `reading` that gives the evidence of `pattern`; one that does not dismiss it comes first.
 
     Where one of `rivals` stands inside, another subject than that of the pattern is spoken of.

@@ -21,7 +21,7 @@ from app.grading.rubrics.lexicon import (
 )
 from app.grading.rubrics.numerals import numerals, with_digits
 from app.grading.rubrics.wordings import Wordings
-from app.grading.rubrics.words import FUNCTION_WORDS, MENTIONING, REASONS, VACUOUS
+from app.grading.rubrics.words import FUNCTION_WORDS, HEDGES, MENTIONING, REASONS, VACUOUS
 from app.units import UNITS
 
 NO_WORDINGS = Wordings()
@@ -102,6 +102,7 @@ class Sentence:
     refutes: bool
     dismissals: tuple[tuple[int, str], ...]
     is_list: bool
+    is_vague: bool
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
 
     @property
@@ -147,8 +148,12 @@ def _pieces(part: str) -> list[str]:
     return [part[start : start + LONGEST_SENTENCE] for start in range(0, len(part), LONGEST_SENTENCE)]
 
 
+_HEDGE = re.compile(rf"\b(?:{'|'.join(map(re.escape, HEDGES))})\b")
+
 # What other people are said to say is not claimed.
-_HEARSAY = re.compile(r"\b(?:people|some|many|others) (?:people )?(?:\w+ )?(?:say|claim|think|believe|assume)\b|\btempting\b")
+_HEARSAY = re.compile(
+    r"\b(?:people|some|many|others) (?:people )?(?:\w+ )?(?:say|claim|think|believe|assume)\b|\btempting\b"
+)
 
 
 def _sentence(written: str, wordings: Wordings) -> Sentence | None:
@@ -175,6 +180,7 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
         not REFUTERS.isdisjoint(words) or _HEARSAY.search(text) is not None,
         _dismissals(words),
         _is_list(words),
+        not numerals(text) and REASONS.isdisjoint(words) and _HEDGE.search(digits) is not None,
         {key: tuple(sorted(at)) for key, at in where.items()},
     )
 

@@ -47,6 +47,4 @@ def make_wordings(same: Iterable[Sequence[str]], implies: Iterable[tuple[Sequenc
     for wording, added in means.items():
         if added:
             by_first.setdefault(wording[0], []).append((wording, tuple(added)))
-    return Wordings(
-        {first: tuple(sorted(found, key=lambda each: -len(each[0]))) for first, found in by_first.items()}
-    )
+    return Wordings({first: tuple(sorted(found, key=lambda each: -len(each[0]))) for first, found in by_first.items()})

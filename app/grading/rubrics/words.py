@@ -86,3 +86,11 @@ REASONS = _words(
     = → because so since therefore hence if unless while whereas but then which grows falls
     """
 )
+
+# Said with one of these and with neither a number nor a reason, a statement commits to nothing.
+HEDGES = (
+    "pros and cons", "some cases", "some situations", "various", "somewhat", "right balance", "balance between",
+    "best practice", "best practices", "as low as possible", "whichever", "usually combine", "some truth",
+    "heuristics", "different strategies", "many techniques", "many ways", "several ways", "as reasonable",
+    "should be considered",
+)  # fmt: skip

@@ -1,0 +1,154 @@
+"""Statements, not company of words: falsehoods, bound numbers, sums, vague talk, and one lexicon for all rubrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.content.rubric_schemas import MisconceptionFile, make_rubric
+from app.grading.rubrics.arithmetic import wrong_sums
+from app.grading.rubrics.grader import RubricGrade, grade
+from app.grading.rubrics.matching import find
+from app.grading.rubrics.patterns import parse
+from app.grading.rubrics.reading import read
+from app.grading.rubrics.wordings import make_wordings
+from app.rubrics.checks import check_misconceptions
+from app.units import SCALES
+
+
+def number(expression: str, unit: str) -> tuple[float, str, float]:
+    dimension, scale = SCALES[unit]
+    return float(expression), dimension, scale
+
+
+def graded(content: Catalogue, rubric: str, text: str) -> RubricGrade:
+    return grade(make_rubric(content.rubrics[rubric]), text)
+
+
+def contradicted(content: Catalogue, rubric: str, text: str) -> set[str]:
+    return {each.id for each in graded(content, rubric, text).points if each.verdict == "contradicted"}
+
+
+WORDINGS = make_wordings([["gpu", "accelerator"], ["exposed", "on the critical path"]], [(["h100"], ["gpu"])])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("gpu & hold", "Each accelerator holds a shard.", True),
+        ("accelerator & hold", "Each GPU holds a shard.", True),
+        ("gpu & hold", "An H100 holds a shard.", True),
+        ("h100 & hold", "Each GPU holds a shard.", False),  # the special case is not said by the general word
+        ("exposed & communication", "Its communication is on the critical path.", True),
+        ("exposed & communication", "Its communication is not on the critical path.", False),
+    ],
+)
+def test_a_wording_stands_for_the_others_of_its_row(pattern: str, text: str, expected: bool) -> None:
+    assert (find(parse(pattern, number), read(text, WORDINGS)) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("rubric", "point", "text"),
+    [
+        ("R04", "latency", "The latency of a ring is negligible and does not grow, whatever the number of ranks."),
+        ("R04", "tree", "A tree is taken for large messages."),
+        ("R06", "batch-per-gpu", "The batch plays no role."),
+        ("IQ3", "heads", "The tensor degree can be any number."),
+        ("IQ3", "sequence-parallel", "Sequence parallelism halves the traffic."),
+        ("IQ9", "bubble", "With 1F1B the bubble disappears entirely."),
+        ("R12", "interval", "It is enough to checkpoint once a day."),
+        ("SP3", "empirical", "The ratio of 20 is a universal law of nature."),
+    ],
+)
+def test_a_common_falsehood_contradicts_the_point_about_it(
+    rubric: str, point: str, text: str, content: Catalogue
+) -> None:
+    assert point in contradicted(content, rubric, text)
+    assert any(note.startswith("Not so: ") for note in graded(content, rubric, text).notes) or rubric == "R06"
+
+
+@pytest.mark.parametrize(
+    ("rubric", "text"),
+    [
+        ("R04", "The latency grows with the ranks, while the bytes do not."),
+        ("R04", "Many people think that latency is constant."),
+        ("R04", "A tree wins for small messages."),
+        ("IQ3", "Sequence parallelism does not halve the traffic."),
+        ("IQ9", "1F1B does not remove the bubble, it saves memory."),
+        ("R12", "Once a day is not enough for a checkpoint."),
+    ],
+)
+def test_what_denies_a_falsehood_contradicts_nothing(rubric: str, text: str, content: Catalogue) -> None:
+    assert contradicted(content, rubric, text) == set()
+
+
+def test_a_falsehood_is_the_critical_mistake_that_it_names(content: Catalogue) -> None:
+    assert "activations-sharded" in graded(content, "R08", "FSDP splits the activations as well.").critical
+
+
+def test_a_number_counts_for_its_own_stage_and_for_no_other(content: Catalogue) -> None:
+    right = "Stage 1 holds 71.5 GB, stage 2 48.75 GB, stage 3 26 GB."
+    swapped = "Stage 2 holds 71.5 GB."
+
+    def credit(text: str) -> float:
+        return next(each.credit for each in graded(content, "SP1", text).points if each.id == "stages")
+
+    assert credit(right) == 1.0
+    assert credit(swapped) < credit("Stage 1 holds 71.5 GB, stage 2 48.75 GB.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7B x 16 = 112 GB",
+        "26 + 182/8 ≈ 49 GB",
+        "2·63/64·14 = 27.6 GB",
+        "(5−1)/(4·5) = 20 %",
+        "100/8 = 12.5 GB/s",
+        "2+2+12 bytes × 70e9 = 1.12 TB",
+        "2(n−1)/n = 1.75",
+        "6·70e9·2e12 = 8.4e23",
+    ],
+)
+def test_sums_that_come_out(text: str) -> None:
+    assert list(wrong_sums(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("7 × 16 = 96 GB", 112), ("1120/8 = 120 GB", 140), ("26 + 26 + 156 = 218 GB", 208)]
+)
+def test_sums_that_do_not(text: str, value: float, content: Catalogue) -> None:
+    found = list(wrong_sums(f"It is {text}."))
+    assert [each.comes_to for each in found] == [value]
+    assert found[0].says in graded(content, "R01", f"It is {text}.").notes
+
+
+def test_right_definitions_lift_nothing_over_what_is_contradicted(content: Catalogue) -> None:
+    right = (
+        "Stage 1 shards the optimizer. Stage 2 shards the gradients too. Stage 3 shards the parameters as well. "
+        "Activations come on top. "
+    )
+    assert graded(content, "R01", right).level == "lean no hire"
+    wrong = graded(content, "R01", right + "The optimizer's state is negligible.")
+    assert wrong.level == "no hire"
+
+
+def test_talk_that_commits_to_nothing_earns_half_at_most(content: Catalogue) -> None:
+    said = "Stragglers hold up the ring."
+    vague = "In some situations stragglers hold up the ring somewhat."
+
+    def credit(text: str) -> float:
+        return next(each.credit for each in graded(content, "R04", text).points if each.id == "stragglers")
+
+    assert (credit(said), credit(vague)) == (1.0, 0.5)
+
+
+def test_what_misconceptions_name_is_checked(content: Catalogue) -> None:
+    assert list(check_misconceptions(content)) == []
+    rubric = content.rubrics["R01"].model_copy(deep=True)
+    entry = MisconceptionFile(id="nowhere", contradicts=("R01.nothing",), says=("a & b",), so="It is not.")
+    rubric.read_with(replace(rubric.knowledge, misconceptions=(entry,)))
+    broken = replace(content, rubrics={"R01": rubric})
+    assert [found[2].split(";")[0] for found in check_misconceptions(broken)] == ["no rubric has a R01.nothing"]
