@@ -29,9 +29,10 @@ def check_rubrics(catalogue: Catalogue) -> Iterator[Finding]:
 
 def check_misconceptions(catalogue: Catalogue) -> Iterator[Finding]:
     """Every point and critical mistake that misconceptions.yaml names is there."""
-    known = {
-        f"{rubric.id}.{each.id}" for rubric in catalogue.rubrics.values() for each in (*rubric.points, *rubric.critical)
-    }
+    known: set[str] = set()
+    for rubric in catalogue.rubrics.values():
+        known |= {f"{rubric.id}.{point.id}" for point in rubric.points}
+        known |= {f"{rubric.id}.{mistake.id}" for mistake in rubric.critical}
     shared = next((rubric.knowledge.misconceptions for rubric in catalogue.rubrics.values()), ())
     for index, entry in enumerate(shared):
         for field, named in (("contradicts", entry.contradicts), ("critical", entry.critical)):
