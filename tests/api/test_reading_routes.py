@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from app.content.players.catalogue import FIGURES
 from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
@@ -98,6 +99,8 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/api/v1/lab/runs/{run_id}/script": [f"/api/v1/lab/runs/{run}/script"],
         "/interview/{key}": ["/interview/does-it-fit", "/interview/M1"],
         "/interview/sittings/{sitting_id}": [sitting],
+        "/reference/figures/{key}": ["/reference/figures/" + next(iter(FIGURES))],
+        "/reference/figures/{key}/frames": ["/reference/figures/" + next(iter(FIGURES)) + "/frames"],
         "/reference/formulas/{key}": ["/reference/formulas/F01"],
         "/reference/{slug}": ["/reference/" + _page(client)],
     }
