@@ -11,6 +11,7 @@ from app.core.errors import SpecError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.hardware import GPUS
 from app.theory.planner import Measured, Profile, parse_estimate_request
+from app.theory.planner.fields import Module
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS
 from app.units import count_text
@@ -52,6 +53,12 @@ class Form:
     def data(self) -> int:
         """Data-parallel ranks: what the other axes leave of the GPUs."""
         return int(self.values["ranks"]) // self._others
+
+    @property
+    def gpus_per_node(self) -> int:
+        """As typed, or as many as the GPU's scale-up link joins; no more than there are."""
+        joined = self.values["gpus_per_node"] or GPUS[self.values["gpu"]].scale_up_gpus
+        return min(int(joined), int(self.values["ranks"]))
 
     @property
     def _others(self) -> int:
@@ -223,6 +230,12 @@ def _gathers(name: str, text: str) -> bool:
     return bool(_choice(GATHERS, KEEPS)(name, text) == GATHERS)
 
 
+def _modules(name: str, text: str) -> list[str]:
+    """Modules of a layer, joined by + as a search writes them."""
+    known = _choice(*get_args(Module))
+    return [known(name, each.strip()) for each in text.split("+")]
+
+
 def _measured(name: str, text: str) -> dict[str, Any]:
     """What `rankzero measure` prints."""
     accepted = "what rankzero measure prints"
@@ -247,6 +260,7 @@ FIELDS: Mapping[str, Field] = {
     "micro_batch": Field(_number(1, 1e5), "1", "training.micro_batch"),
     "precision": Field(_choice(*get_args(Precision)), "bf16-mixed", "training.precision"),
     "recompute": Field(_choice(*get_args(Recompute)), "full", "training.recompute"),
+    "recompute_modules": Field(_modules, "", "training.recompute_modules", absent="what its implementation repeats"),
     "profile": Field(_choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
     "ranks": Field(_number(1, 1e6), "8"),
     "zero": Field(_stage, "3", "parallel.zero"),

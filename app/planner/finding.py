@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner.service import Plan
-from app.theory.hardware import GPUS
 from app.theory.planner import (
     Candidate,
+    EstimateRequest,
+    Profile,
     SearchResult,
     Step,
     Term,
@@ -21,9 +24,14 @@ from app.theory.planner import (
     search,
     terms,
 )
+from app.theory.planner.search import NOTABLY
 from app.theory.planner.space import GATHERS, KEEPS
 
 MOST_OPTIONS = 8
+ANY = "any"  # implementation
+SMALLER = (0.6, 0.4)  # of a GPU's memory: where the fastest plan is looked for besides, for the front to reach there
+MOST_REMEMBERED = 8  # searches
+MOST_ADVICE = 3
 AXES = ("tensor", "pipeline", "context", "expert", "data")
 
 
@@ -66,6 +74,8 @@ class Choice:
     result: SearchResult
     global_batch: int
     csv: str
+    front: tuple[Option, ...]
+    seen: tuple[tuple[float, float], ...]
 
     @property
     def beats(self) -> tuple[Term, ...]:
@@ -86,52 +96,137 @@ def steps_from(made: Plan) -> tuple[Step, ...]:
     return tuple(one_step_away(parse_estimate_request(json.loads(made.request_text))))
 
 
-def choose(made: Plan) -> Choice:
-    """The best plans of the form's GPUs at its model, sequence, precision, batch and implementation. Raises
-    SpecError."""
+@dataclass(frozen=True)
+class Advice:
+    """One thing changed, what it saves (negative) or costs, and the address of the plan with it."""
+
+    step: Step
+    seconds: float
+    bytes: float
+    address: str
+
+
+def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:
+    """The changes that save most time and fit, and then the one that frees memory at the least time a byte."""
+    now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
+    every = [
+        Advice(step, step.step_seconds - now, step.memory_bytes - held, _step_address(made, step, scope))
+        for step in steps
+        if step.step_seconds is not None and step.memory_bytes is not None
+    ]
+    every = list({(each.seconds, each.bytes): each for each in reversed(every)}.values())  # of two alike the plainer
+    faster = [each for each in every if each.step.fits and (each.seconds < 0 or not made.stage.fits)]
+    chosen = sorted(faster, key=lambda each: each.seconds)[: MOST_ADVICE - 1]
+    smaller = [each for each in every if each.bytes < 0 and each not in chosen]
+    return (*chosen, *sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)])
+
+
+def _step_address(made: Plan, step: Step, scope: str) -> str:
+    assert step.request is not None, "a step that was timed has a request"
+    batch = step.request.training.global_batch or _global_batch(made)
+    return f"/planner?{_query(made, step.request, batch, made.typed['profile'], scope)}"
+
+
+def is_remembered(made: Plan, scope: str) -> bool:
+    """Whether this search was just done, so that it costs nothing to show it again."""
+    return _key(made, scope) in _remembered
+
+
+def choose(made: Plan, scope: str = "1") -> Choice:
+    """The best plans of the form's GPUs at its model, sequence, precision, batch and implementation, or another or any
+    implementation by `scope`. Raises SpecError."""
+    key = _key(made, scope)
+    found, seen, front = _remembered.get(key) or _searched(key)
+    _remembered[key] = found, seen, front
+    _remembered.move_to_end(key)
+    if len(_remembered) > MOST_REMEMBERED:
+        _remembered.popitem(last=False)
+    batch = _global_batch(made)
+    options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
+    csv = f"/planner/search.csv?{urlencode(made.typed)}"
+    return Choice(tuple(options), found, batch, csv, tuple(on_front), seen)
+
+
+Found = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...]]
+_remembered: OrderedDict[str, Found] = OrderedDict()
+
+
+def _searched(key: str) -> Found:
+    """The search, and those for plans with less memory: what they saw together and what nothing of it beats."""
+    request = parse_search_request(json.loads(key))
+    found = search(request)
+    smaller = [
+        search(
+            request.model_copy(update={"memory_share": share * request.memory_share, "limit": 1, "distinct": "plan"})
+        )
+        for share in SMALLER
+    ]
+    seen = [figures for each in (found, *smaller) for figures in each.seen]
+    return found, tuple(dict.fromkeys(seen)), _front([one for each in (found, *smaller) for one in each.front])
+
+
+def _front(candidates: list[Candidate]) -> tuple[Candidate, ...]:
+    """The smallest first, and then whatever is faster than everything smaller by one per cent or more."""
+    kept: list[Candidate] = []
+    for each in sorted(candidates, key=lambda one: (one.memory_bytes, one.step_seconds)):
+        if not kept or each.step_seconds < NOTABLY * kept[-1].step_seconds:
+            kept.append(each)
+    return tuple(kept)
+
+
+def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
+    query = _query(made, candidate.request, batch, candidate.request.profile or "", scope)
+    beside = urlencode({"a": urlencode(made.typed), "b": query})
+    return Option(candidate, f"/planner?{query}", f"/planner/compare?{beside}")
+
+
+def _global_batch(made: Plan) -> int:
+    micro_batches = made.estimate.pipeline.micro_batches
+    assert micro_batches is not None, "only a model with a shape is searched for"
+    return int(micro_batches * made.form.values["micro_batch"] * made.form.data)
+
+
+def _key(made: Plan, scope: str) -> str:
+    """The search as the JSON of its request. Raises SpecError."""
+    named: tuple[str, ...] = get_args(Profile)
+    profile = scope if scope in named else None if scope == ANY else made.form.values["profile"]
+    return json.dumps(_request(made, profile))
+
+
+def _request(made: Plan, profile: str | None) -> dict[str, Any]:
     values = made.form.values
-    joined = values["gpus_per_node"] or GPUS[values["gpu"]].scale_up_gpus
-    ranks, per_node = values["ranks"], min(joined, values["ranks"])
+    ranks, per_node = values["ranks"], made.form.gpus_per_node
     if ranks % per_node:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
     request = json.loads(made.request_text)
-    micro_batches = made.estimate.pipeline.micro_batches
-    assert micro_batches is not None, "only a model with a shape is searched for"
-    batch = micro_batches * values["micro_batch"] * made.form.data
     fixed = {name: request["training"][name] for name in ("sequence", "precision", "state_layout")}
     nodes = request["parallel"].get("expert_nodes")
-    data = {
+    return {
         "model": request["model"],
-        "training": {**fixed, "global_batch": batch},
+        "training": {**fixed, "global_batch": _global_batch(made)},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
-        "profile": values["profile"],
+        "profile": profile,
         "axes": {"expert_nodes": [nodes]} if nodes else {},
         "distinct": "layout",
         "limit": MOST_OPTIONS,
     }
-    found = search(parse_search_request(data))
-    options = []
-    for each in found.best:
-        query = _query(made, each, batch)
-        beside = urlencode({"a": urlencode(made.typed), "b": query})
-        options.append(Option(each, f"/planner?{query}", f"/planner/compare?{beside}"))
-    return Choice(tuple(options), found, batch, f"/planner/search.csv?{urlencode(made.typed)}")
 
 
-def _query(made: Plan, candidate: Candidate, batch: int) -> str:
-    parallel, training = candidate.parallel, candidate.training
+def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
+    parallel, training = request.parallel, request.training
     names = ("tensor", "pipeline", "virtual_stages", "schedule", "context", "expert", "zero")
     reshard = {None: "", True: GATHERS, False: KEEPS}[parallel.reshard_after_forward]
     chosen = {name: str(getattr(parallel, name)) for name in names} | {
         "shard": str(parallel.shard or ""),
         "reshard": reshard,
         "expert_nodes": str(parallel.expert_nodes or ""),
-        "profile": candidate.request.profile or "",
+        "profile": profile,
         "global_batch": str(batch),
         "micro_batch": str(training.micro_batch),
         "recompute": training.recompute,
+        "recompute_modules": "+".join(training.recompute_modules or ()),
         "sequence_parallel": "on" if parallel.sequence_parallel else "off",
         "ranks": str(made.ranks),
     }
-    return urlencode({**made.typed, **chosen})
+    return urlencode({**made.typed, **chosen, **({"find": scope} if scope else {})})

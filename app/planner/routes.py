@@ -13,8 +13,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
-from app.core.templating import page
-from app.planner import deciding, finding, here, service
+from app.core.templating import page, wants_fragment
+from app.planner import cluster, deciding, finding, frontier, here, service
 from app.planner.fields import OWN
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
@@ -42,7 +42,11 @@ class PlannerPage:
     preset: Preset | None
     time_scale: Scale
     best: finding.Choice | None
+    frontier: frontier.Frontier | None
+    cluster: cluster.Cluster | None
     steps: tuple[Step, ...]
+    advice: tuple[finding.Advice, ...]
+    scope: str
     flags: tuple[Flags, ...]
     problem: str
     find: str
@@ -85,11 +89,17 @@ def planner(request: Request) -> HTMLResponse:
     """The plan lives in the address: it can be reloaded, sent and gone back to."""
     plan = service.plan(request.query_params)
     choice, problem = None, ""
-    if "find" in request.query_params and not plan.form.is_own:
+    scope = request.query_params.get("find", "")
+    if scope and not plan.form.is_own:
         try:
-            choice = finding.choose(plan)
+            # while one types in the form, only what is known already is shown again: a search takes seconds
+            if wants_fragment(request) and not finding.is_remembered(plan, scope):
+                problem = "The form has changed since the search."
+            else:
+                choice = finding.choose(plan, scope)
         except SpecError as error:
             problem = str(error.violations[0].message)
+    steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
         said=service.finding(plan),
@@ -100,11 +110,15 @@ def planner(request: Request) -> HTMLResponse:
         preset=PRESETS.get(plan.form.values["model"]),
         time_scale=step_scale(plan.lanes),
         best=choice,
-        steps=finding.steps_from(plan) if choice else (),
+        frontier=frontier.draw(plan, choice) if choice else None,
+        cluster=cluster.draw(plan),
+        steps=steps,
+        advice=finding.advice(plan, steps, scope),
+        scope=scope,
         flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
-        find="/planner?" + urlencode({**plan.typed, "find": "1"}) + "#p-find",
+        find="/planner?" + urlencode({**plan.typed, "find": plan.form.values["profile"] or finding.ANY}) + "#p-front",
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
         here=None if plan.form.is_own else _here(plan),
     )

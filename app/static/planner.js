@@ -1,12 +1,18 @@
 // The form recomputes as it changes; the address follows, so that a plan can be sent and gone back to.
-import { fieldsOf } from "./dom.js";
+import { fieldsOf, within } from "./dom.js";
 
 const form = document.querySelector("[data-plan]");
 let timer = 0;
 let asked = 0;
 
-async function recompute() {
-  const address = `${form.getAttribute("action")}?${fieldsOf(form)}`;
+const recompute = () => show(`${form.getAttribute("action")}?${fieldsOf(form)}`, false);
+
+/**
+ * Everything computed becomes that of a plan's address; the form too, when the plan did not come from it.
+ * @param {string} address
+ * @param {boolean} withForm
+ */
+async function show(address, withForm) {
   const turn = ++asked;
   const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (turn !== asked) return;
@@ -17,11 +23,18 @@ async function recompute() {
   }
   const fresh = document.createElement("div");
   fresh.innerHTML = await reply.text();
+  const isOnFront = document.activeElement?.matches("[data-front]");
+  const wasOpen = [...document.querySelectorAll("[data-part] details")].map((each) => each.hasAttribute("open"));
   // only what is computed changes: the form keeps its focus and caret
   for (const part of document.querySelectorAll("[data-part]")) {
     const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
     if (now) part.innerHTML = now.innerHTML;
   }
+  [...document.querySelectorAll("[data-part] details")].forEach((each, at) => {
+    each.toggleAttribute("open", wasOpen[at] ?? false);
+  });
+  if (isOnFront) /** @type {HTMLElement} */ (document.querySelector("[data-front]"))?.focus({ preventScroll: true });
+  if (withForm) fill(fresh.querySelector("form"));
   for (const part of form.querySelectorAll("[data-shown]")) {
     part.hidden = fresh.querySelector(`[data-shown="${part.dataset.shown}"]`).hidden;
   }
@@ -38,6 +51,7 @@ async function recompute() {
 }
 
 form.addEventListener("input", () => {
+  wanted = -1;
   clearTimeout(timer);
   timer = setTimeout(recompute, 150);
 });
@@ -45,3 +59,89 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   recompute();
 });
+
+/** @param {HTMLFormElement} from */
+function fill(from) {
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[name]"))) {
+    const other = /** @type {HTMLInputElement} */ (from.querySelector(`[name="${field.name}"]`));
+    if (!other) continue;
+    field.value = other.value;
+    if (field.type === "checkbox") field.checked = other.checked;
+  }
+}
+
+// Along the front: its plans stand in the table below it, the smallest first.
+const rows = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-plan-at]")]);
+let wanted = -1;
+
+/** @param {number} at */
+function take(at) {
+  const every = rows();
+  wanted = Math.max(0, Math.min(every.length - 1, at));
+  show(every[wanted].dataset.planAt, true);
+}
+
+document.addEventListener("keydown", (event) => {
+  const front = within(event, "[data-front]");
+  if (!front) return;
+  const now = wanted >= 0 ? wanted : Number(front.getAttribute("aria-valuenow")) - 1;
+  const found = {
+    ArrowRight: now + 1,
+    ArrowUp: now + 1,
+    ArrowLeft: now - 1,
+    ArrowDown: now - 1,
+    Home: 0,
+    End: rows().length,
+  };
+  if (found[event.key] === undefined) return;
+  event.preventDefault();
+  take(found[event.key]);
+});
+
+document.addEventListener("click", (event) => {
+  const link = within(event, "[data-apply], [data-plan-at] a");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    wanted = -1;
+    show(link.getAttribute("href"), true);
+  }
+  const gpu = within(event, ".gpu");
+  if (gpu) choose([...document.querySelectorAll(".gpu")].indexOf(gpu));
+  const front = within(event, "[data-front]");
+  if (!front) return;
+  const box = front.getBoundingClientRect();
+  const away = (row) =>
+    Math.hypot(
+      (Number(row.dataset.x) / 100) * box.width - (event.clientX - box.left),
+      (Number(row.dataset.y) / 100) * box.height - (event.clientY - box.top),
+    );
+  const every = rows();
+  take(every.indexOf(every.reduce((nearest, row) => (away(row) < away(nearest) ? row : nearest))));
+});
+
+document.addEventListener("input", (event) => {
+  const range = within(event, "[data-gpu]");
+  if (range) choose(Number(range.value));
+});
+
+// A peer along an axis differs in that digit of its rank alone; an expert group is a part of the data axis.
+function choose(me) {
+  const cluster = document.querySelector("[data-cluster]");
+  const axes = /** @type {HTMLElement[]} */ ([...cluster.querySelectorAll("[data-axis]")]).map((each) => ({
+    name: each.dataset.axis,
+    size: Number(each.dataset.size),
+    stride: Number(each.dataset.stride),
+  }));
+  const digit = (rank, axis) => Math.floor(rank / axis.stride) % axis.size;
+  const experts = axes.find((axis) => axis.name === "expert");
+  const others = axes.filter((axis) => axis.name !== "expert");
+  cluster.querySelectorAll(".gpu").forEach((gpu, rank) => {
+    const away = others.filter((axis) => digit(rank, axis) !== digit(me, axis));
+    gpu.className = `gpu ${rank === me ? "me" : away.length === 1 ? `g-${away[0].name}` : ""}`;
+    if (!experts || rank === me || away.length !== 1 || away[0].name !== "data") return;
+    const part = (each) => Math.floor(digit(each, away[0]) / experts.size);
+    gpu.classList.toggle("ring", part(rank) === part(me));
+  });
+  /** @type {HTMLInputElement} */ (cluster.querySelector("[data-gpu]")).value = String(me);
+  document.querySelector("[data-whose]").textContent = `the peers of GPU ${me}; choose another`;
+}

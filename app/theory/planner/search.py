@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count
-from math import gcd
+from math import gcd, inf
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -50,6 +50,7 @@ Distinct = Literal["plan", "layout"]
 Found = tuple[Shape, Order, Sharding]
 MOST_GPUS = 1_000_000
 MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
+NOTABLY = 0.99  # of the time of the next smaller plan on the front
 USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
 NO_ROOM, SLOWER = (
     "does not fit in the share of the memory that a plan may take",
@@ -113,7 +114,8 @@ class Candidate:
 @dataclass(frozen=True)
 class SearchResult:
     """The best candidates, best first. `considered` is `decided` by a rule, `pruned` by a bound, or `evaluated`;
-    `rejected` counts those not reported by reason."""
+    `rejected` counts those not reported by reason. `seen` has (seconds, bytes) of every plan that was estimated and
+    fits, and `front` the smallest of them and then whatever is faster than all smaller ones by one per cent or more."""
 
     best: tuple[Candidate, ...]
     considered: int
@@ -121,6 +123,8 @@ class SearchResult:
     pruned: int
     evaluated: int
     rejected: Mapping[str, int]
+    seen: tuple[Key, ...]
+    front: tuple[Candidate, ...]
 
     def to_json(self, limit: int | None = None) -> dict[str, object]:
         """As JSON data, with the first `limit` candidates or all."""
@@ -182,6 +186,7 @@ class _Search:
         self.rejected: Counter[str] = Counter()
         self.evaluated = self.no_room = 0
         self.ranking: Ranking[Found] = Ranking(request.limit)
+        self.seen: list[tuple[Key, Found]] = []
         self._memories: dict[Shape, MemoryFloor] = {}
         self._times: dict[Shape, TimeFloor] = {}
         self._dense: dict[Shape, LayerFloor] = {}
@@ -209,7 +214,18 @@ class _Search:
         self.rejected[NO_ROOM] += self.no_room
         best = tuple(self._candidate(found) for found in self.ranking.items())
         considered = decided + pruned + self.evaluated
-        return SearchResult(best, considered, decided, pruned, self.evaluated, dict(self.rejected))
+        seen = tuple(figures for figures, _ in self.seen)
+        return SearchResult(best, considered, decided, pruned, self.evaluated, dict(self.rejected), seen, self._front())
+
+    def _front(self) -> tuple[Candidate, ...]:
+        """Of what was seen: the smallest, and then whatever is notably faster than everything smaller."""
+        kept: list[Found] = []
+        fastest = inf
+        for (seconds, _), found in sorted(self.seen, key=lambda each: (each[0][1], each[0][0], each[1])):
+            if seconds < NOTABLY * fastest:
+                kept.append(found)
+                fastest = seconds
+        return tuple(self._candidate(found) for found in kept)
 
     def _shapes(self) -> Iterator[_Node]:
         for shape in self.space.shapes(self.rejected):
@@ -282,7 +298,9 @@ class _Search:
                 self.no_room += 1
                 continue
             found = (node.shape, node.order, sharding)
-            self.ranking.add(self._key(step_seconds(plan, memories).step, held), found, self._group(*found))
+            seconds = step_seconds(plan, memories).step
+            self.seen.append(((seconds, held), found))
+            self.ranking.add(self._key(seconds, held), found, self._group(*found))
 
     def _shardings(self, node: _Node) -> tuple[Sharding, ...]:
         return self.space.shardings_of(node.shape, node.gathers if node.exact else None)

@@ -1,0 +1,85 @@
+"""Step time against memory: everything a search saw, what nothing of it beats, and the plan of the form among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.charts import Scale, Tick, byte_scale, round_scale
+from app.planner.finding import Choice, Option
+from app.planner.service import Plan
+from app.units import factor_of
+
+MORE = 1.3  # of the time of the slowest found: a plan of the form that takes longer lies outside
+Place = tuple[str, str]  # percent from the left and from the top
+
+
+@dataclass(frozen=True)
+class OnFront:
+    """A plan of the front and its place."""
+
+    option: Option
+    place: Place
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The scatter. `at` counts the plans of the front that are no larger than the form's; `yours` is None outside."""
+
+    dots: tuple[Place, ...]
+    front: tuple[OnFront, ...]
+    path: str
+    yours: Place | None
+    at: int
+    capacity: str
+    bytes_scale: Scale
+    seconds_ticks: tuple[Tick, ...]
+    unit: str
+
+
+def draw(made: Plan, choice: Choice) -> Frontier | None:
+    """The scatter of what a search found; None where it found nothing that fits. Its axes do not depend on the plan."""
+    if not choice.front:
+        return None
+    fastest = min(seconds for seconds, _ in choice.seen)
+    slowest = max(seconds for seconds, _ in choice.seen)
+    across = byte_scale([made.capacity, *(held for _, held in choice.seen)])
+    low, high, ticks, unit = _seconds_axis(fastest, MORE * slowest)
+
+    def place(seconds: float, held: float) -> Place:
+        return across.percent(held), f"{100 * (high - seconds) / (high - low):.2f}"
+
+    front = tuple(
+        OnFront(option, place(option.candidate.step_seconds, option.candidate.memory_bytes)) for option in choice.front
+    )
+    seconds, held = made.estimate.time.step_seconds or 0.0, made.stage.total
+    inside = low <= seconds <= high and held <= across.maximum
+    return Frontier(
+        tuple(dict.fromkeys(place(*each) for each in choice.seen)),
+        front,
+        _path(front),
+        place(seconds, held) if inside else None,
+        sum(option.candidate.memory_bytes <= held for option in choice.front),
+        across.percent(made.capacity),
+        across,
+        ticks,
+        unit,
+    )
+
+
+def _seconds_axis(fastest: float, slowest: float) -> tuple[float, float, tuple[Tick, ...], str]:
+    """(lowest, highest, ticks from the top in percent, unit): round, and just around what is shown."""
+    unit = "s" if fastest >= 1 else "ms"
+    size = factor_of(unit)
+    whole = round_scale((slowest - fastest) / size, unit)
+    step = whole.maximum / (len(whole.ticks) - 1)
+    low = int(fastest / size / step) * step
+    count = int((slowest / size - low) / step) + 1
+    ticks = tuple(Tick(f"{100 - 100 * i / count:.2f}", f"{low + step * i:,.6g}", False) for i in range(count + 1))
+    return low * size, (low + step * count) * size, ticks, unit
+
+
+def _path(front: Sequence[OnFront]) -> str:
+    """Steps: from each plan on, nothing is faster until the next."""
+    first = front[0].place
+    return f"M{first[0]} 0V{first[1]}" + "".join(f"H{each.place[0]}V{each.place[1]}" for each in front[1:]) + "H100"

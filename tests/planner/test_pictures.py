@@ -1,0 +1,78 @@
+"""The planner's pictures: the front a search found, the groups of a GPU, and what one change would do."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.planner import cluster, finding, frontier, service
+from app.theory.mesh import AXES, Mesh
+
+SMALL = {"model": "llama-3-8b", "ranks": "8", "global_batch": "64"}
+
+
+@pytest.fixture(scope="module")
+def made() -> service.Plan:
+    return service.plan(SMALL)
+
+
+@pytest.fixture(scope="module")
+def choice(made: service.Plan) -> finding.Choice:
+    return finding.choose(made, finding.ANY)
+
+
+def test_nothing_that_was_seen_beats_the_front(choice: finding.Choice) -> None:
+    front = [(each.candidate.step_seconds, each.candidate.memory_bytes) for each in choice.front]
+    assert front == sorted(front, reverse=True)
+    assert min(seconds for seconds, _ in choice.seen) == pytest.approx(choice.options[0].candidate.step_seconds)
+    for seconds, held in choice.seen:
+        assert any(size <= held * 1.000001 and step <= seconds / 0.99 for step, size in front)
+
+
+def test_a_plan_of_the_front_keeps_its_search_and_its_place(made: service.Plan, choice: finding.Choice) -> None:
+    drawn = frontier.draw(made, choice)
+    assert drawn is not None
+    for each in drawn.front:
+        query = dict(part.split("=") for part in each.option.address.removeprefix("/planner?").split("&"))
+        again = service.plan({**query, "inter_node": ""})
+        assert finding.is_remembered(again, finding.ANY)
+        other = frontier.draw(again, finding.choose(again, finding.ANY))
+        assert other is not None
+        assert other.front[0].place == drawn.front[0].place
+        assert other.yours == each.place
+
+
+def test_the_peers_drawn_are_the_meshs() -> None:
+    made = service.plan(
+        {**SMALL, "model": "llama-3-70b", "ranks": "64", "tensor": "4", "pipeline": "4", "context": "2"}
+    )
+    drawn = cluster.draw(made)
+    assert drawn is not None
+    mesh = Mesh(4, 2, made.form.data, 4)
+    for axis in AXES:
+        assert {rank for rank in range(64) if drawn.axis_of(rank) == axis} == set(mesh.group(axis, 0)) - {0}
+    assert [axis.nodes for axis in drawn.axes] == [1, 1, 2, 4]
+
+
+def test_advice_is_the_estimate_with_one_thing_changed(made: service.Plan) -> None:
+    every = finding.advice(made, finding.steps_from(made), "")
+    assert every
+    for each in every:
+        other = service.plan(dict(part.split("=") for part in each.address.removeprefix("/planner?").split("&")))
+        assert other.estimate.time.step_seconds == pytest.approx(made.estimate.time.step_seconds + each.seconds)
+        assert other.stage.total == pytest.approx(made.stage.total + each.bytes)
+
+
+def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_search(client: TestClient) -> None:
+    query = "&".join(f"{name}={value}" for name, value in SMALL.items())
+    html = client.get(f"/planner?{query}&find=any").text
+    assert 'role="slider" data-front' in html
+    assert len(html.encode()) < 150_000
+    address = unescape(re.search(r'data-plan-at="([^"]*)"', html)[1])
+    assert "data-front" in client.get(address, headers={"HX-Request": "true"}).text
+    other = client.get(f"/planner?{query}&find=any&sequence=2048", headers={"HX-Request": "true"}).text
+    assert "data-front" not in other
+    assert "The form has changed since the search." in other
