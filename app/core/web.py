@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Path, Request
+from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
@@ -15,6 +16,12 @@ from app.core.moment import Moment
 from app.core.queue import Queue
 
 # What only looks something up is async: FastAPI sends every plain function through a thread, 0.1 ms and more each.
+
+
+class JsonLines(Response):
+    """A JSON object a line."""
+
+    media_type = "application/jsonl"
 
 
 async def _database(request: Request) -> Database:

@@ -15,7 +15,7 @@ from app.content.kinds import WITH_OPTIONS
 from app.content.web import Content
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.templating import page
-from app.core.web import LearnerId, Now, ReadSession, RowId, WriteSession
+from app.core.web import JsonLines, LearnerId, Now, ReadSession, RowId, WriteSession
 from app.decks import service
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import by_field
@@ -177,7 +177,7 @@ def list_reports(
 def export_reports(session: ReadSession, learner: LearnerId) -> Response:
     text = service.reports_text(service.list_reports(session, learner))
     headers = {"Content-Disposition": 'attachment; filename="rankzero-card-errors.jsonl"', "Cache-Control": "no-store"}
-    return Response(text, media_type="application/jsonl", headers=headers)
+    return JsonLines(text, headers=headers)
 
 
 @router.get("/reports/new", response_class=HTMLResponse)

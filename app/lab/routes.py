@@ -17,7 +17,18 @@ from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page, wants_fragment
-from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
+from app.core.web import (
+    MOST_ROW_ID,
+    CurrentMoment,
+    Db,
+    JsonLines,
+    LearnerId,
+    Now,
+    ReadSession,
+    RowId,
+    WorkQueue,
+    WriteSession,
+)
 from app.lab import (
     device_routes,
     findings,
@@ -308,14 +319,14 @@ def spec(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONRespons
     return JSONResponse(run.spec, headers={"Content-Disposition": f'attachment; filename="run-{run.id}.json"'})
 
 
-@api.get("/runs/{run_id}/record")
-def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> Response:
+@api.get("/runs/{run_id}/record", response_class=JsonLines)
+def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> JsonLines:
     """Everything its ranks reported, a JSON object a line, in the order it was written down. Nothing that a prediction
     under way is about is given away: until then it is empty."""
     run = reading.find_run(session, learner, run_id)
     lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
     name = f'attachment; filename="run-{run.id}.jsonl"'
-    return Response(lines, media_type="application/jsonl", headers={"Content-Disposition": name})
+    return JsonLines(lines, headers={"Content-Disposition": name})
 
 
 @api.get("/runs/{run_id}/script")

@@ -68,7 +68,8 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._memory = memory
         self._ledger = ledger
         self._filled: dict[int, list[Life]] = {}  # by the storage of a payload: the lives of what its collective fills
-        self._gathered_into: dict[int, list[Tensor]] = {}  # by the storage of a payload: what was copied into it
+        # By the storage of a payload: the lives of what was copied into it. The tensors themselves would stay alive.
+        self._gathered_into: dict[int, list[Life]] = {}
         self.gloo = Gloo()
 
     def __torch_dispatch__(
@@ -101,7 +102,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         lives = memory.follow(payload)
         for each in payload:
-            lives += memory.follow(self._gathered_into.pop(_storage(each), []))
+            lives += self._gathered_into.pop(_storage(each), [])
             self._filled[_storage(each)] = lives
         ledger.newest.lives = lives
 
@@ -112,7 +113,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if lives is not None:
                 lives += memory.follow(kwargs["out"])
         elif func._opname == "chunk_cat":
-            self._gathered_into[_storage(kwargs["out"])] = list(args[0])
+            self._gathered_into[_storage(kwargs["out"])] = memory.follow(args[0])
 
 
 def _storage(tensor: Tensor) -> int:

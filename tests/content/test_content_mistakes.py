@@ -203,7 +203,7 @@ CHECKED = [
     (INTERVIEW, "minutes: 3", "minutes: 1", "6 minutes", "longer than the sitting"),
     (EXPERIMENT, "values: [1, 2]}", "values: [1, 9]}", "14 knobs.0.values", "no run accepts 9"),
     (EXPERIMENT, "steps: 2}", "steps: 0}", "10 spec", "a run refuses it"),
-    (EXPERIMENT, "id: model_state_bytes", "id: mood", "16 quantities.0.id", "but model_state_bytes, payload"),
+    (EXPERIMENT, "id: model_state_bytes", "id: mood", "16 quantities.0.id", "but model_state_bytes, optimizer_bytes"),
     (EXPERIMENT, "    unit: MB\n", "    unit: s\n", "19 quantities.0.unit", "'s' is seconds"),
     (EXPERIMENT, "cure: C01", "cure: C09", "22 quantities.0.cure", "no card C09"),
     (EXPERIMENT, "most: 30 * theory", "most: 30 * theories", "20 quantities.0.most", "'theories' is undefined"),
