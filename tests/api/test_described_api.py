@@ -43,6 +43,7 @@ REFUSED = {
     "POST /api/v1/search",
     "POST /api/v1/search/front",
     "POST /api/v1/lab/runs",
+    "POST /api/v1/lab/sweeps",
     "POST /api/v1/formulas/{key}/evaluate",
     "POST /api/v1/study/check",
     "POST /api/v1/study/reviews",
