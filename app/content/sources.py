@@ -42,9 +42,12 @@ def item_then(session: Session, item: T, digest: str | None) -> T:
         return item
     kept = session.get(ItemSource, digest)
     try:
-        return item if kept is None else type(item).model_validate(kept.source)
+        then = item if kept is None else type(item).model_validate(kept.source)
     except ValidationError:  # of a release whose files had other fields
         return item
+    if isinstance(then, RubricFile) and isinstance(item, RubricFile):
+        then.read_with(item.knowledge)
+    return then
 
 
 def _source(item: Problem | RubricFile) -> dict[str, object]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from app.units import factor_of
+
 _INFO = "limits"
 
 
@@ -17,9 +19,9 @@ class Limits:
     runs_at_once: int = 0  # of the install; 0: as many as there are workers
     runs_a_day: int = 0  # of a learner; 0: no such limit
     run_steps: int = 500
-    run_seconds: float = 3600.0
+    run_seconds: float = factor_of("h")
     run_events: int = 200_000
-    run_event_bytes: int = 128 * 2**20  # of all ranks' events and log lines together
+    run_event_bytes: int = int(128 * factor_of("MiB"))  # of all ranks' events and log lines together
     run_log_lines: int = 2_000
 
     def as_info(self) -> dict[str, object]:

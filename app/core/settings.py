@@ -60,16 +60,20 @@ class Settings(BaseSettings):
         description="Whether a worker keeps torch loaded between runs: a third of a gigabyte, and runs start at once.",
     )
     warm_idle_seconds: float = Field(900.0, ge=1, description="After how long without a run it gives that memory back.")
-    runs_waiting: int = Field(20, ge=1, description="How many runs of a learner may wait.")
-    runs_at_once: int = Field(0, ge=0, description="How many runs may be under way. 0: one for each worker.")
-    runs_a_day: int = Field(0, ge=0, description="How many runs a learner may start in 24 hours. 0: any number.")
-    run_steps: int = Field(500, ge=1, le=500, description="The most steps of a run.")
-    run_seconds: float = Field(3600.0, ge=1, description="After how long a run is ended.")
-    run_events: int = Field(200_000, ge=100, description="The most events that are kept of a run.")
-    run_event_bytes: int = Field(
-        128 * 2**20, ge=10_000, description="The most bytes of events and log lines that are read of a run."
+    runs_waiting: int = Field(Limits.runs_waiting, ge=1, description="How many runs of a learner may wait.")
+    runs_at_once: int = Field(
+        Limits.runs_at_once, ge=0, description="How many runs may be under way. 0: one for each worker."
     )
-    run_log_lines: int = Field(2_000, ge=1, description="The most log lines that are kept of a run.")
+    runs_a_day: int = Field(
+        Limits.runs_a_day, ge=0, description="How many runs a learner may start in 24 hours. 0: any number."
+    )
+    run_steps: int = Field(Limits.run_steps, ge=1, le=500, description="The most steps of a run.")
+    run_seconds: float = Field(Limits.run_seconds, ge=1, description="After how long a run is ended.")
+    run_events: int = Field(Limits.run_events, ge=100, description="The most events that are kept of a run.")
+    run_event_bytes: int = Field(
+        Limits.run_event_bytes, ge=10_000, description="The most bytes of events and log lines that are read of a run."
+    )
+    run_log_lines: int = Field(Limits.run_log_lines, ge=1, description="The most log lines that are kept of a run.")
     keep_run_folders_days: float = Field(
         7.0, ge=0, description="For how long a run's folder with its spec and logs is kept."
     )

@@ -26,12 +26,13 @@ from app.core.db import Database
 from app.core.errors import DomainError
 from app.core.migrate import alembic_config, changing_schema, check_schema, refuse_unknown
 from app.models import METADATA
+from app.units import factor_of
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 _BATCH = 500
 _VERSION_TABLE = "alembic_version"
-_LONGEST_LINE_BYTES = 64 * 2**20
+_LONGEST_LINE_BYTES = int(64 * factor_of("MiB"))
 # What is true of processes that run now, and of nobody who is restored.
 _OF_NOW = frozenset({"worker_presence", "served_release", "gpu_lease"})
 

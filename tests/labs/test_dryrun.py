@@ -44,11 +44,11 @@ def spec(parallel: dict, **training: object) -> dict:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "recompute", "layers"),
-    [("FSDP", "full", 80), ("TP8 + FSDP", "none", 16), ("TP8 x PP8 + FSDP", "none", 16)],
+    [("FSDP", "full", 16), ("TP8 + FSDP", "none", 16), ("TP8 x PP8 + FSDP", "none", 16)],
 )
 def test_what_256_ranks_of_a_70b_model_hold_and_send_is_theorys(layout, recompute, layers):
     """State to one per cent, activations to ten, payload to the byte, in a minute and a gibibyte. Fewer layers say as
-    much, but for the time; all six layouts in full are a benchmark (`python -m tests.bench dryrun`)."""
+    much; what all six layouts take in full is a benchmark (`python -m tests.bench dryrun`)."""
     run = dry_run(given(layout, recompute, layers))
     assert run.found["world_size"] == sum(kind["ranks"] for kind in run.found["kinds"]) == 256
     assert run.found["parameters"] == parameter_count(run.spec.model)

@@ -58,12 +58,10 @@ def test_a_mistake_is_said_with_its_place(tmp_path: Path, old: str, new: str, sa
 
 
 def test_an_exemplar_that_grades_as_something_else_is_found(tmp_path: Path) -> None:
-    better = (
-        "ZeRO-1 is {{ one | GB }}, ZeRO-2 {{ two | GB }}, ZeRO-3 {{ three | GB }}; in all {{ state | GB }} with "
-        "gradients and optimizer. That fits"
-    )
-    found = _with(tmp_path, "13B in bf16 is {{ weights | GB }}. That fits", better)
-    assert any("and not as no hire" in each for each in found), found
+    plain = "Mixed precision training holds 16 bytes per parameter, so {{ state | GB }} with"
+    better = f"Activations depend on the batch and come on top, so I choose stage 2. {plain}"
+    found = _with(tmp_path, plain, better)
+    assert any("and not as lean no hire" in each for each in found), found
 
 
 def test_the_command_grades_a_file_and_standard_input(tmp_path: Path, content: Catalogue) -> None:

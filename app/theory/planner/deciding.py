@@ -18,7 +18,7 @@ from app.theory.planner.results import Estimate
 from app.theory.reliability import FAILURE_RATES, mtbf_seconds
 from app.theory.state import LAYOUTS
 from app.theory.transformer import parameter_count
-from app.units import bytes_text, count_text, seconds_text
+from app.units import bytes_text, count_text, factor_of, seconds_text
 from labs.spec import Model, SpecError
 
 USABLE = 0.9  # of a GPU's memory
@@ -289,6 +289,6 @@ def _failures(asked: Asked) -> Question:
     each = mtbf_seconds(asked.gpus, INTERRUPTED.gpu_seconds_per_failure)
     job = "job on one GPU" if asked.gpus == 1 else f"job on {asked.gpus:,} GPUs"
     says = f"At the rate of {INTERRUPTED.title} ({INTERRUPTED.source}), a {job} stops every {seconds_text(each)}."
-    day = 86_400.0
+    day = factor_of("days")
     follows = "Checkpoints every hour are plenty." if each > 7 * day else "Plan checkpoints and restarts with it."
     return Question("How often will it fail?", says, follows)
