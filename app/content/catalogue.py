@@ -73,6 +73,15 @@ class Catalogue:
     def experiment(self, key: str) -> Experiment | None:
         return _by_id_or_slug(self.experiments, key)
 
+    def cards_of(self, slug: str) -> list[Card]:
+        """The cards that a handbook page teaches: those it names, then all others of its concepts. Raises KeyError."""
+        head = self.pages[slug].head
+        concepts, named = set(head.concepts), [self.cards[id_] for id_ in head.related.cards if id_ in self.cards]
+        return [
+            *named,
+            *(each for each in self.cards.values() if concepts & set(each.head.concepts) and each not in named),
+        ]
+
     def related_links(self, related: Related) -> list[dict[str, str]]:
         """Where an item leads, as address, text and note."""
         cards = [

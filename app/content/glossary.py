@@ -31,8 +31,9 @@ _LEFT_ALONE = frozenset(
 )
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>")
 _WORD = re.compile(r"[A-Za-z0-9][\w-]*")
-_CLOSING, _JOINER = ".,;:!?)”’", "\u2060"  # a button ends a word for the browser: no line may start with its full stop
+_CLOSING = re.compile(r"[.,;:!?)”’]+")
 _BUTTON = Markup('<button type="button" class="gloss" title="{}">{}</button>')
+_CLOSED = Markup('<span class="nobr">{}{}</span>')  # a browser breaks lines after a button, before its full stop too
 
 
 def anchor(text: str) -> str:
@@ -91,12 +92,11 @@ class Marker:
                 phrase, end = found
                 seen.add(phrase.term.term)
                 shown = Markup(text[word.start() : end])  # noqa: S704 - escaped already, as it stood
-                made += text[at : word.start()] + str(
-                    _BUTTON.format(phrase.term.says, shown)
-                )  # added to a Markup, text is escaped
+                button, closing = _BUTTON.format(phrase.term.says, shown), _CLOSING.match(text, end)
+                if closing:
+                    button, end = _CLOSED.format(button, closing.group()), closing.end()
+                made += text[at : word.start()] + str(button)  # added to a Markup, text is escaped
                 at = end
-                if end < len(text) and text[end] in _CLOSING:
-                    made += _JOINER
         return made + text[at:]
 
     def _at(self, text: str, word: re.Match[str], seen: set[str]) -> tuple[_Phrase, int] | None:

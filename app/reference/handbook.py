@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from typing import TypeVar
 
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
@@ -15,6 +15,7 @@ from app.content.pages import Page
 from app.core.errors import NotFound
 from app.reference.service import find_formula
 
+T = TypeVar("T")
 GROUPS: Mapping[str, str] = {
     "understand": "How it works",
     "decide": "Deciding and running",
@@ -48,6 +49,7 @@ class ShownPage:
     links: tuple[Link, ...]
     formulas: tuple[Link, ...]
     cards: tuple[Card, ...]
+    other_cards: tuple[Card, ...]
 
     @property
     def has_contents(self) -> bool:
@@ -72,7 +74,7 @@ def show_page(catalogue: Catalogue, slug: str) -> ShownPage:
     if page is None:
         raise NotFound(f"There is no page {slug!r} in the handbook. All of them: /reference.")
     order = [each for _, pages in page_groups(catalogue) for each in pages]
-    at = order.index(page)
+    at, cards = order.index(page), catalogue.cards_of(slug)
     return ShownPage(
         page,
         GROUPS[page.head.group],
@@ -80,7 +82,8 @@ def show_page(catalogue: Catalogue, slug: str) -> ShownPage:
         order[at + 1] if at + 1 < len(order) else None,
         tuple(_links(catalogue, page)),
         tuple(Link(f"/reference/formulas/{key}", key, find_formula(key).title) for key in page.head.related.formulas),
-        tuple(_other_cards(catalogue, page)),
+        tuple(cards),
+        tuple(card for card in cards if card.id not in page.head.related.cards),
     )
 
 
@@ -109,25 +112,23 @@ def _links(catalogue: Catalogue, page: Page) -> list[Link]:
     return [*problems, *experiments, *cards, *pages]
 
 
-def _other_cards(catalogue: Catalogue, page: Page) -> list[Card]:
-    """Cards that teach the page's concepts and are not named by it already."""
-    wanted = set(page.head.concepts)
-    return [
-        card
-        for card in catalogue.cards.values()
-        if wanted & set(card.head.concepts) and card.id not in page.head.related.cards
-    ]
+def by_subject(catalogue: Catalogue, pages: Sequence[Page]) -> dict[str, list[Page]]:
+    """Pages under the group of the concept they are about first, both in their order."""
+    return _grouped(catalogue, [(page.head.concepts[0], page) for page in pages])
 
 
-def glossary(catalogue: Catalogue) -> list[tuple[str, list[Term]]]:
-    """Terms in alphabetical order, by their first letter."""
+def glossary(catalogue: Catalogue) -> dict[str, list[Term]]:
+    """Terms in alphabetical order, under the group of their concept."""
     terms = sorted(catalogue.handbook.terms.values(), key=lambda term: term.term.lower())
-    return [(letter, list(found)) for letter, found in groupby(terms, key=_letter)]
+    return _grouped(catalogue, [(term.concept, term) for term in terms])
 
 
-def _letter(term: Term) -> str:
-    first = term.term[0].upper()
-    return first if first.isalpha() else "0–9"
+def _grouped(catalogue: Catalogue, items: Iterable[tuple[str | None, T]]) -> dict[str, list[T]]:
+    found: dict[str, list[T]] = {concept.group: [] for concept in catalogue.concepts.values()}
+    for identity, item in items:
+        concept = catalogue.concepts.get(identity or "")
+        found.setdefault(concept.group if concept else "Other", []).append(item)
+    return {group: each for group, each in found.items() if each}
 
 
 def term_anchor(term: Term) -> str:

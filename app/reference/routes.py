@@ -22,7 +22,11 @@ api = APIRouter(prefix="/api/v1", tags=["formulas"])
 
 @router.get("/reference", response_class=HTMLResponse)
 def reference(request: Request, content: Content) -> HTMLResponse:
-    context = {"sections": service.sections(), "groups": handbook.page_groups(content), "content": content}
+    context = {
+        "sections": service.sections(),
+        "groups": [(title, handbook.by_subject(content, pages)) for title, pages in handbook.page_groups(content)],
+        "content": content,
+    }
     return page(request, "reference/index.html", context)
 
 
@@ -44,7 +48,7 @@ def show_concepts(
 
 @router.get("/reference/glossary", response_class=HTMLResponse)
 def glossary(request: Request, content: Content) -> HTMLResponse:
-    context = {"letters": handbook.glossary(content), "content": content, "anchor": handbook.term_anchor}
+    context = {"subjects": handbook.glossary(content), "content": content, "anchor": handbook.term_anchor}
     return page(request, "reference/glossary.html", context)
 
 

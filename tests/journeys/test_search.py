@@ -89,6 +89,20 @@ def test_a_marked_term_says_what_it_means_by_keyboard_and_by_mouse(page: Page) -
     expect(page.get_by_role("tooltip")).to_be_visible()
     page.locator("h1").hover()
     expect(page.get_by_role("tooltip")).to_have_count(0)
+    broken = page.locator(".nobr").evaluate_all("all => all.filter((each) => each.getClientRects().length > 1).length")
+    assert broken == 0, "a full stop begins a line"
+
+
+def test_a_long_list_is_sifted_and_opens_what_is_linked(page: Page) -> None:
+    page.goto("/reference/glossary#reduce-scatter")
+    expect(page.locator("#reduce-scatter")).to_be_visible()
+    page.goto("/reference")
+    expect(page.locator("[data-sift-item]:visible", has_text="F02,")).to_have_count(0)
+    page.get_by_role("searchbox", name="Find a page or a formula").fill("zero state")
+    expect(page.locator("[data-sift-item]:visible", has_text="F02,")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollHeight < 2 * innerHeight")
+    page.keyboard.press("Escape")
+    expect(page.locator("details[open]")).to_have_count(0)
 
 
 def test_a_page_says_where_its_numbers_are_from_in_place(page: Page) -> None:
@@ -98,6 +112,12 @@ def test_a_page_says_where_its_numbers_are_from_in_place(page: Page) -> None:
     expect(panel.locator('[data-part="result"]')).to_have_text("38.5 GB")
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
+    contents = page.get_by_role("navigation", name="On this page")
+    contents.get_by_role("link", name="What it costs in traffic").click()
+    expect(contents.locator("[aria-current]")).to_have_text("What it costs in traffic")
+    expect(contents.locator("[aria-current]")).to_be_in_viewport()
+    page.get_by_role("link", name="Study these").click()
+    expect(page.get_by_text("Only the cards of “ZeRO and FSDP”.")).to_be_visible()
 
 
 def test_an_answer_is_said_aloud_against_the_clock(page: Page) -> None:

@@ -72,9 +72,30 @@ def test_a_page_leads_to_the_cards_of_its_concepts(content: Catalogue) -> None:
     shown = handbook.show_page(content, "pipeline-parallelism")
     named = {link.href for link in shown.links}
     assert "/study/cards/C55" in named
-    for card in shown.cards:
+    for card in shown.other_cards:
         assert set(card.head.concepts) & set(shown.page.head.concepts)
         assert f"/study/cards/{card.id}" not in named
+
+
+def test_a_page_starts_a_session_of_all_its_cards(page: TestClient, content: Catalogue) -> None:
+    shown = handbook.show_page(content, "zero-and-fsdp")
+    cards = {card.id for card in shown.cards}
+    assert cards >= {"C62", *(card.id for card in shown.other_cards)}
+    assert (
+        f'href="/study?page=zero-and-fsdp">Study these {len(cards)} cards' in page.get("/reference/zero-and-fsdp").text
+    )
+    html = page.get("/study?page=zero-and-fsdp").text
+    assert "Only the cards of “ZeRO and FSDP”" in html
+    assert '<input type="hidden" name="page" value="zero-and-fsdp">' in html, "an answer stays in it"
+    assert re.findall(r'data-card="(\w+)"', html)[0] in cards
+    assert "There is no such page" in page.get("/study?page=nowhere", headers={"Accept": "text/html"}).text
+
+
+def test_a_note_stands_beside_the_text_it_follows(page: TestClient) -> None:
+    html = page.get("/reference/key-takeaways").text
+    beside = html.split('<div class="noted">')[1]
+    assert beside.index("Time between failures") < beside.index('<aside class="side">')
+    assert html.count("say these five") == 1
 
 
 def test_what_is_no_page_is_not_found(page: TestClient, content: Catalogue) -> None:

@@ -57,14 +57,17 @@ class Scope:
         """The filter in words."""
         deck, concept = catalogue.decks.get(self.wanted.deck), catalogue.concepts.get(self.wanted.concept)
         return [
+            *([f"the cards of “{catalogue.pages[self.wanted.page].head.title}”"] if self.wanted.page else []),
             *([deck.title if deck else self.wanted.deck] if self.wanted.deck else []),
             *([concept.title if concept else self.wanted.concept] if self.wanted.concept else []),
             *([STATES.get(self.wanted.state, self.wanted.state)] if self.wanted.state else []),
         ]
 
 
-async def _from_query(content: Content, more: More = 0, deck: str = "", concept: str = "", state: str = "") -> Scope:
-    return Scope(more, checked_filter(content, deck, concept, state))
+async def _from_query(
+    content: Content, more: More = 0, deck: str = "", concept: str = "", state: str = "", page: str = ""
+) -> Scope:
+    return Scope(more, checked_filter(content, deck, concept, state, page))
 
 
 class ScopeForm(BaseModel):
@@ -74,10 +77,11 @@ class ScopeForm(BaseModel):
     deck: str = ""
     concept: str = ""
     state: str = ""
+    page: str = ""
 
     def scope(self, catalogue: Catalogue) -> Scope:
         """Raises DomainError where there are no such cards."""
-        return Scope(self.more, checked_filter(catalogue, self.deck, self.concept, self.state))
+        return Scope(self.more, checked_filter(catalogue, self.deck, self.concept, self.state, self.page))
 
 
 class ReviewForm(ScopeForm):

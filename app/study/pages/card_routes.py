@@ -26,8 +26,8 @@ router = APIRouter(prefix="/study")
 MOST_FOUND = 500
 
 
-async def _listed(content: Content, deck: str = "", concept: str = "", state: str = "") -> Filter:
-    return checked_filter(content, deck, concept, state, LISTED_STATES)
+async def _listed(content: Content, deck: str = "", concept: str = "", state: str = "", page: str = "") -> Filter:
+    return checked_filter(content, deck, concept, state, page, LISTED_STATES)
 
 
 Listing = Annotated[Filter, Depends(_listed)]

@@ -6,7 +6,7 @@ The study page, Today and the badge all ask here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from urllib.parse import urlencode
@@ -42,34 +42,41 @@ LISTED_STATES = {**STATES, "known": "known", "suspended": "suspended", "buried":
 
 @dataclass(frozen=True)
 class Filter:
-    """A choice of cards; an empty field chooses all."""
+    """A choice of cards; an empty field chooses all. `page` is one of the handbook, `on_page` the cards it teaches."""
 
     deck: str = ""
     concept: str = ""
     state: str = ""
+    page: str = ""
+    on_page: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __bool__(self) -> bool:
-        return bool(self.deck or self.concept or self.state)
+        return bool(self.fields)
 
     def takes(self, card: Card) -> bool:
-        """Whether the card is of the deck and the concept; the state is the learner's, not the card's."""
-        return (not self.deck or card.deck.id == self.deck) and (not self.concept or self.concept in card.head.concepts)
+        """Whether the card is of the deck, the concept and the page; the state is the learner's, not the card's."""
+        return (
+            (not self.deck or card.deck.id == self.deck)
+            and (not self.concept or self.concept in card.head.concepts)
+            and (not self.page or card.id in self.on_page)
+        )
 
     @property
     def query(self) -> str:
         """As the part of an address after `?`."""
-        return urlencode({name: value for name, value in vars(self).items() if value})
+        return urlencode(self.fields)
 
     @property
     def fields(self) -> dict[str, str]:
-        return {name: value for name, value in vars(self).items() if value}
+        given = {"deck": self.deck, "concept": self.concept, "state": self.state, "page": self.page}
+        return {name: value for name, value in given.items() if value}
 
 
 NOTHING = Filter()
 
 
 def checked_filter(
-    catalogue: Catalogue, deck: str, concept: str, state: str, states: dict[str, str] = STATES
+    catalogue: Catalogue, deck: str, concept: str, state: str, page: str = "", states: dict[str, str] = STATES
 ) -> Filter:
     """The filter of these names. Raises DomainError naming what there is no card of."""
     wrong = []
@@ -78,11 +85,14 @@ def checked_filter(
         wrong.append(Violation("deck", deck, "There is no such deck.", ", ".join(catalogue.decks)))
     if concept and concept not in catalogue.concepts:
         wrong.append(Violation("concept", concept, "There is no such concept.", ", ".join(catalogue.concepts)))
+    if page and page not in catalogue.pages:
+        wrong.append(Violation("page", page, "There is no such page in the handbook.", "one of those at /reference"))
     if state not in states:
         wrong.append(Violation("state", state, "There is no such state.", ", ".join(filter(None, states))))
     if wrong:
         raise DomainError("There are no cards like that.", wrong)
-    return Filter(deck, concept, state)
+    on_page = frozenset(card.id for card in catalogue.cards_of(page)) if page else frozenset[str]()
+    return Filter(deck, concept, state, page, on_page)
 
 
 @dataclass(frozen=True)
