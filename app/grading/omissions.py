@@ -49,30 +49,45 @@ class Slip:
     path: Path
     replaced: float | None
     says: str
+    term: Node | None = None  # that is left out of a sum
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One slip or two, and the number they lead to."""
+
+    slips: tuple[Slip, ...]
+    value: float
+
+    @property
+    def says(self) -> str:
+        return " and ".join(slip.says for slip in self.slips)
 
 
 def explained(node: Node, value: float, tolerance: float, two: bool = False) -> str | None:
-    """What was done wrong if `value` comes of it: one mistake, or `two` at once. None where nothing fits.
+    """What was done wrong if `value` comes of it, in words; where two mistakes lead to the same number, both."""
+    found = mistakes(node, value, tolerance, two)
+    return ", or ".join(list(dict.fromkeys(each.says for each in found))[:2]) or None
 
-    The closest one; where two lead to the same number, both. `tolerance` is that of the right answer: what would count
-    as right explains nothing.
+
+def mistakes(node: Node, value: float, tolerance: float, two: bool = False) -> list[Mistake]:
+    """What was done wrong if `value` comes of it: one slip, or `two` at once. Empty where nothing fits.
+
+    Those that come closest. `tolerance` is that of the right answer: what would count as right explains nothing.
     """
     slips = list(_slips(node, ()))
     within = TWO_TOLERANCE if two else ONE_TOLERANCE
-    fitting: list[tuple[float, str]] = []
+    fitting: list[tuple[float, Mistake]] = []
     for chosen in islice(combinations(slips, 2) if two else ((slip,) for slip in slips), MOST_PAIRS):
         if two and _overlap(chosen[0].path, chosen[-1].path):
             continue
         found = _evaluated(node, {slip.path: slip.replaced for slip in chosen}, ())
-        if found is None or not isfinite(found) or abs(found - node.value) <= tolerance * abs(node.value):
+        if not found or not isfinite(found) or abs(found - node.value) <= tolerance * abs(node.value):
             continue
         if abs(found - value) <= within * abs(found):
-            off = round(abs(found - value) / abs(found), 6)
-            fitting.append((off, " and ".join(slip.says for slip in chosen)))
-    if not fitting:
-        return None
-    least = min(off for off, _ in fitting)
-    return ", or ".join(list(dict.fromkeys(says for off, says in fitting if off == least))[:2])
+            fitting.append((round(abs(found - value) / abs(found), 6), Mistake(chosen, found)))
+    least = min((off for off, _ in fitting), default=0.0)
+    return [each for off, each in fitting if off == least]
 
 
 def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None:
@@ -96,7 +111,7 @@ def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None
 def _slips(node: Node, path: Path) -> Iterator[Slip]:
     for index, (sign, term) in enumerate(node.terms):
         done = "you left out" if sign > 0 else "you did not subtract"
-        yield Slip((*path, index), None, f"{done} {term.label}")
+        yield Slip((*path, index), None, f"{done} {term.label}", term if sign > 0 else None)
         yield from _slips(term, (*path, index))
     for index, (exponent, factor) in enumerate(node.factors):
         if not _is_a_unit(factor):

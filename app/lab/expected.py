@@ -14,8 +14,9 @@ from app.lab import forms, queries
 from app.lab.models import Run
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
-from app.lab.quantities import quantities_of, value_text
+from app.lab.quantities import quantities_of
 from app.theory.compute import training_flops
+from app.units import value_text
 from labs.spec import RunSpec, parse_run_spec
 
 _LOOKED_AT = 20  # finished runs, whose median pace is this machine's

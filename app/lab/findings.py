@@ -10,13 +10,14 @@ from markupsafe import Markup
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.content.schemas import Experiment
-from app.lab.comparison import Comparison
 from app.lab.explaining import run_values
-from app.lab.meters import Facts, Meter, finding, make_meter
+from app.lab.meters import Facts, make_meter
 from app.lab.models import ENDED, Run
 from app.lab.naming import title
 from app.lab.records import RunFailure
 from app.lab.view import RunView
+from app.reveal.comparison import Comparison
+from app.reveal.meter import Meter, finding
 from labs.spec import RunSpec
 
 

@@ -18,10 +18,9 @@ from app.lab import plots, queries
 from app.lab.folds import Folds
 from app.lab.least_squares import Fitted, fit
 from app.lab.models import Run
-from app.lab.quantities import value_text
 from app.theory.lab_runs import Point
 from app.theory.scaling_laws import KAPLAN_LAWS
-from app.units import digits
+from app.units import digits, value_text
 from labs.spec import Figure, RunSpec
 
 LOOKED_THROUGH = 300  # of the newest runs

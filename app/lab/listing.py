@@ -11,13 +11,13 @@ from app.content.catalogue import Catalogue
 from app.content.schemas import Experiment
 from app.core.errors import DomainError, Violation
 from app.lab import findings, queries
-from app.lab.meters import finding
 from app.lab.models import ACTIVE, ENDED, WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.reading import find_run
 from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.view import RunView
+from app.reveal.meter import finding
 from labs.spec import RunSpec
 
 SEARCHED = 500  # of the newest: what they are called is made of their specs, so each is read

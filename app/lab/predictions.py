@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.lab import findings, queries
-from app.lab.meters import Meter, finding
 from app.lab.naming import title
 from app.lab.run_page import compared
 from app.lab.view import RunView
+from app.reveal.meter import Meter, finding
 from labs.spec import RunSpec
 
 

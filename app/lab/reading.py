@@ -11,8 +11,9 @@ from app.core.errors import NotFound
 from app.core.records import as_record
 from app.lab import queries
 from app.lab.models import ACTIVE, ENDED, WAITING, Run
-from app.lab.quantities import dimension_of, is_right
+from app.lab.quantities import dimension_of
 from app.lab.records import Prediction
+from app.reveal.comparison import is_right
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run:

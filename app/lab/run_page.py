@@ -22,17 +22,18 @@ from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
 from app.lab import findings, plots, presence, reading
-from app.lab.comparison import Comparison, compare
+from app.lab.comparison import compare
 from app.lab.explaining import explanation_values
 from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
-from app.lab.meters import Meter
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.view import RunView
 from app.lab.waiting import expected_waits
+from app.reveal.comparison import Comparison
+from app.reveal.meter import Meter
 from app.theory.lab_runs import Point
 from labs.command import plain_command
 from labs.spec import Quantity, RunSpec

@@ -15,10 +15,11 @@ from app.lab import findings, lanes, plots, results
 from app.lab.folds import Folds
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
-from app.lab.quantities import quantities_of, value_text
+from app.lab.quantities import quantities_of
 from app.lab.reading import find_run
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
+from app.units import value_text
 from labs.spec import Figure, Quantity, RunSpec
 from labs.spec.events import SpanEvent, StepEvent
 

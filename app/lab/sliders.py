@@ -11,8 +11,7 @@ from app.content.live import Expressions
 from app.content.markdown import render_plain
 from app.content.schemas import Quantity
 from app.core.charts import Scale, round_scale
-from app.lab.quantities import value_text
-from app.units import DIMENSIONS, LADDERS, UNITS, step_for
+from app.units import DIMENSIONS, LADDERS, UNITS, step_for, value_text
 
 _STEPS = 1000  # of a slider for what is not counted
 _ROUND = (1, 1.5, 2, 3, 5, 8, 10)  # times a power of ten, where ranges end

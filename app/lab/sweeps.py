@@ -21,9 +21,10 @@ from app.lab import plots, queries
 from app.lab.forms import get, put
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
-from app.lab.quantities import quantities_of, value_text
+from app.lab.quantities import quantities_of
 from app.lab.submitting import cancel_run, submit_run
 from app.theory.lab_runs import Point
+from app.units import value_text
 from labs.spec import Figure, Quantity, RunSpec, parse_run_spec
 
 MOST_RUNS = 16

@@ -1,59 +1,19 @@
-"""What a quantity of a run is made of, and what a prediction of it left out. Pure.
-
-The search is the one that practice explains answers with (`app.grading.omissions`): terms that are missing from a sum,
-and formulas that were taken for another case of themselves.
-"""
+"""What a quantity of a run is made of, term by term, for `app.reveal.gap` to find what a prediction left out. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from app.content.structures import structure_of
-from app.grading.omissions import Node, explained, left_out
+from app.grading.omissions import Node
+from app.reveal.gap import Term
 from labs.spec import RunSpec
-
-NAMED_WITHIN = 1.06  # as near, without some of the terms, those are what it lacks
-_TOLERANCE = 0.01  # relative, of the right value in the search for other slips
 
 _STATE = {"parameters": "the weights", "gradients": "the gradients", "optimizer": "the optimizer"}
 _SENT = {"payload_bytes_per_step": "payload_bytes", "wire_bytes_per_step": "wire_bytes"}
 _PHASES = ("forward", "backward")
 _WHOLE = ("tensor", "context", "pipeline", "expert")  # axes that split the model itself: other formulas hold there
-
-
-@dataclass(frozen=True)
-class Term:
-    """A part of a quantity in base units; `kind` is its colour. Measured is None where only the whole was."""
-
-    name: str
-    kind: str
-    theory: float
-    measured: float | None
-
-    @property
-    def value(self) -> float:
-        return self.theory if self.measured is None else self.measured
-
-    @property
-    def short(self) -> str:
-        return self.name.removeprefix("the ")
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Between a prediction and the measurement: `missing` terms, or the slip that leads there, or neither.
-
-    `finding` says it as a sentence without its full stop; empty where no name fits.
-    """
-
-    finding: str = ""
-    missing: tuple[Term, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return " and ".join(term.short for term in self.missing)
 
 
 def terms_of(
@@ -103,24 +63,6 @@ def spoken(title: str) -> str:
     if not what:
         return named
     return f"{named} in {what}" if what in _PHASES else f"{named} of {what}"
-
-
-def find_gap(predicted: float, measured: float, terms: Sequence[Term], tree: Node | None) -> Gap:
-    """What a prediction that is off lacks. `tree`: what the key is built from, for slips that are no missing term."""
-    if predicted < measured and len(terms) > 1:
-        nodes = [Node(term.name, term.value) for term in terms]
-        by_node = {id(node): term for node, term in zip(nodes, terms, strict=True)}
-        whole = Node("", sum(term.value for term in terms), terms=tuple((1, node) for node in nodes))
-        lacking = left_out(whole, predicted, NAMED_WITHIN)
-        if lacking:
-            missing = tuple(by_node[id(node)] for node in lacking)
-            return Gap("You left out " + _listed([term.name for term in missing]), missing)
-    says = explained(tree, predicted, _TOLERANCE) if tree else None
-    return Gap(says[0].upper() + says[1:]) if says else Gap()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def tree_of(name: str, spec: RunSpec, theory: Mapping[str, object]) -> Node | None:

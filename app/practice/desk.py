@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from app.content.problem_schemas import Problem
 from app.core.errors import DomainError, NotFound, Violation
 from app.grading.grade import Grade
+from app.grading.questions import NumberQuestion
 from app.practice import variants
 from app.practice.parts import Part
+from app.reveal.meter import Meter
+from app.reveal.number import said_number
 
 HINT_FACTOR = 0.75  # each opened hint leaves three quarters of the credit of the parts that are still open
 LONGEST_ANSWER = 500
@@ -37,6 +41,23 @@ class PartState:
     @property
     def said(self) -> str:
         return self.part.said(self.text)
+
+    @cached_property
+    def meter(self) -> Meter | None:
+        """A wrong number beside the right one; None where there is none to draw."""
+        question = self.part.question
+        if self.grade is None or not isinstance(question, NumberQuestion):
+            return None
+        said = said_number(question, self.text, self.grade)
+        return said.meter(f"Part {self.part.id}") if said else None
+
+    @property
+    def finding(self) -> str:
+        """What went wrong, as a title says it; empty where it has no name."""
+        if self.meter is not None and self.meter.gap is not None and self.meter.gap.finding:
+            return self.meter.gap.finding
+        title = (self.grade.title if self.grade else None) or ""
+        return title[:1].upper() + title[1:]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.grading.quantities import read_quantity
-from app.lab.quantities import value_text
-from app.units import BASE_UNITS, DIMENSIONS, LADDERS, SCALES, factor_of, scaled, seconds_text, step_for
+from app.units import BASE_UNITS, DIMENSIONS, LADDERS, SCALES, factor_of, scaled, seconds_text, step_for, value_text
 
 
 @pytest.mark.parametrize("unit", [unit for unit in SCALES if unit not in ("", "×")])

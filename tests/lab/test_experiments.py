@@ -18,8 +18,9 @@ from app.lab.checks import check_experiments
 from app.lab.explaining import run_values
 from app.lab.knobs import offer, own_settings, reachable_settings, read_settings, settings_of_run, spec_with
 from app.lab.predict import theory_record
-from app.lab.quantities import is_right, quantities_of
+from app.lab.quantities import quantities_of
 from app.lab.sliders import make_slider, rounded_up
+from app.reveal.comparison import is_right
 from labs.spec import SpecError, parse_run_spec
 from tests.conftest import NOW
 

@@ -13,10 +13,12 @@ from app.core.db import Database
 from app.grading.omissions import Node, left_out
 from app.lab import service
 from app.lab.comparison import compare
-from app.lab.meters import Facts, finding, make_meter
+from app.lab.meters import Facts, make_meter
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
-from app.lab.terms import Term, find_gap, spoken, terms_of
+from app.lab.terms import spoken, terms_of
+from app.reveal.gap import Term, find_gap
+from app.reveal.meter import finding
 from labs.spec import RunSpec, parse_run_spec
 from tests.conftest import NOW
 from tests.support import events

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.lab.comparison import Comparison, compare
+from app.lab.comparison import compare
 from app.lab.folding import RunFold, fold
 from app.lab.naming import describe, title
-from app.lab.quantities import quantities_of, value_text
+from app.lab.quantities import quantities_of
+from app.reveal.comparison import Comparison
+from app.units import value_text
 from labs.spec import parse_run_spec
 from tests.support.events import communication, log, measurement, memory, one_of_each
 
@@ -95,14 +97,6 @@ def test_confidence_is_kept_or_not() -> None:
     assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, 1.5).kept_confidence is True
     assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, 1.1).kept_confidence is False
     assert Comparison("State", "bytes", "x", 80.0, 100.0, 100.0, None).kept_confidence is None
-
-
-def test_positions_are_ratios_on_a_log_axis_and_stay_inside() -> None:
-    row = Comparison("State", "bytes", "x", 200.0, 100.0, 100.0, None)
-    assert row.at(100.0) == "50.00"
-    assert row.at(200.0) == "75.00"
-    assert row.at(1e9) == "98.00"
-    assert row.at(0) is None
 
 
 def test_quantities_without_a_result_still_show_theory() -> None:

@@ -1,0 +1,170 @@
+"""A prediction, theory and what came out on one scale from 0, with the gap between them named. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.charts import Scale, round_scale
+from app.reveal.comparison import Comparison
+from app.reveal.gap import Gap, Term
+from app.units import SCALES, digits, step_for
+
+
+@dataclass(frozen=True)
+class Meter:
+    """One quantity on its scale. Before it has ended it shows the learner's number and nothing else."""
+
+    row: Comparison
+    says: str
+    terms: tuple[Term, ...]
+    gap: Gap | None
+    scale: Scale
+    kind: str
+    is_ended: bool
+
+    @property
+    def low(self) -> float | None:
+        """Where the learner's range starts."""
+        return self.row.predicted / self.row.within if self.row.predicted and self.row.within else None
+
+    @property
+    def high(self) -> float | None:
+        return self.row.predicted * self.row.within if self.row.predicted and self.row.within else None
+
+    @property
+    def range_text(self) -> str:
+        """The learner's range, both ends in the unit of the upper one."""
+        if self.low is None or self.high is None:
+            return ""
+        step = step_for(self.high, self.row.dimension)
+        return f"{digits(self.low / step.size, 3)} to {digits(self.high / step.size, 3)} {step.unit}".rstrip()
+
+    def place(self, value: float) -> str:
+        """Percent of the scale; beyond its end, the end."""
+        return self.scale.percent(max(0.0, min(value, self.scale.maximum)))
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the learner's number lies beyond the end of the scale."""
+        return (self.row.predicted or 0.0) > self.scale.maximum
+
+    @property
+    def segments(self) -> list[tuple[str, str]]:
+        """The measured bar: kind and width in percent of the bar."""
+        measured = self.row.measured or 0.0
+        whole = sum(term.value for term in self.terms)
+        if not measured or not self.terms:
+            return [(self.kind, "100")]
+        return [(term.kind, f"{100 * term.value / whole:.3f}") for term in self.terms]
+
+    @property
+    def gap_start(self) -> str:
+        return self.place(min(self.row.predicted or 0.0, self.row.measured or 0.0))
+
+    @property
+    def gap_width(self) -> str:
+        ends = sorted((self.row.predicted or 0.0, self.row.measured or 0.0))
+        low, high = (min(end, self.scale.maximum) for end in ends)
+        return self.scale.percent(high - low)
+
+    @property
+    def gap_text(self) -> str:
+        """The gap's name with its size; empty where there is none to speak of."""
+        predicted, measured = self.row.predicted, self.row.measured
+        if self.gap is None or predicted is None or measured is None or self.row.is_near:
+            return ""
+        if self.gap.missing:
+            size = sum(term.value for term in self.gap.missing)
+            return f"{self.gap.label}, {self.row.said(size)}"
+        if self.gap.slip:
+            return self.gap.slip
+        off = self.row.said(abs(measured - predicted))
+        return f"{off} {'more than you said' if measured > predicted else 'too much'}"
+
+    @property
+    def verdict(self) -> str:
+        """How far off, and whether the range held: the one may be so without the other."""
+        off = self.row.off_by
+        if off is None:
+            return "" if self.row.predicted is None else self.row.verdict
+        said = self.row.verdict if off < 1.005 else f"{self.row.verdict} off"
+        if self.row.kept_confidence is None:
+            return said
+        return f"{said}, range {'held' if self.row.kept_confidence else 'missed'}"
+
+    @property
+    def aria(self) -> str:
+        """The whole picture in a sentence or two."""
+        row = self.row
+        parts = [f"{row.title}:"]
+        if row.predicted is not None:
+            parts.append(f"you said {row.text}{', ' + self.range_text if self.range_text else ''};")
+        if not self.is_ended:
+            return " ".join(parts).rstrip(";:") + "."
+        if row.theory is not None:
+            parts.append(f"theory {row.said(row.theory)},")
+        parts.append(f"{'it is' if row.is_computed else 'measured'} {row.said(row.measured)}.")
+        if row.predicted is not None and row.off_by is not None:
+            parts.append(f"{self._differs}: {self.gap_text}." if self.gap_text else "Nothing is missing.")
+        return " ".join(parts)
+
+    @property
+    def _differs(self) -> str:
+        return "Your number lacks" if (self.gap and self.gap.missing) or not self.row.is_computed else "Between them"
+
+    @property
+    def bars(self) -> TermBars | None:
+        """The same term by term, where it has several and was measured."""
+        if not self.is_ended or self.row.measured is None or len(self.terms) < 2:
+            return None
+        return TermBars(self)
+
+
+@dataclass(frozen=True)
+class TermBars:
+    """Theory and measurement term by term; in the learner's bar, a hole where a term is missing."""
+
+    meter: Meter
+
+    @property
+    def scale(self) -> Scale:
+        """Of theory and measurement; a prediction far beyond them ends at its end."""
+        row = self.meter.row
+        largest = max(row.theory or 0.0, row.measured or 0.0)
+        return make_scale(min(row.predicted or 0.0, 2 * largest), largest, 0.0, row.dimension)
+
+    def width(self, value: float) -> str:
+        return self.scale.percent(value)
+
+    @property
+    def yours(self) -> list[tuple[str, str]]:
+        """Kind and width: the terms the learner has, outlined; `hole` for what is missing; the whole where no term
+        explains it."""
+        row, gap, scale = self.meter.row, self.meter.gap, self.scale
+        if row.predicted is None:
+            return []
+        missing = gap.missing if gap else ()
+        if not missing and not self.meter.row.is_near:
+            return [("whole", scale.percent(min(row.predicted, scale.maximum)))]
+        kept = sum(term.value for term in self.meter.terms if term not in missing)
+        fit = row.predicted / kept if kept else 1.0
+        return [
+            ("hole", scale.percent(term.value)) if term in missing else (term.kind, scale.percent(fit * term.value))
+            for term in self.meter.terms
+        ]
+
+
+def make_scale(predicted: float, theory: float, measured: float, dimension: str, unit: str = "") -> Scale:
+    """An axis from 0 that holds all three, in `unit` or in one that suits them."""
+    largest = max(predicted, theory, measured) or 1.0
+    step = step_for(largest, dimension)
+    size, label = (SCALES[unit][1], unit) if unit else (step.size, step.unit)
+    scale = round_scale(largest / size, label)
+    return Scale(scale.maximum * size, scale.ticks)
+
+
+def finding(meters: Sequence[Meter]) -> Meter | None:
+    """The meter whose gap says most: one with a name before one without, the furthest off first."""
+    far = [meter for meter in meters if meter.row.off_by is not None and not meter.row.is_near]
+    return max(far, key=lambda meter: (bool(meter.gap and meter.gap.finding), meter.row.off_by or 0), default=None)

@@ -1,0 +1,108 @@
+"""A number that was answered to a question, beside the right one: the reveal of problems and scorecards. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.grading.grade import Grade
+from app.grading.numbers import OMISSION
+from app.grading.omissions import Node, mistakes
+from app.grading.questions import NumberQuestion
+from app.reveal.comparison import Comparison
+from app.reveal.gap import Gap, Term, find_gap, listed
+from app.reveal.meter import Meter, make_scale
+from app.units import SCALES
+
+_ROOM, _REACH = 1.25, 3.0  # times the right answer that a scale reaches at least, and for a number that is far off
+# Colours by what a term's name speaks of, the first that fits; plain where none does.
+_KINDS = (
+    ("gradient", "gradients"),
+    ("optimizer", "optimizer"),
+    ("moment", "optimizer"),
+    ("master", "optimizer"),
+    ("activation", "activations"),
+    ("gathered", "temporary"),
+    ("weight", "parameters"),
+)
+
+
+@dataclass(frozen=True)
+class SaidNumber:
+    """A wrong number and the right one, in base units: `text` as it was typed, `terms` of the right one.
+
+    It is stored with the scorecard of a sitting, whose question may be revised later.
+    """
+
+    text: str
+    value: float
+    key: float
+    unit: str
+    terms: tuple[Term, ...]
+    gap: Gap
+
+    def meter(self, title: str) -> Meter:
+        """The two on one scale."""
+        dimension = SCALES[self.unit][0]
+        row = Comparison(
+            title, dimension, self.text, self.value, None, self.key, None, unit=self.unit, is_computed=True
+        )
+        scale = make_scale(min(self.value, _REACH * self.key), _ROOM * self.key, 0.0, dimension, self.unit)
+        return Meter(row, "", self.terms, self.gap, scale, "plain", True)
+
+    def to_json(self) -> dict[str, object]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> SaidNumber:
+        """What `to_json` stored."""
+        gap = stored["gap"]
+        found = Gap(gap["finding"], tuple(Term(**each) for each in gap["missing"]), gap["slip"])
+        terms = tuple(Term(**each) for each in stored["terms"])
+        return cls(stored["text"], stored["value"], stored["key"], stored["unit"], terms, found)
+
+
+def said_number(question: NumberQuestion, text: str, grade: Grade) -> SaidNumber | None:
+    """What there is to draw of an answer to `question`; None of one that was right, not read, or below nothing."""
+    if grade.status != "wrong" or grade.value is None or min(grade.value, question.key) <= 0:
+        return None
+    tree = question.structure() if question.structure is not None else None
+    terms = _terms(tree) if tree is not None else ()
+    return SaidNumber(text, grade.value, question.key, question.unit, terms, _gap(question, grade, terms, tree))
+
+
+def _terms(tree: Node) -> tuple[Term, ...]:
+    """The terms of a sum; none of anything else, nor where something is taken away."""
+    if len(tree.terms) < 2 or any(sign < 0 or term.value <= 0 for sign, term in tree.terms):
+        return ()
+    return tuple(_term(term.label, term.value) for _, term in tree.terms)
+
+
+def _term(label: str, value: float) -> Term:
+    name = label.partition(",")[0]
+    return Term(name, next((kind for word, kind in _KINDS if word in name), "plain"), value, value)
+
+
+def _gap(question: NumberQuestion, grade: Grade, terms: tuple[Term, ...], tree: Node | None) -> Gap:
+    """The mistake that the grade names; where it names none, the terms without which the number is near."""
+    assert grade.value is not None, "asked of wrong numbers alone"
+    if grade.misconception == OMISSION and tree is not None:
+        found = mistakes(tree, grade.value, question.tolerance)
+        found = found or mistakes(tree, grade.value, question.tolerance, two=True)
+        if found:
+            return _named(found[0].says, [slip.term for slip in found[0].slips], question.key - found[0].value)
+    if grade.title:
+        return Gap(grade.title[0].upper() + grade.title[1:], slip=grade.title)
+    return find_gap(grade.value, question.key, terms, None)
+
+
+def _named(says: str, left_out: list[Node | None], lacks: float) -> Gap:
+    """The gap of a mistake: where it is all of it terms left out, they are what is missing, `lacks` together."""
+    finding = says[0].upper() + says[1:]
+    terms = [_term(term.label, term.value) for term in left_out if term is not None]
+    if len(terms) < len(left_out) or lacks <= 0:
+        return Gap(finding, slip=says.removeprefix("you "))
+    name = listed([term.name for term in terms])
+    return Gap(f"You left out {name}", (Term(name, terms[0].kind, lacks, lacks),))
