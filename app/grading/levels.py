@@ -75,4 +75,11 @@ def least_percent(level: Level) -> str:
 
 def for_page() -> dict[str, object]:
     """What a template needs to say a score and where the levels start, best first."""
-    return {"thresholds": THRESHOLDS[:-1], "percent": percent, "cap": CAP}
+    ends = (1.0, *(each.least for each in THRESHOLDS))
+    return {
+        "thresholds": THRESHOLDS[:-1],
+        "percent": percent,
+        "cap": CAP,
+        # every level from the lowest up, with the per cent of the scale that are its own
+        "spans": [(each, percent(end - each.least)) for each, end in zip(THRESHOLDS, ends, strict=False)][::-1],
+    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from markupsafe import Markup
 from sqlalchemy.orm import Session
@@ -18,9 +17,10 @@ from app.grading import levels
 from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
+from app.interview.debrief import debrief
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import FOLLOW_UP_SHARE, Answers, Part, Values, offered, parts_of, prompt
-from app.interview.scoring import Scorecard
+from app.interview.scoring import NOT_ASKED, Scorecard
 
 
 @dataclass(frozen=True)
@@ -166,29 +166,31 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     return (behind or still_open or [part_id])[0]
 
 
-def scorecard(content: Catalogue, found: Sitting) -> dict[str, object]:
+def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
     interview: Interview = service.find_interview(content, found.interview_id)
-    card = service.scorecard_of(found)
+    saved = service.answers_of(session, found)
+    card = _with_questions(service.scorecard_of(found), interview, found, saved)
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     return {
         "sitting": found,
         "interview": interview,
         "card": card,
+        "debrief": debrief(content, interview, found, card, saved),
         "levels": levels.for_page(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
-        "cures": _cures(content, card),
         "html": Markup,
         "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
     }
 
 
-def _cures(content: Catalogue, card: Scorecard) -> list[dict[str, object]]:
-    """The cards for the slips that were made, each once, with the questions they were made in."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in card.rows:
-        if row.cure and row.cure in content.cards:
-            cure = content.cards[row.cure]
-            found.setdefault(cure.id, {"card": cure, "titles": []})["titles"].append(row.title)
-    return list(found.values())
+def _with_questions(
+    card: Scorecard, interview: Interview, found: Sitting, saved: Mapping[str, SittingAnswer]
+) -> Scorecard:
+    """The card with what was asked; one of an earlier version kept no questions, and is given today's."""
+    if all(row.asked or row.verdict == NOT_ASKED for row in card.rows):
+        return card
+    values, texts = service.values_of(interview, found.drawn), {part: answer.answer for part, answer in saved.items()}
+    asked = {part.id: str(prompt(part, values, texts) or "") for part in parts_of(interview)}
+    return Scorecard(tuple(replace(row, asked=row.asked or asked.get(row.id, "")) for row in card.rows))

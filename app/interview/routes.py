@@ -73,7 +73,7 @@ def sitting(
     """A sitting under way, or the scorecard of one that is closed."""
     found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
     if found.closed_at is not None:
-        return page(request, "interview/scorecard.html", pages.scorecard(content, found))
+        return page(request, "interview/scorecard.html", pages.scorecard(session, content, found))
     return page(request, "interview/sitting.html", {"shown": pages.sitting(session, content, found, part, now)})
 
 

@@ -11,7 +11,9 @@ from app.content.markdown import render, render_inline
 from app.content.schemas import Interview
 from app.grading.grade import Grade
 from app.grading.levels import Level, level_of, share
-from app.interview.parts import Part, Values, choice_of, known_to, leads_somewhere, number_of, parts_of
+from app.grading.questions import NumberQuestion
+from app.interview.parts import Part, Values, choice_of, known_to, leads_somewhere, number_of, parts_of, prompt
+from app.reveal.number import SaidNumber, said_number
 
 TO_JUDGE, NOT_ASKED, NO_ANSWER = "to judge", "not asked", "no answer"
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
@@ -33,7 +35,10 @@ class JudgedPoint:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one part. `explanation` is HTML; `key` and `said_text` are as a person reads them."""
+    """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
+
+    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it.
+    """
 
     id: str
     title: str
@@ -49,11 +54,26 @@ class Row:
     said_text: str | None = None
     rubric: tuple[JudgedPoint, ...] = ()
     exemplar: str = ""
+    asked: str = ""
+    slip: str = ""
+    number: SaidNumber | None = None
 
     @property
     def is_evidence(self) -> bool:
         """Whether it was asked and judged, and so says what the candidate knows."""
         return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED)
+
+    @property
+    def lost(self) -> float:
+        """The points that were not reached; none while they are to be judged."""
+        return 0.0 if self.verdict == TO_JUDGE else self.points - self.reached
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Row:
+        """A row as it was stored, now or in an earlier version."""
+        number = SaidNumber.from_json(stored["number"]) if stored.get("number") else None
+        rubric = tuple(JudgedPoint(**point) for point in stored.get("rubric", ()))
+        return cls(**{**stored, "rubric": rubric, "number": number})
 
 
 @dataclass(frozen=True)
@@ -102,11 +122,7 @@ class Scorecard:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Scorecard:
         """What `to_json` stored, now or in an earlier version."""
-        rows = (
-            Row(**{**each, "rubric": tuple(JudgedPoint(**point) for point in each.get("rubric", ()))})
-            for each in stored["rows"]
-        )
-        return cls(tuple(rows))
+        return cls(tuple(Row.from_json(each) for each in stored["rows"]))
 
 
 def scorecard(
@@ -128,6 +144,7 @@ def _row(part: Part, values: Values, answers: Mapping[str, str], judged: Mapping
     if not leads_somewhere(part, known):
         return replace(row, message=_LEADS_NOWHERE)
     try:
+        row = replace(row, asked=str(prompt(part, values, answers) or ""))
         row = replace(row, explanation=str(render(part.source.explanation, Expressions(known))))
         return _judged(row, part, known, judged) if part.kind == "text" else _graded(row, part, known)
     except ExpressionError:
@@ -143,8 +160,12 @@ def _graded(row: Row, part: Part, known: Values) -> Row:
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
+    number = said_number(question, row.said, grade) if isinstance(question, NumberQuestion) else None
+    title = grade.title or ""
     return replace(
         row,
+        slip=(number.gap.finding if number else "") or title[:1].upper() + title[1:],
+        number=number,
         verdict=VERDICTS[grade.status],
         reached=part.points * grade.credit,
         message=_message(grade),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,11 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES
+from app.reveal.words import Finding, Kind, Marked, mark, why_missed
 from app.rubrics.models import RubricAnswer
 
 CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
+_UNDERLINED: Mapping[str, Kind | None] = {"met": "ok", "missed": "un", "contradicted": "no", "unsure": "un"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Row:
     point: PointView
     verdict: str
     css: str
+    credit: float
     evidence: tuple[str, ...]
     asks: bool
     judged: str | None
@@ -70,7 +73,19 @@ class ResultView:
     reached: float
     total: int
     to_judge: int
+    marked: Marked
     second: Mapping[str, Any] | None = None
+
+    @property
+    def by_id(self) -> dict[str, Row]:
+        return {row.point.id: row for row in self.rows}
+
+    @property
+    def heaviest(self) -> PointView | None:
+        """The point that lost most; None where none was lost."""
+        lost = {row.point.id: row.point.weight * (1 - row.credit) for row in self.rows}
+        most = max(self.rows, key=lambda row: lost[row.point.id], default=None)
+        return most.point if most is not None and lost[most.point.id] else None
 
     @property
     def compared(self) -> int:
@@ -127,8 +142,56 @@ def result_view(rubric: RubricFile, answer: RubricAnswer) -> ResultView:
         answer.score * total,
         total,
         sum(row.asks and row.judged is None for row in rows),
+        mark(answer.text, [*(_finding(row, answer.text) for row in rows), *_mistakes(answer.grade["critical"], texts)]),
         answer.second,
     )
+
+
+def _finding(row: Row, answer: str) -> Finding:
+    shown = row.judged or ("met" if row.css == "met" else row.verdict)
+    return Finding(
+        row.point.id,
+        row.point.text,
+        f"{row.verdict.capitalize()}{', you judged' if row.judged else ''}",
+        row.css,
+        row.credit * row.point.weight,
+        row.point.weight,
+        _UNDERLINED[shown],
+        row.evidence,
+        _why(row, answer),
+    )
+
+
+def _why(row: Row, answer: str) -> str:
+    """Why a point did not count in full; empty where it did."""
+    if row.judged:
+        return "" if row.judged == "met" else "The underlined words do not say it, by your own judgement."
+    if row.verdict == "half met":
+        return f"Half: {row.point.half}" if row.point.half else "Half of it is said."
+    return {
+        "met": "",
+        "missed": why_missed(row.point.text.striptags(), answer),
+        "contradicted": "Your words say the opposite.",
+        "unsure": "It is near, but not said outright.",
+    }[row.verdict]
+
+
+def _mistakes(critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> list[Finding]:
+    """Critical mistakes among the notes: they cost no points of their own, but hold the level."""
+    return [
+        Finding(
+            f"critical-{each['id']}",
+            texts.get(each["id"], each["id"]),
+            "Critical",
+            "contra",
+            0.0,
+            0.0,
+            "no",
+            tuple(each["evidence"]),
+            "It holds the level, whatever the points.",
+        )
+        for each in critical
+    ]
 
 
 def _row(
@@ -138,7 +201,8 @@ def _row(
     shown = decision or verdict
     word = "half met" if shown == "met" and graded["credit"] == 0.5 else shown
     opinion = _opinion(second, word if verdict != "unsure" else None) if second else None
-    return Row(point, word, CLASSES[shown], tuple(graded["evidence"]), verdict == "unsure", decision, opinion)
+    credit = float(decision == "met") if decision else float(graded["credit"])
+    return Row(point, word, CLASSES[shown], credit, tuple(graded["evidence"]), verdict == "unsure", decision, opinion)
 
 
 def _opinion(second: Mapping[str, Any], first: str | None) -> Opinion:

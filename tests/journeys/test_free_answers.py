@@ -29,9 +29,12 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/rubrics/ring-all-reduce/\d+$"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("Hire, 66 %")  # 6 of 9 points, rounded down
-    factor = page.get_by_role("row").filter(has_text="which tends to 2S")
-    expect(factor.locator("td").last).to_have_text("met")
-    expect(factor.locator("q")).to_contain_text("twice that in total")
+    factor = page.locator(".notes > li").filter(has_text="which tends to 2S")
+    expect(factor.locator("b")).to_have_text("Met")
+    number = factor.locator(".n").inner_text()  # leads to the words it rests on, underlined in the answer
+    evidence = page.locator(".ans .ev.ok").filter(has_text="twice that in total")
+    expect(evidence.locator("sup").filter(has_text=number)).to_have_count(1)
+    expect(page.locator(".notes > li").filter(has_text="Missed").first).to_contain_text("Nothing in your answer says")
 
 
 def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:
@@ -41,11 +44,11 @@ def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:
     page.wait_for_url(re.compile(r"/idle-pipeline/\d+$"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("33 %")  # 2 + 1 of 9 points
     expect(page.get_by_text("Strong hire", exact=True)).to_be_visible()
-    row = page.get_by_role("row").filter(has_text="Interleaving v chunks")
+    row = page.locator(".notes > li").filter(has_text="Interleaving v chunks")
     row.get_by_label("Yes").check(force=True)
     page.get_by_role("button", name="Keep what I judged").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("44 %")  # and one more
-    expect(page.get_by_role("row").filter(has_text="Interleaving v chunks")).to_contain_text("you judged")
+    expect(page.locator(".notes > li").filter(has_text="Interleaving v chunks")).to_contain_text("you judged")
     page.goto("/rubrics")
     expect(page.get_by_role("row").filter(has_text="R09")).to_contain_text("Lean no hire")
 
@@ -57,6 +60,7 @@ def test_it_works_without_script_on_a_phone(browser: Browser, product: Product) 
     page.get_by_label("Your answer").fill("I would raise the timeout to two hours so that it recovers.")
     page.get_by_role("button", name="Grade it").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("No hire")
-    expect(page.locator(".callout.stop")).to_contain_text("Raises the time-out as the cure.")
-    expect(page.locator(".callout.stop blockquote")).to_contain_text("two hours")
+    expect(page.locator(".critical")).to_contain_text("Raises the time-out as the cure.")
+    expect(page.locator(".critical q")).to_contain_text("two hours")
+    expect(page.locator(".ans .ev.no")).to_contain_text("two hours")
     context.close()

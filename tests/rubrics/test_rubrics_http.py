@@ -124,8 +124,8 @@ def test_the_page_asks_grades_and_shows_verdicts(page: TestClient, content: Cata
     address = answered(page, strong(content))
     shown = page.get(address).text
     assert "Strong hire, 100 %" in shown
-    assert shown.count('<td class="met">met') == 6
-    assert "156 GB" in shown  # quoted back
+    assert shown.count('<b class="met">Met</b>') == 6
+    assert re.search(r'<span class="ev ok">[^<]*156 GB', shown)  # underlined where it stands
     assert "Strong hire" in page.get("/rubrics").text
     assert address in page.get("/rubrics/memory-walk").text
 

@@ -1,0 +1,205 @@
+"""What a scorecard says beyond its points: question by question, what was worth most to lose, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.content.catalogue import Catalogue
+from app.content.schemas import Interview
+from app.grading import levels
+from app.interview.models import Sitting, SittingAnswer
+from app.interview.parts import Part, parts_of
+from app.interview.scoring import NO_ANSWER, NOT_ASKED, JudgedPoint, Row, Scorecard
+from app.reveal.gap import listed
+from app.reveal.meter import Meter
+from app.reveal.words import Finding, Marked, mark, nearest, why_missed
+
+MOST_FIXES = 3
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One part of a question with all there is to say of it. `meter` draws a wrong number, `marked` is an answer in
+    words with its evidence."""
+
+    row: Row
+    is_follow_up: bool
+    meter: Meter | None
+    marked: Marked | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its follow-up, and the time it took: from the answer before to its own last one."""
+
+    title: str
+    number: int
+    parts: tuple[Answered, ...]
+    budget_minutes: int
+    used_minutes: float | None
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where a fix is made."""
+
+    href: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One thing to do, and the points it would have been worth."""
+
+    title: str
+    says: str
+    points: float
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class Debrief:
+    """A scorecard told. `longest_minutes` is the end of the scale of times; `letter` follows from the points alone."""
+
+    questions: tuple[Asked, ...]
+    longest_minutes: float
+    fixes: tuple[Fix, ...]
+    letter: tuple[str, ...]
+    next_level: levels.Threshold | None
+    points_to_next: float
+
+    @property
+    def worth(self) -> float:
+        """What the fixes come to together."""
+        return sum(each.points for each in self.fixes)
+
+
+def debrief(
+    content: Catalogue, interview: Interview, sitting: Sitting, card: Scorecard, saved: Mapping[str, SittingAnswer]
+) -> Debrief:
+    """Everything the page of a closed sitting says."""
+    questions = _questions(interview, card, _minutes(sitting.started_at, saved))
+    above = [each for each in levels.THRESHOLDS if card.score < each.least]
+    following = above[-1] if above else None
+    return Debrief(
+        questions,
+        max([float(each.budget_minutes) for each in questions] + [each.used_minutes or 0.0 for each in questions]),
+        tuple(_fixes(content, interview, card)),
+        tuple(_letter(sitting, card)) if card.level else (),
+        following,
+        following.least * card.points - card.reached if following else 0.0,
+    )
+
+
+def _questions(interview: Interview, card: Scorecard, minutes: Mapping[str, float]) -> tuple[Asked, ...]:
+    rows = {row.id: row for row in card.rows}
+    found: list[Asked] = []
+    for number, question in enumerate(interview.questions, 1):
+        parts = [part for part in parts_of(interview) if part.question is question and part.id in rows]
+        if not parts:
+            continue
+        took = [minutes[part.id] for part in parts if part.id in minutes]
+        answered = tuple(_answered(part, rows[part.id]) for part in parts)
+        found.append(Asked(question.title, number, answered, question.minutes, sum(took) if took else None))
+    return tuple(found)
+
+
+def _answered(part: Part, row: Row) -> Answered:
+    findings = [_finding(row, point) for point in row.rubric]
+    return Answered(
+        row,
+        part.is_follow_up,
+        row.number.meter(row.title) if row.number else None,
+        mark(row.said, findings) if row.kind == "text" and row.said else None,
+    )
+
+
+def _finding(row: Row, point: JudgedPoint) -> Finding:
+    """A point as the candidate judged it, beside the sentence that has most in common with it."""
+    worth = row.points * point.weight / sum(each.weight for each in row.rubric)
+    near = nearest(point.point, row.said)
+    evidence = (near,) if near else ()
+    if point.met:
+        return Finding(point.id, point.point, "Met", "met", worth, worth, "ok", evidence)
+    if point.met is None:
+        why = "" if near else why_missed(point.point, row.said)
+        return Finding(point.id, point.point, "To judge", "unsure", 0.0, worth, "un", evidence, why)
+    why = "The nearest you came is underlined." if near else why_missed(point.point, row.said)
+    return Finding(point.id, point.point, "Missed", "missed", 0.0, worth, "un", evidence, why)
+
+
+def _minutes(started_at: datetime, saved: Mapping[str, SittingAnswer]) -> dict[str, float]:
+    """Minutes of each part, by when its answer was last saved: since the one before, or the start."""
+    found, before = {}, started_at
+    for answer in sorted(saved.values(), key=lambda each: each.saved_at):
+        found[answer.part_id] = (answer.saved_at - before).total_seconds() / 60
+        before = answer.saved_at
+    return found
+
+
+def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
+    """What would have been worth most, at most three: slips with one cure together, points missed in words, blanks."""
+    by_cure: dict[str, list[Row]] = {}
+    found: list[Fix] = []
+    for row in card.rows:
+        if row.lost < 0.05 or row.verdict == NOT_ASKED:
+            continue
+        if row.cure and row.cure in content.cards:
+            by_cure.setdefault(row.cure, []).append(row)
+        elif row.verdict == NO_ANSWER:
+            again = Link(f"/interview/{interview.slug}", "Sit it again")
+            found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, (again,)))
+        elif row.kind == "text":
+            found += _words_to_say(row)
+        else:
+            why = Link(f"#part-{row.id}", "See how it is computed")
+            says = row.message or "No known slip leads to your number."
+            found.append(Fix(row.slip or row.title, says, row.lost, (why,)))
+    found += [_cure(content, cure, rows) for cure, rows in by_cure.items()]
+    return sorted(found, key=lambda each: -each.points)[:MOST_FIXES]
+
+
+def _words_to_say(row: Row) -> list[Fix]:
+    """The points of a text answer that its own judge missed, together: they are one thing to read."""
+    missed = [point for point in row.rubric if not point.met]
+    heaviest = max(missed, key=lambda point: point.weight)
+    title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'} in “{row.title}”"
+    full = Link(f"#part-{row.id}", "Read a full answer")
+    return [Fix(title, f"Above all: {heaviest.point}", row.lost, (full,))]
+
+
+def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
+    card = content.cards[card_id]
+    links = [Link(f"/study/cards/{card_id}", f"{card_id}, {card.head.title}")]
+    links += [
+        Link(f"/practice/{problem.slug}", f"{problem.id} with fresh numbers")
+        for problem in content.problems.values()
+        if card_id in problem.related.cards
+    ][:1]
+    first = rows[0]
+    return Fix(first.slip or first.title, first.message, sum(row.lost for row in rows), tuple(links))
+
+
+def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
+    """What could be written to a committee, a sentence each, from the rows and nothing else."""
+    right = [row.title for row in card.rows if row.verdict == "right"]
+    said = [f"Right on {listed(right)}."] if right else []
+    for row in card.rows:
+        if row.verdict == "wrong":
+            what = f"{row.said}, where {row.key} is right" if row.kind == "number" else "a wrong option"
+            slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
+            said.append(f"{row.title}: said {what}{slip}.")
+        elif row.kind == "text" and row.said:
+            met = [point for point in row.rubric if point.met]
+            said.append(f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement.")
+    blank = [row.title for row in card.rows if row.verdict == NO_ANSWER]
+    if blank:
+        why = "" if sitting.closed_by == "candidate" else "Time was up: "
+        said.append(f"{why}{listed(blank)} left blank." if why else f"Left {listed(blank)} blank.")
+    return said
+
+
+def _lower(text: str) -> str:
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]

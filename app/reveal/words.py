@@ -1,0 +1,130 @@
+"""An answer in words with what was found in it: evidence underlined where it stands, a note for each point. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from app.grading.rubrics.quotes import find_quote, topic
+
+Kind = Literal["ok", "no", "un"]
+
+MOST_UNSAID = 4  # words of a point that an answer lacks, named in a note
+LEAST_SHARED = 3  # words that a sentence has in common with a point that it may speak of
+
+_SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
+_WORD = re.compile(r"[A-Za-z][\w’'-]*|\d[\d.,]*\d|\d")
+_SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of one point of a rubric. `verdict` is its word, `css` how the word is shown, `kind` how its evidence
+    is underlined, `why` the reason in a sentence."""
+
+    id: str
+    text: str
+    verdict: str
+    css: str
+    reached: float
+    points: float
+    kind: Kind | None
+    evidence: tuple[str, ...]
+    why: str = ""
+
+    @property
+    def weight(self) -> str:
+        """What it counts, in words; nothing where no points hang on it."""
+        if not self.points:
+            return ""
+        most = f"{self.points:.3g} {'point' if self.points == 1 else 'points'}"
+        return f"{self.reached:.3g} of {most}"
+
+
+@dataclass(frozen=True)
+class Note:
+    """A finding with its number in the answer; None where nothing in it is underlined."""
+
+    number: int | None
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A piece of an answer, underlined as `kind` where it is evidence; `ends`: the notes whose evidence ends here."""
+
+    text: str
+    kind: Kind | None
+    ends: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An answer in stretches that are all of it, and its notes: those with evidence first, as they come in it."""
+
+    stretches: tuple[Stretch, ...]
+    notes: tuple[Note, ...]
+
+
+def mark(text: str, findings: Sequence[Finding]) -> Marked:
+    """`text` with the evidence of `findings` underlined. What does not stand in it is not underlined."""
+    placed = {each.id: _places(text, each.evidence) if each.kind else () for each in findings}
+    order = sorted((each for each in findings if placed[each.id]), key=lambda each: placed[each.id][0])
+    numbers = {each.id: number for number, each in enumerate(order, 1)}
+    notes = [Note(numbers[each.id], each) for each in order]
+    notes += [Note(None, each) for each in findings if each.id not in numbers]
+    spans = [(*span, each.kind, numbers[each.id]) for each in order for span in placed[each.id]]
+    cuts = sorted({0, len(text), *(cut for span in spans for cut in span[:2])})
+    stretches = []
+    for start, end in pairwise(cuts):
+        over = [span for span in spans if span[0] <= start and end <= span[1]]
+        kind = next((kind for kind in _SHOWN_FIRST if any(span[2] == kind for span in over)), None)
+        ends = tuple(sorted({span[3] for span in over if span[1] == end}))
+        stretches.append(Stretch(text[start:end], kind, ends))
+    return Marked(tuple(stretches), tuple(notes))
+
+
+def _places(text: str, evidence: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Where each piece of evidence stands, in order."""
+    found = set()
+    for each in evidence:
+        passage = each if each in text else find_quote(text, each)
+        if passage:
+            at = text.index(passage)
+            found.add((at, at + len(passage)))
+    return tuple(sorted(found))
+
+
+def unsaid(point: str, answer: str) -> tuple[str, ...]:
+    """The first words of a point that nothing in an answer has, as the point writes them."""
+    have = topic(answer)
+    lacking = (word for word in _WORD.findall(point) if (of := topic(word)) and not of & have)
+    return tuple(dict.fromkeys(lacking))[:MOST_UNSAID]
+
+
+def nearest(point: str, answer: str) -> str | None:
+    """The sentence of an answer that has most words and numbers of a point; None where none has enough."""
+    about = topic(point)
+    found = []
+    for sentence in sentences(answer):
+        words = topic(sentence)
+        shared = len(words & about)
+        found.append((shared, shared / max(1, len(words)), sentence))
+    shared, _, sentence = max(found, key=lambda each: each[:2], default=(0, 0.0, ""))
+    return sentence if shared >= LEAST_SHARED else None
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, as they stand in it. A full stop inside a number or a name ends none."""
+    return [piece for match in _SENTENCE.finditer(text) if (piece := match.group().strip())]
+
+
+def why_missed(point: str, answer: str) -> str:
+    """Why a point was missed, as far as words show it."""
+    lacking = unsaid(point, answer)
+    if not lacking:
+        return "Its words are there, but no sentence says so."
+    return f"Nothing in your answer says {' or '.join(filter(None, (', '.join(lacking[:-1]), lacking[-1])))}."
