@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
-from app.lab.view import RankMemory, Reading, RunView, Transfer
+from app.lab.view import RankMemory, Reading, RunView, Transfer, Wait
 from app.theory.lab_runs import Point
 from labs.spec.events import (
     CommunicationEvent,
@@ -24,6 +24,7 @@ from labs.spec.events import (
 )
 
 LOG_LINES = 200
+_ENDED = ("finished", "failed", "cancelled")
 _COMPONENTS: tuple[Component, ...] = get_args(Component)
 _MODEL_STATE: tuple[Component, ...] = ("parameters", "gradients", "optimizer")  # what persists from step to step
 
@@ -46,6 +47,8 @@ class RunFold:
 
     def _begin(self) -> None:
         self._phase = ""
+        self._waits: list[tuple[str, float]] = []
+        self._waited_until: float | None = None  # the first step's end, or the run's
         self._steps_done = 0
         self._split: Split | None = None
         self._peaks: list[MemoryEvent] = []  # of the last probed step, a rank each; so are the next four
@@ -69,7 +72,12 @@ class RunFold:
                 self._begin()
             case PhaseEvent():
                 self._phase = event.phase
+                if event.doing and self._waited_until is None:
+                    self._waits.append((event.doing, event.t))
+                elif event.phase in _ENDED:
+                    self._waited_until = self._waited_until or event.t
             case StepEvent():
+                self._waited_until = self._waited_until or event.t
                 self._steps_done, self._split = event.step, event.split or self._split
             case MemoryEvent(at="peak"):
                 self._peaks = _with_newest([each for each in self._peaks if each.rank != event.rank], event)
@@ -96,11 +104,17 @@ class RunFold:
         elif event.rank == 0:
             self._readings[event.name] = Reading(event.name, int(event.x), float(event.y), event.unit)
 
+    def _waited(self) -> tuple[Wait, ...]:
+        """What came before the first step, each until the next."""
+        ends = [*(began for _, began in self._waits[1:]), self._waited_until]
+        return tuple(Wait(doing, began, ended) for (doing, began), ended in zip(self._waits, ends, strict=False))
+
     def view(self) -> RunView:
         """Where the run stands now."""
         newest = self._peaks[0] if self._peaks else None
         return RunView(
             phase=self._phase,
+            waits=self._waited(),
             steps_done=self._steps_done,
             memory_step=newest.step if newest else None,
             memory_during=(newest.during or "") if newest else "",

@@ -41,6 +41,7 @@ class RunRow:
     name: str
     said: str
     summary: str
+    css: str  # of its pill: a finished run whose prediction missed is not shown as well done
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,15 @@ def row_of(found: Run, content: Catalogue) -> RunRow:
         "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
     }[found.status]
-    return RunRow(found, _name(found, spec, item), said, describe(spec))
+    return RunRow(found, _name(found, spec, item), said, describe(spec), _css(found, item))
+
+
+def _css(found: Run, item: Experiment | None) -> str:
+    if found.status == "starting":
+        return "running"
+    if found.status == "finished" and (_lacked(found, item) or any(row.missed for row in compared(found, item)[0])):
+        return "missed"
+    return found.status
 
 
 def _name(found: Run, spec: RunSpec, item: Experiment | None) -> str:

@@ -30,8 +30,8 @@ from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
-from app.lab.view import RunView
-from app.lab.waiting import expected_waits
+from app.lab.view import RunView, Wait
+from app.lab.waiting import expected_waits, waits_of
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter
 from app.theory.lab_runs import Point
@@ -102,6 +102,7 @@ class RunPage:
     standing: Standing
     meters: list[Meter]
     others: list[Comparison]
+    waits: tuple[Wait, ...]
     failure: RunFailure | None
     lesson: Lesson | None
     pictures: Pictures
@@ -128,6 +129,7 @@ def show(
         standing=_standing(session, found, spec, item, findings.headings(found, meters), moment.now),
         meters=meters,
         others=others,
+        waits=waits_of(found, view),
         failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
         lesson=_lesson(content, item, found, spec, asked) if item and found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),

@@ -52,10 +52,25 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """Something that took time before the first step: what, as rank 0 says it, from when until when, in seconds since
+    the run started. Under way it has no end."""
+
+    doing: str
+    began: float
+    ended: float | None
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.ended is None else self.ended - self.began
+
+
+@dataclass(frozen=True)
 class RunView:
     """Where a run stands. Memory and spans are of its last probed step, readings of the last step."""
 
     phase: str = ""
+    waits: tuple[Wait, ...] = ()
     steps_done: int = 0
     memory_step: int | None = None
     memory_during: str = ""

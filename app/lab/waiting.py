@@ -1,4 +1,4 @@
-"""How long a run will wait, from what earlier runs took."""
+"""How long a run will wait, from what earlier runs took; and what it waited for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.lab import presence, queries
-from app.lab.models import Run
+from app.lab.models import WAITING, Run
+from app.lab.view import RunView, Wait
 
 _LOOKED_AT = 200  # of the runs that finished last
 
@@ -91,3 +92,13 @@ def _kind(spec: Mapping[str, Any]) -> str:
     parallel = spec.get("parallel", {})
     ranks = [parallel.get(name, 1) for name in ("data", "tensor", "pipeline", "context")]
     return f"{spec.get('program')} {ranks}"
+
+
+def waits_of(found: Run, view: RunView) -> tuple[Wait, ...]:
+    """What a run waited for until its first step, the worker first; the last one has no end while it is under way."""
+    if found.started_at is None:
+        return (Wait("waiting for a worker", 0.0, None),) if found.status == WAITING else ()
+    queued = (found.started_at - found.created_at).total_seconds()
+    until = view.waits[0].began if view.waits else None
+    ranks = Wait("starting the ranks", 0.0, until)
+    return (Wait("waiting for a worker", -queued, 0.0), ranks, *view.waits)

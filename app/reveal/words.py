@@ -13,6 +13,7 @@ from app.grading.rubrics.quotes import find_quote, topic
 Kind = Literal["ok", "no", "un"]
 
 MOST_UNSAID = 4  # words of a point that an answer lacks, named in a note
+SHORTEST_TELLING = 5  # letters of a word in small letters that says something by itself
 LEAST_SHARED = 3  # words that a sentence has in common with a point that it may speak of
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
@@ -101,7 +102,8 @@ def _places(text: str, evidence: Sequence[str]) -> tuple[tuple[int, int], ...]:
 def unsaid(point: str, answer: str) -> tuple[str, ...]:
     """The first words of a point that nothing in an answer has, as the point writes them."""
     have = topic(answer)
-    lacking = (word for word in _WORD.findall(point) if (of := topic(word)) and not of & have)
+    telling = (word for word in _WORD.findall(point) if len(word) >= SHORTEST_TELLING or not word.islower())
+    lacking = (word for word in telling if (of := topic(word)) and not of & have)
     return tuple(dict.fromkeys(lacking))[:MOST_UNSAID]
 
 

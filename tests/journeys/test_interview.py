@@ -70,10 +70,10 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
 
     page.get_by_role("button", name="See the scorecard").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Judge your own words")
-    expect(page.locator("#part-q1")).to_contain_text("wrong")
+    expect(page.locator("#part-q1")).to_contain_text("Wrong")
     expect(page.locator("#part-q1")).to_contain_text(f"{state:g} GB")
-    expect(page.locator("[id='part-q1.follow']")).to_contain_text("right")
-    expect(page.locator("#part-q2")).to_contain_text("right")
+    expect(page.locator("[id='part-q1.follow']")).to_contain_text("Right")
+    expect(page.locator("#part-q2")).to_contain_text("Right")
     expect(page.locator("#part-q1 .gapname")).to_be_visible()  # the wrong number beside the right one
     expect(page.locator("#part-q3 .ans .ev.un").first).to_contain_text("frees the gathered weights")
     page.get_by_label(re.compile("are freed after its forward pass")).check()
@@ -107,7 +107,7 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
     expect(page.locator(".ask-s")).to_contain_text(f"You said {state:g} GB")
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
-    expect(page.locator("#part-q1")).to_contain_text("right")
+    expect(page.locator("#part-q1")).to_contain_text("Right")
 
 
 def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, product: Product) -> None:
@@ -133,4 +133,4 @@ def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, produ
     expect(page.get_by_role("heading", level=1)).to_have_text("This was not taken")
     page.errors.clear()  # type: ignore[attr-defined] - the browser logs the 409
     page.get_by_role("link", name="See the sitting").click()
-    expect(page.locator("#part-q1")).to_contain_text("right")
+    expect(page.locator("#part-q1")).to_contain_text("Right")
