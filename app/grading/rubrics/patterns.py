@@ -108,7 +108,7 @@ def _group(text: str, source: str, numbers: Numbers) -> Group:
     return atoms
 
 
-_VALUE = re.compile(r"\[(?P<expression>.+?)(?: (?P<unit>[A-Za-z%_]+))?(?: ±(?P<percent>[\d.]+)%)?\]")
+_VALUE = re.compile(r"\[(?P<expression>.+?)(?: (?P<unit>[A-Za-z%_]+(?:/[a-z]+)?))?(?: ±(?P<percent>[\d.]+)%)?\]")
 DEFAULT_TOLERANCE = 0.03
 
 
