@@ -1,4 +1,4 @@
-"""Generating tokens, and sharing GPUs between the ranks that generate and those that train (F62, F65, F66).
+"""Generating tokens, and sharing GPUs between the ranks that generate and those that train (F62, F65, F66, F76).
 
 Decoding reads every weight and the whole cache once for each token of every sequence: what is counted here are those
 bytes. A rollout is one generated sequence; versions of the policy are counted from 0 as the trainer publishes them.
@@ -63,3 +63,43 @@ def rollouts_admitted(batch: int, version: int, staleness: int) -> int:
     versions after it began. Source: Fu et al. 2025 (AReaL), section 5.1, there as ⌊(n − 1)/B⌋ ≤ v + η.
     """
     return batch * (version + staleness + 1)
+
+
+def rank_cache_bytes(
+    layers: int, key_value_heads: int, head_size: int, tokens: float, tensor: int, bytes_each: float = 2.0
+) -> float:
+    """F76: bytes of the cache on each of `tensor` ranks, 2·L·⌈g/t⌉·d·T·w.
+
+    Heads of keys and values are dealt out whole: with more ranks than heads each head is held more than once, and the
+    cache of a rank shrinks no further. Source: Pope et al. 2023, section 3.3.
+    """
+    return kv_cache_bytes(layers, -(-key_value_heads // tensor), head_size, tokens, bytes_each)
+
+
+def tensor_decode_seconds(
+    parameters: float,
+    cached_bytes: float,
+    memory_bytes_per_second: float,
+    tensor: int,
+    layers: int,
+    all_reduce_seconds: float,
+    bytes_each: float = 2.0,
+) -> float:
+    """F76: least time of one decoding step on `tensor` ranks, (wN + C)/(tB) + 2·L·a.
+
+    `memory_bytes_per_second` is one rank's; `cached_bytes` is the cache of all ranks together. A layer needs two
+    all-reduces, of a few hundred kilobytes and so of latency alone: `all_reduce_seconds` each, none with one rank.
+    Source: Pope et al. 2023, sections 2 and 3; Shoeybi et al. 2019 for the two all-reduces.
+    """
+    exchanges = 2 * layers * all_reduce_seconds if tensor > 1 else 0.0
+    return decode_seconds(parameters, cached_bytes, tensor * memory_bytes_per_second, bytes_each) + exchanges
+
+
+def sequences_that_fit(
+    memory_bytes: float, parameters: float, cache_bytes_per_sequence: float, bytes_each: float = 2.0
+) -> float:
+    """F76: whole sequences whose cache fits beside the weights, ⌊(M − wN)/c⌋, and none where the weights do not fit.
+
+    `memory_bytes` is what all ranks of the model may fill. Source: by counting; Kwon et al. 2023 (vLLM), section 3.
+    """
+    return max(0.0, (memory_bytes - parameters * bytes_each) // cache_bytes_per_sequence)

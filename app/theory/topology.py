@@ -1,4 +1,6 @@
-"""How far a network of switches reaches, what a thinner upper level costs, and what sums inside a switch save (F59)."""
+"""How far a network of switches reaches, what a thinner upper level costs, and what sums inside a switch save (F59); a torus of
+neighbours without switches (F77).
+"""
 
 from __future__ import annotations
 
@@ -26,3 +28,16 @@ def in_switch_all_reduce_bytes(size_bytes: float) -> float:
     Source: Klenk et al. 2020 (An In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives).
     """
     return size_bytes
+
+
+def torus_gather_seconds(
+    size_bytes: float, ranks: int, bytes_per_second: float, torus_axes: int = 3, axes_used: int = 1
+) -> float:
+    """F77: time of an all-gather, or a reduce-scatter, of S bytes over `ranks` chips of a torus, D·(n − 1)/n·S/(k·B).
+
+    `bytes_per_second` is all of a chip's links together in one direction, two of them along each of the D axes of a
+    torus that wraps around; the group lies along k of the axes. Both directions of each axis carry half, so the time
+    hardly depends on the number of chips. An all-reduce is both, twice as long. Latency is left out: S must be large.
+    Source: Austin et al. 2025 (How to scale your model), chapter 3.
+    """
+    return torus_axes * (ranks - 1) / ranks * size_bytes / (axes_used * bytes_per_second)

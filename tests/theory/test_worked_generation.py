@@ -35,6 +35,21 @@ EXAMPLES: list[Example] = [
     # at version 0 with no staleness one batch, with 4 five of them
     ("rollouts_admitted", {"batch": 512, "version": 0, "staleness": 0}, 1, "512"),
     ("rollouts_admitted", OPENING, 1, "7680"),
+    # 327,680 bytes a token over 8 ranks; over 16 the eight heads are held twice: no less
+    ("rank_cache", OPENING, GB, "5.369"),
+    ("rank_cache", {**LLAMA_70B, "tokens": 131072, "tensor": 16}, GB, "5.369"),
+    ("rank_cache", {**LLAMA_70B, "tokens": 131072, "tensor": 1}, GB, "42.95"),
+    # 140 GB over 26.8 TB/s and 160 all-reduces of 10 µs; alone there are none
+    ("tensor_decode", OPENING, MS, "6.82"),
+    (
+        "tensor_decode",
+        {"parameters": 70e9, "cached_bytes": 0, **HBM, "tensor": 1, "layers": 80, "all_reduce_seconds": 1e-5},
+        MS,
+        "41.8",
+    ),
+    # 372 GB over 2.68 GB, whole sequences; none where the weights alone are too much
+    ("sequences_that_fit", OPENING, 1, "138"),
+    ("sequences_that_fit", {"memory_bytes": 80e9, "parameters": 70e9, "cache_bytes_per_sequence": 1e9}, 1, "0"),
 ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.theory import topology
 from app.theory.collectives import ring_all_reduce_bytes
-from tests.theory.worked import GB, OPENING, Example, worked
+from tests.theory.worked import GB, MS, OPENING, Example, worked
 
 EXAMPLES: list[Example] = [
     # 64 ports: 64²/2 and 64³/4
@@ -18,6 +18,9 @@ EXAMPLES: list[Example] = [
     ("tapered_bandwidth", OPENING, GB, "14.29"),
     ("tapered_bandwidth", {"bytes_per_second": 50e9, "oversubscription": 7, "crossing": 0.125}, GB, "50.00"),
     ("in_switch_all_reduce_bytes", OPENING, GB, "14"),
+    # 15/16 of 14 GB over the 200 GB/s of one axis; over all three a third of that
+    ("torus_gather", OPENING, MS, "65.6"),
+    ("torus_gather", {"size_bytes": 14e9, "ranks": 64, "bytes_per_second": 6e11, "axes_used": 3}, MS, "22.97"),
 ]
 
 

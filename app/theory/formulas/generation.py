@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.theory import generation
 from app.theory.formulas.registry import Formula, Input
-from app.theory.formulas.shared import ACHIEVED, BYTES_EACH, LAYERS, PARAMETERS, plain
+from app.theory.formulas.shared import ACHIEVED, BYTES_EACH, LAYERS, PARAMETERS, TENSOR, Inputs, by_case, plain
 
 _MEMORY = Input("memory_bytes_per_second", "Memory bandwidth", "B", "bytes_per_second", minimum=1, maximum=1e17)
 _HEADS = Input("key_value_heads", "Key-value heads", "g", minimum=1, maximum=1e4, integer=True)
@@ -17,6 +19,16 @@ _AREAL = "Fu et al. 2025 (AReaL), section 5.1"
 
 def _work(name: str, label: str, symbol: str) -> Input:
     return Input(name, label, symbol, "seconds", minimum=1e-6, maximum=1e12)
+
+
+def _tensor_decode_latex(inputs: Inputs) -> tuple[str, str]:
+    read = (
+        r"\frac{w\,N + C}{t\,B}",
+        r"\frac{{{bytes_each} \times {parameters} + {cached_bytes}}}{{{tensor} \times {memory_bytes_per_second}}}",
+    )
+    if inputs["tensor"] == 1:
+        return read
+    return rf"{read[0]} + 2\,L\,a", rf"{read[1]} + 2 \times {{layers}} \times {{all_reduce_seconds}}"
 
 
 ENTRIES: tuple[Formula, ...] = (
@@ -145,5 +157,72 @@ ENTRIES: tuple[Formula, ...] = (
         _AREAL,
         "Counted from the first, trained on in the order they were started.",
         example={"batch": 512, "version": 10, "staleness": 4},
+    ),
+    Formula(
+        "F76",
+        "rank_cache",
+        "Key-value cache of a tensor-parallel rank",
+        generation.rank_cache_bytes,
+        (LAYERS, _HEADS, _HEAD_SIZE, _TOKENS, TENSOR, BYTES_EACH),
+        "bytes",
+        "GB",
+        plain(
+            r"2\,L\,\lceil \frac{g}{t} \rceil\,d\,T\,w",
+            r"2 \times {layers} \times \lceil \frac{{{key_value_heads}}}{{{tensor}}} \rceil \times {head_size}"
+            r" \times {tokens} \times {bytes_each}",
+        ),
+        f"{_POPE} and 3.3",
+        "Heads are dealt out whole. With more ranks than heads of keys and values each head is held several times.",
+        example={"layers": 80, "key_value_heads": 8, "head_size": 128, "tokens": 131072, "tensor": 8},
+    ),
+    Formula(
+        "F76",
+        "tensor_decode",
+        "Least time of a decoding step on several GPUs",
+        generation.tensor_decode_seconds,
+        (
+            PARAMETERS,
+            _CACHED,
+            replace(_MEMORY, label="Memory bandwidth of one GPU"),
+            TENSOR,
+            LAYERS,
+            Input("all_reduce_seconds", "One small all-reduce", "a", "seconds", minimum=0, maximum=1),
+            BYTES_EACH,
+        ),
+        "seconds",
+        "ms",
+        by_case(_tensor_decode_latex),
+        f"{_POPE} and 3; Shoeybi et al. 2019 (Megatron-LM) for two all-reduces a layer",
+        "An all-reduce of a decoding step is so small that only its latency counts. Launches come on top.",
+        example={
+            "parameters": 70e9,
+            "cached_bytes": 0,
+            "memory_bytes_per_second": 3.35e12,
+            "tensor": 8,
+            "layers": 80,
+            "all_reduce_seconds": 1e-5,
+        },
+    ),
+    Formula(
+        "F76",
+        "sequences_that_fit",
+        "Sequences whose cache fits",
+        generation.sequences_that_fit,
+        (
+            Input("memory_bytes", "Memory of all GPUs", "M", "bytes", minimum=1, maximum=1e18),
+            PARAMETERS,
+            Input("cache_bytes_per_sequence", "Cache of a sequence", "c", "bytes", minimum=1, maximum=1e15),
+            BYTES_EACH,
+        ),
+        "count",
+        "sequences",
+        plain(
+            r"\max(0, \lfloor \frac{M - w\,N}{c} \rfloor)",
+            r"\max(0, \lfloor \frac{{{memory_bytes} - {bytes_each} \times {parameters}}}"
+            r"{{{cache_bytes_per_sequence}}} \rfloor)",
+        ),
+        "by counting; Kwon et al. 2023 (vLLM), section 3",
+        "Paged, so that nothing is lost between sequences. Activations and graphs want a few gigabytes of M.",
+        example={"memory_bytes": 512e9, "parameters": 70e9, "cache_bytes_per_sequence": 2.68e9},
     ),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.theory import topology
 from app.theory.formulas.registry import Formula, Input
-from app.theory.formulas.shared import BANDWIDTH, SIZE, plain
+from app.theory.formulas.shared import BANDWIDTH, RANKS, SIZE, plain
 
 ENTRIES: tuple[Formula, ...] = (
     Formula(
@@ -57,5 +59,28 @@ ENTRIES: tuple[Formula, ...] = (
         "Klenk et al. 2020 (An In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives)",
         "At best: up once, and the sum down once, for any number of ranks.",
         example={"size_bytes": 14e9},
+    ),
+    Formula(
+        "F77",
+        "torus_gather",
+        "All-gather on a torus",
+        topology.torus_gather_seconds,
+        (
+            SIZE,
+            replace(RANKS, minimum=2),
+            replace(BANDWIDTH, label="All links of a chip, one direction"),
+            Input("torus_axes", "Axes of the torus", "D", minimum=1, maximum=6, integer=True, default=3),
+            Input("axes_used", "Axes the group lies along", "k", minimum=1, maximum=6, integer=True, default=1),
+        ),
+        "seconds",
+        "ms",
+        plain(
+            r"\frac{n-1}{n} \cdot \frac{D\,S}{k\,B}",
+            r"\frac{{{ranks}-1}}{{{ranks}}} \cdot"
+            r" \frac{{{torus_axes} \times {size_bytes}}}{{{axes_used} \times {bytes_per_second}}}",
+        ),
+        "Austin et al. 2025 (How to scale your model), chapter 3",
+        "Axes that wrap around; without the wrap one direction is missing and it takes twice as long. No latency.",
+        example={"size_bytes": 14e9, "ranks": 16, "bytes_per_second": 6e11},
     ),
 )
