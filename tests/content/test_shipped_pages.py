@@ -60,6 +60,9 @@ def test_every_subject_has_its_page() -> None:
         "rl-post-training",
         "optimizers-and-stability",
         "training-across-sites",
+        "inference-in-training-loops",
+        "tpus-and-jax",
+        "reading-a-trace",
     }
 
 
@@ -81,6 +84,7 @@ def test_every_section_has_an_address_of_its_own(page: Page) -> None:
 # 1 / (0.02 + 0.98 / 256); √(2 × 60 × 1,024-GPU MTBF of 49.5 h); √(10²⁴ / 120) / 10⁹; 16 × 70 / 8;
 # 3 × 7,168 × 2,048 × 256 × 58; 64³ / 4; 2 / 16 × 445.05 TFLOP/s / 50 GB/s; 512 × (4 + 1);
 # 1 / (0.3 + 0.7 / 2); 576 × 2 × 61;
+# 140 / 26.8 + 160 × 0.01; 15 / 16 × 14 GB / 200 GB/s; 128 × 4 × 256 × 4;
 # 16 + 8 × 20 / 132; 14 × 405 / 16,384; 7 × 12 / 80; 128,256 / 1,024; 989 / 3.35; 1 − 1 / 8.
 SHOWN = [
     ("memory-anatomy", "126 GB"),
@@ -116,6 +120,9 @@ SHOWN = [
     ("pipelines-in-practice", "1.05 ×"),
     ("optimizers-and-stability", "0.78 %"),
     ("training-across-sites", "94.1 %"),
+    ("inference-in-training-loops", "6.82 ms"),
+    ("tpus-and-jax", "65.6 ms"),
+    ("reading-a-trace", "524.3 kB"),
 ]
 
 
