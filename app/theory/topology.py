@@ -1,5 +1,6 @@
-"""How far a network of switches reaches, what a thinner upper level costs, and what sums inside a switch save (F59); a torus of
-neighbours without switches (F77).
+"""How far a network of switches reaches, what a thinner upper level costs, and what sums inside a switch save (F59).
+
+And a torus of neighbours without switches (F77).
 """
 
 from __future__ import annotations
