@@ -71,11 +71,7 @@ class RunFold:
             case PhaseEvent(phase="queued"):  # its worker was lost, and it starts again
                 self._begin()
             case PhaseEvent():
-                self._phase = event.phase
-                if event.doing and self._waited_until is None:
-                    self._waits.append((event.doing, event.t))
-                elif event.phase in _ENDED:
-                    self._waited_until = self._waited_until or event.t
+                self._enter(event)
             case StepEvent():
                 self._waited_until = self._waited_until or event.t
                 self._steps_done, self._split = event.step, event.split or self._split
@@ -94,6 +90,13 @@ class RunFold:
             case LogEvent():
                 self._log.append(event)
                 self._log_lines += 1
+
+    def _enter(self, event: PhaseEvent) -> None:
+        self._phase = event.phase
+        if event.phase in _ENDED:
+            self._waited_until = self._waited_until or event.t
+        elif event.doing and self._waited_until is None and event.doing not in dict(self._waits):
+            self._waits.append((event.doing, event.t))  # once: a host and its fork may both say it
 
     def _measure(self, event: MeasurementEvent) -> None:
         """A point of a program's figure counts from whichever rank, a strategy's reading from rank 0."""

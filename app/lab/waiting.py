@@ -16,6 +16,7 @@ from app.lab.models import WAITING, Run
 from app.lab.view import RunView, Wait
 
 _LOOKED_AT = 200  # of the runs that finished last
+_SHORTEST_SECONDS = 0.05  # a wait that is told of: shorter ones round to nothing
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,5 @@ def waits_of(found: Run, view: RunView) -> tuple[Wait, ...]:
         return (Wait("waiting for a worker", 0.0, None),) if found.status == WAITING else ()
     queued = (found.started_at - found.created_at).total_seconds()
     until = view.waits[0].began if view.waits else None
-    ranks = Wait("starting the ranks", 0.0, until)
-    return (Wait("waiting for a worker", -queued, 0.0), ranks, *view.waits)
+    every = (Wait("waiting for a worker", -queued, 0.0), Wait("starting the ranks", 0.0, until), *view.waits)
+    return tuple(each for each in every if each.seconds is None or each.seconds >= _SHORTEST_SECONDS)

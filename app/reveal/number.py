@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.grading.grade import Grade
 from app.grading.numbers import OMISSION
-from app.grading.omissions import Node, mistakes
+from app.grading.omissions import Mistake, Node, mistakes
 from app.grading.questions import NumberQuestion
 from app.reveal.comparison import Comparison
 from app.reveal.gap import Gap, Term, find_gap, listed
@@ -92,17 +92,20 @@ def _gap(question: NumberQuestion, grade: Grade, terms: tuple[Term, ...], tree: 
         found = mistakes(tree, grade.value, question.tolerance)
         found = found or mistakes(tree, grade.value, question.tolerance, two=True)
         if found:
-            return _named(found[0].says, [slip.term for slip in found[0].slips], question.key - found[0].value)
+            return _named(found, question.key)
     if grade.title:
         return Gap(grade.title[0].upper() + grade.title[1:], slip=grade.title)
     return find_gap(grade.value, question.key, terms, None)
 
 
-def _named(says: str, left_out: list[Node | None], lacks: float) -> Gap:
-    """The gap of a mistake: where it is all of it terms left out, they are what is missing, `lacks` together."""
-    finding = says[0].upper() + says[1:]
-    terms = [_term(term.label, term.value) for term in left_out if term is not None]
-    if len(terms) < len(left_out) or lacks <= 0:
-        return Gap(finding, slip=says.removeprefix("you "))
-    name = listed([term.name for term in terms])
-    return Gap(f"You left out {name}", (Term(name, terms[0].kind, lacks, lacks),))
+def _named(found: Sequence[Mistake], key: float) -> Gap:
+    """The gap of mistakes that lead to one number. Terms that were left out come before a formula taken for another."""
+    only_terms = [each for each in found if all(slip.term for slip in each.slips)]
+    alike = list({each.says: each for each in only_terms or found}.values())[:2]
+    says = ", or ".join(each.says for each in alike)
+    terms = [[_term(slip.term.label, slip.term.value) for slip in each.slips if slip.term] for each in alike]
+    lacks = key - alike[0].value
+    if any(len(left_out) < len(each.slips) for left_out, each in zip(terms, alike, strict=True)) or lacks <= 0:
+        return Gap(says[0].upper() + says[1:], slip=alike[0].says.removeprefix("you "))
+    name = " or ".join(listed([term.name for term in left_out]) for left_out in terms)
+    return Gap(f"You left out {name}", (Term(name, terms[0][0].kind, lacks, lacks),))

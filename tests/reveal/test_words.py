@@ -1,0 +1,58 @@
+"""An answer in words: evidence is underlined where it stands, and a missed point says why."""
+
+from __future__ import annotations
+
+from app.reveal.words import Finding, Kind, mark, nearest, sentences, unsaid, why_missed
+
+ANSWER = "FSDP frees the weights after forward. Backward gathers 25.3 MB again; that is the second gather.\nIt is free."
+
+
+def _finding(name: str, kind: Kind | None, *evidence: str) -> Finding:
+    return Finding(name, name, "Met", "met", 1.0, 2.0, kind, evidence)
+
+
+def test_all_of_the_answer_is_there_and_notes_are_numbered_as_they_come() -> None:
+    found = [
+        _finding("missed", None),
+        _finding("free", "no", "It is free."),
+        _finding("again", "ok", "backward gathers 25.3 mb again"),  # found in other letters, shown as written
+        _finding("nowhere", "ok", "words that do not stand in it"),
+    ]
+    marked = mark(ANSWER, found)
+    assert "".join(each.text for each in marked.stretches) == ANSWER
+    assert [(note.number, note.finding.id) for note in marked.notes] == [
+        (1, "again"),
+        (2, "free"),
+        (None, "missed"),
+        (None, "nowhere"),
+    ]
+    underlined = [(each.text, each.kind, each.ends) for each in marked.stretches if each.kind]
+    assert underlined == [("Backward gathers 25.3 MB again", "ok", (1,)), ("It is free.", "no", (2,))]
+
+
+def test_where_evidence_overlaps_what_is_wrong_shows_and_both_are_numbered() -> None:
+    marked = mark(ANSWER, [_finding("whole", "ok", ANSWER), _finding("free", "no", "It is free.")])
+    assert [(each.kind, each.ends) for each in marked.stretches] == [("ok", ()), ("no", (1, 2))]
+
+
+def test_sentences_end_at_no_stop_inside_a_number() -> None:
+    assert sentences(ANSWER)[1] == "Backward gathers 25.3 MB again;"
+    assert "".join(sentences("no stop at all")) == "no stop at all"
+    assert sentences("") == []
+
+
+def test_the_sentence_nearest_to_a_point_has_most_of_its_words() -> None:
+    assert nearest("Backward gathers the weights a second time, 25.3 MB.", ANSWER) == "Backward gathers 25.3 MB again;"
+    assert nearest("Buckets are all-reduced in order.", ANSWER) is None
+    assert nearest("anything", "") is None
+
+
+def test_a_missed_point_names_the_words_that_are_not_there() -> None:
+    assert unsaid("FSDP frees buckets of 25 MiB", ANSWER) == ("buckets", "25", "MiB")
+    assert why_missed("FSDP frees buckets", ANSWER) == "Nothing in your answer says buckets."
+    assert why_missed("FSDP frees weights", ANSWER) == "Its words are there, but no sentence says so."
+
+
+def test_a_weight_is_said_in_words() -> None:
+    assert _finding("a", "ok").weight == "1 of 2 points"
+    assert Finding("a", "a", "Critical", "contra", 0.0, 0.0, "no", ()).weight == ""
