@@ -131,7 +131,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
     # the last one added is asked first: whose pages ask, then who asks, then how much is sent
-    app.add_middleware(BodyLimit, larger={"/study/exchange": UPLOAD_BYTES + MB})
+    app.add_middleware(BodyLimit, larger=dict.fromkeys(("/study/exchange", "/lab/open"), UPLOAD_BYTES + MB))
     app.add_middleware(Access, token=install_token(chosen))
     app.add_middleware(Guard, hosts=chosen.host_names)
     return app

@@ -32,19 +32,24 @@ def run_next() -> None:
 
 @shared_task(name=queue.SWEEP_RUNS)
 def sweep_runs() -> None:
-    """End runs whose worker is gone, and nudge workers again when runs wait: a nudge may have been lost."""
+    """End runs whose worker is gone and those that nobody took in time, and nudge workers again when runs wait: a nudge
+    may have been lost."""
     context = current()
     try:
         with context.database.write() as session:
             now = database_time(session)
             ended = lab.give_up_on_stale(session, now, is_gone_here) if _workers_could_beat(context) else []
-            lab.forget_workers_long_gone(session, database_time(session))
+            expired = lab.expire_waiting(session, now)
+            lab.forget_workers_long_gone(session, now)
             forget_old(session, utc_now())
     except SQLAlchemyError:
         context.database_away_at = time.monotonic()
         raise
     for run_id in ended:
         log.warning("run given up on: its worker is gone", run=run_id)
+        context.queue.wake_viewers(run_id)
+    for run_id in expired:
+        log.warning("run expired: nobody took it in time", run=run_id)
         context.queue.wake_viewers(run_id)
     with context.database.read() as session:
         waiting = lab.runs_wait(session)

@@ -18,6 +18,7 @@ class Limits:
     runs_waiting: int = 20  # of a learner
     runs_at_once: int = 0  # of the install; 0: as many as there are workers
     runs_a_day: int = 0  # of a learner; 0: no such limit
+    run_waits_seconds: float = factor_of("d")  # 0: for ever
     run_steps: int = 500
     run_seconds: float = factor_of("h")
     run_events: int = 200_000

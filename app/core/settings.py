@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     runs_a_day: int = Field(
         Limits.runs_a_day, ge=0, description="How many runs a learner may start in 24 hours. 0: any number."
     )
+    run_waits_seconds: float = Field(
+        Limits.run_waits_seconds, ge=0, description="After how long a run expires that nobody took. 0: never."
+    )
     run_steps: int = Field(Limits.run_steps, ge=1, le=500, description="The most steps of a run.")
     run_seconds: float = Field(Limits.run_seconds, ge=1, description="After how long a run is ended.")
     run_events: int = Field(Limits.run_events, ge=100, description="The most events that are kept of a run.")

@@ -53,7 +53,7 @@ def main(folder: Path, order: dict[str, object]) -> None:
     from app.core.errors import DomainError, problem_details  # noqa: PLC0415 - after the limits
 
     try:
-        write_status(folder, state="done", report=_import(folder, order))
+        write_status(folder, state="done", leads_to=_import(folder, order))
     except DomainError as error:
         details = problem_details(error)
         write_status(folder, state="refused", message=details["detail"], violations=details["errors"])
@@ -67,10 +67,13 @@ def refuse(folder: Path, message: str, accepted: str = "a smaller file, such as 
     write_status(folder, state="refused", message="The file was not imported.", violations=[violation])
 
 
-def _import(folder: Path, order: dict[str, Any]) -> int:
+def _import(folder: Path, order: dict[str, Any]) -> str:
+    """Read the file and store it; the address of what came of it."""
     from app.core.db import open_database  # noqa: PLC0415 - after the limits
     from app.core.moment import Moment  # noqa: PLC0415
     from app.exchange import service  # noqa: PLC0415
+    from app.exchange.findings import Findings  # noqa: PLC0415
+    from app.lab import service as lab  # noqa: PLC0415
 
     shown = 0.0
 
@@ -82,16 +85,26 @@ def _import(folder: Path, order: dict[str, Any]) -> int:
 
     name, known = order["name"], order["known"]
     moment = Moment(datetime.fromisoformat(order["moment"]["now"]), ZoneInfo(order["moment"]["zone"]))
+    found: lab.ReadRun | Findings
     with (folder / FILE).open("rb") as file:
-        found = service.read_file(name, file, known, moment, progress)
-    cards = len(found.cards) + len(found.catalogue)
-    write_status(folder, state="running", phase="storing", done=cards, total=cards)
+        if lab.is_run_file(name):
+            found = lab.read_run_file(file, progress)
+        else:
+            found = service.read_file(name, file, known, moment, progress)
+    count = len(found.events) if isinstance(found, lab.ReadRun) else len(found.cards) + len(found.catalogue)
+    write_status(folder, state="running", phase="storing", done=count, total=count)
     database = open_database(order["database"])
     with database.write() as session:
-        report = service.store(session, order["learner"], known, name, found, moment, scheduling=order["scheduling"])
+        if isinstance(found, lab.ReadRun):
+            stored = lab.store_opened(session, order["learner"], name, found, moment.now)
+            leads_to = f"/lab/runs/{stored.id}"
+        else:
+            scheduling = order["scheduling"]
+            report = service.store(session, order["learner"], known, name, found, moment, scheduling=scheduling)
+            leads_to = f"/study/exchange/{report.id}"
         # from here on a cancel or the clock comes too late: what is committed must be said to be done
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
-        return report.id
+        return leads_to
 
 
 if __name__ == "__main__":

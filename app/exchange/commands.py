@@ -1,4 +1,4 @@
-"""`rankzero export` and `rankzero import`: cards as files, on the command line."""
+"""`rankzero export` and `rankzero import`: cards and runs as files, on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.core.errors import DomainError
 if TYPE_CHECKING:
     from app.core.db import Database
 
-import_app = typer.Typer(no_args_is_help=True, help="Read cards from a file.")
+import_app = typer.Typer(no_args_is_help=True, help="Read cards, or a run, from a file.")
 
 OutArgument = Annotated[Path, typer.Argument(help="The file to write.")]
 InArgument = Annotated[Path, typer.Argument(help="The file to read.")]
@@ -28,6 +28,7 @@ def add_export_commands(export_app: typer.Typer) -> None:
     """Put the commands that write cards under `rankzero export`."""
     export_app.command("anki")(export_anki)
     export_app.command("cards")(export_cards)
+    export_app.command("run")(export_run)
 
 
 def export_anki(out: OutArgument, scheduling: Scheduling = True, which: WhichCards = "all") -> None:
@@ -53,6 +54,20 @@ def export_cards(out: OutArgument) -> None:
     _say(f"{out}: {count:,} cards.")
 
 
+def export_run(run_id: Annotated[int, typer.Argument(help="Its number.")], out: OutArgument) -> None:
+    """A run that has ended, as one file (.rzrun) that another install opens."""
+    from app.core.clock import utc_now  # noqa: PLC0415
+    from app.core.models import LOCAL_LEARNER  # noqa: PLC0415
+    from app.core.release import release  # noqa: PLC0415
+    from app.lab.service import export_run as export  # noqa: PLC0415
+
+    with _database().read() as session, _file_errors(out):
+        _, pieces = export(session, LOCAL_LEARNER, run_id, release(), utc_now())
+        with out.open("wb") as file:
+            file.writelines(pieces)
+    _say(f"{out}: run {run_id}.")
+
+
 @import_app.command("anki")
 def import_anki(file: InArgument, scheduling: Scheduling = True) -> None:
     """The cards of an .apkg. A second import updates in place."""
@@ -62,6 +77,18 @@ def import_anki(file: InArgument, scheduling: Scheduling = True) -> None:
 @import_app.command("cards")
 def import_cards(file: InArgument) -> None:
     """Own cards from a table (.csv), a card's text file (.md) or a .zip of decks."""
+    _import(file, False)
+
+
+@import_app.command("run")
+def import_run(file: InArgument) -> None:
+    """A run from a file (.rzrun), to look at and to compare."""
+    from app.lab.service import RUN_FILE_ENDING, is_run_file  # noqa: PLC0415
+
+    if not is_run_file(file.name):
+        raise DomainError(
+            f"{file}: its name does not say that it is a run. Accepted: a file ending in {RUN_FILE_ENDING}."
+        )
     _import(file, False)
 
 
@@ -84,8 +111,12 @@ def _import(file: Path, scheduling: bool) -> None:
         job = imports.cancel(folder, job_id)
     if job.state != "done":
         raise job.error
+    *_, place, number = job.leads_to.split("/")
+    if place == "runs":
+        _say(f"{file}: opened as run {number}, {job.leads_to} in the browser.")
+        return
     with database.read() as session:
-        _say("\n".join(service.report_lines(service.find_report(session, LOCAL_LEARNER, job.report))))
+        _say("\n".join(service.report_lines(service.find_report(session, LOCAL_LEARNER, int(number)))))
 
 
 def _database() -> Database:

@@ -62,7 +62,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Job:
-    """An import as it stands: running, done (with its report), refused or cancelled."""
+    """An import as it stands: running, done (with the address of what came of it), refused or cancelled."""
 
     id: str
     name: str
@@ -70,7 +70,7 @@ class Job:
     phase: str = "starting"
     done: int = 0
     total: int = 0
-    report: int = 0
+    leads_to: str = ""
     seconds: float = 0.0
     message: str = ""
     violations: list[Violation] = field(default_factory=list)
@@ -145,7 +145,7 @@ def find(folder: Path, identity: str) -> Job:
     status = _read(own / STATUS)
     state = status.pop("state", "running")
     seconds = max(0.0, time.time() - float(order.get("started", 0)))
-    shown = {name: status[name] for name in ("phase", "done", "total", "report", "message") if name in status}
+    shown = {name: status[name] for name in ("phase", "done", "total", "leads_to", "message") if name in status}
     violations = [Violation(**each) for each in status.get("violations", [])]
     if state == "running" and (own / CANCELLED).exists():
         state, shown["message"] = "cancelled", "The import was cancelled."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,8 +16,9 @@ from app.core.errors import DomainError
 from app.core.limits import limits_of
 from app.lab import queries, results
 from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
-from app.lab.presence import STALE_AFTER
+from app.lab.presence import STALE_AFTER, why_nobody_takes
 from app.lab.records import RunFailure
+from app.units import seconds_text
 from labs.spec import RunSpec
 from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
 
@@ -197,6 +198,32 @@ def give_up_on_stale(
         if done:
             ended.append(run.id)
     return ended
+
+
+def expire_waiting(session: Session, now: datetime) -> list[int]:
+    """End waiting runs that nobody took in time, each with why; returns their ids."""
+    longest = limits_of(session).run_waits_seconds
+    if not longest:
+        return []
+    ended = []
+    for run in queries.list_queue(session):
+        if run.created_at > now - timedelta(seconds=longest):
+            continue
+        message = f"No worker took it within {seconds_text(longest)}. {_why_not_taken(session, run, now)}"
+        failure = RunFailure("expired", f"{message} Run it again.")
+        values = {"status": "expired", "phase": failure.message[:LONGEST_PHASE], "ended_at": now}
+        still_waits = update(Run).where(Run.id == run.id, Run.status == WAITING)
+        if queries.changed(session.execute(still_waits.values(**values, failure=failure.to_json()))):
+            ended.append(run.id)
+    return ended
+
+
+def _why_not_taken(session: Session, run: Run, now: datetime) -> str:
+    try:
+        spec = RunSpec.model_validate(run.spec)
+    except ValidationError:
+        return "Its spec is of another release, and no worker of that one was there."
+    return why_nobody_takes(session, spec, now) or "The workers that could take it were busy with others."
 
 
 def _owned(claim: Claim) -> Any:

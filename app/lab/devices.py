@@ -14,7 +14,7 @@ from app.lab import presence, queries
 from app.lab.models import Run, WorkerPresence
 from app.lab.naming import title
 from app.lab.waiting import expected_waits
-from labs.spec import RunSpec
+from labs.spec import MAX_RUN_BYTES, MAX_RUN_FLOPS, MAX_RUN_PARAMETERS, RunSpec
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,15 @@ class WaitingRow:
 
 
 @dataclass(frozen=True)
+class RunSize:
+    """How large a run may be, whatever it is carried out on."""
+
+    parameters: float = MAX_RUN_PARAMETERS
+    memory_bytes: float = MAX_RUN_BYTES  # of all ranks together
+    flops: float = MAX_RUN_FLOPS
+
+
+@dataclass(frozen=True)
 class DevicesPage:
     """All workers, and the queue in the order in which it will be taken."""
 
@@ -53,6 +62,7 @@ class DevicesPage:
     queue: Sequence[WaitingRow]
     release: str
     limits: Limits
+    size: RunSize = RunSize()
 
 
 def device_rows(session: Session, now: datetime) -> list[DeviceRow]:

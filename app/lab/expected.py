@@ -1,16 +1,18 @@
-"""What theory says of a run of one's own before it is submitted: its bytes, and its time at this machine's pace."""
+"""A run of one's own before it is submitted: what the form can offer, and what theory says of its bytes and its time at
+this machine's pace."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import median
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from app.core.errors import DomainError, SpecError
-from app.lab import forms, queries
+from app.core.errors import DomainError, SpecError, Violation
+from app.lab import forms, presence, queries
 from app.lab.models import Run
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
@@ -33,6 +35,54 @@ class Expected:
     refused: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Offer:
+    """Of the form as it is filled in: by field the values that cannot work beside the others, with why; and what is
+    wrong with the fields as they are."""
+
+    refused: Mapping[str, Mapping[str, str]]
+    wrong: Mapping[str, str]
+
+
+def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
+    """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
+    already; a device, for what the workers that are there do not have."""
+    now_wrong = _violations(typed)
+    known = {str(each) for each in now_wrong}
+    names = {field.path: field.name for field in forms.FREE_FORM}
+    refused: dict[str, dict[str, str]] = {}
+    for field in forms.FREE_FORM:
+        for value, _ in field.choices:
+            if value == typed.get(field.name, field.text):
+                continue
+            there = {**typed, field.name: value}
+            new = [each for each in _violations(there) if str(each) not in known]
+            why = _said(new[0]) if new else _why_not_here(session, there, now) if field.name == "device" else None
+            if why:
+                refused.setdefault(field.name, {})[value] = why
+    wrong = {names[each.field]: _said(each) for each in reversed(now_wrong) if each.field in names}
+    return Offer(refused, wrong)
+
+
+def _violations(typed: Mapping[str, str]) -> list[Violation]:
+    try:
+        parse_run_spec(forms.spec_of_form(typed))
+    except SpecError as error:
+        return error.violations
+    return []
+
+
+def _said(violation: Violation) -> str:
+    return forms.as_labelled(f"{violation.message} Accepted: {violation.accepted}.")
+
+
+def _why_not_here(session: Session, typed: Mapping[str, str], now: datetime) -> str | None:
+    """Nothing where no worker answers: whatever is chosen waits then."""
+    if _violations(typed) or not presence.workers_taking_runs(session, now):
+        return None
+    return presence.why_nobody_takes(session, parse_run_spec(forms.spec_of_form(typed)), now)
+
+
 def expect(session: Session, learner_id: int, typed: Mapping[str, str]) -> Expected:
     """Of the form as it is filled in."""
     try:
@@ -46,7 +96,7 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str]) -> Expec
         for name, quantity in quantities_of(spec).items()
         if theory.get(name) is not None
     )
-    finished = queries.list_runs(session, learner_id, _LOOKED_AT, ("finished",))
+    finished = queries.list_measured_here(session, learner_id, _LOOKED_AT)
     return Expected(title(spec), describe(spec), rows, _pace(spec, theory, finished))
 
 

@@ -67,7 +67,7 @@ def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object
 
 def headline(found: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
-    if found.status == "failed":
+    if found.status in ("failed", "expired"):
         return RunFailure.from_json(found.failure or {}).message
     if found.status == "cancelled":
         return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"

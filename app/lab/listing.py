@@ -30,6 +30,7 @@ STANDINGS = {
     "finished": ("Finished", ("finished",)),
     "failed": ("Failed", ("failed",)),
     "cancelled": ("Cancelled", ("cancelled",)),
+    "expired": ("Expired", ("expired",)),
 }
 
 
@@ -101,6 +102,7 @@ def row_of(found: Run, content: Catalogue) -> RunRow:
         "finished": _lacked(found, item) or off(found, item) or "Finished",
         "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
+        "expired": "Expired",
     }[found.status]
     return RunRow(found, _name(found, spec, item), said, describe(spec), _css(found, item))
 
@@ -121,6 +123,9 @@ def _name(found: Run, spec: RunSpec, item: Experiment | None) -> str:
 def name_run(session: Session, learner_id: int, run_id: int, name: str, note: str) -> Run:
     """Call a run `name` and note something of it; empty takes either back. Raises NotFound and DomainError."""
     run = find_run(session, learner_id, run_id)
+    if run.opened_from is not None:
+        message = f"Run {run.id} was opened from a file: it stays as it was there."
+        raise DomainError("Not kept.", [Violation("run", run.id, message, "a run of your own")])
     name, note = " ".join(name.split()), note.replace("\r\n", "\n").strip()
     violations = [
         Violation(field, f"{text[:40]}…", f"{len(text):,} characters are too many.", f"up to {most:,}")

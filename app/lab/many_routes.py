@@ -1,21 +1,22 @@
-"""Pages of several runs: the list, a comparison; and what a learner calls a run."""
+"""Pages of several runs: the list, a comparison; what a learner calls a run; letting go of one from a file."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import Field
 from starlette.responses import Response
 
 from app.content.web import Content
 from app.core.templating import page
-from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, ReadSession, RowId
-from app.lab.expected import expect
+from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
+from app.lab.expected import expect, offer
 from app.lab.fitting import fit_page
 from app.lab.folds import Folds
 from app.lab.listing import MOST_COMPARED, STANDINGS, name_run, runs_page
+from app.lab.opening import remove_opened
 from app.lab.side_by_side import side_by_side
 from app.lab.web_form import FormData
 
@@ -59,6 +60,13 @@ def expected(request: Request, session: ReadSession, learner: LearnerId, typed: 
     return page(request, "lab/expected.html", {"shown": expect(session, learner, typed)})
 
 
+@router.post("/lab/offered")
+def offered(session: ReadSession, now: Now, typed: FormData) -> JSONResponse:
+    """Which choices of the form cannot work as it is filled in, and what is wrong with it; nothing is queued."""
+    return JSONResponse(vars(offer(session, typed, now)), headers={"Cache-Control": "no-store"})
+
+
+@router.get("/lab/offered")
 @router.get("/lab/expected")
 def no_form() -> Response:
     """Without a form there is nothing to expect: back to it."""
@@ -84,3 +92,11 @@ def call(
     with database.write() as session:
         name_run(session, learner, run_id, name, note)
     return RedirectResponse(f"/lab/runs/{run_id}#called", 303)
+
+
+@router.post("/lab/runs/{run_id}/remove")
+def remove(database: Db, learner: LearnerId, run_id: RowId) -> Response:
+    """Let go of a run that was opened from a file."""
+    with database.write() as session:
+        remove_opened(session, learner, run_id)
+    return RedirectResponse("/lab/runs", 303)

@@ -13,7 +13,7 @@ from app.core.models import Learner
 
 WAITING = "queued"
 ACTIVE = ("starting", "running")
-ENDED = ("finished", "failed", "cancelled")
+ENDED = ("finished", "failed", "cancelled", "expired")  # expired: nobody took it in time
 
 
 class Sweep(Base):
@@ -67,6 +67,8 @@ class Run(Base):
     sweep_id: Mapped[int | None] = mapped_column(ForeignKey("sweep.id"))
     result: Mapped[dict[str, Any] | None]
     failure: Mapped[dict[str, Any] | None]
+    opened_from: Mapped[str | None] = mapped_column(String(200))  # the file's name, of a run of somebody's else
+    origin: Mapped[dict[str, Any] | None]  # where that run was, as the file tells
 
 
 class Chunk(Base):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.theory.transformer import parameter_count
 from app.units import count_text
+from labs.command import plain_command
 from labs.spec import RunSpec
 
 
@@ -39,3 +40,10 @@ def describe(spec: RunSpec) -> str:
         f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "
         f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, {training.precision}."
     )
+
+
+def command_line(spec: RunSpec, device: str | None) -> str:
+    """The line that does this run without us, on the kind of device it ran on (none: where there is one)."""
+    if device:
+        spec = spec.model_copy(update={"device": "cpu" if device.startswith("CPU") else "cuda"})
+    return plain_command(spec)

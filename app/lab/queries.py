@@ -17,10 +17,26 @@ def find_run(session: Session, learner_id: int, run_id: int) -> Run | None:
     return session.scalar(select(Run).where(Run.id == run_id, Run.learner_id == learner_id))
 
 
+# What was opened from a file ran elsewhere: it is looked at, and is no evidence, no measurement of this machine and no
+# use of it.
+IS_OWN = Run.opened_from.is_(None)
+
+
 def list_runs(session: Session, learner_id: int, limit: int, statuses: Sequence[str] = ()) -> Sequence[Run]:
-    """The newest runs first, of any status where none is named."""
+    """The newest runs first, of any status where none is named; those opened from files among them."""
     query = select(Run).where(Run.learner_id == learner_id).order_by(Run.id.desc()).limit(limit)
     return session.scalars(query.where(Run.status.in_(statuses)) if statuses else query).all()
+
+
+def list_measured_here(session: Session, learner_id: int, limit: int) -> Sequence[Run]:
+    """Finished runs that this install carried out, the newest first."""
+    finished = select(Run).where(Run.learner_id == learner_id, Run.status == "finished", IS_OWN)
+    return session.scalars(finished.order_by(Run.id.desc()).limit(limit)).all()
+
+
+def list_opened(session: Session, learner_id: int) -> Sequence[Run]:
+    """Runs opened from files, the newest first."""
+    return session.scalars(select(Run).where(Run.learner_id == learner_id, ~IS_OWN).order_by(Run.id.desc())).all()
 
 
 def count_runs(session: Session, learner_id: int, statuses: Sequence[str]) -> int:
@@ -30,11 +46,12 @@ def count_runs(session: Session, learner_id: int, statuses: Sequence[str]) -> in
 
 def count_runs_since(session: Session, learner_id: int, since: datetime) -> int:
     """Runs that were submitted since then, whatever became of them."""
-    return session.scalar(select(func.count(Run.id)).where(Run.learner_id == learner_id, Run.created_at > since)) or 0
+    query = select(func.count(Run.id)).where(Run.learner_id == learner_id, Run.created_at > since, IS_OWN)
+    return session.scalar(query) or 0
 
 
 def count_by_status(session: Session) -> dict[str, int]:
-    rows = session.execute(select(Run.status, func.count()).group_by(Run.status)).all()
+    rows = session.execute(select(Run.status, func.count()).where(IS_OWN).group_by(Run.status)).all()
     return {row[0]: row[1] for row in rows}
 
 
@@ -64,7 +81,7 @@ def list_workers(session: Session, seen_since: datetime) -> Sequence[WorkerPrese
 def find_last_finished(session: Session, learner_id: int, experiment_id: str) -> Run | None:
     query = (
         select(Run)
-        .where(Run.learner_id == learner_id, Run.experiment_id == experiment_id, Run.status == "finished")
+        .where(Run.learner_id == learner_id, Run.experiment_id == experiment_id, Run.status == "finished", IS_OWN)
         .order_by(Run.id.desc())
         .limit(1)
     )
@@ -87,8 +104,8 @@ def list_runs_of_sweep(session: Session, sweep_id: int) -> Sequence[Run]:
 
 
 def list_all_runs(session: Session, learner_id: int) -> Sequence[Run]:
-    """Every run, oldest first."""
-    return session.scalars(select(Run).where(Run.learner_id == learner_id).order_by(Run.id)).all()
+    """Every run of this install, oldest first."""
+    return session.scalars(select(Run).where(Run.learner_id == learner_id, IS_OWN).order_by(Run.id)).all()
 
 
 def changed(result: Any) -> bool:

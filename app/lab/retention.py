@@ -12,8 +12,8 @@ from app.lab.models import ENDED, Chunk, Run
 
 
 def forget_events(session: Session, before: datetime) -> int:
-    """Delete the events of runs that ended before; how many chunks they were."""
-    old = select(Run.id).where(Run.status.in_(ENDED), Run.ended_at < before)
+    """Delete the events of runs that ended before; how many chunks they were. A file's are let go of with it."""
+    old = select(Run.id).where(Run.status.in_(ENDED), Run.ended_at < before, queries.IS_OWN)
     return int(getattr(session.execute(delete(Chunk).where(Chunk.run_id.in_(old))), "rowcount", 0))
 
 

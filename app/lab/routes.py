@@ -16,6 +16,7 @@ from app.content.web import Content
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.idempotency import once
+from app.core.release import release
 from app.core.templating import page, wants_fragment
 from app.core.web import (
     MOST_ROW_ID,
@@ -36,6 +37,7 @@ from app.lab import (
     live,
     many_routes,
     matrix,
+    opening,
     pages,
     presence,
     reading,
@@ -327,6 +329,14 @@ def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> JsonLines
     lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
     name = f'attachment; filename="run-{run.id}.jsonl"'
     return JsonLines(lines, headers={"Content-Disposition": name})
+
+
+@api.get("/runs/{run_id}/file", response_class=JsonLines)
+def run_file(session: ReadSession, learner: LearnerId, now: Now, run_id: RowId) -> JsonLines:
+    """An ended run as one file that another install opens."""
+    name, pieces = opening.export_run(session, learner, run_id, release(), now)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return JsonLines(b"".join(pieces), headers=headers)
 
 
 @api.get("/runs/{run_id}/script")

@@ -27,7 +27,7 @@ from app.lab.explaining import explanation_values
 from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, WAITING, Run
-from app.lab.naming import describe, title
+from app.lab.naming import command_line, describe, title
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.view import RunView, Wait
@@ -35,7 +35,6 @@ from app.lab.waiting import expected_waits, waits_of
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter
 from app.theory.lab_runs import Point
-from labs.command import plain_command
 from labs.spec import Quantity, RunSpec
 
 log = structlog.get_logger()
@@ -130,7 +129,7 @@ def show(
         meters=meters,
         others=others,
         waits=waits_of(found, view),
-        failure=RunFailure.from_json(found.failure or {}) if found.status == "failed" else None,
+        failure=RunFailure.from_json(found.failure or {}) if found.status in ("failed", "expired") else None,
         lesson=_lesson(content, item, found, spec, asked) if item and found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
@@ -230,11 +229,8 @@ def _explained(quantity: Asked, values: Mapping[str, object]) -> Markup:
 
 
 def command(found: Run) -> str:
-    """The line that does this run without us, on the kind of device it ran on."""
-    spec = RunSpec.model_validate(found.spec)
-    if found.device:
-        spec = spec.model_copy(update={"device": "cpu" if found.device.startswith("CPU") else "cuda"})
-    return plain_command(spec)
+    """The line that does this run without us."""
+    return command_line(RunSpec.model_validate(found.spec), found.device)
 
 
 def run_json(session: Session, found: Run) -> dict[str, object]:
@@ -249,6 +245,8 @@ def run_json(session: Session, found: Run) -> dict[str, object]:
         "name": found.name,
         "note": found.note,
         "sweep": found.sweep_id,
+        "opened_from": found.opened_from,
+        "origin": found.origin,
         "queue_position": reading.queue_position(session, found),
         "spec": found.spec,
         "prediction": found.prediction,

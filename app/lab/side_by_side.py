@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.content.diagrams.drawing import Drawing
 from app.core.errors import DomainError, Violation
-from app.lab import findings, lanes, plots, results
+from app.lab import findings, plots, results
+from app.lab.film import draw_step, step_of
 from app.lab.folds import Folds
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
@@ -21,7 +22,7 @@ from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from app.units import value_text
 from labs.spec import Figure, Quantity, RunSpec
-from labs.spec.events import SpanEvent, StepEvent
+from labs.spec.events import StepEvent
 
 _OF_STEPS = {
     "loss": Figure("Loss", "step", "loss", "", "nats"),
@@ -72,14 +73,19 @@ def side_by_side(
     specs = [RunSpec.model_validate(run.spec) for run in runs]
     views = [_shown(run, folds.view(session, run)) for run in runs]
     differing, same = _spec_rows([spec.model_dump(mode="json") for spec in specs])
-    seconds = max((_seconds(view.spans) for view in views if view.spans), default=0.0)
+    steps = [step_of(spec, view.spans, view.details) for spec, view in zip(specs, views, strict=True)]
+    seconds = max((step.seconds for step in steps if step), default=0.0)
     return SidePage(
         runs=tuple(row_of(run, content) for run in runs),
         quantities=tuple(_quantity_rows(runs, specs)),
         spec=tuple(differing),
         same=same,
         charts=tuple(_charts(session, runs, specs, views)),
-        timelines=tuple(_timelines(runs, views, seconds)),
+        timelines=tuple(
+            replace(draw_step(step, f"run-{run.id}", seconds), title=f"Run {run.id}")
+            for run, step in zip(runs, steps, strict=True)
+            if step
+        ),
         seconds=seconds,
     )
 
@@ -203,14 +209,3 @@ def _drawn(name: str, figure: Figure, points: list[Point]) -> Iterator[Drawing]:
     drawing = plots.draw_figure(name, figure, points, ())
     if drawing is not None:
         yield replace(drawing, finding="All on one axis.")
-
-
-def _timelines(runs: Sequence[Run], views: Sequence[RunView], seconds: float) -> Iterator[Drawing]:
-    for run, view in zip(runs, views, strict=True):
-        drawing = lanes.draw_spans(view.spans, f"run-{run.id}", seconds)
-        if drawing is not None:
-            yield replace(drawing, title=f"Run {run.id}")
-
-
-def _seconds(spans: Sequence[SpanEvent]) -> float:
-    return max(each.end for each in spans) - min(each.start for each in spans)

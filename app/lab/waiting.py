@@ -40,7 +40,7 @@ def measured_durations(session: Session) -> Durations:
     """From the runs of this install that finished last."""
     rows = session.execute(
         select(Run.spec, Run.started_at, Run.ended_at)
-        .where(Run.status == "finished", Run.started_at.is_not(None), Run.ended_at.is_not(None))
+        .where(Run.status == "finished", Run.started_at.is_not(None), Run.ended_at.is_not(None), queries.IS_OWN)
         .order_by(Run.id.desc())
         .limit(_LOOKED_AT)
     ).all()
@@ -99,7 +99,8 @@ def waits_of(found: Run, view: RunView) -> tuple[Wait, ...]:
     """What a run waited for until its first step, the worker first; the last one has no end while it is under way."""
     if found.started_at is None:
         return (Wait("waiting for a worker", 0.0, None),) if found.status == WAITING else ()
-    queued = (found.started_at - found.created_at).total_seconds()
+    submitted = datetime.fromisoformat(found.origin["created_at"]) if found.origin else found.created_at
+    queued = (found.started_at - submitted).total_seconds()
     until = view.waits[0].began if view.waits else None
     every = (Wait("waiting for a worker", -queued, 0.0), Wait("starting the ranks", 0.0, until), *view.waits)
     return tuple(each for each in every if each.seconds is None or each.seconds >= _SHORTEST_SECONDS)

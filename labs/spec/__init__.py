@@ -6,7 +6,7 @@ Torch-free, so that the web application and the worker may import it.
 from labs.spec.checking import check_run_spec, parse_run_spec
 from labs.spec.families import SUPPORT
 from labs.spec.families.row import EXACT, Row
-from labs.spec.limits import MAX_RUN_PARAMETERS
+from labs.spec.limits import MAX_RUN_BYTES, MAX_RUN_FLOPS, MAX_RUN_PARAMETERS
 from labs.spec.programs import (
     PROGRAMS,
     AutogradOptions,
@@ -62,6 +62,8 @@ __all__ = [
     "LARGE_MODELS",
     "MAX_HEADS",
     "MAX_HIDDEN",
+    "MAX_RUN_BYTES",
+    "MAX_RUN_FLOPS",
     "MAX_RUN_PARAMETERS",
     "MAX_WORLD_SIZE",
     "PROGRAMS",

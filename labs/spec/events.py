@@ -24,6 +24,8 @@ Component = Literal["parameters", "gradients", "optimizer", "activations", "temp
 Moment = Literal["forward_start", "backward_start", "backward_end", "step_end", "activation_peak", "peak"]
 Stream = Literal["stdout", "stderr"]
 
+NUL = rb"\u0000"  # as JSON writes the character that ends a string in C: no database keeps it
+
 StepNumber = Annotated[int, Field(ge=0, lt=2**31)]  # what a database column holds
 Bytes = dict[Component | Literal["total"], int]  # what a rank holds, by component
 
@@ -292,7 +294,9 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Discriminator("kind")]
 
 
 def read_event(line: bytes | str) -> Event:
-    """The event on a line of a rank's file. Raises pydantic's ValidationError (a ValueError) with what is wrong."""
+    """The event on a line of a rank's file. Raises ValueError, such as pydantic's, with what is wrong."""
+    if NUL in (line.encode() if isinstance(line, str) else line):
+        raise ValueError("a line of events has a NUL character")
     return _EVENT.validate_json(line, strict=True)
 
 

@@ -97,6 +97,7 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/api/v1/lab/runs/{run_id}/spec": [f"/api/v1/lab/runs/{run}/spec"],
         "/api/v1/lab/runs/{run_id}/record": [f"/api/v1/lab/runs/{run}/record"],
         "/api/v1/lab/runs/{run_id}/script": [f"/api/v1/lab/runs/{run}/script"],
+        "/api/v1/lab/runs/{run_id}/file": [f"/api/v1/lab/runs/{run}/file"],
         "/interview/{key}": ["/interview/does-it-fit", "/interview/M1"],
         "/interview/sittings/{sitting_id}": [sitting],
         "/reference/figures/{key}": ["/reference/figures/" + next(iter(FIGURES))],

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from tests.attacks.conftest import ClientOf
 from tests.conftest import NOW, moment_at
 from tests.exchange.test_bad_files import GOOD, collection, package
 from tests.exchange.test_pages import settled
+from tests.lab.test_run_file import a_file
 
 Begin = Callable[..., str]
 MANY = package(collection([(f"guid{n}", f"What is \\({n}^2\\)? {'word ' * 40}\x1f\\({n * n}\\)") for n in range(3000)]))
@@ -179,3 +181,23 @@ def test_an_import_that_is_none_is_not_found(client_of: ClientOf, identity: str)
     client = client_of()
     assert client.get(f"/study/exchange/jobs/{identity}").status_code in (404, 422)
     assert client.post(f"/study/exchange/jobs/{identity}/cancel").status_code in (404, 405, 422)
+
+
+def test_a_run_from_a_file_is_opened_by_the_same_process_and_its_page_says_why_not(client_of: ClientOf) -> None:
+    client = client_of()
+    html = {"Accept": "text/html"}
+
+    def sent(data: bytes, name: str) -> Any:
+        begun = client.post("/lab/open", files={"file": (name, data)}, headers=html)
+        return settled(client, begun) if begun.status_code == 303 else begun
+
+    good = sent(a_file(), "../../theirs.rzrun")
+    assert good.headers["location"] == "/lab/runs/1"
+    assert "theirs.rzrun" in client.get("/lab/runs/1", headers=html).text
+    assert "../" not in client.get("/api/v1/lab/runs/1").json()["opened_from"]
+    cut = sent(a_file()[: a_file().rindex(b'{"sha256"')], "theirs.rzrun")
+    assert cut.status_code == 422
+    assert "Open a run from a file" in cut.text
+    assert "ends before its last line" in cut.text
+    assert "does not say that it is a run" in sent(a_file(), "theirs.zip").text
+    assert client.get("/api/v1/lab/runs/2").status_code == 404

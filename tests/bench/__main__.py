@@ -33,6 +33,7 @@ from tests.bench import (
     search,
     soak,
     start_up,
+    viewers,
 )
 
 BENCHMARKS = {
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "estimate": estimates.measure,
     "search": search.measure,
     "first-step": first_step.measure,
+    "viewers": viewers.measure,
     "soak": soak.measure,
     "labs": labs.measure,
     "film": film.measure,

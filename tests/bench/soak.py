@@ -33,7 +33,7 @@ RUNS_BETWEEN = (1, 6)  # from one kill to the next, once all parts answer again:
 LONGEST_PAUSE_SECONDS = 1.5  # of that moment
 MOST_WAITING = 10  # at a time
 LONGEST_SECONDS = 180.0  # without any run ending, or any answer: then the soak has failed
-ENDED = ("finished", "failed", "cancelled")
+ENDED = ("finished", "failed", "cancelled", "expired")
 
 # By what its command line or its name has in it; a warm rank is a fork, which has the host's command line.
 VICTIMS: dict[str, Callable[[psutil.Process], bool]] = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import service
@@ -226,3 +227,29 @@ def test_the_form_is_told_what_theory_expects_and_nothing_is_queued(client: Test
     assert "Cannot run so" in refused.text
     assert "width" in refused.text
     assert client.get("/api/v1/lab/runs/2").status_code == 404
+
+
+# --- the form
+
+
+def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, database: Database) -> None:
+    def offered(**typed: str) -> dict[str, Any]:
+        found: dict[str, Any] = client.post("/lab/offered", data=typed, headers=HTML).json()
+        return found
+
+    alone = offered()
+    assert "Without a pipeline" in alone["refused"]["schedule"]["gpipe"]
+    assert "1f1b" not in alone["refused"]["schedule"], "what is chosen stays"
+    assert "device" not in alone["refused"], "no worker answers: whatever is chosen waits"
+    assert alone["wrong"] == {}
+    staged = offered(pipeline="2")
+    assert "gpipe" not in staged["refused"]["schedule"]
+    assert "Accepted: 2 or more" in staged["refused"]["schedule"]["interleaved"]
+    assert set(staged["refused"]["zero"]) == {"2"}
+    assert "3" not in offered(pipeline="2", zero="2")["refused"].get("zero", {}), "the way back is open"
+    assert "steps" in offered(steps="many")["wrong"]
+    with database.write() as session:
+        cpu = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1e9}]
+        service.announce_worker(session, "w1", "device", cpu, utc_now(), None)
+    assert "GPUs" in offered()["refused"]["device"]["cuda"]
+    assert client.get("/lab/offered").status_code == 303

@@ -205,6 +205,23 @@ def test_a_run_of_a_silent_worker_waits_again_and_is_told_from_its_first_start(d
         assert [chunk.sequence for chunk in session.query(Chunk)] == [1, 2, 3]
 
 
+def test_a_run_that_nobody_took_in_time_has_expired_and_says_why(database: Database) -> None:
+    run_id = _submit(database)
+    with database.write() as session:
+        assert service.expire_waiting(session, NOW + timedelta(hours=23)) == []
+        late = NOW + timedelta(hours=25)
+        assert service.expire_waiting(session, late) == [run_id]
+        assert service.expire_waiting(session, late) == []
+    run = _run(database, run_id)
+    assert (run.status, run.ended_at) == ("expired", late)
+    assert (run.failure or {})["cause"] == "expired"
+    assert run.phase == "No worker took it within 24 h. No worker answers. Run it again."
+    assert _claim(database) is None, "whoever comes too late finds it gone"
+    with database.write() as session:
+        service.cancel_run(session, 1, run_id, late)
+    assert _run(database, run_id).status == "expired"
+
+
 def test_a_result_of_an_earlier_start_counts_no_more(database: Database) -> None:
     run_id = _submit(database)
     first = _claim(database)

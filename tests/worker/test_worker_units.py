@@ -66,6 +66,14 @@ def test_ranks_are_merged_by_time_and_speak_for_themselves(tmp_path: Path) -> No
     assert [(event.t, event.rank) for event in events] == [(0.2, 0), (0.3, 1), (0.4, 0)]
 
 
+def test_a_clock_that_steps_back_changes_no_order(tmp_path: Path) -> None:
+    """An hour back in the middle: what the rank wrote first still comes first."""
+    _write(tmp_path / "events-0.jsonl", step(1, t=3600.1), step(2, t=0.2), step(3, t=0.3))
+    _write(tmp_path / "events-1.jsonl", log("mine", t=1.0))
+    events = Follower(tmp_path, 2).read()
+    assert [event.t for event in events] == [1.0, 3600.1, 0.2, 0.3]
+
+
 def test_what_is_no_event_is_left_out_and_counted(tmp_path: Path) -> None:
     with (tmp_path / "events-0.jsonl").open("w") as file:
         file.write('not json\n[1,2]\n{"kind":"party","t":1}\n{"kind":"step","t":1,"step":"x"}\n' + "x" * 100_000 + "\n")

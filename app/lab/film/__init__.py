@@ -1,5 +1,7 @@
-"""One step of a run as a film strip: lanes of every rank, and what one of them held meanwhile."""
+"""One step of a run, rank by rank: as a film strip with what one of them held meanwhile, and as lanes to compare."""
 
+from app.lab.film.lanes import draw_step
+from app.lab.film.pieces import step_of
 from app.lab.film.reel import COMPONENTS, Film, Reel, film_of
 
-__all__ = ["COMPONENTS", "Film", "Reel", "film_of"]
+__all__ = ["COMPONENTS", "Film", "Reel", "draw_step", "film_of", "step_of"]

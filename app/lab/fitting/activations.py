@@ -1,0 +1,79 @@
+"""The two terms of activation memory: k·sbh and c·as²b."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.lab.fitting.law import Coefficient, Law, Source, drawn, plainly, residual
+from app.lab.least_squares import fit
+from app.theory.lab_runs import Point
+from labs.spec import Figure, RunSpec
+
+LAW = Law(
+    "activations",
+    "The two terms of activation memory",
+    "A layer keeps k·sbh + c·as²b bytes. The paper's 34 and 5 are of bf16 blocks with dropout; these are of the lab's, "
+    "in fp32 and without it, so both differ and the form does not.",
+    "finished trainings in fp32 on one rank without recomputation, at two sequences or more, fused and written out",
+    "/lab/sweeps?like=activations",
+    "Sweep the sequence",
+)
+
+
+def fitted(source: Source) -> Law:
+    """k and c of the plain trainings of one shape."""
+    used = [
+        (run, spec)
+        for run, spec in source.of_program("train")
+        if (run.result or {}).get("activation_bytes") and run.theory.get("activation_bytes") and _is_plain(spec)
+    ]
+    if not used:
+        return LAW
+    shape = used[0][1].model
+    used = [(run, spec) for run, spec in used if spec.model == shape]
+    rows = [_terms(spec) for _, spec in used]
+    measured = [float((run.result or {})["activation_bytes"]) for run, _ in used]
+    found = fit(rows, measured, relative=True)
+    expected = fit(rows, [float(run.theory["activation_bytes"]) for run, _ in used], relative=True)
+    if found is None or expected is None:
+        return replace(LAW, runs=tuple(run.id for run, _ in used))
+    figure = Figure("Activations by what one tensor has", "s × b × h × layers", "kept", "", "B", x_log=True, y_log=True)
+    dots = [
+        Point("act", spec.training.attention, row[0], y) for (_, spec), row, y in zip(used, rows, measured, strict=True)
+    ]
+    line = [
+        Point("act", spec.training.attention, row[0], sum(a * c for a, c in zip(row, found.coefficients, strict=True)))
+        for (_, spec), row in zip(used, rows, strict=True)
+    ]
+    return replace(
+        LAW,
+        runs=tuple(run.id for run, _ in used),
+        coefficients=(
+            *(
+                Coefficient.of(
+                    found, at, name, f"{found.coefficients[at]:.4g}", f"{expected.coefficients[at]:.4g}", plainly
+                )
+                for at, name in enumerate(("k, bytes for each of s·b·h", "c, bytes for each of a·s²·b"))
+            ),
+        ),
+        drawing=drawn("act", figure, dots, line),
+        residual=residual(
+            found,
+            measured,
+            "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
+        ),
+    )
+
+
+def _is_plain(spec: RunSpec) -> bool:
+    training = spec.training
+    alone = spec.parallel.world_size == 1 and spec.model.experts == 1
+    return alone and training.precision == "fp32" and training.recompute == "none"
+
+
+def _terms(spec: RunSpec) -> tuple[float, float]:
+    """s·b·h and a·s²·b of all layers; the second only where attention is written out."""
+    training, model = spec.training, spec.model
+    tokens = model.layers * training.micro_batch * training.sequence
+    scores = model.heads * training.sequence * tokens if training.attention == "full" else 0
+    return float(tokens * model.hidden), float(scores)

@@ -1,0 +1,87 @@
+"""The form of a new sweep: what it starts with, and what was typed into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from app.core.errors import DomainError, Violation
+from app.lab.sweeps.knobs import Knob, Value
+
+EXAMPLE = {
+    "model": "gpt-mini",
+    "training": {"sequence": 128, "micro_batch": 2, "steps": 6},
+    "parallel": {"data": 1},
+    "device": "cpu",
+}
+
+
+@dataclass(frozen=True)
+class SweepForm:
+    """What was typed, with what is wrong by field."""
+
+    name: str = ""
+    spec: str = ""
+    field_1: str = ""
+    values_1: str = ""
+    field_2: str = ""
+    values_2: str = ""
+
+    @classmethod
+    def of(cls, typed: Mapping[str, str]) -> SweepForm:
+        return cls(**{name: typed.get(name, "") for name in cls.__dataclass_fields__})
+
+
+def form_like(like: str | None) -> SweepForm:
+    """A form filled in: with a sweep that gives a law of `app.lab.fitting` its points, else with the example."""
+    spec = json.dumps(EXAMPLE, indent=2)
+    if like == "activations":
+        sequences = "64, 128, 256"
+        return SweepForm(
+            "What grows with the square", spec, "training.sequence", sequences, "training.attention", "flash, full"
+        )
+    if like == "recomputation":
+        return SweepForm(
+            "What recomputation costs", spec, "training.micro_batch", "2, 4, 8", "training.recompute", "none, full"
+        )
+    return SweepForm(spec=spec, field_1="training.micro_batch", values_1="1, 2, 4")
+
+
+def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
+    """The spec and the knobs that were typed. Raises DomainError with every mistake, by field."""
+    wrong: list[Violation] = []
+    try:
+        spec: object = json.loads(form.spec)
+    except (ValueError, RecursionError) as error:
+        spec = None
+        wrong.append(Violation("spec", form.spec[:80], f"This is not JSON: {error}.", "a RunSpec as JSON"))
+    knobs = []
+    for number, (field, values) in enumerate(((form.field_1, form.values_1), (form.field_2, form.values_2)), start=1):
+        if number == 2 and not field.strip() and not values.strip():
+            continue
+        if not field.strip():
+            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as training.micro_batch"))
+        elif not values.strip():
+            wrong.append(Violation(f"values_{number}", "", "A knob turns to some values.", "such as 1, 2, 4"))
+        else:
+            knobs.append(Knob(field.strip(), tuple(_values(values))))
+    if wrong:
+        raise DomainError("Nothing was started.", wrong)
+    return spec, knobs
+
+
+def _values(text: str) -> Iterator[Value]:
+    """JSON between commas; what is no JSON is a word."""
+    try:
+        found = json.loads(f"[{text}]")
+        if isinstance(found, list):
+            yield from found
+            return
+    except (ValueError, RecursionError):
+        pass
+    for part in text.split(","):
+        try:
+            yield json.loads(part)
+        except (ValueError, RecursionError):
+            yield part.strip()

@@ -1,0 +1,167 @@
+"""A sweep's page: theory's curve, what its runs measured, and what is left between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.content.diagrams.drawing import Drawing
+from app.core.errors import DomainError, Violation
+from app.lab import plots, queries
+from app.lab.forms import get
+from app.lab.models import ENDED, WAITING, Run, Sweep
+from app.lab.naming import describe, title
+from app.lab.quantities import quantities_of
+from app.lab.sweeps.knobs import Knob, is_number
+from app.lab.sweeps.submitting import find_sweep
+from app.theory.lab_runs import Point
+from app.units import value_text
+from labs.spec import Figure, Quantity, RunSpec
+
+_LOG_FROM = 4.0  # an axis whose values lie further apart than that is one of factors
+_UNITS = {"bytes": "B", "seconds": "s", "flop_per_second": "FLOP/s", "bytes_per_second": "B/s"}
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One run of a sweep: its settings, and measurement beside theory. `residual` is relative to theory."""
+
+    run: Run
+    settings: tuple[str, ...]
+    said: str
+    theory: str
+    measured: str
+    residual: str
+
+
+@dataclass(frozen=True)
+class SweepPage:
+    """A sweep as it stands. `name` is the quantity's; `finding` what the residuals say in words."""
+
+    sweep: Sweep
+    title: str
+    summary: str
+    knobs: tuple[Knob, ...]
+    rows: tuple[SweepRow, ...]
+    name: str
+    quantity: Quantity
+    quantities: Mapping[str, Quantity]
+    curve: Drawing | None
+    residuals: Drawing | None
+    finding: str
+    under_way: int
+    ended: int
+
+
+def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | None) -> SweepPage:
+    """Raises NotFound, and DomainError for a quantity that its runs do not have."""
+    sweep = find_sweep(session, learner_id, sweep_id)
+    runs, knobs = queries.list_runs_of_sweep(session, sweep.id), tuple(map(Knob.from_json, sweep.knobs))
+    spec = RunSpec.model_validate(runs[0].spec)
+    known = quantities_of(spec)
+    name = asked or _most_telling(runs, known)
+    if name not in known:
+        shown = name[:40]
+        wrong = Violation("quantity", shown, f"{shown!r} is nothing its runs measure.", ", ".join(known))
+        raise DomainError("There is no such quantity.", [wrong])
+    settings = {run.id: _settings(run, knobs) for run in runs}
+    theory = [point for run in runs if (point := _point(settings[run.id], run.theory.get(name), knobs))]
+    measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
+    return SweepPage(
+        sweep=sweep,
+        title=sweep.name or f"{title(spec)} over {' and '.join(knob.field for knob in knobs)}",
+        summary=describe(spec),
+        knobs=knobs,
+        rows=tuple(_row(run, settings[run.id], name, known[name]) for run in runs),
+        name=name,
+        quantity=known[name],
+        quantities=known,
+        curve=_curve(known[name], knobs, measured, theory),
+        residuals=_residuals(knobs, measured, theory),
+        finding=_finding(known[name], measured, theory),
+        under_way=sum(run.status not in ENDED for run in runs),
+        ended=sum(run.status in ENDED for run in runs),
+    )
+
+
+def _most_telling(runs: Sequence[Run], known: Mapping[str, Quantity]) -> str:
+    """The first quantity of which theory says something else for other settings; else the first."""
+    for name in known:
+        if len({run.theory.get(name) for run in runs}) > 1:
+            return name
+    return next(iter(known))
+
+
+def _settings(run: Run, knobs: Sequence[Knob]) -> tuple[Any, ...]:
+    return tuple(get(run.spec, knob.field, None) for knob in knobs)
+
+
+def _point(settings: Sequence[Any], value: float | None, knobs: Sequence[Knob]) -> Point | None:
+    if value is None or not is_number(settings[0]):
+        return None
+    series = f"{knobs[1].field} {settings[1]}" if len(knobs) > 1 else knobs[0].field
+    return Point("sweep", series, float(settings[0]), float(value))
+
+
+def _row(run: Run, settings: Sequence[Any], name: str, quantity: Quantity) -> SweepRow:
+    theory, measured = run.theory.get(name), (run.result or {}).get(name)
+    return SweepRow(
+        run,
+        tuple(str(each) for each in settings),
+        "Queued" if run.status == WAITING else run.status.capitalize(),
+        "–" if theory is None else value_text(theory, quantity.dimension),
+        "–" if measured is None else value_text(measured, quantity.dimension),
+        "–" if not theory or measured is None else f"{100 * (measured / theory - 1):+.2f} %".replace("-", "−"),
+    )
+
+
+def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
+    numbers = [float(value) for value in knobs[0].values if isinstance(value, int | float)]
+    is_log = min(numbers) > 0 and max(numbers) >= _LOG_FROM * min(numbers)
+    return Figure(what, knobs[0].field, what, "", unit, x_log=is_log)
+
+
+def _curve(
+    quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]
+) -> Drawing | None:
+    figure = _figure(knobs, quantity.title, _UNITS.get(quantity.dimension, ""))
+    drawing = plots.draw_figure("sweep", figure, measured, theory)
+    says = "Dashes are theory, dots are measured." if theory else "Theory has no figure for it on an unknown machine."
+    return None if drawing is None else replace(drawing, finding=says)
+
+
+def _residuals(knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]) -> Drawing | None:
+    """Measured over theory, less one, in per cent."""
+    apart = [Point("residual", name, x, 100 * each) for name, x, each in _apart(measured, theory)]
+    drawing = plots.draw_figure("residual", _figure(knobs, "Measured less theory", "%"), apart, ())
+    return None if drawing is None else replace(drawing, finding="In per cent of theory.")
+
+
+def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str, float, float]]:
+    known = {(point.name, point.x): point.y for point in theory}
+    return [
+        (point.name, point.x, point.y / known[point.name, point.x] - 1)
+        for point in measured
+        if known.get((point.name, point.x))
+    ]
+
+
+def _finding(quantity: Quantity, measured: Sequence[Point], theory: Sequence[Point]) -> str:
+    """What the residuals say, in a sentence."""
+    if not measured:
+        return "Nothing has been measured yet."
+    apart = _apart(measured, theory)
+    if not apart:
+        return f"{quantity.title}: measured only. Theory says nothing of it without knowing the machine."
+    worst = max(apart, key=lambda each: abs(each[2]))
+    if abs(worst[2]) < 1e-9:
+        return f"{quantity.title}: theory to the last digit, at all {len(apart)} points."
+    signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
+    where = f"at most {100 * abs(worst[2]):.2g} % off, at {worst[1]:g}"
+    if len(signs) == 1:
+        more = "more" if signs == {True} else "less"
+        return f"{quantity.title}: always {more} than theory, {where}. What is always on one side is a term, not noise."
+    return f"{quantity.title}: {where}, sometimes above theory and sometimes below, as noise is."
