@@ -211,7 +211,7 @@ class Expressions:
 
     def fill(self, text: str) -> str:
         """`text` with its expressions evaluated; live numbers are marks that `place` turns into HTML."""
-        if not any(mark in text for mark in _MARKS):
+        if is_plain(text):
             return text.removesuffix("\n")  # as Jinja does; making a template of a plain text takes a millisecond
         try:
             return _template(text).render(**self.values, **{_KEEPER: self})
@@ -236,6 +236,11 @@ class Expressions:
         """Remember a piece of HTML; returns the mark that stands for it."""
         self.shown.append(html)
         return f"{OPEN}{len(self.shown) - 1}{CLOSE}"
+
+
+def is_plain(text: str) -> bool:
+    """Whether nothing in `text` is computed."""
+    return not any(mark in text for mark in _MARKS)
 
 
 _MARKS = ("{{", "{%", "{#")  # of what Jinja would not leave as it is
@@ -263,8 +268,16 @@ def _show_count(context: Context, value: Any) -> str:
 _NUMBER = Markup('<span class="num">{}</span>')
 
 
+class _OwnContext(Context):
+    """Remembers no set of the global names: only a template that is imported asks for it, and none is."""
+
+    def __init__(self, environment: Any, parent: dict[str, Any], name: str | None, blocks: Any, **_: object) -> None:
+        super().__init__(environment, parent, name, blocks)
+
+
 def _make_environment() -> ImmutableSandboxedEnvironment:
     made = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, optimized=False)
+    made.context_class = _OwnContext
     made.globals = dict(NAMES)
     made.filters = {"count": _show_count, **{name: _shower(unit) for name, unit in FILTER_UNITS.items()}}
     made.tests = {}

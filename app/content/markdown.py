@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markupsafe import Markup, escape
 
-from app.content.live import ExpressionError, Expressions
+from app.content.live import ExpressionError, Expressions, is_plain
 
 _REFERENCE = re.compile(r"&amp;(#x[0-9A-Fa-f]+;)")
 _MATH = re.compile(r"\$([^$\n]+)\$")
@@ -31,6 +31,7 @@ def _program(renderer: RendererHTML, tokens: Any, index: int, *more: Any) -> str
 _RENDERER.add_render_rule("fence", _program)
 
 
+@lru_cache(maxsize=4096)  # decks repeat their symbols, and one takes up to a millisecond
 def mathml(latex: str, display: bool = False) -> Markup:
     """LaTeX as MathML. Raises ExpressionError."""
     try:
@@ -49,7 +50,15 @@ def render(source: str, expressions: Expressions | None = None) -> Markup:
 
 def render_inline(source: str, expressions: Expressions | None = None) -> Markup:
     """The same for a single line: no paragraph around it."""
-    known = expressions or Expressions()
+    return _plain_inline(source) if is_plain(source) else _render_inline(source, expressions or Expressions())
+
+
+@lru_cache(maxsize=8192)  # what stands in no variant's numbers is the same in all of them
+def _plain_inline(source: str) -> Markup:
+    return _render_inline(source, Expressions())
+
+
+def _render_inline(source: str, known: Expressions) -> Markup:
     return known.place(_inline(_filled(source, known)))
 
 

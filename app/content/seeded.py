@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from app.content.live import ExpressionError, Expressions, at
@@ -27,12 +28,17 @@ def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None,
     source = random.Random(f"{name}:{seed}")  # noqa: S311
     for _ in range(MOST_DRAWS):
         drawn: dict[str, object] = {each: source.choice(values) for each, values in choices.items()}
-        values = with_lets(let, drawn)
-        with at("where"):
-            if where is None or Expressions(values).truth(where):
-                return drawn
+        if _is_taken(where, tuple(let.items()), tuple(drawn.items())):
+            return drawn
     with at("where"):
         raise ExpressionError(f"no combination of parameters satisfies {where!r}")
+
+
+@lru_cache(maxsize=4096)  # seeds draw the same few hundred combinations again and again
+def _is_taken(where: str | None, let: tuple[tuple[str, str], ...], drawn: tuple[tuple[str, object], ...]) -> bool:
+    values = with_lets(dict(let), dict(drawn))
+    with at("where"):
+        return where is None or Expressions(values).truth(where)
 
 
 def with_lets(let: Mapping[str, str], drawn: Drawn) -> dict[str, object]:

@@ -20,6 +20,8 @@ from app.lab.sliders import Slider, make_slider
 from app.units import SCALES
 from labs.spec import RunSpec, SpecError, parse_run_spec
 
+Expected = tuple[RunSpec, Mapping[str, Any]]  # a run, and what theory says of it
+
 _GIVEN_AWAY = 0.02  # as near to the answer no mark of a slider may be
 _MEASURED = (1.0, 0.5, 2.0)  # times what theory says: explanations must hold for a run that came out otherwise
 # What is measured where theory knows nothing, in base units.
@@ -43,23 +45,24 @@ def check_experiments(catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    yield from _check_knobs(experiment)
+    every = sorted(reachable_settings(experiment), key=str)
+    yield from _check_knobs(experiment, every)
     for index, quantity in enumerate(experiment.quantities):
         if quantity.cure not in catalogue.cards:
             yield ("quantities", index, "cure"), f"there is no card {quantity.cure}"
-    every = sorted(reachable_settings(experiment), key=str)
+    expected: list[Expected] = []
     for settings in every:
-        for location, reason in _check_settings(experiment, settings):
+        spec = parse_run_spec(spec_with(experiment, settings))
+        expected.append((spec, theory_record(spec)))
+        for location, reason in _check_settings(experiment, *expected[-1]):
             shown = ", ".join(f"{knob.field} {value}" for knob, value in zip(experiment.knobs, settings, strict=True))
             yield location, f"{reason} (with {shown})"
-    yield from _check_ends(experiment, every)
+    yield from _check_ends(experiment, expected)
 
 
-def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple[tuple[Any, ...], str]]:
+def _check_ends(experiment: Experiment, expected: list[Expected]) -> Iterator[tuple[tuple[Any, ...], str]]:
     """A slider that always ends at so many times the answer tells it to whoever turns a knob."""
-    specs = [parse_run_spec(spec_with(experiment, settings)) for settings in every]
-    theories = [theory_record(spec) for spec in specs]
-    sent = {each["title"] for theory in theories for each in theory.get("transfers", ())}
+    sent = {each["title"] for _, theory in expected for each in theory.get("transfers", ())}
     for title in experiment.names:
         if title not in sent:
             yield (
@@ -69,7 +72,7 @@ def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple
     for index, quantity in enumerate(experiment.quantities):
         known = [
             (Expressions(run_values(spec, theory)).number(quantity.most), theory[quantity.id])
-            for spec, theory in zip(specs, theories, strict=True)
+            for spec, theory in expected
             if theory.get(quantity.id)
         ]
         ratios = [most / answer for most, answer in known]
@@ -77,14 +80,13 @@ def _check_ends(experiment: Experiment, every: list[Settings]) -> Iterator[tuple
             yield ("quantities", index, "most"), f"the slider always ends at {ratios[0]:.3g} times the answer"
 
 
-def _check_knobs(experiment: Experiment) -> Iterator[tuple[tuple[int | str, ...], str]]:
+def _check_knobs(experiment: Experiment, reachable: list[Settings]) -> Iterator[tuple[tuple[int | str, ...], str]]:
     """The experiment's own settings are on offer and can run, and every value can be reached from there."""
     try:
         parse_run_spec(spec_with(experiment, own_settings(experiment)))
     except SpecError as error:
         yield ("spec",), f"a run refuses it: {error}"
         return
-    reachable = reachable_settings(experiment)
     for at, knob in enumerate(experiment.knobs):
         own = get(experiment.spec, knob.field, knob.values[0])
         if knob.text_of(own) not in map(knob.text_of, knob.values):
@@ -94,9 +96,10 @@ def _check_knobs(experiment: Experiment) -> Iterator[tuple[tuple[int | str, ...]
                 yield ("knobs", at, "values"), f"no run accepts {value!r} beside what the other knobs offer"
 
 
-def _check_settings(experiment: Experiment, settings: Settings) -> Iterator[tuple[tuple[Any, ...], str]]:
-    spec = parse_run_spec(spec_with(experiment, settings))
-    theory, known = theory_record(spec), quantities_of(spec)
+def _check_settings(
+    experiment: Experiment, spec: RunSpec, theory: Mapping[str, Any]
+) -> Iterator[tuple[tuple[Any, ...], str]]:
+    known = quantities_of(spec)
     values = run_values(spec, theory)
     try:
         render_inline(experiment.asks, Expressions(values))

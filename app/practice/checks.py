@@ -12,7 +12,7 @@ from app.content.problem_schemas import ChoicePart, Problem, TextPart
 from app.content.questions import number_findings
 from app.content.seeded import CHECKED_SEEDS
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion, Question
-from app.practice.variants import make_variant
+from app.practice.variants import Variant, draw, make_variant
 
 RENDERED_SEEDS = 50  # whose texts are rendered as well: half of the time of the check, and they have few branches
 LEAST_SHARE = 0.1  # of the variants in which a slip must be one: where it rarely is, it is not worth its words
@@ -39,18 +39,23 @@ def _reference_findings(problem: Problem, catalogue: Catalogue) -> Iterator[tupl
 
 
 def _problem_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Each draw is looked at once: seeds that draw the same differ in the order of what is offered alone."""
     seen: set[tuple[int, str]] = set()
     kept: Counter[tuple[int, str]] = Counter()
+    variants: dict[str, Variant] = {}
     for seed in CHECKED_SEEDS:
+        found: list[tuple[int, str]] = []
         try:
-            variant = make_variant(problem, seed)
-            if seed < RENDERED_SEEDS:
-                _ = variant.statement, variant.given, variant.hints, variant.solution, variant.figure
-            found = [(index, reason) for index, part in enumerate(variant.parts) for reason in _findings(part.question)]
+            drawn = draw(problem, seed)
+            if (which := str(drawn)) not in variants:
+                variants[which] = variant = make_variant(problem, seed, drawn)
+                if seed < RENDERED_SEEDS:
+                    _ = variant.statement, variant.given, variant.hints, variant.solution, variant.figure
+                found += ((index, why) for index, part in enumerate(variant.parts) for why in _findings(part.question))
         except ExpressionError as error:
             yield error.location, f"seed {seed}: {error}"
             return
-        for index, part in enumerate(variant.parts):
+        for index, part in enumerate(variants[which].parts):
             kept.update((index, slip.id) for slip in getattr(part.question, "slips", ()))
         for index, reason in found:
             kind = (index, reason.split(":")[0])

@@ -342,6 +342,7 @@ def test_free_answers(client: TestClient, content: Catalogue) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["a", "9", "(", "26 GB ", "not ", ". ", "🙂", "\u202e", "<b>", "1e9", "²", "- x\n"])
 def test_a_hundred_thousand_characters_of_anything(client: TestClient, piece: str) -> None:
     text = piece * (100_000 // len(piece))

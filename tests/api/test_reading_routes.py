@@ -127,6 +127,7 @@ def shop(sqlite: Database, clock: Clock, settings_for: Callable[..., Settings]) 
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours_later", [0, 30])  # while a sitting runs; the next day, when nothing swept yet
 def test_no_get_writes(shop: TestClient, sqlite: Database, clock: Clock, hours_later: int) -> None:
     examples = _addresses(shop, clock)

@@ -237,6 +237,7 @@ def test_a_gigabyte_of_lines_is_read_from_its_end(tmp_path: Path) -> None:
     assert sum(map(len, lines)) < 50_000
 
 
+@pytest.mark.slow
 def test_an_event_file_of_hundreds_of_megabytes_is_read_so_far_and_said_to_be_cut(tmp_path: Path) -> None:
     write_large(tmp_path / "events-0.jsonl", b'{"t": 1, "kind": "party"}'.ljust(4_000) + b"\n", MOST_FILE_BYTES + 2**22)
     follower, found = Follower(tmp_path, 1), []

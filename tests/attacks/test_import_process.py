@@ -64,6 +64,7 @@ def _cards(database: Database) -> int:
         return int(session.execute(text("SELECT count(*) FROM own_card")).scalar_one())
 
 
+@pytest.mark.slow
 def test_a_good_file_is_stored_by_a_process_that_has_no_torch_and_lower_limits(
     sqlite: Database, tmp_path: Path, begin: Begin
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_good_file_is_stored_by_a_process_that_has_no_torch_and_lower_limits(
     imports.cancel(tmp_path / "imports", identity)
 
 
+@pytest.mark.slow
 def test_a_killed_import_leaves_nothing_half_done(sqlite: Database, tmp_path: Path, begin: Begin) -> None:
     folder = tmp_path / "imports"
     identity = begin(MANY)
@@ -100,6 +102,7 @@ def test_a_killed_import_leaves_nothing_half_done(sqlite: Database, tmp_path: Pa
     assert (folder / identity).stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGALRM])
 def test_a_crash_is_said_and_the_next_import_goes_on(
     sqlite: Database, tmp_path: Path, begin: Begin, number: signal.Signals
@@ -114,6 +117,7 @@ def test_a_crash_is_said_and_the_next_import_goes_on(
     assert _cards(sqlite) == 1
 
 
+@pytest.mark.slow
 def test_a_cancelled_import_stores_nothing_and_makes_room(sqlite: Database, tmp_path: Path, begin: Begin) -> None:
     folder = tmp_path / "imports"
     identity = begin(MANY)
@@ -126,6 +130,7 @@ def test_a_cancelled_import_stores_nothing_and_makes_room(sqlite: Database, tmp_
     assert _over(folder, begin(package(GOOD))).state == "done"
 
 
+@pytest.mark.slow
 def test_memory_without_end_is_refused_by_the_kernel(tmp_path: Path) -> None:
     """What no check of ours foresees: the limit holds whoever asks for memory."""
     code = (
@@ -138,6 +143,7 @@ def test_memory_without_end_is_refused_by_the_kernel(tmp_path: Path) -> None:
     assert "300 MB of memory" in (tmp_path / "status.json").read_text()
 
 
+@pytest.mark.slow
 def test_work_without_end_is_ended_by_the_kernel(tmp_path: Path) -> None:
     code = (
         "from app.exchange import child, limits; limits.CHILD_CPU_SECONDS = 1; child.limit_self()\n"
@@ -151,6 +157,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
+@pytest.mark.slow
 def test_the_page_shows_an_import_survives_a_reload_and_cancels(client_of: ClientOf) -> None:
     client = client_of()
     begun = client.post("/study/exchange", files={"file": ("deck.apkg", MANY)})

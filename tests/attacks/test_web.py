@@ -322,6 +322,7 @@ def _as_other_user(asked: list[tuple[str, str, dict[str, str]]]) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_our_own_user_is_let_in_without_the_token_by_the_kernels_word(live: Live) -> None:
     if sys.platform != "linux":
         pytest.skip("only Linux says whose a socket is")
@@ -329,12 +330,14 @@ def test_our_own_user_is_let_in_without_the_token_by_the_kernels_word(live: Live
     assert live.status("/") == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["X_Forwarded_For", "Forwarded", "X_Real_IP", "Via"])
 def test_what_a_proxy_passed_on_needs_the_token(live: Live, header: str) -> None:
     assert live.status("/api/v1/problems", **{header: "127.0.0.1"}) == 401
     assert live.status("/api/v1/problems", **{header: "127.0.0.1", "Authorization": f"Bearer {live.token}"}) == 200
 
 
+@pytest.mark.slow
 def test_another_user_of_the_machine_gets_nothing_and_gets_in_with_the_token(live: Live) -> None:
     closed = [each for each in CLOSED.values() if "static" not in each[1]]
     found = _as_other_user([(method, live.url + path, {}) for method, path in closed])
@@ -346,6 +349,7 @@ def test_another_user_of_the_machine_gets_nothing_and_gets_in_with_the_token(liv
     assert kept_no_cookie == [401]
 
 
+@pytest.mark.slow
 def test_another_user_who_sends_and_closes_at_once_is_not_taken_for_root(live: Live) -> None:
     """Closed sockets are listed as root's, which is who these tests run as in CI."""
     body = b"kind=basic&deck=stolen&question=q&answer=a&version=0"
@@ -403,6 +407,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", BODIES)
 def test_a_body_or_head_that_is_too_large_or_too_slow_is_ended(live: Live, attack: str) -> None:
     pieces, expected = BODIES[attack]
@@ -413,6 +418,7 @@ def test_a_body_or_head_that_is_too_large_or_too_slow_is_ended(live: Live, attac
     assert live.status("/healthz") == 200
 
 
+@pytest.mark.slow
 def test_heads_that_drip_hold_nothing(live: Live) -> None:
     """A byte now and then keeps no connection: the whole head has its time, each byte has none."""
     with socket.create_connection(("127.0.0.1", live.port), timeout=5) as connection:

@@ -28,6 +28,7 @@ def cards(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow  # make check asks it of the content check
 def test_what_is_shipped_contradicts_no_formula_and_says_some() -> None:
     texts = [text for _, _, text in said(SHIPPED)]
     found = [words for each in SHIPPED.statements.statements for text in texts for words, *_ in each.found(text)]

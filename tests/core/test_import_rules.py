@@ -59,6 +59,7 @@ def rules(folder: Path) -> tuple[int, str]:
     return done.returncode, " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("added", "text", "named"),
     [
@@ -84,5 +85,6 @@ def test_what_is_new_needs_its_place(copied: Path, added: str, text: str, named:
             shutil.rmtree(new.parent)
 
 
+@pytest.mark.slow
 def test_as_it_stands_the_copy_keeps_the_rules(copied: Path) -> None:
     assert rules(copied)[0] == 0

@@ -130,6 +130,7 @@ def test_every_card_has_its_report_link(client: TestClient) -> None:
     assert "Report an error" in client.get("/study").text
 
 
+@pytest.mark.slow
 def test_a_file_is_imported_with_a_report_and_comes_out_again(client: TestClient) -> None:
     data = package(collection([("g1", "Front <b>b</b>\x1fBack", " tag "), ("g2", '<img src="x">\x1fBack')]))
     reply = _upload(client, "deck.apkg", data, scheduling="on")
@@ -147,6 +148,7 @@ def test_a_file_is_imported_with_a_report_and_comes_out_again(client: TestClient
     assert "again.apkg" in client.get("/study/exchange").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [

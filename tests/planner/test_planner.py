@@ -356,6 +356,7 @@ def test_the_defaults_are_values_of_the_form() -> None:
     assert json.loads(plan({}).request_text)["model"] == DEFAULTS["model"]
 
 
+@pytest.mark.slow
 def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: TestClient) -> None:
     made = plan(LARGE)
     found = choose(made)
@@ -432,7 +433,7 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
     many = {
         "cluster": {"gpu": "h100-80gb", "gpus_per_node": 7560, "nodes": 1},
         "model": odd,
-        "axes": {"virtual_stages": [1, 2]},
+        "axes": {"virtual_stages": [1, 2], "context": [1], "micro_batch": [1]},
     }
     reply = page.post("/api/v1/search", json=request | many)
     assert reply.status_code == 200

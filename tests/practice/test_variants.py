@@ -41,9 +41,10 @@ def test_seed_7_is_what_it_was(content: Catalogue, problem: str) -> None:
 
 def test_a_seed_means_the_same_in_another_process(content: Catalogue) -> None:
     program = (
-        "from app.content.catalogue import load; from app.core.settings import ROOT;"
-        "from app.practice.variants import make_variant;"
-        "made = make_variant(load(ROOT / 'cards').problems['P03'], 99); print(made.statement, made.solution)"
+        "from app.content.files import read_yaml, validated; from app.content.problem_schemas import Problem;"
+        "from app.core.settings import ROOT; from app.practice.variants import make_variant;"
+        "(path,) = (ROOT / 'cards/problems').glob('P03-*');"
+        "made = make_variant(validated(Problem, read_yaml(path, 'P03')), 99); print(made.statement, made.solution)"
     )
     other = subprocess.run(
         [sys.executable, "-c", program],

@@ -26,6 +26,7 @@ from app.rubrics.models import RubricAnswer
 from app.study.models import MetBlock, ParameterFit, ParameterSet, StudySettings
 from tests.conftest import NOW, Clock
 from tests.support.seeding import seed_reviews
+from tests.support.strategies import strategies_are_found_once  # noqa: F401 - used by every test
 
 DAY = (NOW + timedelta(days=14)).date().isoformat()
 NOBODYS = {"item_source", "served_release", "worker_presence"}  # what items said, and who is there

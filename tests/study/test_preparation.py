@@ -16,6 +16,7 @@ from app.study.exam import preparation
 from app.study.models import CardState, Review
 from app.study.policy import policy_for
 from tests.conftest import NOW, Clock, moment_at
+from tests.support.strategies import strategies_are_found_once  # noqa: F401 - used by every test
 
 TODAY = NOW.date()
 

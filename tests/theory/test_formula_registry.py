@@ -21,7 +21,7 @@ ALL = list(FORMULAS.by_name.values())
 STATE = FORMULAS.by_name["zero_state"]
 
 
-POINTS_OF_A_SIMULATION = 60  # each plays two steps
+POINTS, POINTS_OF_A_SIMULATION = 200, 60  # a simulation plays two steps for each
 
 
 def refused(formula: Formula, given: dict[str, Any]) -> dict[str, str]:
@@ -33,7 +33,7 @@ def refused(formula: Formula, given: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("formula", ALL, ids=lambda formula: formula.name)
 def test_any_point_gives_a_finite_number_or_names_the_inputs_that_clash(formula: Formula) -> None:
     names, agreed = {each.name for each in formula.inputs}, 0
-    for given in points(formula, POINTS_OF_A_SIMULATION if formula.name == "exposed_transfers" else 400):
+    for given in points(formula, POINTS_OF_A_SIMULATION if formula.name == "exposed_transfers" else POINTS):
         found = outcome(formula, given)
         if isinstance(found, list):
             assert found

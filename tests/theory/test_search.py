@@ -67,7 +67,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+LARGER = ("one implementation", "scores in memory")  # each takes as long as three of the others
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGER else []) for name in CASES]
+)
 def test_the_ten_best_are_those_of_a_search_that_looks_at_every_plan(name: str) -> None:
     request = parse_search_request(CASES[name])
     plans, best = best_of_all(request)
@@ -112,6 +117,7 @@ def test_no_plan_is_reported_twice_and_selective_is_not_looked_at_where_it_is_no
     assert len(numbers) > 90, "what differs in name differs in what it takes"
 
 
+@pytest.mark.slow
 def test_one_plan_for_each_division_of_the_gpus() -> None:
     request = asked("llama-3-8b", 8192, 64, "h100-80gb", 4, limit=30)
     layouts = [
@@ -127,6 +133,7 @@ def test_one_plan_for_each_division_of_the_gpus() -> None:
         assert each.estimate == firsts[key].estimate
 
 
+@pytest.mark.slow
 def test_llama_405b_on_16384_gpus_is_laid_out_as_its_makers_did() -> None:
     """Llama team 2024, table 4: tensor 8, pipeline 16, 41 % and with 131,072 tokens context 16, 38 %."""
     result = found("llama-3-405b", 8192, 2048, "h100-80gb", 2048, distinct="layout", limit=20)

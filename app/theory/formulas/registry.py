@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, isfinite
 from typing import Any
 
@@ -85,14 +86,33 @@ class Formula:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A formula at a point: everything needed to show where the number comes from."""
+    """A formula at a point: everything needed to show where the number comes from.
+
+    How it is written is worked out when it is asked for: most numbers are only computed with.
+    """
 
     formula: Formula
     inputs: Mapping[str, Value]
     value: float
-    latex: str
-    latex_values: str
-    where: Mapping[str, float]
+
+    @cached_property
+    def _written(self) -> tuple[str, str]:
+        return self.formula.latex(self.inputs)
+
+    @property
+    def latex(self) -> str:
+        """The formula in symbols."""
+        return self._written[0]
+
+    @property
+    def latex_values(self) -> str:
+        """The formula with its values."""
+        return self._written[1]
+
+    @cached_property
+    def where(self) -> Mapping[str, float]:
+        """What the symbols stand for that are no input."""
+        return self.formula.where(self.inputs)
 
     @property
     def symbols(self) -> Mapping[str, float]:
@@ -138,5 +158,4 @@ def evaluate(formula: Formula, given: Mapping[str, object]) -> Evaluation:
             violations += error.violations
     if violations:
         raise SpecError(violations)
-    latex, latex_values = formula.latex(inputs)
-    return Evaluation(formula, inputs, formula.function(**inputs), latex, latex_values, formula.where(inputs))
+    return Evaluation(formula, inputs, formula.function(**inputs))

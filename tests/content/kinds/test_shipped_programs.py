@@ -61,6 +61,7 @@ def test_there_are_code_cards() -> None:
     assert CARDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_a_program_prints_what_its_card_says(card: str, outputs: dict[str, str]) -> None:
     said, *_ = fenced(CARDS[card].source.sections["Answer"], OUTPUT)
