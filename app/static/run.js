@@ -2,6 +2,7 @@
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
 import { setUpFilms } from "./film.js";
 import { setUpReveal } from "./reveal.js";
+import { steadyRange } from "./scales.js";
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
 /**
@@ -54,9 +55,8 @@ function axes(format) {
  * @param {"loss" | "rate"} name
  * @param {(step: RunEvents.StepEvent) => number | null} pick
  * @param {(mark: number) => string} format
- * @param {boolean} fromZero
  */
-function draw(name, pick, format, fromZero) {
+function draw(name, pick, format) {
   const holder = root.querySelector(`[data-plot="${name}"]`);
   plots[name]?.destroy();
   const options = {
@@ -66,25 +66,12 @@ function draw(name, pick, format, fromZero) {
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
       x: { time: false, range: /** @type {uPlot.Range.MinMax} */ ([1, Math.max(2, totalSteps)]) },
-      y: { range: (_, low, high) => yRange(low, high, fromZero) },
+      y: { range: (_, _low, high) => steadyRange(pick(steps[0]), high) },
     },
     series: [{}, { stroke: colour("--data-measurement"), width: 1.5, points: { show: steps.length < 3, size: 5 } }],
     axes: axes(format),
   };
   plots[name] = new uPlot(options, [steps.map((step) => step.step), steps.map(pick)], holder);
-}
-
-/**
- * The lower end is 0 for a rate; a loss keeps whole numbers as its ends, so that the curve grows and seldom jumps.
- * @param {number | null} low
- * @param {number | null} high
- * @param {boolean} fromZero
- * @returns {uPlot.Range.MinMax}
- */
-function yRange(low, high, fromZero) {
-  if (low === null || high === null) return [0, 1];
-  if (fromZero) return [0, high * 1.15 || 1];
-  return [Math.max(0, Math.floor(low)), Math.ceil(high + 0.1)];
 }
 
 function drawCurves() {
@@ -95,13 +82,11 @@ function drawCurves() {
     "loss",
     (step) => step.loss,
     (mark) => number(mark, 1),
-    false,
   );
   draw(
     "rate",
     (step) => step.tokens_per_second,
     (mark) => number(mark),
-    true,
   );
   const [first, last] = [steps[0], steps.at(-1)];
   root.querySelector("[data-loss]").textContent = last.loss === null ? "not a number" : number(last.loss, 3);

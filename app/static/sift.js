@@ -23,8 +23,8 @@ function sift() {
 }
 
 function openNamed() {
-  const named = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const around = named && named.closest("details");
+  const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const around = named?.closest("details");
   if (!around || around.open) return;
   around.open = true;
   named.scrollIntoView();

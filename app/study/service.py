@@ -50,10 +50,15 @@ list_evidence, list_records = reviewed.list_evidence, reviewed.list_records  # o
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the learner stands today."""
+    """Where the learner stands today: answers given, new cards to meet, and cards that come again, due or in steps."""
 
     done: int
-    left: int
+    new: int
+    again: int
+
+    @property
+    def left(self) -> int:
+        return self.new + self.again
 
     @property
     def total(self) -> int:
@@ -142,7 +147,7 @@ def study(
         card = _next(session, learner_id, shown, queries.find_state(session, learner_id, found.first), policy, moment)
     return Desk(
         card,
-        Progress(found.done, found.left),
+        Progress(found.done, found.new, found.learning + found.due),
         found.new_waiting if card is None else found.new,
         next_due_at(session, learner_id, moment.now) if card is None else None,
         queries.has_reviews(session, learner_id),

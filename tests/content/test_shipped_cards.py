@@ -12,6 +12,7 @@ from markupsafe import Markup
 from app.content.asked import ask
 from app.content.cards import Card
 from app.content.catalogue import Catalogue
+from app.content.diagrams.schema import Pipeline
 from app.grading.questions import ChoiceQuestion
 from app.practice.variants import make_variant
 from app.reference.service import derive, find_formula
@@ -124,3 +125,13 @@ def test_figures_have_bytes_in_every_bar(content: Catalogue) -> None:
     for figure in drawn:
         assert all(bar.total > 0 for bar in figure.rows)
         assert figure.finding
+
+
+def test_a_pipeline_is_drawn_with_the_micro_batches_its_question_names(content: Catalogue) -> None:
+    drawn = {card.id: card.head.diagram for card in content.cards.values() if isinstance(card.head.diagram, Pipeline)}
+    named = {
+        id_: re.search(r"with (\d+) micro-batches", content.cards[id_].source.sections["Question"]) for id_ in drawn
+    }
+    told = {id_: int(found.group(1)) for id_, found in named.items() if found}
+    assert "C56" in told
+    assert {id_: drawn[id_].micro_batches for id_ in told} == told

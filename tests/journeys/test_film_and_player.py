@@ -116,3 +116,16 @@ def test_without_a_script_a_figure_is_complete_and_its_arrows_lead_on(browser: B
     page.get_by_role("button", name="One step on").click()
     expect(page.locator("[data-counter]").last).to_contain_text("4 of 33")
     context.close()
+
+
+def test_the_axis_of_a_live_curve_stays_while_its_points_come(page: Page) -> None:
+    page.goto("/reference/figures/tensor")
+    losses = [5.55, 5.1, 3.9, 2.2, 5.6, 0.4]
+    ranges = page.evaluate(
+        """async (losses) => {
+            const { steadyRange } = await import("/static/scales.js");
+            return losses.map((_, at) => steadyRange(losses[0], Math.max(...losses.slice(0, at + 1))));
+        }""",
+        losses,
+    )
+    assert ranges == [[0, 6]] * len(losses)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from app.content.catalogue import Catalogue
 from app.practice.variants import make_variant
+from tests.journeys.conftest import DESKTOP
 
 
 def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Catalogue) -> None:
@@ -114,6 +115,11 @@ def test_a_field_that_cannot_be_read_says_so_at_its_place(page: Page) -> None:
 
 def test_a_pipeline_is_planned_by_keyboard(page: Page) -> None:
     page.goto("/planner?model=llama-3-70b&ranks=64&tensor=8&zero=1")
+    memory, time = (page.get_by_role("heading", name=name) for name in ("Memory per GPU, by Z", "Where does a step"))
+    page.set_viewport_size({"width": 1920, "height": 1080})  # tables beside the pictures where there is room
+    assert time.bounding_box()["x"] > memory.bounding_box()["x"] + 400  # type: ignore[index] - both are shown
+    page.set_viewport_size(DESKTOP)
+    assert time.bounding_box()["x"] == memory.bounding_box()["x"]  # type: ignore[index]
     expect(page.get_by_label("Schedule")).to_be_hidden()
     page.get_by_label("Pipeline").focus()
     page.keyboard.press("Control+A")

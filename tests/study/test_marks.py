@@ -140,7 +140,7 @@ def test_settings_bound_what_a_day_brings(database: Database, content: Catalogue
     for _ in range(3):
         answer(database, content, shown(look(database, content, due)), 4, due)
     desk = look(database, content, due)
-    assert desk.progress == service.Progress(done=3, left=2)
+    assert desk.progress == service.Progress(done=3, new=2, again=0)
     assert desk.card is not None
     assert desk.card.is_new
     with database.write() as session:
@@ -294,7 +294,7 @@ def test_a_known_deck_starts_further_along_and_one_undo_takes_it_back(database: 
     assert len(states) == size
     assert 3 <= len(dues) <= 6, "spread over the days that are as good"
     desk = look(database, content)
-    assert desk.progress == service.Progress(done=0, left=policy.NEW_PER_DAY), "no answers were given"
+    assert desk.progress == service.Progress(done=0, new=policy.NEW_PER_DAY, again=0), "no answers were given"
     with database.write() as session:
         service.undo(session, 1, NOW)
     with database.read() as session:

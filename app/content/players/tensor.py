@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from markupsafe import Markup
 
 from app.content.players.player import Choice, Control, Frame, Player, Settings, share
 from app.theory.tensor_step import FIRST, INPUT, SECOND, Matrix, TensorState, columns, rows, tensor_step
 
 CONTROLS: tuple[Control, ...] = (Choice("ranks", "Tensor ranks", (("2", "2"), ("4", "4")), "2"),)
-_TONES = {
-    "input": "activations",
-    "first product": "activations",
-    "activation": "activations",
-    "second product": "temporary",
-    "all-reduce": "activations",
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a rank has after a move: in its picture, in words, and its colour."""
+
+    name: str
+    words: str
+    tone: str = "activations"
+
+
+_HELD = {
+    "input": _Held("X", "the whole input"),
+    "first product": _Held("X·A", "its columns of the result"),
+    "activation": _Held("ReLU", "its columns of the result"),
+    "second product": _Held("part of Z", "a part of every number", "temporary"),
+    "all-reduce": _Held("Z", "the whole result"),
 }
 
 
@@ -25,7 +38,11 @@ def make(settings: Settings, at: int | None) -> Player:
         Frame(
             html=_drawn(state, ranks),
             says=Markup(_says(state, ranks)),  # noqa: S704 - made of numbers and the words below
-            counters=(f"{share(state.sent)} S of {share(total)} S", f"1/{ranks} of both matrices", _whole(state)),
+            counters=(
+                f"{share(state.sent)} S of {share(total)} S",
+                f"1/{ranks} of both matrices",
+                _HELD[state.move].words,
+            ),
         )
         for state in states
     )
@@ -50,15 +67,6 @@ def make(settings: Settings, at: int | None) -> Player:
     )
 
 
-def _whole(state: TensorState) -> str:
-    return {
-        "input": "the whole input",
-        "first product": "its columns of the result",
-        "activation": "its columns of the result",
-        "second product": "a part of every number",
-    }.get(state.move, "the whole result")
-
-
 def _drawn(state: TensorState, ranks: int) -> Markup:
     cells = Markup("")
     for rank in range(ranks):
@@ -69,18 +77,9 @@ def _drawn(state: TensorState, ranks: int) -> Markup:
         cells += Markup('<div class="tr"><b><span>Rank </span>{}</b>{}{}</div>').format(
             rank,
             _matrix(*weights, "parameters") if weights else "",
-            _matrix(_name(state), state.held[rank], _TONES[state.move]),
+            _matrix(_HELD[state.move].name, state.held[rank], _HELD[state.move].tone),
         )
     return Markup('<div class="tp" style="--n:{}">{}</div>').format(ranks, cells)
-
-
-def _name(state: TensorState) -> str:
-    return {
-        "input": "X",
-        "first product": "X·A",
-        "activation": "ReLU",
-        "second product": "part of Z",
-    }.get(state.move, "Z")
 
 
 def _matrix(name: str, values: Matrix, tone: str) -> Markup:

@@ -9,7 +9,12 @@ from app.study.service import Desk, NextCard
 def desk_json(desk: Desk) -> dict[str, object]:
     """The card to answer now, or null, and where the learner stands today."""
     return {
-        "progress": {"done": desk.progress.done, "left": desk.progress.left},
+        "progress": {
+            "done": desk.progress.done,
+            "left": desk.progress.left,
+            "new": desk.progress.new,
+            "again": desk.progress.again,
+        },
         "card": None if desk.card is None else _card_json(desk.card),
     }
 
