@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from app.content.diagrams.drawing import Drawing, as_drawing
-from app.content.diagrams.gantt import COMMUNICATION, WIDE, Bar, Lane, draw_lanes
+from app.content.diagrams.gantt import COMMUNICATION, IDLE, WIDE, Bar, Lane, draw_lanes
 from app.content.diagrams.gantt import TONES as GANTT_TONES
 from app.content.diagrams.svg import Canvas, Picture
-from app.lab.film.pieces import RankStep, Step, merged
+from app.lab.film.pieces import Interval, RankStep, Step, merged, without
 from app.lab.trace import NAMES
 from app.units import digits, factor_of
 
@@ -24,7 +24,7 @@ def draw_step(step: Step, name: str, least_seconds: float = 0.0) -> Drawing:
     axis."""
     axis = _MILLISECONDS * max(step.seconds, least_seconds)
     lanes = [
-        Lane(rank.rank, list(_bars(rank)), f"{digits(100 * rank.busy_seconds / step.seconds, 2)} %")
+        Lane(rank.rank, list(_bars(rank, step.seconds)), f"{digits(100 * rank.busy_seconds / step.seconds, 2)} %")
         for rank in step.ranks
     ]
     canvas, height = draw_lanes(WIDE, lanes, axis, "busy", "milliseconds of the step")
@@ -32,11 +32,18 @@ def draw_step(step: Step, name: str, least_seconds: float = 0.0) -> Drawing:
     return as_drawing(picture, f"{name}-{step.number}", "Measured", picture.says)
 
 
-def _bars(rank: RankStep) -> Iterator[Bar]:
+def _bars(rank: RankStep, seconds: float) -> Iterator[Bar]:
+    """What it computed, where it stood still meanwhile, and its collectives, over a step of so many seconds."""
+    for start, end in _still(rank, seconds):
+        yield Bar(IDLE, _MILLISECONDS * start, _MILLISECONDS * end)
     for tone, start, end in rank.busy:
         yield Bar(_WHAT[tone], _MILLISECONDS * start, _MILLISECONDS * end, _micro_batch(rank, tone, start, end))
     for piece in rank.moved:
         yield Bar(COMMUNICATION, _MILLISECONDS * piece.start, _MILLISECONDS * piece.end)
+
+
+def _still(rank: RankStep, seconds: float) -> list[Interval]:
+    return without((0.0, seconds), ((start, end) for _, start, end in rank.busy))
 
 
 def _micro_batch(rank: RankStep, tone: str, start: float, end: float) -> str:
@@ -53,7 +60,7 @@ def _picture(canvas: Canvas, height: float, step: Step) -> Picture:
         f"Step {step.number} took {digits(_MILLISECONDS * step.seconds)} ms on {many} rank{'s' if many > 1 else ''}, "
         f"which were busy {digits(100 * share, 3)} % of it."
     )
-    by_rank = [(rank, _milliseconds_by_kind(rank)) for rank in step.ranks]
+    by_rank = [(rank, _milliseconds_by_kind(rank, step.seconds)) for rank in step.ranks]
     used = [what for what in NAMES if any(what in found for _, found in by_rank)]
     key = [(GANTT_TONES.get(what, what), NAMES[what]) for what in used]
     head = ("Rank", *(f"{NAMES[what]}, ms" for what in used), "Passes in order")
@@ -64,9 +71,9 @@ def _picture(canvas: Canvas, height: float, step: Step) -> Picture:
     return canvas.picture(height, says, head, rows, key)
 
 
-def _milliseconds_by_kind(rank: RankStep) -> Mapping[str, float]:
+def _milliseconds_by_kind(rank: RankStep, seconds: float) -> Mapping[str, float]:
     """How long anything of a kind was going on: several collectives may be under way at once."""
-    found: dict[str, float] = {}
+    found = {IDLE: _MILLISECONDS * sum(end - start for start, end in _still(rank, seconds))}
     for tone, start, end in rank.busy:
         found[_WHAT[tone]] = found.get(_WHAT[tone], 0.0) + _MILLISECONDS * (end - start)
     if rank.moved:
