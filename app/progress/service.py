@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -69,7 +69,8 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
         newest=study.NEWEST,
     )
     fits, predicted = study.fit_standing(session, learner_id), list_predicted(session, learner_id, catalogue)
-    return Progress(bool(answers), _title(charts), charts, fits, predicted)
+    found = Progress(bool(answers), _title(charts), charts, fits, predicted)
+    return found if answers or not predicted else replace(found, title=_title_of_predictions(found))
 
 
 def _title(charts: dict[str, Any]) -> str:
@@ -84,3 +85,10 @@ def _title(charts: dict[str, Any]) -> str:
         return f"{charts['cards_met']} cards met, {100 * charts['recall_now']:.0f} % of them remembered today"
     weakest, strongest = concepts[0], concepts[-1]
     return f"{strongest.label}: {strongest.value} remembered today; {weakest.label}: {weakest.value}"
+
+
+def _title_of_predictions(found: Progress) -> str:
+    """Where nothing but predictions is there to tell of."""
+    runs = len(found.predicted)
+    said = f"{runs} {'run' if runs == 1 else 'runs'} predicted"
+    return f"{said}, {found.held} of {found.ranges} inside your range" if found.ranges else said

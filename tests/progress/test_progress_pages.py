@@ -254,7 +254,8 @@ def test_predictions_show_with_what_they_left_out_and_how_often_the_range_held(
         {"model_state_bytes": {"value": "26 MB", "within": 1.1}, "payload_bytes_per_step": {"value": "39 MB"}},
     )
     page = client.get("/progress").text
-    assert "1 of 2 inside your range" in page
+    assert "2 runs predicted, 1 of 2 inside your range" in page
+    assert "Nothing to show yet" not in page
     assert "You left out the all-gather in backward" in page
     assert "all-gather in backward, 12.6 MB" in page
     assert "nothing missing" in page
