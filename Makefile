@@ -14,7 +14,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) +
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 PORT ?=
 
-.PHONY: start setup lint types rules audit check test bench screenshots lock clean
+.PHONY: start setup lint types rules audit browser check test bench screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -72,15 +72,16 @@ audit:
 	$(BIN)/python -m tests.support.audit
 
 test: setup $(WEB)/node_modules/.ready
-	@$(MAKE) --no-print-directory -j 3 types rules audit
-	$(BIN)/python -m tests.support.browser
+	@$(MAKE) --no-print-directory -j 4 types rules audit browser
 	$(PYTEST)
 
 bench: setup
 	$(BIN)/python -m tests.bench
 
-screenshots: setup
+browser: setup
 	$(BIN)/python -m tests.support.browser
+
+screenshots: browser
 	$(BIN)/python -m tests.support.screenshots
 
 # After a change of the dependencies in pyproject.toml.

@@ -120,7 +120,7 @@ def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, produ
             "UPDATE sitting SET deadline_at = datetime('now', '-2 seconds') || '.000000' WHERE id = ?", (sitting,)
         )
     # nobody touches it: the sweep closes it
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     with sqlite3.connect(product.data / "rankzero.sqlite3", timeout=10) as connection:
         while time.monotonic() < deadline:
             row = connection.execute("SELECT closed_by FROM sitting WHERE id = ?", (sitting,)).fetchone()

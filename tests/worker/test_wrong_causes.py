@@ -22,7 +22,8 @@ LONG: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 500, "sequenc
 def _processes(word: str) -> list[psutil.Process]:
     """Those below this test whose command has `word`, the innermost last."""
     found = psutil.Process().children(recursive=True)
-    return [each for each in found if word in each.cmdline()]
+    alive = (each for each in found if each.status() != psutil.STATUS_ZOMBIE)  # an earlier test's may wait to be reaped
+    return [each for each in alive if word in each.cmdline()]
 
 
 @pytest.mark.slow
