@@ -230,6 +230,7 @@ def test_levels_start_where_they_are_said_to(score: float, level: str) -> None:
     assert level_of(score) == level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
