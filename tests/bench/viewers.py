@@ -15,6 +15,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,7 +155,11 @@ def _follow(product: Product, run_id: int, viewers: int) -> _Watched:
     """The run at its end, and what its viewers got."""
     # one at least, which waits for the end; of a crowd each only reads the events
     kind = "live" if viewers < MANY else "events"
-    found = asyncio.run(_look_on(product.url, f"/lab/runs/{run_id}/{kind}", viewers)) if viewers else []
+    found: list[_Viewer] = []
+    if viewers:
+        with ThreadPoolExecutor(1) as aside:  # Playwright has a loop of its own in this thread
+            look_on = _look_on(product.url, f"/lab/runs/{run_id}/{kind}", viewers)
+            found = aside.submit(asyncio.run, look_on).result()
     with urllib.request.urlopen(f"{product.url}/api/v1/lab/runs/{run_id}/events", timeout=300) as stream:
         for line in stream:
             if line.startswith(b"event: end"):
