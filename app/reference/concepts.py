@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from app.content.catalogue import Catalogue
 from app.content.concept_map import layers
-from app.content.diagrams.svg import LINE, Canvas, number, wrapped
+from app.content.diagrams.svg import LINE, NARROW, Canvas, Point, number, text_width, wrapped
 from app.content.schemas import Concept
 
-BOX, GAP = 111.0, 12.0  # width of a concept on the map, and between two layers
-KNOWN, INSET = 3.0, 7.0  # the bar that says how much of it was right lately: its height, its distance to the sides
-TALL, BETWEEN, ABOVE = 38.0, 6.0, 26.0  # height of a concept, between two, and of a group's heading
+WIDEST, GAP = 112.0, 10.0  # width of a concept on the map, and between two columns
+KNOWN, INSET = 3.0, 4.0  # the bar that says how much of it was right lately: its height; what is left free at the sides
+TALL, BETWEEN, LANE = 56.0, 8.0, 8.0  # height of a concept, between two, and of a line's lane below them
+_VOWELS = "aeiou"
 
 
 @dataclass(frozen=True)
@@ -70,61 +71,91 @@ def _links(catalogue: Catalogue, concept: str) -> tuple[dict[str, str], ...]:
     return tuple({"href": href, "text": text, "title": title} for href, text, title in found)
 
 
-def draw_map(concepts: Mapping[str, Concept], known: Mapping[str, float]) -> Markup:
-    """Concepts from left to right by what they need, a band for each group. The lists below it say the same.
+@dataclass(frozen=True)
+class GroupMap:
+    """One group's concepts from left to right by what they need of it: their top left corners, and the line of every
+    need as points, from what is needed to what needs it."""
+
+    width: float
+    height: float
+    places: Mapping[str, tuple[float, float]]
+    lines: tuple[tuple[Point, ...], ...]
+
+
+def map_of(concepts: Mapping[str, Concept]) -> GroupMap:
+    """A map of `concepts` alone, as wide as a phone. Boxes stand in columns, and a line runs between columns; one that
+    leads further than to the next takes a lane of its own below all boxes."""
+    order = layers(concepts)
+    width = (NARROW - (len(order) - 1) * GAP) / len(order) if len(order) > 1 else WIDEST
+    width = min(width, WIDEST)
+    column = {concept.id: index for index, layer in enumerate(order) for concept in layer}
+    places = {
+        concept.id: (column[concept.id] * (width + GAP), 1.0 + row * (TALL + BETWEEN))
+        for layer in order
+        for row, concept in enumerate(layer)
+    }
+    lines: list[tuple[Point, ...]] = []
+    foot = max(map(len, order), default=0) * (TALL + BETWEEN)
+    for identity, (x, y) in places.items():
+        for need in concepts[identity].needs:
+            if need not in places:
+                continue
+            left, top = places[need]
+            begin, end = (left + width, top + TALL / 2), (x, y + TALL / 2)
+            if column[identity] - column[need] == 1:
+                lines.append((begin, end))
+                continue
+            foot += LANE
+            lines.append((begin, (begin[0] + GAP, foot), (x - GAP, foot), end))
+    return GroupMap(width, foot + LANE, places, tuple(lines))
+
+
+def draw_maps(concepts: Mapping[str, Concept], known: Mapping[str, float]) -> dict[str, Markup]:
+    """A map for each group. Needs across groups would be too many to follow; the lists below name them.
 
     `known` is the learner's recent share right, 0 to 1: a bar along the foot of each concept that has one.
     """
-    order = layers(concepts)
-    bands: dict[str, list[list[Concept]]] = {each.group: [[] for _ in order] for each in concepts.values()}
-    for column, layer in enumerate(order):
-        for concept in layer:
-            bands[concept.group][column].append(concept)
-    canvas = Canvas(len(order) * (BOX + GAP) - GAP)
-    places, headings, height = _places(bands)
-    for group, y in headings:
-        canvas.label(0, y, group, "d-strong")
-    _draw_needs(canvas, concepts, places)
-    for identity, (x, y) in places.items():
-        _draw_concept(canvas, concepts[identity], x, y, known.get(identity))
-    return Markup('<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" aria-hidden="true">{body}</svg>').format(
-        w=number(canvas.width), h=number(height), body=Markup("\n").join(canvas.marks)
-    )
+    found = {}
+    for group in dict.fromkeys(concept.group for concept in concepts.values()):
+        members = {identity: concept for identity, concept in concepts.items() if concept.group == group}
+        drawn = map_of(members)
+        canvas = Canvas()
+        for points in drawn.lines:
+            canvas.line(points, "map-need")
+        for identity, place in drawn.places.items():
+            _draw_concept(canvas, members[identity], place, drawn.width, known.get(identity))
+        found[group] = Markup(
+            '<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}" aria-hidden="true">{body}</svg>'
+        ).format(w=number(canvas.width), h=number(drawn.height), body=Markup("\n").join(canvas.marks))
+    return found
 
 
-def _places(
-    bands: Mapping[str, Sequence[Sequence[Concept]]],
-) -> tuple[dict[str, tuple[float, float]], list[tuple[str, float]], float]:
-    """Where each concept and each heading stands, and how high the map is."""
-    places: dict[str, tuple[float, float]] = {}
-    headings: list[tuple[str, float]] = []
-    top = 0.0
-    for group, columns in bands.items():
-        headings.append((group, top + LINE))
-        for column, members in enumerate(columns):
-            for row, concept in enumerate(members):
-                places[concept.id] = (column * (BOX + GAP), top + ABOVE + row * (TALL + BETWEEN))
-        top += ABOVE + max(map(len, columns)) * (TALL + BETWEEN) + BETWEEN
-    return places, headings, top
+def title_lines(concept: Concept, width: float) -> list[str]:
+    """A concept's title as it stands in its box: a word that is too long goes on in the next line."""
+    room = width - 2 * INSET
+    return wrapped(" ".join(part for word in concept.title.split() for part in _parts(word, room)), room)
 
 
-def _draw_needs(canvas: Canvas, concepts: Mapping[str, Concept], places: Mapping[str, tuple[float, float]]) -> None:
-    """Lines inside a group; across groups there would be too many to follow, and the lists name them."""
-    for identity, (x, y) in places.items():
-        for need in concepts[identity].needs:
-            if need not in places or concepts[need].group != concepts[identity].group:
-                continue
-            x0, y0 = places[need][0] + BOX, places[need][1] + TALL / 2
-            canvas.line([(x0, y0), (x0 + GAP / 2, y0), (x - GAP / 2, y + TALL / 2), (x, y + TALL / 2)], "map-need")
+def _parts(word: str, room: float) -> list[str]:
+    """The word, cut after its own hyphen or before a syllable where it does not fit."""
+    if text_width(word) <= room:
+        return [word]
+    first, hyphen, rest = word.partition("-")
+    if hyphen:
+        return [first + hyphen, *_parts(rest, room)]
+    cuts = [at for at in range(3, len(word) - 3) if word[at] not in _VOWELS and word[at + 1] in _VOWELS]
+    fitting = [at for at in cuts if text_width(f"{word[:at]}-") <= room]
+    return [f"{word[: fitting[-1]]}-", word[fitting[-1] :]] if fitting else [word]
 
 
-def _draw_concept(canvas: Canvas, concept: Concept, x: float, y: float, known: float | None) -> None:
+def _draw_concept(canvas: Canvas, concept: Concept, place: Point, width: float, known: float | None) -> None:
+    x, y = place
     canvas.marks.append(Markup('<a href="#{}" tabindex="-1">').format(concept.id))
-    canvas.box(x, y, BOX, TALL, "d-node", 4)
+    canvas.box(x, y, width, TALL, "d-node", 4)
     if known is not None:
-        canvas.box(x + INSET, y + TALL - 2 * KNOWN, BOX - 2 * INSET, KNOWN, "map-asked")
-        canvas.box(x + INSET, y + TALL - 2 * KNOWN, (BOX - 2 * INSET) * known, KNOWN, "map-known")
-    texts = wrapped(concept.title, BOX - 12)[:2]
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, width - 2 * INSET, KNOWN, "map-asked")
+        canvas.box(x + INSET, y + TALL - 2 * KNOWN, (width - 2 * INSET) * known, KNOWN, "map-known")
+    texts = title_lines(concept, width)
     middle = y + (TALL if known is None else TALL - 2 * KNOWN) / 2
     canvas.lines(x + INSET, middle + 4 - (len(texts) - 1) * LINE / 2, texts, "d-ink")
     canvas.marks.append(Markup("</a>"))

@@ -39,7 +39,7 @@ def show_concepts(
     known = {each.concept_id: each.recent for each in standings.values() if each.recent is not None}
     context = {
         "groups": concepts.groups(content),
-        "drawing": concepts.draw_map(content.concepts, known),
+        "maps": concepts.draw_maps(content.concepts, known),
         "count": len(content.concepts),
         "standings": standings,
     }
