@@ -15,6 +15,7 @@ from app.units import BASE_UNITS, step_for
 from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0
+_HIDES = 2.5  # pixels between two points of which one hides the other
 _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
@@ -54,8 +55,13 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     left, right = left_of(y_axis), canvas.width - _RIGHT
     draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
     names = list(dict.fromkeys(point.name for point in both))
-    for tone, series in enumerate(names):
-        at = [_places(points, series, x_axis, y_axis, (x_unit, y_unit), left, right) for points in (dashes, dots)]
+    places = [
+        [_places(points, series, x_axis, y_axis, (x_unit, y_unit), left, right) for points in (dashes, dots)]
+        for series in names
+    ]
+    for tone, at in enumerate(places):
+        if any(_is_over(other[1], at[1]) for other in places[tone + 1 :]):
+            canvas.line(at[1], f"d-series-{tone % TONES} d-under")
         _draw_series(canvas, tone % TONES, *at)
     says = _says(figure, dots, names, x_unit, y_unit)
     key = [(f"d-series-{tone % TONES}", series) for tone, series in enumerate(names)]
@@ -91,6 +97,15 @@ def _places(
 ) -> list[tuple[float, float]]:
     mine = sorted((point.x, point.y) for point in points if point.name == series)
     return [placed(x_axis, y_axis, left, right, x / units[0].size, y / units[1].size) for x, y in mine]
+
+
+def _is_over(upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> bool:
+    """Whether a series drawn later hides one: the same points, to the pixel. The lower one is drawn broad then."""
+    return (
+        len(lower) > 1
+        and len(upper) == len(lower)
+        and all(abs(x - u) < _HIDES and abs(y - v) < _HIDES for (x, y), (u, v) in zip(lower, upper, strict=True))
+    )
 
 
 def _draw_series(

@@ -28,3 +28,15 @@ def test_what_a_log_axis_cannot_hold_is_left_out_and_nothing_is_no_figure() -> N
     drawing = draw_figure("time", TIME, at("ring", (1e3, 0.0), (1e3, 1e-3)), [])
     assert drawing is not None
     assert len(drawing.rows) == 1
+
+
+def test_a_line_that_another_hides_shows_beneath_it() -> None:
+    figure = Figure("Idle share of a step", "micro-batches", "idle share", x_log=True)
+    same = (4.0, 0.43), (8.0, 0.27), (16.0, 0.158)
+    hidden = draw_figure("bubble", figure, [*at("GPipe", *same), *at("1F1B", *same)], [])
+    apart = draw_figure("bubble", figure, [*at("GPipe", *same), *at("1F1B", (4.0, 0.2), (8.0, 0.1), (16.0, 0.05))], [])
+    assert hidden is not None
+    assert apart is not None
+    assert str(hidden.svg).count("d-under") == 1
+    assert 'class="d-series-0 d-under"' in hidden.svg, "the broad one is the one drawn first"
+    assert "d-under" not in apart.svg
