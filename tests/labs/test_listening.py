@@ -1,0 +1,103 @@
+"""Who listens while ranks run: a step of each family of strategies and every program, started cold and warm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from labs.command import environment, local_torchrun
+from labs.spec import PROGRAMS, SUPPORT, parse_run_spec
+from labs.warm import WarmHost, WarmRun
+from tests.labs.ranks import PROGRAMS as SCRIPTS
+from tests.labs.ranks import parse_events
+from tests.labs.test_programs import SMALL_OPTIONS
+from tests.support.sockets import Watch
+
+pytestmark = pytest.mark.slow
+
+RANKS = 4
+MODEL = {"hidden": 32, "heads": 8, "vocab": 256, "layers": 4}
+TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 4, "steps": 1}
+FAMILIES = sorted({row.family for row in SUPPORT})
+TIME_LIMIT_SECONDS = 120
+
+
+def spec_of_family(family: str) -> dict[str, Any]:
+    """A row of the family on four ranks, or on as many as it has, beside data parallelism."""
+    for row in (row for row in SUPPORT if row.family == family):
+        for layout in row.layouts:
+            data = {
+                "model": {**MODEL, **row.model},
+                "training": {**TRAINING, **row.training},
+                "parallel": dict(layout),
+                "device": "cpu",
+                "compression": dict(row.compression) or {"kind": "none"},
+            }
+            if parse_run_spec(data).parallel.world_size == RANKS:
+                return data
+    raise LookupError(f"no row of {family} has a layout for {RANKS} ranks")
+
+
+def spec_of_program(name: str) -> dict[str, Any]:
+    axis = PROGRAMS[name].axis
+    options = SMALL_OPTIONS[name] | ({"micro_batches": [4]} if name == "schedule" else {})
+    return {"program": name, "options": options, "parallel": {axis: RANKS} if axis else {}, "device": "cpu"}
+
+
+EVERYTHING = {
+    **{family: spec_of_family(family) for family in FAMILIES},
+    **{name: spec_of_program(name) for name in PROGRAMS},
+}
+
+
+@dataclass
+class Watched:
+    """What ranks did, and who listened meanwhile."""
+
+    done: list[str]
+    watch: Watch
+    said: str
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[WarmHost]:
+    host = WarmHost()
+    host.warm_up()
+    yield host
+    host.close()
+
+
+@pytest.fixture(scope="module", params=["cold", "warm"])
+def everything(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, host: WarmHost) -> Watched:
+    folder = tmp_path_factory.mktemp("everything")
+    (folder / "specs.json").write_text(json.dumps(EVERYTHING))
+    script = SCRIPTS / "everything.py"
+    command = [*local_torchrun(RANKS), str(script), "--specs", str(folder / "specs.json"), "--events", str(folder)]
+    output = folder / "output"
+    if request.param == "warm":
+        process: subprocess.Popen[bytes] | WarmRun = host.start(command, folder, environment(), output)
+        watched = host.pid
+    else:
+        with output.open("wb") as file:
+            process = subprocess.Popen(command, env=environment(), stdout=file, stderr=subprocess.STDOUT)
+        watched = process.pid
+    assert watched is not None
+    with Watch(watched) as watch:
+        code = process.wait(TIME_LIMIT_SECONDS)
+    said = output.read_text()
+    assert code == 0, said
+    events = parse_events((folder / "events-0.jsonl").read_text())
+    return Watched([event["line"] for event in events if event["kind"] == "log"], watch, said)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_ranks_listen_on_loopback_only(everything: Watched, name: str) -> None:
+    assert name in everything.done
+    assert everything.watch.looks > 10
+    assert everything.watch.seen, "gloo's pairs listen somewhere"
+    assert everything.watch.outside == []
