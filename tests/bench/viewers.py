@@ -102,10 +102,10 @@ class _Watched:
 
 def _drawn(product: Product, page: Page) -> tuple[float, list[float]]:
     """Tokens a second of a run with its viewers, the browser among them, and of each step how late it was drawn."""
-    run_id = _submit(product, LOOKED_AT)
-    page.goto(f"{product.url}/lab/runs/{run_id}")
-    page.evaluate(_WATCH)
     with _written(product) as written:
+        run_id = _submit(product, LOOKED_AT)
+        page.goto(f"{product.url}/lab/runs/{run_id}")
+        page.evaluate(_WATCH)
         watched = _follow(product, run_id, VIEWERS - 1)
         time.sleep(1)
     drawn = page.evaluate("window.drawn")
