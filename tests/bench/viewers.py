@@ -178,13 +178,15 @@ async def _view(url: str, path: str) -> _Viewer:
     viewer = _Viewer()
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 24)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n\r\n".encode())
-    kind = ""
+    kind, number = "", 0
     while line := await reader.readline():
         text = line.decode().strip()
         if text.startswith("event:"):
             kind = text[6:].strip()
         elif text.startswith("id:") and text[3:].strip().isdecimal():
-            viewer.chunks.append(int(text[3:]))
+            number = int(text[3:])
+        elif kind == "chunk" and text.startswith("data:"):  # the end has the last chunk's number as well
+            viewer.chunks.append(number)
         if kind == "end" and text.startswith("data:"):
             viewer.has_ended = True
             break
