@@ -22,7 +22,7 @@ from app.operate import redis_server
 from app.operate.install import Install, who_listens
 from app.operate.supervisor import Child, Supervisor
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0  # a busy machine is slow, not wrong
 DEVICES_SECONDS = 90.0  # a driver that hangs is given up on long before
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-READY_SECONDS = 120.0  # a busy machine is slow, not wrong
+READY_SECONDS = 150.0  # longer than a start waits itself
 
 
 def free_port() -> int:
