@@ -208,7 +208,9 @@ document.addEventListener("htmx:after:swap", () => {
   // what the machine checks is opened by the server: its answer is said like any other, unless there is a verdict to say
   if (opened && !verdict) announce(`Answer: ${readable(solution())}`);
   if (!isSame)
-    announce(shown ? page().querySelector(".where span").textContent : page().querySelector("h1").textContent);
+    announce(
+      shown ? `Next card: ${page().querySelector(".where span").textContent}` : page().querySelector("h1").textContent,
+    );
 });
 setUpSteps(page());
 setUpSwipe({ page, reveal, rate });

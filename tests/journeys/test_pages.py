@@ -98,6 +98,7 @@ def made_pages(browser: Browser, product: Product) -> Iterator[tuple[str, ...]]:
 # Everything once, on a desktop in light. What can differ in the dark is contrast; on a phone contrast again, how large
 # what one touches is, and what scrolls by itself.
 ON_A_PHONE = ("color-contrast", "target-size", "scrollable-region-focusable")
+AT_ONCE = "*, ::before, ::after { transition: none !important }"  # a colour halfway to the other theme is nobody's
 WIDTHS: dict[str, tuple[ViewportSize, dict[Literal["light", "dark"], tuple[str, ...]]]] = {
     "desktop": (DESKTOP, {"light": (), "dark": ("color-contrast",)}),
     "phone": (PHONE, {"light": ON_A_PHONE, "dark": ON_A_PHONE}),
@@ -126,6 +127,7 @@ def problems_of(page: Page, path: str, rules: dict[Literal["light", "dark"], tup
         page.emulate_media(color_scheme=scheme)
         if scheme == "light":
             page.goto(path)
+            page.add_style_tag(content=AT_ONCE)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if overflow > 0:
             yield f"{path} scrolls sideways by {overflow} px ({scheme})"

@@ -109,7 +109,7 @@ def test_the_answer_and_the_next_card_are_announced(desk: Page) -> None:
     desk.keyboard.press("Space")
     expect(region).to_have_text(re.compile(r"^Answer: \w+"))
     desk.keyboard.press("4")
-    expect(region).to_have_text(re.compile(r"^Card \d+ of \d+$"))
+    expect(region).to_have_text(re.compile(r"^Next card: \d+ new, \d+ again$"))
     expect(desk.locator("#ask")).to_be_focused()
     desk.keyboard.press("u")
 

@@ -54,7 +54,7 @@ def _page(product: Product, path: str) -> tuple[int, str]:
 
 
 def _wait(product: Product, run_id: int, *statuses: str) -> dict[str, object]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         run: dict[str, object] = product.get_json(f"/api/v1/lab/runs/{run_id}")
         if run["status"] in statuses:
