@@ -12,6 +12,7 @@ from app.content.outside import blanks, text_problems
 from app.content.plain_math import plain_math
 from app.core.errors import DomainError, Violation
 from app.core.texts import storable
+from app.words import capital
 
 DEFAULT_DECK = "My cards"
 DEFAULT_SOURCE = "Own card"
@@ -112,7 +113,7 @@ def _section_problems(name: str, text: str, draft: Draft, formulas_set: bool) ->
     if _open_program(text):
         yield "A program that begins with ``` has no end.", "``` on a line of its own after the program"
     for problem in () if formulas_set else text_problems(text):
-        yield problem[0].upper() + problem[1:] + ".", r"LaTeX between dollars; \$ is a dollar"
+        yield f"{capital(problem)}.", r"LaTeX between dollars; \$ is a dollar"
     if name == "Question" and draft.kind == WITH_BLANKS and not 1 <= blanks(text) <= MOST_BLANKS:
         yield f"It has {blanks(text)} blanks.", f"1 to {MOST_BLANKS} blanks, each written [[text]]"
 

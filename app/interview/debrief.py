@@ -12,9 +12,9 @@ from app.grading import levels
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, parts_of
 from app.interview.scoring import NO_ANSWER, NOT_ASKED, JudgedPoint, Row, Scorecard
-from app.reveal.gap import listed
 from app.reveal.meter import Meter
 from app.reveal.words import Finding, Marked, mark, nearest, why_missed
+from app.words import listed
 
 MOST_FIXES = 3
 
@@ -95,9 +95,10 @@ def debrief(
 
 def _questions(interview: Interview, card: Scorecard, minutes: Mapping[str, float]) -> tuple[Asked, ...]:
     rows = {row.id: row for row in card.rows}
+    scored = [part for part in parts_of(interview) if part.id in rows]
     found: list[Asked] = []
     for number, question in enumerate(interview.questions, 1):
-        parts = [part for part in parts_of(interview) if part.question is question and part.id in rows]
+        parts = [part for part in scored if part.question is question]
         if not parts:
             continue
         took = [minutes[part.id] for part in parts if part.id in minutes]
@@ -196,8 +197,8 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
             said.append(f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement.")
     blank = [row.title for row in card.rows if row.verdict == NO_ANSWER]
     if blank:
-        why = "" if sitting.closed_by == "candidate" else "Time was up: "
-        said.append(f"{why}{listed(blank)} left blank." if why else f"Left {listed(blank)} blank.")
+        names = listed(blank)
+        said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
     return said
 
 

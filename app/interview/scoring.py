@@ -13,7 +13,7 @@ from app.grading.grade import Grade
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion
 from app.interview.parts import Part, Values, choice_of, known_to, leads_somewhere, number_of, parts_of, prompt
-from app.reveal.number import SaidNumber, said_number
+from app.reveal.number import SaidNumber, said_number, slip_of
 
 TO_JUDGE, NOT_ASKED, NO_ANSWER = "to judge", "not asked", "no answer"
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
@@ -161,10 +161,9 @@ def _graded(row: Row, part: Part, known: Values) -> Row:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
     number = said_number(question, row.said, grade) if isinstance(question, NumberQuestion) else None
-    title = grade.title or ""
     return replace(
         row,
-        slip=(number.gap.finding if number else "") or title[:1].upper() + title[1:],
+        slip=slip_of(number, grade),
         number=number,
         verdict=VERDICTS[grade.status],
         reached=part.points * grade.credit,

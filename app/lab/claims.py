@@ -19,6 +19,7 @@ from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
 from app.lab.presence import STALE_AFTER, why_nobody_takes
 from app.lab.records import RunFailure
 from app.units import seconds_text
+from app.words import capital
 from labs.spec import RunSpec
 from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
 
@@ -98,7 +99,7 @@ def append_chunk(
     values: dict[str, object] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
     doing = [event.doing for event in events if isinstance(event, PhaseEvent) and event.doing]
     if doing:
-        values["phase"] = f"{doing[-1][:1].upper()}{doing[-1][1:LONGEST_PHASE]}"
+        values["phase"] = capital(doing[-1])[:LONGEST_PHASE]
     if steps:
         values |= {"steps_done": max(steps), "status": "running", "phase": ""}
     if not queries.changed(session.execute(_owned(claim).values(**values))):

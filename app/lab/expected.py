@@ -47,7 +47,7 @@ class Offer:
 def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
     """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
     already; a device, for what the workers that are there do not have."""
-    now_wrong = _violations(typed)
+    _, now_wrong = _read(typed)
     known = {str(each) for each in now_wrong}
     names = {field.path: field.name for field in forms.FREE_FORM}
     refused: dict[str, dict[str, str]] = {}
@@ -56,31 +56,32 @@ def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
             if value == typed.get(field.name, field.text):
                 continue
             there = {**typed, field.name: value}
-            new = [each for each in _violations(there) if str(each) not in known]
-            why = _said(new[0]) if new else _why_not_here(session, there, now) if field.name == "device" else None
+            spec, violations = _read(there)
+            new = [each for each in violations if str(each) not in known]
+            why = _said(new[0]) if new else None
+            if spec is not None and field.name == "device":
+                why = _why_not_here(session, spec, now)
             if why:
                 refused.setdefault(field.name, {})[value] = why
     wrong = {names[each.field]: _said(each) for each in reversed(now_wrong) if each.field in names}
     return Offer(refused, wrong)
 
 
-def _violations(typed: Mapping[str, str]) -> list[Violation]:
+def _read(typed: Mapping[str, str]) -> tuple[RunSpec | None, list[Violation]]:
+    """The run that is asked for, or what is wrong with it."""
     try:
-        parse_run_spec(forms.spec_of_form(typed))
+        return parse_run_spec(forms.spec_of_form(typed)), []
     except SpecError as error:
-        return error.violations
-    return []
+        return None, error.violations
 
 
 def _said(violation: Violation) -> str:
     return forms.as_labelled(f"{violation.message} Accepted: {violation.accepted}.")
 
 
-def _why_not_here(session: Session, typed: Mapping[str, str], now: datetime) -> str | None:
+def _why_not_here(session: Session, spec: RunSpec, now: datetime) -> str | None:
     """Nothing where no worker answers: whatever is chosen waits then."""
-    if _violations(typed) or not presence.workers_taking_runs(session, now):
-        return None
-    return presence.why_nobody_takes(session, parse_run_spec(forms.spec_of_form(typed)), now)
+    return presence.why_nobody_takes(session, spec, now) if presence.workers_taking_runs(session, now) else None
 
 
 def expect(session: Session, learner_id: int, typed: Mapping[str, str]) -> Expected:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from app.words import capital
 from labs.spec import SUPPORT, Row, SpecError, Violation, parse_run_spec
 
 State = Literal["exact", "close", "untested", "refused"]
@@ -184,8 +185,7 @@ def axes_of(layout: Layout) -> tuple[str, ...]:
 
 
 def axes_text(axes: tuple[str, ...]) -> str:
-    said = ", ".join(axes)
-    return said[:1].upper() + said[1:]
+    return capital(", ".join(axes))
 
 
 def layout_text(layout: Layout) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.theory.transformer import parameter_count
 from app.units import count_text
+from app.words import capital
 from labs.command import plain_command
 from labs.spec import RunSpec
 
@@ -26,7 +27,7 @@ def title(spec: RunSpec) -> str:
     wide = {name: size for name, size in degrees.items() if size > 1}
     sizes = len(wide) > 1
     what = " × ".join(f"{name} of {size}" if sizes else name for name, size in wide.items()) or over_data
-    return f"{what[0].upper()}{what[1:]} on {ranks} rank{'s' if ranks > 1 else ''}"
+    return f"{capital(what)} on {ranks} rank{'s' if ranks > 1 else ''}"
 
 
 def describe(spec: RunSpec) -> str:

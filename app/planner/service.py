@@ -31,6 +31,7 @@ from app.theory.planner import (
 from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.presets import PRESETS
 from app.units import count_text, digits, scaled
+from app.words import capital
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
@@ -187,18 +188,12 @@ def finding(made: Plan) -> str:
     said = ", ".join(axes)
     if total > made.capacity:
         times = digits(total / made.capacity, 3)
-        return (
-            f"{_sentence(said)}. Does not fit: the fullest GPU needs {scaled(total, 'GB', 3)}, {times} × what it has."
-        )
-    room = f"{_sentence(said)}. Fits with {scaled(made.capacity - total, 'GB', 3)} to spare"
+        return f"{capital(said)}. Does not fit: the fullest GPU needs {scaled(total, 'GB', 3)}, {times} × what it has."
+    room = f"{capital(said)}. Fits with {scaled(made.capacity - total, 'GB', 3)} to spare"
     loss = max(made.lanes, key=lambda lane: lane.seconds if lane.is_loss else 0.0, default=None)
     if loss is None or not loss.is_loss or loss.share < NOTABLE:
         return f"{room}."
     return f"{room}; {100 * loss.share:.0f} % of every step is {loss.loss}."
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _finding_of_state(made: Plan) -> str:

@@ -15,7 +15,7 @@ from app.grading.questions import NumberQuestion
 from app.practice import variants
 from app.practice.parts import Part
 from app.reveal.meter import Meter
-from app.reveal.number import said_number
+from app.reveal.number import SaidNumber, said_number, slip_of
 
 HINT_FACTOR = 0.75  # each opened hint leaves three quarters of the credit of the parts that are still open
 LONGEST_ANSWER = 500
@@ -43,21 +43,21 @@ class PartState:
         return self.part.said(self.text)
 
     @cached_property
-    def meter(self) -> Meter | None:
-        """A wrong number beside the right one; None where there is none to draw."""
+    def _number(self) -> SaidNumber | None:
         question = self.part.question
         if self.grade is None or not isinstance(question, NumberQuestion):
             return None
-        said = said_number(question, self.text, self.grade)
-        return said.meter(f"Part {self.part.id}") if said else None
+        return said_number(question, self.text, self.grade)
+
+    @property
+    def meter(self) -> Meter | None:
+        """A wrong number beside the right one; None where there is none to draw."""
+        return self._number.meter(f"Part {self.part.id}") if self._number else None
 
     @property
     def finding(self) -> str:
         """What went wrong, as a title says it; empty where it has no name."""
-        if self.meter is not None and self.meter.gap is not None and self.meter.gap.finding:
-            return self.meter.gap.finding
-        title = (self.grade.title if self.grade else None) or ""
-        return title[:1].upper() + title[1:]
+        return slip_of(self._number, self.grade) if self.grade else ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.grading.omissions import Node, explained, left_out
+from app.words import capital, listed
 
 NAMED_WITHIN = 1.06  # as near, without some of the terms, those are what it lacks
 _TOLERANCE = 0.01  # relative, of the right value in the search for other slips
@@ -60,9 +61,4 @@ def find_gap(predicted: float, measured: float, terms: Sequence[Term], tree: Nod
             missing = tuple(by_node[id(node)] for node in lacking)
             return Gap("You left out " + listed([term.name for term in missing]), missing)
     says = explained(tree, predicted, _TOLERANCE) if tree else None
-    return Gap(says[0].upper() + says[1:]) if says else Gap()
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "a, b and c"; empty where there are none."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return Gap(capital(says)) if says else Gap()

@@ -11,9 +11,10 @@ from app.grading.numbers import OMISSION
 from app.grading.omissions import Mistake, Node, mistakes
 from app.grading.questions import NumberQuestion
 from app.reveal.comparison import Comparison
-from app.reveal.gap import Gap, Term, find_gap, listed
+from app.reveal.gap import Gap, Term, find_gap
 from app.reveal.meter import Meter, make_scale
 from app.units import SCALES
+from app.words import capital, listed
 
 _ROOM, _REACH = 1.25, 3.0  # times the right answer that a scale reaches at least, and for a number that is far off
 # Colours by what a term's name speaks of, the first that fits; plain where none does.
@@ -73,6 +74,11 @@ def said_number(question: NumberQuestion, text: str, grade: Grade) -> SaidNumber
     return SaidNumber(text, grade.value, question.key, question.unit, terms, _gap(question, grade, terms, tree))
 
 
+def slip_of(said: SaidNumber | None, grade: Grade) -> str:
+    """What went wrong, as a title says it: the gap by its name, else the grade's; empty where it has none."""
+    return (said.gap.finding if said else "") or capital(grade.title or "")
+
+
 def _terms(tree: Node) -> tuple[Term, ...]:
     """The terms of a sum; none of anything else, nor where something is taken away."""
     if len(tree.terms) < 2 or any(sign < 0 or term.value <= 0 for sign, term in tree.terms):
@@ -94,7 +100,7 @@ def _gap(question: NumberQuestion, grade: Grade, terms: tuple[Term, ...], tree: 
         if found:
             return _named(found, question.key)
     if grade.title:
-        return Gap(grade.title[0].upper() + grade.title[1:], slip=grade.title)
+        return Gap(capital(grade.title), slip=grade.title)
     return find_gap(grade.value, question.key, terms, None)
 
 
@@ -106,6 +112,6 @@ def _named(found: Sequence[Mistake], key: float) -> Gap:
     terms = [[_term(slip.term.label, slip.term.value) for slip in each.slips if slip.term] for each in alike]
     lacks = key - alike[0].value
     if any(len(left_out) < len(each.slips) for left_out, each in zip(terms, alike, strict=True)) or lacks <= 0:
-        return Gap(says[0].upper() + says[1:], slip=alike[0].says.removeprefix("you "))
+        return Gap(capital(says), slip=alike[0].says.removeprefix("you "))
     name = " or ".join(listed([term.name for term in left_out]) for left_out in terms)
     return Gap(f"You left out {name}", (Term(name, terms[0][0].kind, lacks, lacks),))

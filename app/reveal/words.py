@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from app.grading.rubrics.quotes import find_quote, topic
+from app.words import listed
 
 Kind = Literal["ok", "no", "un"]
 
@@ -129,4 +130,4 @@ def why_missed(point: str, answer: str) -> str:
     lacking = unsaid(point, answer)
     if not lacking:
         return "Its words are there, but no sentence says so."
-    return f"Nothing in your answer says {' or '.join(filter(None, (', '.join(lacking[:-1]), lacking[-1])))}."
+    return f"Nothing in your answer says {listed(lacking, 'or')}."

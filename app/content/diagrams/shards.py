@@ -6,6 +6,7 @@ from app.content.diagrams.schema import Shards
 from app.content.diagrams.svg import NARROW, Canvas, Picture
 from app.theory.state import LAYOUTS, zero_state_bytes
 from app.units import digits
+from app.words import listed
 
 COMPONENTS = ("parameters", "gradients", "optimizer")
 _LEFT, _RIGHT, _GAP, _TOP, _ROW, _PITCH = 52.0, 54.0, 8.0, 24.0, 18.0, 26.0
@@ -56,10 +57,6 @@ def _share(rank: int, slices: int) -> str:
 
 def _sentence(record: Shards, parts: dict[str, int], held: float, total: float) -> str:
     cut = [name for name in COMPONENTS if parts[name] > 1]
-    what = (
-        f"cuts {' and '.join(filter(None, (', '.join(cut[:-1]), *cut[-1:])))} into {record.ranks} slices"
-        if cut
-        else "cuts nothing: every rank holds a copy"
-    )
+    what = f"cuts {listed(cut)} into {record.ranks} slices" if cut else "cuts nothing: every rank holds a copy"
     named = f"ZeRO-{record.stage}" if record.stage else "Plain data parallelism"
     return f"{named} over {record.ranks} ranks {what}; a rank holds {digits(held, 4)} of {total:g} bytes a parameter."

@@ -35,6 +35,7 @@ from app.theory.collectives import (
     simulate_ring_all_reduce,
     simulate_tree_all_reduce,
 )
+from app.words import capital
 
 _CELL, _ROW, _GAP, _WIRE = 100.0, 28.0, 7.0, 34.0
 _FEW = 12
@@ -271,7 +272,7 @@ def _tree_says(state: Round, last: bool, sent: str) -> str:
         parts.append(f"finished halves come down to {_list(downs)}")
     says = f"{'; '.join(parts)}."
     done = f" Done: no rank has sent more than <b>{sent} S</b>; in pieces the way down overlaps the way up."
-    return says[0].upper() + says[1:] + (done if last else "")
+    return capital(says) + (done if last else "")
 
 
 def _list(numbers: Sequence[int]) -> str:

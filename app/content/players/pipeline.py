@@ -10,6 +10,7 @@ from app.content.players.player import Choice, Control, Frame, Player, Range, Se
 from app.theory.pipeline import ChunkSeconds, Order, Pass, PipelineRun, chunk_of, order, simulate_pipeline
 from app.theory.simulator import Span
 from app.units import digits
+from app.words import capital
 from labs.spec import SCHEDULE_RULES, schedule_violations
 
 _NAMES = {
@@ -171,7 +172,7 @@ def _says(time: float, passes: Order, run: PipelineRun, chunks: int) -> Markup:
         words.append(f"{names[now.kind]} {now.micro_batch}" if now else "<b>waits</b>")
     if len(words) <= 4:
         says = ", ".join(f"rank {rank} {word}" for rank, word in enumerate(words))
-        return Markup(f"{says[0].upper()}{says[1:]}.")  # noqa: S704 - made of numbers and the words above
+        return Markup(f"{capital(says)}.")  # noqa: S704 - made of numbers and the words above
     waiting = words.count("<b>waits</b>")
     says = f"{len(words) - waiting} of {len(words)} ranks compute. Rank 0: {words[0]}; the last: {words[-1]}."
     return Markup(says)  # noqa: S704 - made of numbers and the words above

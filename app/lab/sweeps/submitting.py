@@ -33,8 +33,9 @@ def submit_sweep(
         wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
     if wrong:
         raise DomainError("Nothing was started.", wrong)
-    specs = [_turned(spec, knobs, settings) for settings in product(*(knob.values for knob in knobs))]
-    for settings, each in zip(product(*(knob.values for knob in knobs)), specs, strict=True):
+    every = list(product(*(knob.values for knob in knobs)))
+    specs = [_turned(spec, knobs, settings) for settings in every]
+    for settings, each in zip(every, specs, strict=True):
         try:
             parse_run_spec(each)
         except SpecError as error:

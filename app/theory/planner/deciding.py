@@ -19,6 +19,7 @@ from app.theory.reliability import FAILURE_RATES, mtbf_seconds
 from app.theory.state import LAYOUTS
 from app.theory.transformer import parameter_count
 from app.units import bytes_text, count_text, factor_of, seconds_text
+from app.words import capital
 from labs.spec import Model, SpecError
 
 USABLE = 0.9  # of a GPU's memory
@@ -245,8 +246,7 @@ def _axes(request: EstimateRequest) -> str:
     names = ("data", "tensor", "pipeline", "context", "expert")
     said = [f"{name} {getattr(parallel, name):,}" for name in names if getattr(parallel, name) > 1]
     said.append(f"ZeRO-{parallel.zero}" if parallel.zero else "no sharding")
-    text = ", ".join(said)
-    return text[:1].upper() + text[1:]
+    return capital(", ".join(said))
 
 
 def _chosen(tiers: list[Tier], questions: list[Question]) -> tuple[EstimateRequest, Estimate] | None:

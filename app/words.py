@@ -1,0 +1,15 @@
+"""How words are put into sentences, wherever a page makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def capital(text: str) -> str:
+    """`text` as the beginning of a sentence; the rest of it as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence: "a, b and c"; empty where there are none. `last` stands before the last of several."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
