@@ -6,13 +6,17 @@ BIN := $(VENV)/bin
 WEB := .ci/web
 READY := $(VENV)/.ready
 LOCK := .ci/locks/dev.txt
-# Compiling what was installed takes as long as installing it: on all cores afterwards, where pip takes one.
+# Compiling all that was installed takes as long as installing it, and most of it is never run: what the product
+# imports is compiled by importing it.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Workers take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
 # of them wait for processes they started.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 PORT ?=
+
+# What is compiled is kept, whatever the shell asks for: these commands start the same modules a hundred times.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: start setup lint types rules audit browser check test bench screenshots lock clean
 .DEFAULT_GOAL := start
@@ -37,7 +41,8 @@ setup:
 	$(PIP) --require-hashes --requirement $(LOCK); \
 	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib app labs migrations worker || true; \
+	$(BIN)/python -c 'import labs.train; from labs.preload import *; preload(*EVERY_STRATEGY)' & \
+	$(BIN)/python -c 'import app.main, worker.tasks'; $(BIN)/python -m compileall -qq app labs migrations worker; wait; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,
