@@ -66,6 +66,7 @@ class Soak:
     outcomes: Counter[str] = field(default_factory=Counter)
     slowest_seconds: float = 0.0
     ended: int = 0
+    next_kill_at: int = 0  # that many runs ended
     left_over: list[str] = field(default_factory=list)
 
 
@@ -88,14 +89,19 @@ def measure(data: Path) -> dict[str, Any]:
     }
 
 
-def run_soak(data: Path, runs: int, runs_between: tuple[int, int] = RUNS_BETWEEN) -> Soak:
-    """`runs` short runs under random kills. Raises AssertionError where one is lost, doubled or has no name."""
-    soak, draw, done = Soak(), random.Random(SEED), threading.Event()
+def run_soak(
+    data: Path, runs: int, runs_between: tuple[int, int] = RUNS_BETWEEN, most_waiting: int = MOST_WAITING
+) -> Soak:
+    """`runs` short runs under random kills, `most_waiting` of them submitted beyond the one at whose end the next kill
+    is due: so there are as many kills on a slow machine. Raises AssertionError where a run is lost, doubled or has no
+    name."""
+    draw, done = random.Random(SEED), threading.Event()
+    soak = Soak(next_kill_at=draw.randint(*runs_between))
     with running_product(data, warm=True) as product:
         killer = threading.Thread(target=_kill, args=(product, soak, draw, done, runs_between), daemon=True)
         killer.start()
         try:
-            ids = _submit_all(product, runs, soak)
+            ids = _submit_all(product, runs, soak, most_waiting)
         finally:
             done.set()
             killer.join()
@@ -105,20 +111,20 @@ def run_soak(data: Path, runs: int, runs_between: tuple[int, int] = RUNS_BETWEEN
         soak.left_over += _still_there(product)
         started = product.children()
         product.stop()
-        _, alive = psutil.wait_procs(started, timeout=15)
+        _, alive = psutil.wait_procs(started, timeout=LONGEST_SECONDS)
         soak.left_over += [f"process {each.pid}" for each in alive if each.status() != psutil.STATUS_ZOMBIE]
     _check_database(data / "rankzero.sqlite3", ids)
     assert not soak.left_over, soak.left_over
     return soak
 
 
-def _submit_all(product: Product, runs: int, soak: Soak) -> list[int]:
+def _submit_all(product: Product, runs: int, soak: Soak, most_waiting: int) -> list[int]:
     """A few at a time, until all have ended."""
     ids: list[int] = []
     open_ones: set[int] = set()
     last_end = time.monotonic()
     while len(ids) < runs or open_ones:
-        while len(ids) < runs and len(open_ones) < MOST_WAITING:
+        while len(ids) < min(runs, soak.next_kill_at + most_waiting) and len(open_ones) < MOST_WAITING:
             number = len(ids)
             reply = _ask(lambda number=number: _post(product, number))  # type: ignore[misc]
             ids.append(reply["id"])
@@ -159,18 +165,20 @@ def _ask(what: Callable[[], Any]) -> Any:
 
 
 def _kill(product: Product, soak: Soak, draw: random.Random, done: threading.Event, between: tuple[int, int]) -> None:
-    wanted = draw.randint(*between)
-    while not done.wait(draw.uniform(0, LONGEST_PAUSE_SECONDS)):
-        if soak.ended < wanted or not _is_ready(product):
+    """Each kill is drawn from the seed alone: an order of all victims, of which the first that is there is killed."""
+    pauses = random.Random(SEED)  # how many there are depends on the machine
+    while not done.wait(pauses.uniform(0, LONGEST_PAUSE_SECONDS)):
+        if soak.ended < soak.next_kill_at or not _is_ready(product):
             continue
-        wanted = soak.ended + draw.randint(*between)
-        name = draw.choice(sorted(VICTIMS))
-        found = list(_matching(product, VICTIMS[name]))
-        victims = found if name == "all ranks" else found[:1]
-        for victim in victims:
+        there = {name: list(_matching(product, is_one)) for name, is_one in VICTIMS.items()}
+        if not any(there.values()):
+            continue
+        name = next(name for name in draw.sample(sorted(VICTIMS), len(VICTIMS)) if there[name])
+        for victim in there[name] if name == "all ranks" else there[name][:1]:
             with contextlib.suppress(psutil.Error):
                 victim.send_signal(signal.SIGKILL)
-        soak.kills[name] += bool(victims)
+        soak.kills[name] += 1
+        soak.next_kill_at = soak.ended + draw.randint(*between)
 
 
 def _is_ready(product: Product) -> bool:
@@ -200,7 +208,7 @@ def _note(soak: Soak, run: dict[str, Any]) -> None:
 
 def _still_there(product: Product) -> list[str]:
     """Ranks, or runs that wait, though all have ended."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + LONGEST_SECONDS
     while True:
         ranks = [f"rank {each.pid}" for each in _matching(product, VICTIMS["one rank"])]
         if not ranks or time.monotonic() > deadline:

@@ -42,7 +42,7 @@ def _start(data: Path) -> float:
             break
         except (urllib.error.URLError, OSError):
             if product.process.poll() is not None:
-                raise RuntimeError(product.process.communicate()[0]) from None
+                raise RuntimeError(product.ended()) from None
             time.sleep(0.005)
     elapsed = time.perf_counter() - began
     product.stop()

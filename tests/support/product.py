@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -16,11 +17,12 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
 READY_SECONDS = 150.0  # longer than a start waits itself
+ENDS_SECONDS = 120.0  # a busy machine is slow, not wrong
 
 
 def free_port() -> int:
@@ -36,7 +38,8 @@ class Product:
 
     url: str
     data: Path
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
 
     def get_json(self, path: str) -> Any:
         with urllib.request.urlopen(f"{self.url}{path}", timeout=10) as reply:
@@ -64,11 +67,20 @@ class Product:
         """Every process it started, directly or not."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    def said(self) -> str:
+        """What `start` has said so far."""
+        return os.pread(self.output.fileno(), os.fstat(self.output.fileno()).st_size, 0).decode()
+
+    def ended(self) -> str:
+        """Waits until `start` has ended by itself; returns what it said."""
+        self.process.wait(ENDS_SECONDS)
+        return self.said()
+
     def stop(self) -> str:
         """Ctrl-C; returns what it said."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=40)[0]
+        return self.ended()
 
 
 def environment(data: Path, **extra: str) -> dict[str, str]:
@@ -85,34 +97,34 @@ def launch(
     Without `warm` the worker holds no process with torch loaded: who submits no run need not wait for it.
     """
     extra = extra if warm else {"RANKZERO_WARM": "0", **extra}
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the product is looked at; a pipe could fill
     process = subprocess.Popen(
         [*before, sys.executable, "-m", "app.cli", "start", "--port", str(port)],
         env=environment(data, **extra),
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.STDOUT,
-        text=True,
         start_new_session=True,
     )
-    return Product(f"http://{host}:{port}", data, process)
+    return Product(f"http://{host}:{port}", data, process, output)
 
 
 def wait_until_ready(product: Product) -> None:
-    """Until every part answers, workers included."""
+    """Until every part answers, workers included, and `start` has said where."""
     deadline = time.monotonic() + READY_SECONDS
     while True:
         with contextlib.suppress(urllib.error.URLError, OSError):
-            if product.get_json("/readyz")["status"] == "ready":
+            if product.get_json("/readyz")["status"] == "ready" and "RankZero is at" in product.said():
                 return
         if product.process.poll() is not None or time.monotonic() > deadline:
             product.process.kill()
-            raise RuntimeError(f"the product did not come up:\n{product.process.communicate()[0]}")
+            raise RuntimeError(f"the product did not come up:\n{product.ended()}")
         time.sleep(0.1)
 
 
 @contextlib.contextmanager
-def running_product(data: Path, warm: bool = False, **extra: str) -> Iterator[Product]:
+def running_product(data: Path, warm: bool = False, host: str = "127.0.0.1", **extra: str) -> Iterator[Product]:
     """A product that is up, and gone afterwards with everything it started."""
-    product = launch(data, free_port(), warm=warm, **extra)
+    product = launch(data, free_port(), host=host, warm=warm, **extra)
     started: list[psutil.Process] = []
     try:
         wait_until_ready(product)
