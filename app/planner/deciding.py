@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError
-from app.planner.fields import FIELDS
+from app.planner.fields import FIELDS, fields_of
 from app.planner.service import grouped
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import EstimateRequest
@@ -72,20 +72,5 @@ def _read(name: str, text: str, errors: dict[str, str]) -> Any:
 
 
 def _query(request: EstimateRequest, values: Mapping[str, Any], sequence: int, batch: int) -> str:
-    parallel, training = request.parallel, request.training
-    names = ("tensor", "pipeline", "virtual_stages", "schedule", "context", "expert", "zero")
-    chosen = {name: str(getattr(parallel, name)) for name in names}
-    return urlencode(
-        {
-            "model": values["model"],
-            "gpu": values["gpu"],
-            "ranks": str(values["ranks"]),
-            "sequence": str(sequence),
-            "global_batch": str(batch),
-            "micro_batch": str(training.micro_batch),
-            "recompute": training.recompute,
-            "profile": request.profile or "",
-            "sequence_parallel": "on" if parallel.sequence_parallel else "off",
-            **chosen,
-        }
-    )
+    asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
+    return urlencode({**asked, "sequence": str(sequence), "global_batch": str(batch), **fields_of(request)})

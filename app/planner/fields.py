@@ -10,7 +10,7 @@ from typing import Any, get_args
 from app.core.errors import SpecError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.theory.hardware import GPUS
-from app.theory.planner import Measured, Profile, parse_estimate_request
+from app.theory.planner import EstimateRequest, Measured, Profile, parse_estimate_request
 from app.theory.planner.fields import Module
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS
@@ -287,3 +287,21 @@ FIELDS: Mapping[str, Field] = {
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
 _OF_BOTH = ("model", "layout", "ranks", "zero", "gpu")  # a model of which only the size is known asks for little
 _BY_PATH = {field.path: name for name, field in FIELDS.items() if field.path}
+
+
+def fields_of(request: EstimateRequest) -> dict[str, str]:
+    """How a request divides the work and what it keeps for backward, as the form's fields say it. One that is left as
+    it is by itself is empty."""
+    parallel, training = request.parallel, request.training
+    names = ("tensor", "pipeline", "virtual_stages", "schedule", "context", "expert", "zero")
+    reshard = {None: "", True: GATHERS, False: KEEPS}[parallel.reshard_after_forward]
+    return {name: str(getattr(parallel, name)) for name in names} | {
+        "shard": str(parallel.shard or ""),
+        "reshard": reshard,
+        "expert_nodes": str(parallel.expert_nodes or ""),
+        "profile": request.profile or "",
+        "micro_batch": str(training.micro_batch),
+        "recompute": training.recompute,
+        "recompute_modules": "+".join(training.recompute_modules or ()),
+        "sequence_parallel": "on" if parallel.sequence_parallel else "off",
+    }

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
+from app.planner.fields import fields_of
 from app.planner.service import Plan
 from app.theory.planner import (
     Candidate,
@@ -24,7 +25,7 @@ from app.theory.planner import (
     search,
     terms,
 )
-from app.theory.planner.search import NOTABLY
+from app.theory.planner.search import notably_faster
 from app.theory.planner.space import GATHERS, KEEPS
 
 MOST_OPTIONS = 8
@@ -162,16 +163,10 @@ def _searched(key: str) -> Found:
         for share in SMALLER
     ]
     seen = [figures for each in (found, *smaller) for figures in each.seen]
-    return found, tuple(dict.fromkeys(seen)), _front([one for each in (found, *smaller) for one in each.front])
-
-
-def _front(candidates: list[Candidate]) -> tuple[Candidate, ...]:
-    """The smallest first, and then whatever is faster than everything smaller by one per cent or more."""
-    kept: list[Candidate] = []
-    for each in sorted(candidates, key=lambda one: (one.memory_bytes, one.step_seconds)):
-        if not kept or each.step_seconds < NOTABLY * kept[-1].step_seconds:
-            kept.append(each)
-    return tuple(kept)
+    candidates = [one for each in (found, *smaller) for one in each.front]
+    candidates.sort(key=lambda each: (each.memory_bytes, each.step_seconds))
+    front = notably_faster(candidates, lambda each: each.step_seconds)
+    return found, tuple(dict.fromkeys(seen)), tuple(front)
 
 
 def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
@@ -214,19 +209,5 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
 
 
 def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
-    parallel, training = request.parallel, request.training
-    names = ("tensor", "pipeline", "virtual_stages", "schedule", "context", "expert", "zero")
-    reshard = {None: "", True: GATHERS, False: KEEPS}[parallel.reshard_after_forward]
-    chosen = {name: str(getattr(parallel, name)) for name in names} | {
-        "shard": str(parallel.shard or ""),
-        "reshard": reshard,
-        "expert_nodes": str(parallel.expert_nodes or ""),
-        "profile": profile,
-        "global_batch": str(batch),
-        "micro_batch": str(training.micro_batch),
-        "recompute": training.recompute,
-        "recompute_modules": "+".join(training.recompute_modules or ()),
-        "sequence_parallel": "on" if parallel.sequence_parallel else "off",
-        "ranks": str(made.ranks),
-    }
+    chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(made.ranks)}
     return urlencode({**made.typed, **chosen, **({"find": scope} if scope else {})})

@@ -9,12 +9,12 @@ would report.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import gcd, inf
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -48,6 +48,7 @@ from labs.spec import Model, SpecError, Strict, Violation, parse
 Objective = Literal["step_seconds", "memory", "cost"]
 Distinct = Literal["plan", "layout"]
 Found = tuple[Shape, Order, Sharding]
+T = TypeVar("T")
 MOST_GPUS = 1_000_000
 MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
 NOTABLY = 0.99  # of the time of the next smaller plan on the front
@@ -177,6 +178,18 @@ class _Node:
     exact: bool = False
 
 
+def notably_faster(smallest_first: Iterable[T], seconds_of: Callable[[T], float]) -> list[T]:
+    """A front of time and memory: of plans by their memory, the smallest, and then whatever is faster than everything
+    smaller by one per cent or more."""
+    kept: list[T] = []
+    fastest = inf
+    for each in smallest_first:
+        if seconds_of(each) < NOTABLY * fastest:
+            kept.append(each)
+            fastest = seconds_of(each)
+    return kept
+
+
 class _Search:
     def __init__(self, request: SearchRequest) -> None:
         self.request = request
@@ -218,14 +231,9 @@ class _Search:
         return SearchResult(best, considered, decided, pruned, self.evaluated, dict(self.rejected), seen, self._front())
 
     def _front(self) -> tuple[Candidate, ...]:
-        """Of what was seen: the smallest, and then whatever is notably faster than everything smaller."""
-        kept: list[Found] = []
-        fastest = inf
-        for (seconds, _), found in sorted(self.seen, key=lambda each: (each[0][1], each[0][0], each[1])):
-            if seconds < NOTABLY * fastest:
-                kept.append(found)
-                fastest = seconds
-        return tuple(self._candidate(found) for found in kept)
+        """The front of what was seen."""
+        smallest_first = sorted(self.seen, key=lambda each: (each[0][1], each[0][0], each[1]))
+        return tuple(self._candidate(found) for _, found in notably_faster(smallest_first, lambda each: each[0][0]))
 
     def _shapes(self) -> Iterator[_Node]:
         for shape in self.space.shapes(self.rejected):
