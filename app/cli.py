@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from pydantic import ValidationError
 
-from app.content.files import ContentError
 from app.core.errors import DomainError, SpecError, problem_details
 from app.exchange.commands import add_export_commands, import_app
 from app.operate.commands import add_operate_commands
@@ -39,15 +37,28 @@ def main() -> None:
     """Entry point: a domain error becomes a message and exit code 2, never a traceback."""
     try:
         app()
-    except DomainError as error:
-        lines = [error.message, *(f"  {violation}" for violation in error.violations)]
-    except ContentError as error:
-        lines = ["The content has mistakes; `rankzero content check` lists them as well.", *map(str, error.problems)]
-    except ValidationError as error:  # only settings are validated outside of a command's own handling
-        lines = [_setting_mistake(each) for each in error.errors()]
+    except Exception as error:
+        lines = _said_of(error)
+        if lines is None:
+            raise
     else:
         return
     sys.exit(_complain("\n".join(lines)))
+
+
+def _said_of(error: Exception) -> list[str] | None:
+    """What a person is told of an error that they can do something about; None of any other."""
+    if isinstance(error, DomainError):
+        return [error.message, *(f"  {violation}" for violation in error.violations)]
+    from pydantic import ValidationError  # noqa: PLC0415 - commands import only what they need
+
+    from app.content.files import ContentError  # noqa: PLC0415
+
+    if isinstance(error, ContentError):
+        return ["The content has mistakes; `rankzero content check` lists them as well.", *map(str, error.problems)]
+    if isinstance(error, ValidationError):  # only settings are validated outside of a command's own handling
+        return [_setting_mistake(each) for each in error.errors()]
+    return None
 
 
 def _setting_mistake(error: Any) -> str:
@@ -115,8 +126,8 @@ def serve(
 @app.command()
 def address() -> None:
     """The address to open in a browser, with this install's token. Who has it is let in."""
-    from app.core.access import install_token, with_token  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
+    from app.core.token import install_token, with_token  # noqa: PLC0415
     from app.operate.install import running_address  # noqa: PLC0415
 
     chosen = settings()
@@ -129,13 +140,17 @@ def worker(
     control: Annotated[bool, typer.Option("--control", help="Take sweeps and closings instead of runs.")] = False,
 ) -> None:
     """One worker."""
-    _become([sys.executable, "-m", "worker", *(["--control"] if control else ["--devices", devices])])
+    from app.operate import processes  # noqa: PLC0415
+
+    _become(processes.control() if control else processes.worker(devices))
 
 
 @app.command()
 def beat() -> None:
     """The clock that sends sweeps."""
-    _become([sys.executable, "-m", "worker", "--beat"])
+    from app.operate import processes  # noqa: PLC0415
+
+    _become(processes.beat())
 
 
 @app.command()

@@ -24,7 +24,7 @@ from starlette.types import Scope
 from app.content.catalogue import catalogue
 from app.content.markdown import mathml
 from app.core import times
-from app.core.access import Access, install_token
+from app.core.access import Access
 from app.core.bodies import BodyLimit
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
@@ -37,6 +37,7 @@ from app.core.release import release, version
 from app.core.security import RESPONSE_HEADERS, Guard
 from app.core.settings import Settings, settings
 from app.core.templating import STATIC, add_filters, page
+from app.core.token import install_token
 from app.core.web import moment_in, moment_of
 from app.core.zone import learner_zone
 from app.exchange.limits import MB, UPLOAD_BYTES

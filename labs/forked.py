@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from labs.command import TORCHRUN
-from labs.lifeline import PARENT, die_with
+from labs.leash import PARENT, die_with
 
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD})
 _PR_SET_NAME = 15  # <linux/prctl.h>

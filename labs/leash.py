@@ -1,27 +1,31 @@
-"""`python -m labs.leash [--grace SECONDS] -- COMMAND...`: run a command that ends when whoever started it dies.
+"""`leash.py [--grace SECONDS] -- COMMAND...`: run a command that ends when whoever started it dies.
 
 The starter keeps the other end of this process's standard input open and never writes to it. When the
 starter dies, even by SIGKILL, the kernel closes that end, this process reads end-of-file and ends the
 command. SIGTERM and SIGINT end it as well. The exit code is the command's (128 + n after signal n).
 
-Torch-free, and tiny: it is resident for the whole of a run.
+One stands beside each process of the product and each cold run, so it is tiny, and is started without site-packages
+(`on_leash`): it may import nothing but light modules of the standard library.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
+import select
 import signal
-import subprocess
 import sys
-import threading
-from functools import partial
-from types import FrameType
+from collections.abc import Sequence
 
-from labs.lifeline import PARENT, die_with
-
+PARENT = "RANKZERO_TORCHRUN_PID"  # set for the command, so that what it starts knows whose death is its own
 GRACE_SECONDS = 3.0
-_POLL_SECONDS = 0.05
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+_CANNOT_START = 127  # as a shell says it
+
+
+def on_leash(command: Sequence[str], grace_seconds: float = GRACE_SECONDS) -> list[str]:
+    """The command line that runs `command` on a leash; whoever starts it gives it a pipe as standard input."""
+    # by its file and without site-packages: a tenth of what `-m labs.leash` takes to start
+    return [sys.executable, "-I", "-S", os.path.abspath(__file__), "--grace", f"{grace_seconds:g}", "--", *command]
 
 
 def main(arguments: list[str]) -> int:
@@ -29,58 +33,118 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--grace"] and len(arguments) > 1:
         grace_seconds, arguments = float(arguments[1]), arguments[2:]
     if arguments[:1] != ["--"] or len(arguments) < 2:
-        sys.stderr.write("usage: python -m labs.leash [--grace SECONDS] -- COMMAND...\n")
+        sys.stderr.write("usage: leash.py [--grace SECONDS] -- COMMAND...\n")
         return 2
-    asked_to_end = threading.Event()
-
-    def ask(_signal: int, _frame: FrameType | None) -> None:
-        asked_to_end.set()
-
-    signal.signal(signal.SIGTERM, ask)
-    signal.signal(signal.SIGINT, ask)
-    # A session of its own: signals sent to our group, such as Ctrl-C, reach the command through us alone,
-    # and everything the command starts can be signalled as one group.
-    command = subprocess.Popen(
-        arguments[1:],
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-        preexec_fn=partial(_before_exec, os.getpid()),  # noqa: PLW1509 - no thread exists yet; covers our own SIGKILL
-    )
-    threading.Thread(target=_wait_for_end_of_file, args=(asked_to_end,), daemon=True).start()
-    while command.poll() is None:
-        if asked_to_end.wait(_POLL_SECONDS):
-            _end(command, grace_seconds)
-    return _exit_code(command.wait())
+    woken = _wake_at((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
+    pid = _start(arguments[1:])
+    code = _follow(pid, woken)
+    if code is None:
+        code = _end(pid, woken, grace_seconds)
+    return code if code >= 0 else 128 - code
 
 
-def _before_exec(leash: int) -> None:
-    """In the command's process: it dies with us, and its children learn its pid, which exec keeps."""
-    die_with(leash)
-    os.environ[PARENT] = str(os.getpid())
+def _wake_at(numbers: Sequence[signal.Signals]) -> int:
+    """From now on each of these signals is a byte to be read from the descriptor that is returned."""
+    woken, wakes = os.pipe()
+    for each in (woken, wakes):
+        os.set_blocking(each, False)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
+    return woken
 
 
-def _wait_for_end_of_file(asked_to_end: threading.Event) -> None:
-    while os.read(0, 4096):
+def _start(command: list[str]) -> int:
+    """The command in a session of its own: signals sent to our group, such as Ctrl-C, reach it through us alone, and
+    everything it starts can be signalled as one group."""
+    leash = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores for itself
+            signal.signal(number, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        die_with(leash)  # covers our own SIGKILL
+        os.environ[PARENT] = str(os.getpid())  # exec keeps it
+        os.execvp(command[0], command)  # noqa: S606 - a command, not a shell's line
+    except OSError as error:
+        sys.stderr.write(f"{command[0]} cannot be started: {error.strerror}.\n")
+        sys.stderr.flush()
+    finally:
+        os._exit(_CANNOT_START)  # never back into the program we are a copy of
+
+
+def _follow(pid: int, woken: int) -> int | None:
+    """Wait until the command has ended, and return how; None as soon as it is to be ended."""
+    waiting = select.poll()
+    waiting.register(0, select.POLLIN)
+    waiting.register(woken, select.POLLIN)
+    while True:
+        for ready, _ in waiting.poll():
+            if ready == 0:
+                if not os.read(0, 4096):
+                    return _ending(pid)
+            elif {signal.SIGTERM, signal.SIGINT} & set(os.read(woken, 4096)):
+                return _ending(pid)
+        code = _ending(pid)
+        if code is not None:
+            return code
+
+
+def _end(pid: int, woken: int, grace_seconds: float) -> int:
+    """SIGTERM to the command's whole group; SIGKILL to what is left of it after the grace period, or after its end."""
+    import time  # noqa: PLC0415 - nearly no leash gets to here before its last moment
+
+    _signal_group(pid, signal.SIGTERM)
+    deadline = time.monotonic() + grace_seconds
+    waiting = select.poll()
+    waiting.register(woken, select.POLLIN)
+    code = _ending(pid)
+    while code is None and (left := deadline - time.monotonic()) > 0:
+        for ready, _ in waiting.poll(1000 * left):
+            os.read(ready, 4096)
+        code = _ending(pid)
+    _signal_group(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if code is None else code
+
+
+def _ending(pid: int) -> int | None:
+    """How the command ended; None while it works."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    try:  # noqa: SIM105 - contextlib is not worth its import here
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):  # macOS: "not permitted" for a group of zombies
         pass
-    asked_to_end.set()
 
 
-def _end(command: subprocess.Popen[bytes], grace_seconds: float) -> None:
-    """SIGTERM to the command's whole group; SIGKILL to what is left of it after the grace period."""
-    _signal_group(command, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        command.wait(grace_seconds)
-    _signal_group(command, signal.SIGKILL)
-    command.wait()
+def ask_kernel_to_die_with_parent() -> bool:
+    """Have Linux send SIGKILL to this process at its parent's death; False where there is no such service.
+
+    The request survives exec, so that a parent may also make it in the child it has just forked.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes  # noqa: PLC0415 - the command's side needs it, the leash does not
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0)
 
 
-def _signal_group(command: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: "not permitted" for a group of zombies
-        os.killpg(command.pid, number)
-
-
-def _exit_code(returncode: int) -> int:
-    return returncode if returncode >= 0 else 128 - returncode
+def die_with(parent: int) -> None:
+    """In a child just forked from `parent`, before exec: it dies with its parent, even one that is dead by now."""
+    ask_kernel_to_die_with_parent()
+    if os.getppid() != parent:
+        os._exit(128 + signal.SIGKILL)
 
 
 if __name__ == "__main__":

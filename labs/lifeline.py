@@ -6,7 +6,6 @@ ties its own life to its parent's.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -15,8 +14,8 @@ import threading
 import time
 from pathlib import Path
 
-PARENT = "RANKZERO_TORCHRUN_PID"  # set for torchrun by the leash, so that a rank knows whose death is its own
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+from labs.leash import PARENT, ask_kernel_to_die_with_parent
+
 _POLL_SECONDS = 0.5
 _LARGEST_SHARE = 0.9  # of the machine's memory
 
@@ -33,24 +32,6 @@ def die_with_parent() -> None:
         threading.Thread(target=_watch, args=(parent,), name="lifeline", daemon=True).start()
     if os.getppid() != parent:  # it died in the meantime, before anyone was watching
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def ask_kernel_to_die_with_parent() -> bool:
-    """Have Linux send SIGKILL to this process at its parent's death; False where there is no such service.
-
-    The request survives exec, so that a parent may also make it in the child it has just forked.
-    """
-    if sys.platform != "linux":
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0)
-
-
-def die_with(parent: int) -> None:
-    """In a child just forked from `parent`, before exec: it dies with its parent, even one that is dead by now."""
-    ask_kernel_to_die_with_parent()
-    if os.getppid() != parent:
-        os._exit(128 + signal.SIGKILL)
 
 
 def _watch(parent: int) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from labs.command import environment, parse_spec, read_spec, torchrun_command
+from labs.leash import on_leash
 from labs.probes.report import RUN_STARTED_AT
 from labs.spec import RunSpec, SpecError
 from labs.spec.events import Event, event_line, read_event
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 def start(spec: RunSpec, events_dir: Path) -> subprocess.Popen[bytes]:
     """torchrun on a leash: the run ends when this process closes the returned `stdin`, or dies."""
-    command = [sys.executable, "-m", "labs.leash", "--", *torchrun_command(spec, events_dir)]
+    command = on_leash(torchrun_command(spec, events_dir))
     # torchrun and torch leave folders wherever temporary files go: let that be a folder which goes with the run
     variables = environment({RUN_STARTED_AT: repr(time.time()), "TMPDIR": str(events_dir)})
     # Standard output belongs to the events; whatever the ranks print goes to standard error.

@@ -9,6 +9,7 @@ import structlog
 
 from app.core.clock import utc_now
 from app.study import api as study
+from labs.leash import on_leash
 from worker.context import Context
 
 log = structlog.get_logger()
@@ -27,7 +28,7 @@ def start_next(context: Context) -> bool:
     if fit_id is None:
         return False
     # on a leash (labs.leash): its standard input closes with this process, even by SIGKILL, and ends the fit
-    command = [sys.executable, "-m", "labs.leash", "--", sys.executable, "-m", "worker.optimise", str(fit_id)]
+    command = on_leash([sys.executable, "-m", "worker.optimise", str(fit_id)])
     _running[fit_id] = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     log.info("fit starts", fit=fit_id)
     return True

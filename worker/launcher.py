@@ -12,7 +12,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labs.command import environment, torchrun_command
+from labs.leash import on_leash
 from labs.spec import RunSpec
 from labs.warm import WarmHost
 
@@ -46,7 +46,7 @@ class OnLeash(subprocess.Popen[bytes]):
     def __init__(self, command: Sequence[str], folder: Path, variables: dict[str, str], output: Path) -> None:
         with output.open("wb") as file:
             super().__init__(
-                [sys.executable, "-m", "labs.leash", "--grace", str(GRACE_SECONDS), "--", *command],
+                on_leash(command, GRACE_SECONDS),
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from labs.spec import SpecError, Violation
+from labs.violations import SpecError, Violation
 
 __all__ = ["ContentProblem", "DomainError", "NotFound", "SpecError", "Stale", "Violation"]
 

@@ -1,24 +1,32 @@
-"""Bringing a database to this release's schema: backed up before a change, refused when it is newer than we are."""
+"""Bringing a database to this release's schema: backed up before a change, refused when it is newer than we are.
+
+Every process looks at its start whether the schema is this release's. Alembic, whose import is a good part of such a
+start, is loaded only where a schema changes.
+"""
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from app.core.db import Database
 from app.core.errors import DomainError
 from app.core.settings import ROOT
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+VERSION_TABLE = "alembic_version"
+_MIGRATIONS = ROOT / "migrations"
+_REVISION = re.compile(r"^(down_)?revision = (.*)$", re.MULTILINE)
 
 
 class DatabaseTooNew(DomainError):
@@ -29,8 +37,10 @@ class DatabaseTooNew(DomainError):
 
 def alembic_config() -> Config:
     """Where the migrations are."""
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
     config = Config(toml_file=ROOT / "pyproject.toml")
-    config.set_main_option("script_location", str(ROOT / "migrations"))
+    config.set_main_option("script_location", str(_MIGRATIONS))
     return config
 
 
@@ -43,6 +53,8 @@ def migrate(database: Database, now: datetime, backups: Path | None = None) -> s
     if current == head:
         return None
     copied = back_up(database, now, backups) if current is not None and backups else None
+    from alembic import command  # noqa: PLC0415 - see above
+
     with changing_schema(database) as connection:
         config = alembic_config()
         config.attributes["connection"] = connection
@@ -87,27 +99,47 @@ def check_schema(database: Database) -> None:
         )
 
 
-def refuse_newer(database: Database) -> tuple[str | None, str | None]:
+def refuse_newer(database: Database) -> tuple[str | None, str]:
     """The database's schema and this release's. Raises DatabaseTooNew where the first is none this release knows."""
     with database.engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    if current is None:
-        return None, ScriptDirectory.from_config(alembic_config()).get_current_head()
-    return current, refuse_unknown(current)
+        current = _current(connection)
+    return current, newest_schema() if current is None else refuse_unknown(current)
 
 
-def refuse_unknown(schema: str) -> str | None:
+def _current(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar()  # noqa: S608 - our own name
+    return None if found is None else str(found)
+
+
+def refuse_unknown(schema: str) -> str:
     """This release's schema. Raises DatabaseTooNew where `schema` is none that it knows."""
-    scripts = ScriptDirectory.from_config(alembic_config())
-    head = scripts.get_current_head()
-    try:
-        scripts.get_revision(schema)
-    except CommandError:
+    newest = newest_schema()
+    if schema not in known_schemas():
         raise DatabaseTooNew(
-            f"The database is at schema {schema}, which this release (schema {head}) does not know: it was "
+            f"The database is at schema {schema}, which this release (schema {newest}) does not know: it was "
             "written by a newer one. Start that release, or point RANKZERO_DATA or RANKZERO_DATABASE_URL elsewhere."
-        ) from None
-    return head
+        )
+    return newest
+
+
+def newest_schema() -> str:
+    """The migration that no other one follows."""
+    schemas = known_schemas()
+    (newest,) = set(schemas) - set(schemas.values())
+    return newest
+
+
+@cache
+def known_schemas() -> Mapping[str, str]:
+    """Every migration's name, and the one it follows (empty for the first), as their files say, without running
+    them."""
+    found = {}
+    for path in sorted((_MIGRATIONS / "versions").glob("*.py")):
+        said = {which: value.strip("\"'") for which, value in _REVISION.findall(path.read_text(encoding="utf-8"))}
+        found[said[""]] = "" if said["down_"] == "None" else said["down_"]
+    return found
 
 
 def back_up(database: Database, now: datetime, folder: Path) -> Path | None:

@@ -24,14 +24,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.core.migrate import alembic_config, changing_schema, check_schema, refuse_unknown
+from app.core.migrate import VERSION_TABLE, alembic_config, changing_schema, check_schema, refuse_unknown
 from app.models import METADATA
 from app.units import factor_of
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 _BATCH = 500
-_VERSION_TABLE = "alembic_version"
 _LONGEST_LINE_BYTES = int(64 * factor_of("MiB"))
 # What is true of processes that run now, and of nobody who is restored.
 _OF_NOW = frozenset({"worker_presence", "served_release", "gpu_lease"})
@@ -79,7 +78,7 @@ def back_up_install(database: Database, out: Path, release: str, now: datetime) 
         ):
             if connection.dialect.name != "sqlite":  # there a transaction sees one moment anyway
                 connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-            schema = connection.scalar(text(f"SELECT version_num FROM {_VERSION_TABLE}"))  # noqa: S608 - our own name
+            schema = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - our own name
             tables = {table.name: _write_table(connection, table, file) for table in _tables()}
             manifest = Manifest(FORMAT, release, str(schema), now.astimezone(UTC).isoformat(), tables)
             file.writestr(MANIFEST, json.dumps(asdict(manifest), indent=2))
@@ -129,7 +128,7 @@ def holds_anything(database: Database) -> bool:
         return any(
             (connection.scalar(select(func.count()).select_from(table)) or 0) > (1 if name == "learner" else 0)
             for name, table in found.tables.items()
-            if name != _VERSION_TABLE and name not in _OF_NOW
+            if name != VERSION_TABLE and name not in _OF_NOW
         )
 
 
@@ -222,7 +221,7 @@ def _fill(connection: Connection, file: zipfile.ZipFile, manifest: Manifest) -> 
     found = MetaData()
     found.reflect(connection)
     for table in reversed(found.sorted_tables):
-        if table.name != _VERSION_TABLE:
+        if table.name != VERSION_TABLE:
             connection.execute(delete(table))  # what migrations put there
     for table in found.sorted_tables:
         if table.name not in manifest.tables:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from sqlalchemy.exc import SQLAlchemyError
 
 DOCTOR_SUBJECTS = ("gpu",)
 
@@ -104,13 +103,17 @@ def doctor(
     """What this machine has for runs and what is in the way: driver, GPUs, PyTorch's view of them, NCCL."""
     if subject not in DOCTOR_SUBJECTS:
         raise typer.BadParameter(f"{subject!r} is not known here. Accepted: {', '.join(DOCTOR_SUBJECTS)}.")
-    command = [sys.executable, "-m", "worker.doctor"]
+    from app.operate import processes  # noqa: PLC0415
+
+    command = processes.doctor()
     os.execv(command[0], command)  # noqa: S606 - our own interpreter
 
 
 @contextmanager
 def _held_install() -> Iterator[None]:
     """This install, to oneself: what runs would write into what is replaced. Raises DomainError while it does."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
+
     from app.core.db import database_time, open_database  # noqa: PLC0415
     from app.core.errors import DomainError  # noqa: PLC0415
     from app.core.private import close_to_others, keep_to_ourselves  # noqa: PLC0415

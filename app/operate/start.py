@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
-from app.core.access import install_token, with_token
 from app.core.clock import utc_now
 from app.core.db import open_database
 from app.core.errors import DomainError
 from app.core.migrate import migrate
 from app.core.private import close_to_others, keep_to_ourselves
 from app.core.settings import Settings
-from app.operate import redis_server
+from app.core.token import install_token, with_token
+from app.operate import processes, redis_server
 from app.operate.install import Install, who_listens
 from app.operate.supervisor import Child, Supervisor
 
@@ -113,7 +112,7 @@ def _check_port(bind: str, port: int) -> None:
 
 def _check_devices(asked: str) -> None:
     """Devices that the worker could not be bound to: said now, not by a worker that ends again and again."""
-    command = [sys.executable, "-m", "worker.devices", asked]
+    command = processes.device_check(asked)
     found = subprocess.run(command, capture_output=True, text=True, timeout=DEVICES_SECONDS, check=False)
     if found.returncode:
         raise CannotStart(f"RANKZERO_DEVICES: {found.stderr.strip()}")
@@ -131,11 +130,10 @@ def _bring_up(settings: Settings, supervisor: Supervisor) -> None:
     done = migrate(database, utc_now(), settings.data.resolve() / "backups")
     database.engine.dispose()
     say(f"  database  {database.engine.dialect.name}, {done or 'schema is current'}")
-    cli = [sys.executable, "-m", "app.cli"]
-    supervisor.start("web", [*cli, "serve"])
-    supervisor.start("worker", [*cli, "worker", "--devices", settings.devices])
-    supervisor.start("control", [*cli, "worker", "--control"])
-    supervisor.start("beat", [*cli, "beat"])
+    supervisor.start("web", processes.web())
+    supervisor.start("worker", processes.worker(settings.devices))
+    supervisor.start("control", processes.control())
+    supervisor.start("beat", processes.beat())
 
 
 def _wait_for_page(url: str, supervisor: Supervisor) -> None:

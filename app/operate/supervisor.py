@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
+
+from labs.leash import on_leash
 
 MANY_CRASHES = 5  # in a row: then it is said with its last lines, and in /readyz
 STEADY_SECONDS = 60.0  # one that lived as long has recovered
@@ -80,7 +81,7 @@ class Supervisor:
     def _launch(self, child: Child) -> None:
         with self._open_log(child) as log:
             child.process = subprocess.Popen(
-                [sys.executable, "-m", "labs.leash", "--", *child.command],
+                on_leash(child.command),
                 stdin=subprocess.PIPE,  # the leash: our death closes it
                 stdout=log,
                 stderr=log,

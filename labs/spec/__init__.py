@@ -34,7 +34,6 @@ from labs.spec.schedules import (
     unscheduled_violations,
 )
 from labs.spec.shapes import check_model, nearest_divisors
-from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import (
     BUCKET_BYTES,
     MAX_HEADS,
@@ -54,6 +53,7 @@ from labs.spec.vocabulary import (
     Strict,
     Training,
 )
+from labs.violations import SpecError, Violation
 
 __all__ = [
     "BUCKET_BYTES",

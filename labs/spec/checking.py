@@ -11,8 +11,8 @@ from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
 from labs.spec.run import LAB_MODELS, LARGE_MODELS, NO_MODEL, RunSpec
 from labs.spec.shapes import check_model
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
+from labs.violations import Violation
 
 MAX_DRY_WORLD_SIZE = 1024
 _NAME = {"run": "run", "dry": "dry run"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from labs.spec.run import RunSpec
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
+from labs.violations import Violation
 
 BYTE_VOCAB = 256
 MAX_RUN_PARAMETERS = 50_000_000

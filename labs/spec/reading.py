@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from labs.spec.programs import PROGRAMS
 from labs.spec.run import LAB_MODELS
-from labs.spec.violations import SpecError, Violation
 from labs.spec.vocabulary import Model
+from labs.violations import SpecError, Violation
 
 STAND_IN = LAB_MODELS["gpt-small"]  # for a model that cannot be read, so that the rest is still checked
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from typing import Literal
 
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Schedule = Literal["gpipe", "1f1b", "interleaved", "zero-bubble", "looped-bfs", "zbv", "dualpipev"]
 UNSCHEDULED: Schedule = "1f1b"  # what a plan without a pipeline says

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
+from labs.violations import Violation
 
 
 def check_model(model: Model, at: str = "model") -> list[Violation]:

@@ -19,8 +19,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.core import peer
-from app.core.access import install_token
 from app.core.settings import Settings
+from app.core.token import install_token
 from tests.attacks.conftest import ClientOf
 from tests.support.product import environment, free_port
 

@@ -51,7 +51,7 @@ VICTIMS: dict[str, Callable[[psutil.Process], bool]] = {
 
 def _line(process: psutil.Process) -> str:
     line = " ".join(process.cmdline())
-    return "" if "labs.leash" in line else line
+    return "" if "labs/leash.py" in line else line
 
 
 def _is_python(process: psutil.Process) -> bool:

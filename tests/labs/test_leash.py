@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from labs.command import environment, torchrun_command
+from labs.leash import on_leash
 from labs.spec import parse_run_spec
 from tests.labs.ranks import pid_is_alive, spec_of
 
-LEASH = [sys.executable, "-m", "labs.leash", "--"]
+LEASH = on_leash([])
 SLEEPING = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 SLEEP = [sys.executable, "-c", SLEEPING]
 STUBBORN = [sys.executable, "-c", f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {SLEEPING}"]

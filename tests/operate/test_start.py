@@ -39,7 +39,7 @@ def _named(product: Product, part: str) -> psutil.Process:
     for process in product.children():
         with contextlib.suppress(psutil.Error):
             line = " ".join(process.cmdline())
-            if part in line and "labs.leash" not in line:
+            if part in line and "labs/leash.py" not in line:
                 return process
     raise AssertionError(f"no {part} among {product.children()}")
 

@@ -53,7 +53,7 @@ def test_a_torchrun_that_is_killed_after_some_steps_is_not_said_to_have_ended_be
 ) -> None:
     working = Working(sqlite, tmp_path, LONG)
     working.wait_for_step(3)
-    torchrun = next(each for each in _processes("torch.distributed.run") if "labs.leash" not in each.cmdline())
+    torchrun = next(each for each in _processes("torch.distributed.run") if "leash.py" not in " ".join(each.cmdline()))
     os.kill(torchrun.pid, signal.SIGKILL)
     run = working.ended()
     working.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from labs.spec.families import compression, data, numerics, pipeline, tensor, together
 from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 SUPPORT: tuple[Row, ...] = (
     *data.ROWS,

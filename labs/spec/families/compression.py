@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from labs.spec.families.row import Row
 from labs.spec.run import Compression, RunSpec
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 _TWO_AND_FOUR = ({"data": 2}, {"data": 4})
 _BUCKETS = {"bucket_bytes": 50_000}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from labs.spec.families.row import Row, one_of
 from labs.spec.run import RunSpec, RunTraining
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 _TWO_AND_FOUR = ({"data": 2}, {"data": 4})
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from labs.spec.families.data import deals_out_tensors
 from labs.spec.families.row import EXACT, WHOLE_BACKWARD, Row, one_of
 from labs.spec.run import RunSpec
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Precision, StateLayout
+from labs.violations import Violation
 
 # What a rank really holds when it computes in a precision. See labs/parallel/precision.py.
 LAYOUTS_OF: Mapping[Precision, tuple[StateLayout, ...]] = {

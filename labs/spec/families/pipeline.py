@@ -8,7 +8,7 @@ from labs.spec.families.row import Row
 from labs.spec.run import RunSpec
 from labs.spec.schedules import V_SHAPED, Schedule, ScheduleFields, schedule_violations, unscheduled_violations
 from labs.spec.shapes import nearest_divisors
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 _MOST_GATHERED_STAGES = 3
 _FIELDS = ScheduleFields("parallel.schedule", "parallel.pipeline", "parallel.virtual_stages", "training.micro_batches")

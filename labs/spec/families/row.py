@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from labs.spec.schedules import Schedule
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Family = Literal["data", "tensor", "context", "expert", "pipeline", "combined", "numerics", "compression"]
 Device = Literal["cpu", "cuda"]

@@ -10,8 +10,8 @@ from labs.spec.families.row import WHOLE_BACKWARD, Row, one_of
 from labs.spec.limits import MAX_RUN_SEQUENCE
 from labs.spec.run import RunSpec
 from labs.spec.shapes import nearest_divisors
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
+from labs.violations import Violation
 
 # Every shape that is cut differently: grouped queries, a gated MLP, a head of its own.
 OTHER_SHAPE: Mapping[str, Any] = {"kv_heads": 4, "gated_mlp": True, "tied_embeddings": False, "ffn_hidden": 48}

@@ -17,8 +17,8 @@ from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.programs.scaling import ScalingOptions
 from labs.spec.programs.schedule import ScheduleOptions
 from labs.spec.programs.speed import SpeedOptions
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import MAX_WORLD_SIZE
+from labs.violations import Violation
 
 __all__ = [
     "PROGRAMS",

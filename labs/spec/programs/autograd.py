@@ -9,7 +9,7 @@ from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.shapes import nearest_divisors
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Rate = Annotated[float, Field(gt=0, le=10)]
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity, repeated
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Algorithm = Literal[
     "ring",

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity, repeated
 from labs.spec.shapes import nearest_divisors
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 MAX_PARAMETERS = 20_000_000  # every rank holds them, their gradients and a copy of these
 MAX_FLOPS = 2e12  # of all ranks: some seconds of a laptop

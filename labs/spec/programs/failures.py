@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity, repeated
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Interval = Annotated[float, Field(ge=1, le=1e6)]
 MAX_RANKS = 4

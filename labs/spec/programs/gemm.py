@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Side = Annotated[int, Field(ge=8, le=16_384)]
 Dtype = Literal["fp32", "bf16", "fp16"]

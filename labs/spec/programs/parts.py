@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Strict
+from labs.violations import Violation
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity, repeated
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
+from labs.violations import Violation
 
 Width = Annotated[int, Field(ge=8, le=128)]
 Budget = Annotated[int, Field(ge=1_000, le=2_000_000)]

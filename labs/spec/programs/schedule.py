@@ -9,7 +9,7 @@ from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity
 from labs.spec.schedules import SCHEDULE_RULES, Schedule, ScheduleFields, schedule_violations
-from labs.spec.violations import Violation
+from labs.violations import Violation
 
 Seconds = Annotated[float, Field(ge=0.001, le=0.2)]
 MAX_SECONDS = 150.0  # of all steps together

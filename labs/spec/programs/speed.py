@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from labs.spec.programs.parts import Figure, Options, Quantity, repeated
-from labs.spec.violations import Violation
 from labs.spec.vocabulary import Model
+from labs.violations import Violation
 
 _HEAD_SIZE = 32
 _VOCAB = 256  # bytes
