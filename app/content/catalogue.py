@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from app.content.cards import Card, make_card
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
+from app.content.interview_schemas import Interview
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
 from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
-from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Interview, Related, Strict
+from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
 from app.core.settings import Settings, settings
@@ -163,16 +164,17 @@ class _Loader:
     def load(self) -> Catalogue:
         concepts = self._concepts()
         decks, cards = self._decks()
+        knowledge = self._knowledge()
         loaded = Catalogue(
             concepts,
             decks,
             cards,
             self._items("problems/*.yaml", Problem),
-            self._items("interviews/*.yaml", Interview),
+            self._interviews(knowledge),
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
-            rubrics=self._rubrics(),
+            rubrics=self._rubrics(knowledge),
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
         )
@@ -182,10 +184,18 @@ class _Loader:
         figures = self._single("given.yaml", GivenFigures)
         return figures.given if figures else {}
 
-    def _rubrics(self) -> Mapping[str, RubricFile]:
+    def _knowledge(self) -> Knowledge:
         lexicon = self._single(LEXICON, LexiconFile) or LexiconFile()
         false = self._single(MISCONCEPTIONS, MisconceptionsFile) or MisconceptionsFile()
-        knowledge = Knowledge(lexicon.wordings(), false.misconceptions)
+        return Knowledge(lexicon.wordings(), false.misconceptions)
+
+    def _interviews(self, knowledge: Knowledge) -> Mapping[str, Interview]:
+        interviews: dict[str, Interview] = self._items("interviews/*.yaml", Interview)
+        for interview in interviews.values():
+            interview.read_with(knowledge.wordings)
+        return interviews
+
+    def _rubrics(self, knowledge: Knowledge) -> Mapping[str, RubricFile]:
         rubrics: dict[str, RubricFile] = self._items("rubrics/*.yaml", RubricFile)
         for rubric in rubrics.values():
             rubric.read_with(knowledge)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -193,18 +193,26 @@ def in_groups(rubrics: Iterable[RubricFile]) -> tuple[RubricGroup, ...]:
 def make_rubric(file: RubricFile) -> Rubric:
     """The rubric the grader takes, its numbers computed. Raises ExpressionError with the field."""
     values = file.values()
-    points = []
-    for index, point in enumerate(file.points):
-        with at("points", index):
-            points.append(_point(point, values, file))
+    points = make_points("points", file.points, values, file.let)
     with at("critical"):
-        critical = tuple(Critical(each.id, _patterns("when", each.when, values, file)) for each in file.critical)
+        critical = tuple(Critical(each.id, _patterns("when", each.when, values, file.let)) for each in file.critical)
     with at("floor"):
-        floor = tuple(Part(_patterns("of", each, values, file)) for each in file.floor.of)
+        floor = tuple(Part(_patterns("of", each, values, file.let)) for each in file.floor.of)
     with at("misconceptions"):
         false = tuple(_misconception(each, file) for each in file.knowledge.misconceptions)
     relevant = tuple(each for each in false if each.points or each.critical)
-    return Rubric(tuple(points), critical, floor, file.floor.needs, file.knowledge.wordings, relevant)
+    return Rubric(points, critical, floor, file.floor.needs, file.knowledge.wordings, relevant)
+
+
+def make_points(
+    field: str, points: Iterable[RubricPointFile], values: Mapping[str, Any], let: Mapping[str, str]
+) -> tuple[Point, ...]:
+    """Points as the grader takes them, numbers computed; `let` tells what those are of. Raises ExpressionError."""
+    found = []
+    for index, point in enumerate(points):
+        with at(field, index):
+            found.append(_point(point, values, let))
+    return tuple(found)
 
 
 def _misconception(each: MisconceptionFile, file: RubricFile) -> Misconception:
@@ -217,34 +225,39 @@ def _of(file: RubricFile, refs: Iterable[str]) -> frozenset[str]:
     return frozenset(ref.partition(".")[2] for ref in refs if ref.startswith(f"{file.id}."))
 
 
-def _point(point: RubricPointFile, values: dict[str, float], file: RubricFile) -> Point:
+def _point(point: RubricPointFile, values: Mapping[str, Any], let: Mapping[str, str]) -> Point:
     return Point(
         point.id,
         point.weight,
-        _patterns("met", point.met, values, file),
-        _patterns("partly", point.partly, values, file),
-        _patterns("against", point.against, values, file),
-        tuple(Part(_patterns("parts", each, values, file)) for each in point.parts),
+        _patterns("met", point.met, values, let),
+        _patterns("partly", point.partly, values, let),
+        _patterns("against", point.against, values, let),
+        tuple(Part(_patterns("parts", each, values, let)) for each in point.parts),
         point.needs,
         point.half_at,
     )
 
 
-@cache
 def _shared_patterns(lines: Evidence) -> tuple[Pattern, ...]:
-    """Evidence without numbers, read once for all rubrics."""
-
-    def no_number(expression: str, unit: str) -> Quantity:
-        raise BadPattern(f"[{expression} {unit}]: a number belongs to one rubric, and this to all")
-
+    """Evidence without numbers, for all rubrics."""
     found = []
     for index, line in enumerate(lines):
         with at("says", index):
             try:
-                found.append(parse(line, no_number))
+                found.append(_words_alone(line))
             except BadPattern as error:
                 raise ExpressionError(str(error)) from None
     return tuple(found)
+
+
+@cache
+def _words_alone(line: str) -> Pattern:
+    """A line of evidence without numbers, read once for whoever uses it. Raises BadPattern."""
+
+    def no_number(expression: str, unit: str) -> Quantity:
+        raise BadPattern(f"[{expression} {unit}]: a number belongs to one rubric, and this to all")
+
+    return parse(line, no_number)
 
 
 # A number computed with one of these inputs is a number of that thing: the words that name it, by input and value.
@@ -259,9 +272,9 @@ SUBJECTS = {
 _INPUT = re.compile(r'\b(?P<name>\w+)="?(?P<value>\w+)"?')
 
 
-def _subject(expression: str, file: RubricFile) -> tuple[frozenset[str], frozenset[str]]:
+def _subject(expression: str, let: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
     """The words of what a number is of, and of what it might be mistaken for, from the formula that gives it."""
-    source = file.let.get(expression, expression)
+    source = let.get(expression, expression)
     for found in _INPUT.finditer(source):
         named = SUBJECTS.get(found["name"], {})
         if found["value"] in named:
@@ -271,18 +284,18 @@ def _subject(expression: str, file: RubricFile) -> tuple[frozenset[str], frozens
     return frozenset(), frozenset()
 
 
-def _patterns(field: str, lines: Evidence, values: dict[str, float], file: RubricFile) -> tuple[Pattern, ...]:
+def _patterns(field: str, lines: Evidence, values: Mapping[str, Any], let: Mapping[str, str]) -> tuple[Pattern, ...]:
     def number(expression: str, unit: str) -> Quantity:
         if unit not in SCALES:
             raise ExpressionError(f"{unit!r} is no unit known here")
         dimension, scale = SCALES[unit][0], SCALES[unit][1]
-        return float(Expressions(values).number(expression)), dimension, scale, *_subject(expression, file)
+        return float(Expressions(values).number(expression)), dimension, scale, *_subject(expression, let)
 
     found = []
     for index, line in enumerate(lines):
         with at(field, index):
             try:
-                found.append(parse(line, number))
+                found.append(parse(line, number) if "[" in line else _words_alone(line))
             except BadPattern as error:
                 raise ExpressionError(str(error)) from None
     return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -114,89 +114,6 @@ class Item(Strict):
     about: Text
     concepts: Annotated[tuple[Slug, ...], Field(min_length=1)]
     minutes: Annotated[int, Field(ge=1, le=90)]
-
-
-class RubricPoint(Strict):
-    """One thing a full answer says."""
-
-    id: Slug
-    point: Text
-    weight: Annotated[int, Field(ge=1, le=10)] = 1
-
-
-class Option(Strict):
-    """One answer to a choice, with what to say to somebody who chose it."""
-
-    id: Slug
-    text: Text
-    correct: bool = False
-    message: Text
-
-
-class FollowUp(Strict):
-    """A second number asked about the candidate's own first answer, which expressions see as `answer`."""
-
-    prompt: Text
-    key: Text
-    unit: Unit
-    tolerance: Fraction = 0.02
-    slips: tuple[Slip, ...] = ()
-    explanation: Text
-
-
-class Question(Strict):
-    """One question of an interview; which fields it needs depends on its kind.
-
-    It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
-    `said.<question>`, in base units.
-    """
-
-    id: Slug
-    kind: Literal["number", "choice", "text"]
-    title: Text
-    prompt: Text
-    minutes: Annotated[int, Field(ge=1, le=30)]
-    points: Annotated[int, Field(ge=1, le=100)]
-    explanation: Text
-    builds_on: tuple[Slug, ...] = ()
-    key: str | None = None
-    unit: Unit | None = None
-    tolerance: Fraction = 0.02
-    slips: tuple[Slip, ...] = ()
-    follow_up: FollowUp | None = None
-    options: tuple[Option, ...] = ()
-    rubric: tuple[RubricPoint, ...] = ()
-    exemplar: str | None = None
-
-    @model_validator(mode="after")
-    def _has_what_its_kind_needs(self) -> Question:
-        if self.kind == "number" and (not self.key or self.unit is None):
-            raise ValueError("a number question needs key and unit")
-        if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
-            raise ValueError("a choice question needs exactly one correct option")
-        if self.kind == "text" and not (self.rubric and self.exemplar):
-            raise ValueError("a text question needs a rubric and an exemplar")
-        return self
-
-
-class Interview(Item):
-    """A timed sitting. The server owns its clock."""
-
-    id: InterviewId
-    parameters: dict[str, Annotated[tuple[int | float | str, ...], Field(min_length=1)]]
-    let: dict[str, str] = {}
-    questions: Annotated[tuple[Question, ...], Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _builds_on_what_came_before(self) -> Interview:
-        before: list[str] = []
-        for question in self.questions:
-            if question.id in before:
-                raise ValueError(f"there are two questions {question.id!r}")
-            if missing := [each for each in question.builds_on if each not in before]:
-                raise ValueError(f"question {question.id} builds on {', '.join(missing)}: no earlier question")
-            before.append(question.id)
-        return self
 
 
 class Anchor(Strict):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.content.catalogue import Catalogue
-from app.content.schemas import Interview
+from app.content.interview_schemas import Interview
 from app.grading import levels
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, parts_of
 from app.interview.scoring import NO_ANSWER, NOT_ASKED, JudgedPoint, Row, Scorecard
 from app.reveal.meter import Meter
-from app.reveal.words import Finding, Marked, mark, nearest, why_missed
+from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
 from app.words import listed
 
 MOST_FIXES = 3
@@ -28,6 +28,11 @@ class Answered:
     is_follow_up: bool
     meter: Meter | None
     marked: Marked | None
+
+    @property
+    def said(self) -> frozenset[str]:
+        """The points that count as said: by the candidate's judgement, else by what was heard."""
+        return frozenset(each.id for each in self.row.rubric if (each.heard == "met" if each.met is None else each.met))
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,24 @@ def _answered(part: Part, row: Row) -> Answered:
 
 
 def _finding(row: Row, point: JudgedPoint) -> Finding:
-    """A point as the candidate judged it, beside the sentence that has most in common with it."""
+    """A point as it was heard, with the candidate's own judgement where that differs or decides."""
     worth = row.points * point.weight / sum(each.weight for each in row.rubric)
+    if point.heard is None:
+        return _judged_alone(row, point, worth)
+    verdict, css, kind = point.heard, CLASSES[point.heard], UNDERLINED[point.heard]
+    why = why_less(verdict, point.credit, point.point, point.half, row.said)
+    word = "Half met" if verdict == "met" and point.credit < 1 else verdict.capitalize()
+    if verdict == "unsure" and point.met is not None:
+        word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
+        kind, why = ("ok", "") if point.met else ("un", why)
+    elif point.differs:
+        own = "you said it" if point.met else "you did not say it"
+        why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
+    return Finding(point.id, point.point, word, css, worth * point.counts, worth, kind, point.evidence, why)
+
+
+def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:
+    """A point of an earlier version's card: judged by the candidate, beside the sentence nearest to it."""
     near = nearest(point.point, row.said)
     evidence = (near,) if near else ()
     if point.met:
@@ -163,9 +184,9 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
 
 
 def _words_to_say(row: Row) -> list[Fix]:
-    """The points of a text answer that its own judge missed, together: they are one thing to read."""
-    missed = [point for point in row.rubric if not point.met]
-    heaviest = max(missed, key=lambda point: point.weight)
+    """The points that were not heard in a text answer, together: they are one thing to read."""
+    missed = [point for point in row.rubric if point.counts < 1]
+    heaviest = max(missed, key=lambda point: point.weight * (1 - point.counts))
     title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'} in “{row.title}”"
     full = Link(f"#part-{row.id}", "Read a full answer")
     return [Fix(title, f"Above all: {heaviest.point}", row.lost, (full,))]
@@ -193,13 +214,21 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
             said.append(f"{row.title}: said {what}{slip}.")
         elif row.kind == "text" and row.said:
-            met = [point for point in row.rubric if point.met]
-            said.append(f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement.")
+            said.append(_letter_on_words(row))
     blank = [row.title for row in card.rows if row.verdict == NO_ANSWER]
     if blank:
         names = listed(blank)
         said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
     return said
+
+
+def _letter_on_words(row: Row) -> str:
+    met = [point for point in row.rubric if point.counts]
+    if all(point.heard is None for point in row.rubric):
+        return f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement."
+    said = f"{row.title}: said {len(met)} of {len(row.rubric)} points."
+    wrong = [point.evidence[0] for point in row.rubric if point.heard == "contradicted"]
+    return f"{said} Held that “{wrong[0].rstrip('.')}”." if wrong else said
 
 
 def _lower(text: str) -> str:

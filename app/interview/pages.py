@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
-from app.content.schemas import Interview
+from app.content.interview_schemas import Interview
 from app.core.errors import DomainError
 from app.grading import levels
 from app.grading.questions.choice import ChoiceQuestion

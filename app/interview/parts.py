@@ -8,12 +8,16 @@ from typing import Any
 
 from markupsafe import Markup
 
+from app.content.interview_schemas import FollowUp, Interview, Question
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render
 from app.content.questions import follow_own, make_number, make_options
-from app.content.schemas import FollowUp, Interview, Question
+from app.content.rubric_schemas import make_points
 from app.grading.quantities import Unreadable
 from app.grading.questions import ChoiceQuestion, NumberQuestion, carried_values, read_number, shuffled
+from app.grading.rubrics.grader import Rubric
+from app.grading.rubrics.reading import NO_WORDINGS
+from app.grading.rubrics.wordings import Wordings
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
 
@@ -31,6 +35,7 @@ class Part:
     points: float
     builds_on: tuple[Question, ...] = ()
     let: Mapping[str, str] = field(default_factory=dict)  # what the interview computes, to explain a wrong number
+    wordings: Wordings = NO_WORDINGS  # through which an answer in words is read
 
     @property
     def source(self) -> Question | FollowUp:
@@ -57,12 +62,11 @@ def parts_of(interview: Interview) -> list[Part]:
     by_id = {question.id: question for question in interview.questions}
     for question in interview.questions:
         earlier = tuple(by_id[each] for each in question.builds_on)
-        if question.follow_up is None:
-            found.append(Part(question.id, question, False, float(question.points), earlier, interview.let))
-        else:
-            following = question.points * FOLLOW_UP_SHARE
-            found.append(Part(question.id, question, False, question.points - following, earlier, interview.let))
-            found.append(Part(f"{question.id}.follow", question, True, following, earlier, interview.let))
+        following = question.points * FOLLOW_UP_SHARE if question.follow_up else 0.0
+        whole = Part(question.id, question, False, float(question.points), earlier, interview.let, interview.wordings)
+        found.append(replace(whole, points=question.points - following))
+        if question.follow_up:
+            found.append(replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following))
     return found
 
 
@@ -99,6 +103,11 @@ def leads_somewhere(part: Part, known: Values) -> bool:
 def number_of(part: Part, known: Values) -> NumberQuestion:
     """The number a part asks for. Raises ExpressionError."""
     return make_number(part.source, known, part.let)
+
+
+def rubric_of(part: Part, known: Values) -> Rubric:
+    """What an answer in words is graded against. Raises ExpressionError."""
+    return Rubric(make_points("rubric", part.question.rubric, known, part.let), (), wordings=part.wordings)
 
 
 def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:

@@ -6,16 +6,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.schemas import Interview
 from app.grading.grade import Grade
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion
-from app.interview.parts import Part, Values, choice_of, known_to, leads_somewhere, number_of, parts_of, prompt
+from app.grading.rubrics.grader import Verdict, grade
+from app.interview.parts import (
+    Part,
+    Values,
+    choice_of,
+    known_to,
+    leads_somewhere,
+    number_of,
+    parts_of,
+    prompt,
+    rubric_of,
+)
 from app.reveal.number import SaidNumber, said_number, slip_of
 
-TO_JUDGE, NOT_ASKED, NO_ANSWER = "to judge", "not asked", "no answer"
+NOT_ASKED, NO_ANSWER = "not asked", "no answer"
+TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -25,19 +37,48 @@ _LEADS_NOWHERE = "Your own figure before it leads to no number here."
 
 @dataclass(frozen=True)
 class JudgedPoint:
-    """A point of a text answer's rubric; `met` is the candidate's own judgement, None before there is one."""
+    """A point of a text answer's rubric. `heard` is the grader's verdict on `evidence`, None in an older card.
+
+    `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
+    that is unsure. `credit` is what counts, 0 to 1.
+    """
 
     id: str
     point: str
     weight: int
     met: bool | None
+    heard: Verdict | None = None
+    credit: float = 0.0
+    evidence: tuple[str, ...] = ()
+    half: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the grader was unsure and the candidate has not decided."""
+        return self.heard == "unsure" and self.met is None
+
+    @property
+    def counts(self) -> float:
+        """The share of its weight that counts: before there was a grader, the candidate's word alone."""
+        return self.credit if self.heard else float(bool(self.met))
+
+    @property
+    def differs(self) -> bool:
+        """Whether grader and candidate judged it otherwise."""
+        return self.met is not None and self.heard not in (None, "unsure") and self.met != (self.heard == "met")
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
+        """A point as it was stored, now or in an earlier version."""
+        return cls(**{**stored, "evidence": tuple(stored.get("evidence", ()))})
 
 
 @dataclass(frozen=True)
 class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
-    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it.
+    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
+    heard in words beyond the points: wrong sums, mere terms.
     """
 
     id: str
@@ -57,6 +98,7 @@ class Row:
     asked: str = ""
     slip: str = ""
     number: SaidNumber | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def is_evidence(self) -> bool:
@@ -72,13 +114,13 @@ class Row:
     def from_json(cls, stored: Mapping[str, Any]) -> Row:
         """A row as it was stored, now or in an earlier version."""
         number = SaidNumber.from_json(stored["number"]) if stored.get("number") else None
-        rubric = tuple(JudgedPoint(**point) for point in stored.get("rubric", ()))
-        return cls(**{**stored, "rubric": rubric, "number": number})
+        rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
+        return cls(**{**stored, "rubric": rubric, "number": number, "notes": tuple(stored.get("notes", ()))})
 
 
 @dataclass(frozen=True)
 class Scorecard:
-    """Every part of a sitting, graded. Until its text answers are judged the score is what is certain."""
+    """Every part of a sitting, graded."""
 
     rows: tuple[Row, ...] = ()
 
@@ -97,12 +139,17 @@ class Scorecard:
 
     @property
     def to_judge(self) -> list[str]:
-        """The parts whose rubric the candidate has yet to judge."""
+        """The parts whose words nobody has heard yet; only a card of an earlier version has any."""
         return [row.id for row in self.rows if row.verdict == TO_JUDGE]
 
     @property
+    def unsure(self) -> list[str]:
+        """The parts with points that the grader leaves to the candidate. Until then they count as missed."""
+        return [row.id for row in self.rows if any(point.is_open for point in row.rubric)]
+
+    @property
     def level(self) -> Level | None:
-        """None while there is something to judge."""
+        """None while there are words that nobody has heard."""
         return None if self.to_judge else level_of(self.score)
 
     def row(self, part_id: str) -> Row:
@@ -131,7 +178,7 @@ def scorecard(
     answers: Mapping[str, str],
     judged: Mapping[str, Mapping[str, bool]],
 ) -> Scorecard:
-    """Every part graded. A text answer counts once its rubric is judged."""
+    """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point."""
     return Scorecard(tuple(_row(part, values, answers, judged.get(part.id)) for part in parts_of(interview)))
 
 
@@ -146,7 +193,7 @@ def _row(part: Part, values: Values, answers: Mapping[str, str], judged: Mapping
     try:
         row = replace(row, asked=str(prompt(part, values, answers) or ""))
         row = replace(row, explanation=str(render(part.source.explanation, Expressions(known))))
-        return _judged(row, part, known, judged) if part.kind == "text" else _graded(row, part, known)
+        return _heard(row, part, known, judged) if part.kind == "text" else _graded(row, part, known)
     except ExpressionError:
         if part.goes_by_own_numbers:
             return replace(row, message=_LEADS_NOWHERE, explanation="")
@@ -177,20 +224,31 @@ def _message(grade: Grade) -> str:
     return f"{grade.title.capitalize()}. {grade.message}" if grade.title else grade.message
 
 
-def _judged(row: Row, part: Part, known: Values, judged: Mapping[str, bool] | None) -> Row:
-    """The row of an answer in words: a share of the points for each point of the rubric that is met."""
-    met_by = {each.id: None if judged is None else bool(judged.get(each.id)) for each in part.question.rubric}
-    points = tuple(
-        JudgedPoint(each.id, _plain(each.point, known), each.weight, met_by[each.id]) for each in part.question.rubric
-    )
+def _heard(row: Row, part: Part, known: Values, judged: Mapping[str, bool] | None) -> Row:
+    """The row of an answer in words: a share of the points for each point of the rubric that was heard in it."""
     exemplar = str(render_inline(part.question.exemplar or "", Expressions(known)))
+    rubric = rubric_of(part, known)
+    heard = grade(rubric, row.said)
+    found = heard if judged is None else grade(rubric, row.said, judged)
+    points = tuple(
+        JudgedPoint(
+            each.id,
+            _plain(each.text, known),
+            each.weight,
+            None if judged is None else bool(judged.get(each.id)),
+            before.verdict,
+            after.credit,
+            after.evidence,
+            each.half or "",
+        )
+        for each, before, after in zip(part.question.rubric, heard.points, found.points, strict=True)
+    )
     row = replace(row, rubric=points, exemplar=exemplar)
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
-    if judged is None:
-        return replace(row, verdict=TO_JUDGE)
-    weights, met = sum(each.weight for each in points), sum(each.weight for each in points if each.met)
-    return replace(row, verdict=f"{met} of {weights} by your own judgement", reached=part.points * met / weights)
+    met = sum(each.credit > 0 for each in points)
+    verdict = f"{met} of {len(points)} points heard"
+    return replace(row, verdict=verdict, reached=part.points * found.score, notes=found.notes)
 
 
 def _plain(text: str, known: Values) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.content import seeded
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
-from app.content.schemas import Interview
+from app.content.interview_schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.records import as_record
 from app.core.texts import storable

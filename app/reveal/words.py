@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -15,6 +15,9 @@ Kind = Literal["ok", "no", "un"]
 
 MOST_UNSAID = 4  # words of a point that an answer lacks, named in a note
 SHORTEST_TELLING = 5  # letters of a word in small letters that says something by itself
+# How a grader's verdict is shown: its word, and the evidence it rests on.
+CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
+UNDERLINED: Mapping[str, Kind | None] = {"met": "ok", "missed": "un", "contradicted": "no", "unsure": "un"}
 LEAST_SHARED = 3  # words that a sentence has in common with a point that it may speak of
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
@@ -131,3 +134,14 @@ def why_missed(point: str, answer: str) -> str:
     if not lacking:
         return "Its words are there, but no sentence says so."
     return f"Nothing in your answer says {listed(lacking, 'or')}."
+
+
+def why_less(verdict: str, credit: float, point: str, half: str | None, answer: str) -> str:
+    """Why a grader's verdict does not give a point in full; empty where it does. `half` says what earns half."""
+    if verdict == "met":
+        return "" if credit == 1 else f"Half: {half}" if half else "Half of it is said."
+    return {
+        "missed": why_missed(point, answer),
+        "contradicted": "Your words say the opposite.",
+        "unsure": "It is near, but not said outright.",
+    }[verdict]

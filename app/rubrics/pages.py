@@ -12,11 +12,8 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline, render_plain
 from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES
-from app.reveal.words import Finding, Kind, Marked, mark, why_missed
+from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, why_less
 from app.rubrics.models import RubricAnswer
-
-CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
-_UNDERLINED: Mapping[str, Kind | None] = {"met": "ok", "missed": "un", "contradicted": "no", "unsure": "un"}
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ def _finding(row: Row, answer: str) -> Finding:
         row.css,
         row.credit * row.point.weight,
         row.point.weight,
-        _UNDERLINED[shown],
+        UNDERLINED[shown],
         row.evidence,
         _why(row, answer),
     )
@@ -166,14 +163,8 @@ def _why(row: Row, answer: str) -> str:
     """Why a point did not count in full; empty where it did."""
     if row.judged:
         return "" if row.judged == "met" else "The underlined words do not say it, by your own judgement."
-    if row.verdict == "half met":
-        return f"Half: {row.point.half}" if row.point.half else "Half of it is said."
-    return {
-        "met": "",
-        "missed": why_missed(row.point.text.striptags(), answer),
-        "contradicted": "Your words say the opposite.",
-        "unsure": "It is near, but not said outright.",
-    }[row.verdict]
+    verdict = "met" if row.css == "met" else row.verdict
+    return why_less(verdict, row.credit, row.point.text.striptags(), row.point.half, answer)
 
 
 def _mistakes(critical: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> list[Finding]:

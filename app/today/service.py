@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
-from app.content.schemas import Experiment, Interview
+from app.content.schemas import Experiment
 from app.core.moment import Moment
 from app.first import service as first
 from app.interview import service as interview

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.schemas import Interview
+from app.content.interview_schemas import Interview
 from app.grading import levels
 from app.grading.rubrics.grader import Point, Rubric, grade
 from app.grading.rubrics.patterns import parse
@@ -111,7 +111,8 @@ def _hired(score: float) -> bool:
         "points": 1,
         "explanation": "W",
         "exemplar": "W",
-        "rubric": [{"id": "w", "point": "W"}],
+        "weak": "V",
+        "rubric": [{"id": "w", "text": "W", "met": ["w"]}],
     }
     interview = Interview.model_validate({**head, "parameters": {}, "questions": [words]})
     return _interview(Catalogue(interviews={"M1": interview}), Done({}, (), {"M1": score}), "M1").is_met

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from app.content.asked import Verdict, ask
 from app.content.catalogue import load
+from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
-from app.content.schemas import Interview
 from app.grading.questions import OrderItem, OrderQuestion
 from app.interview import scoring
 from app.practice.desk import grade_alone

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.content.catalogue import Catalogue
-from app.content.schemas import Interview
+from app.content.interview_schemas import Interview
 from app.core.db import Database
 from app.interview import pages, parts, scoring, service
 from tests.conftest import NOW
@@ -62,7 +62,8 @@ WORDS = {
     "builds_on": ["trap"],
     "explanation": "Because.",
     "exemplar": "Because.",
-    "rubric": [{"id": "why", "point": "Of it."}],
+    "weak": "Whatever.",
+    "rubric": [{"id": "why", "text": "Of it.", "met": ["because"]}],
 }
 
 

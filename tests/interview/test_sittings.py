@@ -156,21 +156,38 @@ def test_a_new_sitting_starts_after_an_overdue_one(database: Database, content: 
         assert _again(session, first).closed_by == "deadline"
 
 
-def test_text_counts_once_it_is_judged_and_may_be_judged_again(database: Database, content: Catalogue) -> None:
+def test_words_are_heard_and_the_candidates_judgement_is_kept_beside(database: Database, content: Catalogue) -> None:
     sitting = _start(database, content)
-    _save(database, content, "q3", "It frees them and needs them again.")
+    _save(database, content, "q3", "A layer's weights are freed after forward. Two all-gathers and a reduce-scatter.")
     with database.write() as session:
         service.close(session, content, _again(session, sitting), NOW, "candidate")
-        assert _again(session, sitting).scorecard["level"] is None  # type: ignore[index]
-        service.judge(session, content, _again(session, sitting), "q3", {"freed", "needed"}, NOW)
-        assert _again(session, sitting).scorecard["reached"] == 16.0  # type: ignore[index]
-        service.judge(
-            session, content, _again(session, sitting), "q3", {"freed", "needed", "bytes", "avoid", "price"}, NOW
-        )
-        card = _again(session, sitting).scorecard
-    assert card is not None
-    assert card["reached"] == 40.0
-    assert card["level"] == "lean no hire"
+        card = service.scorecard_of(_again(session, sitting))
+        heard = {point.id: point.heard for point in card.row("q3").rubric}
+        assert heard == {"freed": "met", "needed": "missed", "bytes": "met", "avoid": "unsure", "price": "missed"}
+        assert (card.reached, card.level) == (20.0, "no hire"), "5 of 10 weights of 40 points"
+        service.judge(session, content, _again(session, sitting), "q3", {"needed"}, NOW)
+        judged = service.scorecard_of(_again(session, sitting))
+        assert [point.id for point in judged.row("q3").rubric if point.differs] == ["freed", "needed", "bytes"]
+    assert judged.reached == card.reached, "what was heard counts, and the other judgement stands beside it"
+
+
+def test_where_hearing_is_unsure_the_candidate_decides(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    answers = {"q3": "The backward gathers. Allgather twice, reducescatter, keep, weights."}
+    values = service.values_of(interview, service.draw(interview, 1))
+    before = scoring.scorecard(interview, values, answers, {}).row("q3")
+    unsure = [point for point in before.rubric if point.heard == "unsure"]
+    assert unsure
+    assert all(point.counts == 0 for point in unsure)
+    after = scoring.scorecard(interview, values, answers, {"q3": {each.id: True for each in unsure}}).row("q3")
+    assert after.reached - before.reached == sum(40 * point.weight / 10 for point in unsure)
+
+
+def test_a_card_of_before_words_were_heard_is_read_as_it_was() -> None:
+    point = {"id": "freed", "point": "Freed.", "weight": 2, "met": None}
+    row = {"id": "q3", "title": "Explain", "kind": "text", "said": "x", "points": 40.0, "verdict": "to judge"}
+    card = scoring.Scorecard.from_json({"rows": [row | {"rubric": [point]}]})
+    assert (card.level, card.to_judge, card.row("q3").rubric[0].heard) == (None, ["q3"], None)
 
 
 @pytest.mark.parametrize(

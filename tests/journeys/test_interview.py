@@ -69,17 +69,17 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.get_by_role("button", name=re.compile("Give this answer")).click()
 
     page.get_by_role("button", name="See the scorecard").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Judge your own words")
+    # 16 of 40 for the follow-up, 20 of 20, and 4 of 10 weights of 40 heard: 52 of 100
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 52 %")
     expect(page.locator("#part-q1")).to_contain_text("Wrong")
     expect(page.locator("#part-q1")).to_contain_text(f"{state:g} GB")
     expect(page.locator("[id='part-q1.follow']")).to_contain_text("Right")
     expect(page.locator("#part-q2")).to_contain_text("Right")
     expect(page.locator("#part-q1 .gapname")).to_be_visible()  # the wrong number beside the right one
-    expect(page.locator("#part-q3 .ans .ev.un").first).to_contain_text("frees the gathered weights")
-    page.get_by_label(re.compile("are freed after its forward pass")).check()
-    page.get_by_label(re.compile("Backward needs the weights again")).check()
-    page.get_by_role("button", name="Judge it").click()
-    # 16 of 40 for the follow-up, 20 of 20, and 4 of 10 weights of 40: 52 of 100
+    expect(page.get_by_label(re.compile("Backward needs the weights again"))).to_be_checked()
+    page.get_by_label(re.compile("are freed after its forward pass")).uncheck()
+    page.get_by_role("button", name="Keep what I judged").click()
+    expect(page.locator("#part-q3")).to_contain_text("By your own judgement you did not say it")
     expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 52 %")
     expect(page.locator("#part-q3 .ans .ev.ok").first).to_contain_text("frees the gathered weights")
     expect(page.locator(".sheet3 li").first).to_contain_text("24 points")  # the first number, and what it would give

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.content.interview_schemas import Interview
 from app.content.problem_schemas import NumberPart
-from app.content.schemas import Interview
 from app.content.seeded import with_lets
 from app.interview.parts import number_of, parts_of
 from app.practice.parts import make_part

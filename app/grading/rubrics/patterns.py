@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from app.grading.rubrics.lexicon import aliased, stem
 from app.grading.rubrics.numerals import with_digits
@@ -134,7 +134,13 @@ def _words(text: str, source: str) -> Words:
                 raise BadPattern(f"{source!r}: there is no set {word}. Accepted: {', '.join(SETS)}")
             found.append(frozenset(map(stem, SETS[word[1:]].split("|"))))
         else:
-            found += [stem(each) for each in aliased(with_digits(word.lower())).split()]
+            found += _stems(word)
     if not found:
         raise BadPattern(f"{source!r}: an empty wording")
     return Words(tuple(found), ordered, denied)
+
+
+@cache
+def _stems(word: str) -> tuple[str, ...]:
+    """The stems of one word of evidence. All evidence there is has a few thousand."""
+    return tuple(stem(each) for each in aliased(with_digits(word.lower())).split())

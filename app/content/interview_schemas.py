@@ -1,0 +1,99 @@
+"""The fields of an interview's file, `cards/interviews/<name>.yaml`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from app.content.rubric_schemas import RubricPointFile
+from app.content.schemas import Fraction, InterviewId, Item, Slip, Slug, Strict, Text, Unit
+from app.grading.rubrics.reading import NO_WORDINGS
+from app.grading.rubrics.wordings import Wordings
+
+
+class Option(Strict):
+    """One answer to a choice, with what to say to somebody who chose it."""
+
+    id: Slug
+    text: Text
+    correct: bool = False
+    message: Text
+
+
+class FollowUp(Strict):
+    """A second number asked about the candidate's own first answer, which expressions see as `answer`."""
+
+    prompt: Text
+    key: Text
+    unit: Unit
+    tolerance: Fraction = 0.02
+    slips: tuple[Slip, ...] = ()
+    explanation: Text
+
+
+class Question(Strict):
+    """One question of an interview; which fields it needs depends on its kind.
+
+    It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
+    `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
+    must come out as a strong one, `weak` as none.
+    """
+
+    id: Slug
+    kind: Literal["number", "choice", "text"]
+    title: Text
+    prompt: Text
+    minutes: Annotated[int, Field(ge=1, le=30)]
+    points: Annotated[int, Field(ge=1, le=100)]
+    explanation: Text
+    builds_on: tuple[Slug, ...] = ()
+    key: str | None = None
+    unit: Unit | None = None
+    tolerance: Fraction = 0.02
+    slips: tuple[Slip, ...] = ()
+    follow_up: FollowUp | None = None
+    options: tuple[Option, ...] = ()
+    rubric: tuple[RubricPointFile, ...] = ()
+    exemplar: str | None = None
+    weak: str | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Question:
+        if self.kind == "number" and (not self.key or self.unit is None):
+            raise ValueError("a number question needs key and unit")
+        if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
+            raise ValueError("a choice question needs exactly one correct option")
+        if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
+            raise ValueError("a text question needs a rubric, an exemplar and a weak answer")
+        return self
+
+
+class Interview(Item):
+    """A timed sitting. The server owns its clock."""
+
+    id: InterviewId
+    parameters: dict[str, Annotated[tuple[int | float | str, ...], Field(min_length=1)]]
+    let: dict[str, str] = Field(default_factory=dict)
+    questions: Annotated[tuple[Question, ...], Field(min_length=1)]
+    _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
+
+    def read_with(self, wordings: Wordings) -> None:
+        """Read answers with these; the catalogue gives every interview those of the rubrics."""
+        self._wordings = wordings
+
+    @property
+    def wordings(self) -> Wordings:
+        """The words of the field that mean the same, as answers are read."""
+        return self._wordings
+
+    @model_validator(mode="after")
+    def _builds_on_what_came_before(self) -> Interview:
+        before: list[str] = []
+        for question in self.questions:
+            if question.id in before:
+                raise ValueError(f"there are two questions {question.id!r}")
+            if missing := [each for each in question.builds_on if each not in before]:
+                raise ValueError(f"question {question.id} builds on {', '.join(missing)}: no earlier question")
+            before.append(question.id)
+        return self
