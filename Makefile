@@ -42,7 +42,8 @@ setup:
 	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
 	$(BIN)/python -c 'import labs.train; from labs.preload import *; preload(*EVERY_STRATEGY)' & \
-	$(BIN)/python -c 'import app.main, worker.tasks'; $(BIN)/python -m compileall -qq app labs migrations worker; wait; \
+	$(BIN)/python -c 'import app.main, worker.tasks; from app.content.catalogue import *; catalogue()'; \
+	$(BIN)/python -m compileall -qq app labs migrations worker; wait; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,

@@ -13,6 +13,7 @@ from app.content.cards import Card, make_card
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
+from app.content.live import COMPILED
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
@@ -20,7 +21,7 @@ from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, Lexic
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
-from app.core.settings import Settings, settings
+from app.core.settings import ROOT, Settings, settings
 
 S = TypeVar("S", bound=Strict)
 T = TypeVar("T")
@@ -150,7 +151,10 @@ def catalogue(configuration: Settings | None = None) -> Catalogue:
 
 @cache
 def _load_once(folder: Path) -> Catalogue:
-    return load(folder)
+    loaded = load(folder)
+    if folder.resolve() == ROOT / "cards":  # of a stranger's content nothing is kept among our modules
+        COMPILED.keep()
+    return loaded
 
 
 class _Loader:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from app.content.compiled import CompiledTexts
 from app.content.one_card import unplaced_call, unplaced_division
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Evaluation, Formula, evaluate
@@ -285,6 +287,7 @@ def _make_environment() -> ImmutableSandboxedEnvironment:
 
 
 _ENVIRONMENT = _make_environment()
+COMPILED = CompiledTexts(Path(__file__).with_name("__pycache__"), Path(__file__).read_bytes())
 
 
 # Jinja hands every text a chain of mappings and copies it, name by name, each time the text is filled: most of the time
@@ -300,6 +303,5 @@ def _compiled(expression: str) -> Callable[..., Any]:
 
 @lru_cache(maxsize=8192)
 def _template(text: str) -> Template:
-    made = _ENVIRONMENT.from_string(text)
-    made.globals = _ENVIRONMENT.globals
-    return made
+    code = COMPILED.code(text, lambda: _ENVIRONMENT.compile(text))
+    return _ENVIRONMENT.template_class.from_code(_ENVIRONMENT, code, _ENVIRONMENT.globals)
