@@ -14,7 +14,6 @@ from app.content.schemas import Experiment
 from app.core.db import Database
 from app.core.errors import DomainError
 from app.lab import service
-from app.lab.checks import check_experiments
 from app.lab.explaining import run_values
 from app.lab.knobs import offer, own_settings, reachable_settings, read_settings, settings_of_run, spec_with
 from app.lab.predict import theory_record
@@ -176,11 +175,6 @@ def test_a_prediction_is_right_by_what_it_is_of(predicted: float, measured: floa
 
 def test_every_experiment_is_among_those_that_are_run_here(content: Catalogue) -> None:
     assert set(content.experiments) == set(EXPERIMENTS)
-
-
-@pytest.mark.slow  # make check asks it of the content check
-def test_every_experiment_holds_for_every_setting_of_its_knobs(content: Catalogue) -> None:
-    assert list(check_experiments(content)) == []
 
 
 def test_no_setting_is_offered_that_cannot_be_had(content: Catalogue) -> None:
