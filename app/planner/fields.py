@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, get_args
 
 from app.core.errors import SpecError, Violation
@@ -18,6 +19,7 @@ from app.units import count_text
 from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayout, parse
 
 OWN = "own"
+SEARCH = "find"  # of an address besides the form's fields: which search is to be shown
 Reader = Callable[[str, str], Any]
 MOST_ROUNDS = 8  # of putting something that goes in the place of what does not
 
@@ -38,12 +40,24 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A part of an address that no field reads, as one of an older release or one that was typed wrong; `near` is the
+    field it may have meant, if any is like it."""
+
+    name: str
+    text: str
+    near: str
+
+
+@dataclass(frozen=True)
 class Form:
-    """A form as read: what was typed, what is wrong with it by field, and the values that are shown instead."""
+    """A form as read: what was typed, what is wrong with it by field, the values that are shown instead, and what of
+    the address no field reads."""
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
     values: Mapping[str, Any]
+    unread: tuple[Unread, ...] = ()
 
     @property
     def is_own(self) -> bool:
@@ -76,7 +90,13 @@ def read_form(form: Mapping[str, str]) -> Form:
     values = {name: _read(name, typed, errors) for name in FIELDS}
     if values["model"] != OWN:
         values = _reconciled(values, errors)
-    return Form(typed, errors, values)
+    unread = tuple(_unread(name, form[name]) for name in form if name not in FIELDS and name != SEARCH)
+    return Form(typed, errors, values, unread)
+
+
+def _unread(name: str, text: str) -> Unread:
+    near = get_close_matches(name, FIELDS, 1)
+    return Unread(name, text, near[0] if near else "")
 
 
 def _read(name: str, typed: Mapping[str, str], errors: dict[str, str]) -> Any:

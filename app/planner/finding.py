@@ -9,7 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import fields_of
+from app.planner.fields import SEARCH, fields_of
 from app.planner.service import Plan
 from app.theory.planner import (
     Candidate,
@@ -210,4 +210,4 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
 
 def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
     chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(made.ranks)}
-    return urlencode({**made.typed, **chosen, **({"find": scope} if scope else {})})
+    return urlencode({**made.typed, **chosen, **({SEARCH: scope} if scope else {})})

@@ -15,7 +15,7 @@ from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page, wants_fragment
 from app.planner import cluster, deciding, finding, frontier, here, service
-from app.planner.fields import OWN
+from app.planner.fields import OWN, SEARCH
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
@@ -89,7 +89,7 @@ def planner(request: Request) -> HTMLResponse:
     """The plan lives in the address: it can be reloaded, sent and gone back to."""
     plan = service.plan(request.query_params)
     choice, problem = None, ""
-    scope = request.query_params.get("find", "")
+    scope = request.query_params.get(SEARCH, "")
     if scope and not plan.form.is_own:
         try:
             # while one types in the form, only what is known already is shown again: a search takes seconds
@@ -118,7 +118,7 @@ def planner(request: Request) -> HTMLResponse:
         flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
-        find="/planner?" + urlencode({**plan.typed, "find": plan.form.values["profile"] or finding.ANY}) + "#p-front",
+        find="/planner?" + urlencode({**plan.typed, SEARCH: plan.form.values["profile"] or finding.ANY}) + "#p-front",
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
         here=None if plan.form.is_own else _here(plan),
     )
