@@ -43,6 +43,7 @@ setup:
 	$(PIP) --no-deps --no-build-isolation --editable .; \
 	$(BIN)/python -c 'import labs.train; from labs.preload import *; preload(*EVERY_STRATEGY)' & \
 	$(BIN)/python -c 'import app.main, worker.tasks; from app.content.catalogue import *; catalogue()'; \
+	$(BIN)/python -c 'import alembic.command, app.operate.start, celery.apps.beat, celery.apps.worker, worker.control'; \
 	$(BIN)/python -m compileall -qq app labs migrations worker; wait; \
 	echo "$$stamp" > $(READY)
 

@@ -16,9 +16,12 @@ FIT_SECONDS = 600.0  # looking for fits that are due; one that is asked for is n
 VISIBILITY_SECONDS = 6 * 3600
 
 
-def make_celery(settings: Settings) -> Celery:
-    """The application for workers and beat."""
-    app = Celery("rankzero", broker=queue.broker_url(settings.redis), include=["worker.tasks"])
+TASKS = {"device": "worker.tasks", "control": "worker.control"}  # of each kind of worker; the clock only sends
+
+
+def make_celery(settings: Settings, kind: str) -> Celery:
+    """The application for a worker of that kind, or for the clock (`beat`)."""
+    app = Celery("rankzero", broker=queue.broker_url(settings.redis), include=[TASKS[kind]] if kind in TASKS else [])
     app.conf.update(
         task_ignore_result=True,
         task_default_queue=queue.CONTROL_QUEUE,

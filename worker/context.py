@@ -7,14 +7,17 @@ import os
 import platform
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import psutil
 
 from app.core.db import Database, open_database
 from app.core.queue import Queue
 from app.core.settings import Settings
-from labs.warm import WarmHost
 from worker.devices import Devices
+
+if TYPE_CHECKING:
+    from labs.warm import WarmHost
 
 
 @dataclass
@@ -51,6 +54,8 @@ def open_context(settings: Settings, devices: Devices, kind: str, asked: str = "
     database = open_database(settings.sqlalchemy_url, settings.limits)
     _current = Context(settings, database, Queue(settings.redis), devices, kind, name, asked=asked)
     if kind == "device" and devices.cpu and settings.warm:
+        from labs.warm import WarmHost  # noqa: PLC0415 - only this kind of worker has one
+
         _current.host = WarmHost(settings.warm_idle_seconds)
     return _current
 

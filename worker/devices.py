@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
-from labs.spec import RunSpec
 from worker import smi
 from worker.smi import Found, Gpu
+
+if TYPE_CHECKING:
+    from labs.spec import RunSpec
 
 
 class UnknownDevice(ValueError):

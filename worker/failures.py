@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from app.lab.service import RunFailure
+from app.lab.work import RunFailure
 from labs.spec.events import Event, Failure, LogEvent, PhaseEvent, StepEvent
 from worker import untrusted
 

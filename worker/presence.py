@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.db import Database, database_time
 from app.core.release import release
-from app.lab import service as lab
+from app.lab import presence
 from worker.context import Context
 from worker.devices import Devices, UnknownDevice, find_devices
 
@@ -35,7 +35,7 @@ def _announce(context: Context) -> None:
             _look_again(context)
         try:
             with context.database.write() as session:
-                lab.announce_worker(
+                presence.announce_worker(
                     session,
                     context.name,
                     context.kind,
@@ -45,7 +45,7 @@ def _announce(context: Context) -> None:
                     release(),
                     context.devices.trouble,
                 )
-                why = lab.why_nothing_is_taken(session, context.name)
+                why = presence.why_nothing_is_taken(session, context.name)
         except SQLAlchemyError as error:
             context.database_away_at = time.monotonic()
             log.warning("presence not written", error=str(error))
@@ -55,7 +55,7 @@ def _announce(context: Context) -> None:
                 if said and context.kind == "device":
                     context.queue.nudge_workers()
                 said = why
-        if context.stopping.wait(lab.HEARTBEAT_SECONDS):
+        if context.stopping.wait(presence.HEARTBEAT_SECONDS):
             return
 
 
@@ -76,13 +76,13 @@ def _look_again(context: Context) -> None:
 def is_alive(database: Database, host: str) -> bool:
     """Whether a process of ours on this host said lately that it is there: a container's health."""
     with database.read() as session:
-        return any(f"-{host}-" in worker.name for worker in lab.workers_present(session, database_time(session)))
+        return any(f"-{host}-" in worker.name for worker in presence.workers_present(session, database_time(session)))
 
 
 def retire(context: Context) -> None:
     """Take the worker's line back."""
     try:
         with context.database.write() as session:
-            lab.retire_worker(session, context.name)
+            presence.retire_worker(session, context.name)
     except SQLAlchemyError as error:
         log.warning("worker not retired", error=str(error))

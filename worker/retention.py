@@ -12,7 +12,7 @@ from pathlib import Path
 import structlog
 
 from app.core.db import database_time
-from app.lab import service as lab
+from app.lab import work
 from worker.context import Context
 
 log = structlog.get_logger()
@@ -25,12 +25,12 @@ def let_go(context: Context) -> None:
     """What is older than the settings say."""
     settings = context.settings
     with context.database.read() as session:
-        active = lab.list_active_ids(session)
+        active = work.list_active_ids(session)
     folders = remove_old_folders(settings.run_folder, settings.keep_run_folders_days * DAY_SECONDS, active)
     chunks = 0
     if settings.keep_events_days:
         with context.database.write() as session:
-            chunks = lab.forget_events(session, database_time(session) - timedelta(days=settings.keep_events_days))
+            chunks = work.forget_events(session, database_time(session) - timedelta(days=settings.keep_events_days))
     if folders or chunks:
         log.info("old runs let go", folders=folders, chunks=chunks)
 

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from app.core.db import database_time
 from app.core.disk import free_bytes, is_disk_full
-from app.lab import service as lab
-from app.lab.service import Claim, LeaseLost, RunFailure
+from app.lab import presence, work
+from app.lab.work import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
 from labs.spec.events import Event, LogEvent, MeasurementEvent, PhaseEvent, StepEvent
 from labs.warm import WarmHost, WarmRun
@@ -68,21 +68,21 @@ def take_next(context: Context) -> bool:
     placements: list[Placement] = []
     try:
         with context.database.write() as session:
-            if lab.why_nothing_is_taken(session, context.name):
+            if presence.why_nothing_is_taken(session, context.name):
                 return False
             now = database_time(session)
-            gpus_elsewhere = lab.most_gpus_elsewhere(session, context.name, now)
-            taken = lab.gpus_taken(session)
+            gpus_elsewhere = presence.most_gpus_elsewhere(session, context.name, now)
+            taken = work.gpus_taken(session)
 
             def place(spec: RunSpec) -> str | None:
                 placement = context.devices.place(spec, gpus_elsewhere, taken)
                 placements.extend([placement] if placement else [])
                 return placement.text if placement else None
 
-            claimed = lab.claim_next(session, context.name, place, now)
+            claimed = work.claim_next(session, context.name, place, now)
             if claimed is not None:
-                lab.take_gpus(session, claimed.run_id, placements[-1].gpus)
-    except lab.GpuTaken as error:
+                work.take_gpus(session, claimed.run_id, placements[-1].gpus)
+    except work.GpuTaken as error:
         log.info("a claim was undone", reason=error.message)
         return True  # the next look sees what the other one took
     if claimed is None:
@@ -185,9 +185,9 @@ def _follow(
     while launched.exit_code() is None:
         _write(context, claim, progress)
         now = time.monotonic()
-        if now - progress.last_beat >= lab.HEARTBEAT_SECONDS / 4:
+        if now - progress.last_beat >= presence.HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
-            if progress.writer.attempt(lambda session: lab.beat(session, claim, database_time(session), way)):
+            if progress.writer.attempt(lambda session: work.beat(session, claim, database_time(session), way)):
                 return _Ending("cancelled")
         if watchdog is not None and watchdog.hangs(launched, progress.seen):
             return _AGAIN
@@ -255,7 +255,7 @@ def _read(progress: _Progress) -> None:
 
 def _chunk(claim: Claim, progress: _Progress) -> Callable[[Session], int]:
     def write(session: Session) -> int:
-        return lab.append_chunk(session, claim, progress.pending, database_time(session), after=progress.chunks)
+        return work.append_chunk(session, claim, progress.pending, database_time(session), after=progress.chunks)
 
     return write
 
@@ -287,9 +287,9 @@ def _verdict(launched: Launch, progress: _Progress) -> _Ending:
 def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:
     def write(session: Session) -> bool:
         now = database_time(session)
-        if ending.again and lab.requeue(session, claim, ending.again, now):
+        if ending.again and work.requeue(session, claim, ending.again, now):
             return True
-        return lab.end_run(session, claim, ending.status, now, ending.failure)
+        return work.end_run(session, claim, ending.status, now, ending.failure)
 
     writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)

@@ -168,11 +168,6 @@ def as_it_stands(session: Session, content: Catalogue, sitting: Sitting, now: da
     return sitting
 
 
-def has_overdue(session: Session, now: datetime) -> bool:
-    """Whether there is anything for the sweep: most of the time there is not, and then it needs no content."""
-    return bool(queries.list_overdue(session, now))
-
-
 def close_overdue(session: Session, content: Catalogue, now: datetime) -> int:
     """The sweep: close what nobody touched after its deadline."""
     return sum(close(session, content, sitting, now, "sweep") for sitting in queries.list_overdue(session, now))

@@ -76,6 +76,11 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
     return None
 
 
+def runs_wait(session: Session) -> bool:
+    """Whether any run waits to be claimed."""
+    return bool(queries.list_queue(session))
+
+
 def beat(session: Session, claim: Claim, now: datetime, launch: str | None = None) -> bool:
     """Say that the run is still looked after, and how its ranks were started; returns whether it is to be cancelled.
     Raises LeaseLost."""

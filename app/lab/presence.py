@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -11,7 +12,9 @@ from sqlalchemy.orm import Session
 from app.core.errors import NotFound
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
-from labs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from labs.spec import RunSpec
 
 HEARTBEAT_SECONDS = 2.0
 STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow

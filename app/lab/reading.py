@@ -77,7 +77,3 @@ def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
 def count_by_status(session: Session) -> dict[str, int]:
     """All runs, by status."""
     return queries.count_by_status(session)
-
-
-def runs_wait(session: Session) -> bool:
-    return bool(queries.list_queue(session))

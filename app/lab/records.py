@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from app.theory.lab_runs import Point, Transfer
-from labs.spec.events import Component
+if TYPE_CHECKING:  # a worker, which writes failures and results, needs no theory
+    from app.theory.lab_runs import Point, Transfer
+    from labs.spec.events import Component
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.core.db import Database
-from app.lab import service
+from app.lab import work
 from app.lab.live import PARTS
 from tests.attacks.conftest import ClientOf
 from tests.conftest import NOW
@@ -31,14 +31,14 @@ def test_what_a_rank_or_worker_says_stays_text(client_of: ClientOf, sqlite: Data
     client = client_of()
     client.post("/api/v1/lab/runs", json={"spec": SPEC})
     device = script if field == "device" else "CPU"
-    failure = service.RunFailure("x", "x", rank=0, step=1, lines=("x",), lines_rank=0)
+    failure = work.RunFailure("x", "x", rank=0, step=1, lines=("x",), lines_rank=0)
     if field != "device":
         told: dict[str, Any] = {field: (script,) if field == "lines" else script}
         failure = replace(failure, **told)
     with sqlite.write() as session:
-        claim = service.claim_next(session, "w1", lambda _: device, NOW)
+        claim = work.claim_next(session, "w1", lambda _: device, NOW)
         assert claim is not None
-        assert service.end_run(session, claim, "failed", NOW, failure)
+        assert work.end_run(session, claim, "failed", NOW, failure)
     for path in ("/lab/runs/1", "/lab"):
         page = client.get(path, headers=HTML)
         assert page.status_code == 200

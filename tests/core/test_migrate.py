@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import select, text
 
 from app.core.db import Database, open_database
-from app.core.migrate import DatabaseTooNew, back_up, migrate
+from app.core.migrate import DatabaseTooNew, alembic_config, back_up, known_schemas, migrate, newest_schema
 from app.core.models import LOCAL_LEARNER, Learner
 from app.models import METADATA
 from tests.conftest import NOW
@@ -79,3 +80,10 @@ def test_a_web_server_of_an_older_release_does_not_serve_a_newer_database(sqlite
     assert ended.returncode == 2
     assert "2031_01_01_01" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_schemas_read_from_the_files_are_alembics() -> None:
+    scripts = ScriptDirectory.from_config(alembic_config())
+    theirs = {each.revision: each.down_revision or "" for each in scripts.walk_revisions()}
+    assert dict(known_schemas()) == theirs
+    assert newest_schema() == scripts.get_current_head()

@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
-from app.interview import service
+from app.interview import overdue, service
 from tests.conftest import Clock
 
 HTML = {"Accept": "text/html"}
@@ -66,7 +66,7 @@ def test_looking_after_the_deadline_shows_the_scorecard_and_writes_nothing(
     looked = client.get(sitting).text
     assert "Scorecard" in looked
     with database.write() as session:
-        assert service.has_overdue(session, clock())
+        assert overdue.has_overdue(session, clock())
         assert service.close_overdue(session, content, clock()) == 1
     assert client.get(sitting).text == looked
 

@@ -14,10 +14,10 @@ from app.core.db import Database, database_time, open_database
 from app.core.errors import NotFound, SpecError
 from app.core.limits import Limits
 from app.core.release import release, version
-from app.lab import presence, service
+from app.lab import presence, service, work
 from app.lab.models import GpuLease, Run
-from app.lab.service import Claim, GpuTaken
 from app.lab.waiting import expected_waits
+from app.lab.work import Claim, GpuTaken
 from labs.spec import parse_run_spec
 from tests.conftest import NOW
 
@@ -28,12 +28,12 @@ CPU = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1}]
 
 def _announce(database: Database, name: str, of_release: str = "", devices: list[dict[str, object]] = CPU) -> None:
     with database.write() as session:
-        service.announce_worker(session, name, "device", devices, database_time(session), None, of_release)
+        presence.announce_worker(session, name, "device", devices, database_time(session), None, of_release)
 
 
 def _why(database: Database, name: str) -> str:
     with database.read() as session:
-        return service.why_nothing_is_taken(session, name)
+        return presence.why_nothing_is_taken(session, name)
 
 
 def _submit(database: Database, spec: Any = SPEC) -> int:
@@ -50,7 +50,7 @@ def test_a_worker_of_another_release_takes_nothing(database: Database) -> None:
     _announce(database, "old", "0.0.9+aaaa")
     assert _why(database, "old") == "", "no page was served yet: nobody to differ from"
     with database.write() as session:
-        service.note_release(session, "0.1.0+bbbb", NOW)
+        presence.note_release(session, "0.1.0+bbbb", NOW)
     assert "It is of release 0.0.9+aaaa, the pages are of 0.1.0+bbbb" in _why(database, "old")
     with database.read() as session:
         spec = parse_run_spec(SPEC)
@@ -106,7 +106,7 @@ def test_a_wait_is_told_from_what_runs_took(database: Database) -> None:
     first, second = _submit(database), _submit(database)
     now = utc_now()
     with database.write() as session:
-        claim = service.claim_next(session, "w", lambda _: "CPU", now)
+        claim = work.claim_next(session, "w", lambda _: "CPU", now)
         assert claim is not None
         assert claim.run_id == first
         third = service.submit_run(session, 1, SPEC, None, now).id
@@ -123,11 +123,11 @@ def test_a_wait_is_told_from_what_runs_took(database: Database) -> None:
 def _claim_gpu(database: Database, worker: str, uuid: str) -> Claim | None:
     """As a worker does that is bound to one GPU."""
     with database.write() as session:
-        if uuid in service.gpus_taken(session):
+        if uuid in work.gpus_taken(session):
             return None
-        claim = service.claim_next(session, worker, lambda _: "1 × H200, NCCL", NOW)
+        claim = work.claim_next(session, worker, lambda _: "1 × H200, NCCL", NOW)
         if claim is not None:
-            service.take_gpus(session, claim.run_id, [uuid])
+            work.take_gpus(session, claim.run_id, [uuid])
         return claim
 
 
@@ -153,7 +153,7 @@ def test_two_workers_never_have_the_same_gpu(database: Database) -> None:
         assert [(each.uuid, each.run_id) for each in session.query(GpuLease)] == [("GPU-1", claim.run_id)]
         assert session.query(Run).filter(Run.status == "queued").count() == 3, "an undone claim leaves nothing"
     with database.write() as session:
-        service.end_run(session, claim, "failed", NOW)
+        work.end_run(session, claim, "failed", NOW)
     assert _claim_gpu(database, "w9", "GPU-1") is not None, "free with its run's end, whichever end it was"
 
 
@@ -167,7 +167,7 @@ def test_an_install_says_what_a_run_may_take_and_holds_to_it(sqlite: Database) -
     with pytest.raises(service.QueueFull, match="3 runs were started in 24 hours"):
         _submit(strict)
     with strict.write() as session:
-        assert service.claim_next(session, "w1", lambda _: "CPU", NOW) is not None
-        assert service.claim_next(session, "w2", lambda _: "CPU", NOW) is None, "one at once"
+        assert work.claim_next(session, "w1", lambda _: "CPU", NOW) is not None
+        assert work.claim_next(session, "w2", lambda _: "CPU", NOW) is None, "one at once"
         service.submit_run(session, 1, SPEC, None, NOW + timedelta(days=1, seconds=1))
     strict.engine.dispose()

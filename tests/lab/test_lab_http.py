@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
-from app.lab import service
+from app.lab import presence
 from app.theory.lab_runs import run_theory
 from labs.spec import RunSpec, parse_run_spec
 
@@ -99,7 +99,7 @@ def test_a_run_that_no_worker_can_take_says_so_at_once_and_as_long_as_it_waits(
 ) -> None:
     cpu = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1}]
     with database.write() as session:
-        service.announce_worker(session, "w", "device", cpu, utc_now(), None)
+        presence.announce_worker(session, "w", "device", cpu, utc_now(), None)
     assert client.post("/api/v1/lab/runs", json={"spec": SPEC}).json()["warning"] is None
     two = {**SPEC, "device": "cuda", "parallel": {"data": 2}}
     said = client.post("/api/v1/lab/runs", json={"spec": two}).json()
@@ -108,10 +108,10 @@ def test_a_run_that_no_worker_can_take_says_so_at_once_and_as_long_as_it_waits(
     assert said["warning"] in client.get(f"/lab/runs/{said['id']}", headers=HTML).text
     with database.write() as session:
         gpus = [{"kind": "cuda", "name": f"GPU {n}", "backend": "NCCL", "memory_bytes": 1} for n in (0, 1)]
-        service.announce_worker(session, "g", "device", gpus, utc_now(), None)
+        presence.announce_worker(session, "g", "device", gpus, utc_now(), None)
     assert said["warning"] not in client.get(f"/lab/runs/{said['id']}", headers=HTML).text
     with database.write() as session:
-        service.retire_worker(session, "g")
+        presence.retire_worker(session, "g")
     assert said["warning"] in client.get(f"/lab/runs/{said['id']}", headers=HTML).text, "it has left"
 
 

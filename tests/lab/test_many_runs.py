@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
-from app.lab import service
+from app.lab import presence, service
 from app.lab.models import Chunk, Run
 from labs.spec.events import StepEvent, to_json
 from tests.conftest import NOW
@@ -250,6 +250,6 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert "steps" in offered(steps="many")["wrong"]
     with database.write() as session:
         cpu = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1e9}]
-        service.announce_worker(session, "w1", "device", cpu, utc_now(), None)
+        presence.announce_worker(session, "w1", "device", cpu, utc_now(), None)
     assert "GPUs" in offered()["refused"]["device"]["cuda"]
     assert client.get("/lab/offered").status_code == 303

@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.core.db import Database
-from app.lab import service
+from app.lab import work
 from app.theory.lab_runs import expected_of_program
 from labs.spec import PROGRAMS, RunSpec, parse_run_spec
 from labs.spec.events import Event
@@ -40,13 +40,13 @@ def test_a_program_shows_its_figures_beside_theory_and_its_quantities(
     run_id = client.post("/api/v1/lab/runs", json={"spec": spec.model_dump(mode="json")}).json()["id"]
     assert client.get(f"/lab/runs/{run_id}", headers=HTML).status_code == 200
     with database.write() as session:
-        claim = service.claim_next(session, "w1", lambda _spec: "CPU", NOW)
+        claim = work.claim_next(session, "w1", lambda _spec: "CPU", NOW)
         assert claim is not None
-        service.append_chunk(session, claim, events_of(spec), NOW)
+        work.append_chunk(session, claim, events_of(spec), NOW)
     measuring = client.get(f"/lab/runs/{run_id}", headers=HTML).text
     assert "Measuring" in measuring
     with database.write() as session:
-        assert service.end_run(session, claim, "finished", NOW)
+        assert work.end_run(session, claim, "finished", NOW)
     page = client.get(f"/lab/runs/{run_id}", headers=HTML).text
     assert client.get(f"/api/v1/lab/runs/{run_id}").json()["status"] == "finished"
     assert all(figure.title in page.replace("&#39;", "'") for figure in spec.options.figures.values())

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from app.content.structures import structure_of
 from app.core.db import Database
 from app.grading.omissions import Node, left_out
-from app.lab import service
+from app.lab import service, work
 from app.lab.comparison import compare
 from app.lab.meters import Facts, make_meter
 from app.lab.predict import theory_record
@@ -137,14 +137,14 @@ def test_while_it_runs_page_and_api_tell_the_prediction_and_nothing_else(
     with database.write() as session:
         run = service.find_run(session, 1, 1)
         theory = dict(run.theory)
-        claim = service.claim_next(session, "w1", lambda _spec: "CPU", NOW)
+        claim = work.claim_next(session, "w1", lambda _spec: "CPU", NOW)
         assert claim is not None
         told = [
             events.memory(0, 3, "peak", parameters=6_497_280, gradients=6_497_280),
             events.memory(0, 3, "step_end", parameters=6_497_280, optimizer=12_994_560),
             events.communication("all_gather", payload_bytes=12_994_560, wire_bytes=6_497_280, seconds=0.1),
         ]
-        service.append_chunk(session, claim, told, NOW)
+        work.append_chunk(session, claim, told, NOW)
     page = client.get("/lab/runs/1", headers=HTML).text
     assert "What will FSDP on 2 ranks hold and move?" in page
     assert "you 17 MB" in page
@@ -174,9 +174,9 @@ def test_while_it_runs_page_and_api_tell_the_prediction_and_nothing_else(
 def test_a_run_that_nobody_predicted_shows_everything_as_it_comes(client: TestClient, database: Database) -> None:
     client.post("/api/v1/lab/runs", json={"spec": _spec(data=2, zero=3).model_dump(mode="json")})
     with database.write() as session:
-        claim = service.claim_next(session, "w1", lambda _spec: "CPU", NOW)
+        claim = work.claim_next(session, "w1", lambda _spec: "CPU", NOW)
         assert claim is not None
-        service.append_chunk(session, claim, [events.memory(0, 3, "peak", parameters=6_497_280)], NOW)
+        work.append_chunk(session, claim, [events.memory(0, 3, "peak", parameters=6_497_280)], NOW)
     page = client.get("/lab/runs/1", headers=HTML).text
     assert "Memory per rank" in page
     assert "data-reveal=" not in page

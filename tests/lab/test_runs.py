@@ -11,10 +11,10 @@ import pytest
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError
 from app.core.models import Learner
-from app.lab import queries, results, service
+from app.lab import presence, queries, results, service, work
 from app.lab.folds import Folds
 from app.lab.models import Chunk, Run
-from app.lab.service import Claim, LeaseLost
+from app.lab.work import Claim, LeaseLost
 from labs.spec.events import ResultEvent
 from tests.conftest import NOW
 from tests.support import events
@@ -33,7 +33,7 @@ def _submit(database: Database, learner: int = 1, spec: Any = SPEC, prediction: 
 
 def _claim(database: Database, name: str = "w1", place: Any = lambda spec: "CPU") -> Claim | None:
     with database.write() as session:
-        return service.claim_next(session, name, place, NOW)
+        return work.claim_next(session, name, place, NOW)
 
 
 def _run(database: Database, run_id: int) -> Run:
@@ -129,7 +129,7 @@ def test_chunks_are_numbered_without_gaps_and_keep_the_step(database: Database) 
     assert claim is not None
     for step in (1, 2, 3):
         with database.write() as session:
-            assert service.append_chunk(session, claim, [events.step(step)], NOW) == step
+            assert work.append_chunk(session, claim, [events.step(step)], NOW) == step
     run = _run(database, run_id)
     assert (run.status, run.steps_done, run.chunks) == ("running", 3, 3)
     with database.read() as session:
@@ -146,8 +146,8 @@ def test_a_waiting_run_is_cancelled_at_once_an_active_one_is_asked_to_end(databa
     assert claim is not None
     with database.write() as session:
         assert service.cancel_run(session, 1, active, NOW).status == "starting"
-        assert service.beat(session, claim, NOW), "the worker learns of it with its next beat"
-        assert service.end_run(session, claim, "cancelled", NOW)
+        assert work.beat(session, claim, NOW), "the worker learns of it with its next beat"
+        assert work.end_run(session, claim, "cancelled", NOW)
     assert _run(database, active).status == "cancelled"
 
 
@@ -156,9 +156,9 @@ def test_a_run_ends_once(database: Database) -> None:
     claim = _claim(database)
     assert claim is not None
     with database.write() as session:
-        service.append_chunk(session, claim, [_result(0), _result(1)], NOW)
-        assert service.end_run(session, claim, "finished", NOW)
-        assert not service.end_run(session, claim, "failed", NOW)
+        work.append_chunk(session, claim, [_result(0), _result(1)], NOW)
+        assert work.end_run(session, claim, "finished", NOW)
+        assert not work.end_run(session, claim, "failed", NOW)
     run = _run(database, run_id)
     assert run.status == "finished"
     assert run.result is not None
@@ -171,8 +171,8 @@ def test_a_run_without_every_ranks_result_has_not_finished(database: Database) -
     claim = _claim(database)
     assert claim is not None
     with database.write() as session:
-        service.append_chunk(session, claim, [_result(0)], NOW)
-        service.end_run(session, claim, "finished", NOW)
+        work.append_chunk(session, claim, [_result(0)], NOW)
+        work.end_run(session, claim, "finished", NOW)
     run = _run(database, run_id)
     assert run.status == "failed"
     assert run.failure is not None
@@ -184,21 +184,21 @@ def test_a_run_of_a_silent_worker_waits_again_and_is_told_from_its_first_start(d
     lost = _claim(database)
     assert lost is not None
     with database.write() as session:
-        service.append_chunk(session, lost, [events.step(1), events.step(2)], NOW)
+        work.append_chunk(session, lost, [events.step(1), events.step(2)], NOW)
     later = NOW + timedelta(seconds=25)
     with database.write() as session:
-        assert service.give_up_on_stale(session, later) == [run_id]
-        assert service.give_up_on_stale(session, later) == []
+        assert work.give_up_on_stale(session, later) == [run_id]
+        assert work.give_up_on_stale(session, later) == []
     run = _run(database, run_id)
     assert (run.status, run.steps_done, run.worker, run.started_at) == ("queued", 0, None, None)
     assert run.phase.endswith("has said nothing for 25 s, so its ranks are gone too. It starts again by itself.")
     with pytest.raises(LeaseLost), database.write() as session:
-        service.append_chunk(session, lost, [events.step(3)], later)
+        work.append_chunk(session, lost, [events.step(3)], later)
     claim = _claim(database)
     assert claim is not None
     assert claim.chunks == 2, "what was streamed, and that it starts again: sequences go on, so viewers do"
     with database.write() as session:
-        service.append_chunk(session, claim, [events.step(1)], later, after=claim.chunks)
+        work.append_chunk(session, claim, [events.step(1)], later, after=claim.chunks)
     with database.read() as session:
         run = session.get_one(Run, run_id)
         assert Folds().view(session, run).steps_done == 1
@@ -208,10 +208,10 @@ def test_a_run_of_a_silent_worker_waits_again_and_is_told_from_its_first_start(d
 def test_a_run_that_nobody_took_in_time_has_expired_and_says_why(database: Database) -> None:
     run_id = _submit(database)
     with database.write() as session:
-        assert service.expire_waiting(session, NOW + timedelta(hours=23)) == []
+        assert work.expire_waiting(session, NOW + timedelta(hours=23)) == []
         late = NOW + timedelta(hours=25)
-        assert service.expire_waiting(session, late) == [run_id]
-        assert service.expire_waiting(session, late) == []
+        assert work.expire_waiting(session, late) == [run_id]
+        assert work.expire_waiting(session, late) == []
     run = _run(database, run_id)
     assert (run.status, run.ended_at) == ("expired", late)
     assert (run.failure or {})["cause"] == "expired"
@@ -227,14 +227,14 @@ def test_a_result_of_an_earlier_start_counts_no_more(database: Database) -> None
     first = _claim(database)
     assert first is not None
     with database.write() as session:
-        service.append_chunk(session, first, [_result(0), _result(1)], NOW)
-        assert service.requeue(session, first, "The worker was stopped.", NOW)
-        assert not service.requeue(session, first, "The worker was stopped.", NOW), "it is not its any more"
+        work.append_chunk(session, first, [_result(0), _result(1)], NOW)
+        assert work.requeue(session, first, "The worker was stopped.", NOW)
+        assert not work.requeue(session, first, "The worker was stopped.", NOW), "it is not its any more"
     second = _claim(database)
     assert second is not None
     with database.write() as session:
-        assert not service.requeue(session, second, "The worker was stopped.", NOW), "once is enough"
-        service.end_run(session, second, "finished", NOW)
+        assert not work.requeue(session, second, "The worker was stopped.", NOW), "once is enough"
+        work.end_run(session, second, "finished", NOW)
     assert (_run(database, run_id).failure or {})["cause"] == "no result"
 
 
@@ -244,7 +244,7 @@ def test_a_run_that_is_to_be_cancelled_is_not_started_again(database: Database) 
     assert claim is not None
     with database.write() as session:
         service.cancel_run(session, 1, run_id, NOW)
-        assert not service.requeue(session, claim, "The worker was stopped.", NOW)
+        assert not work.requeue(session, claim, "The worker was stopped.", NOW)
 
 
 def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database) -> None:
@@ -252,27 +252,27 @@ def test_a_silent_worker_is_given_up_on_and_can_write_no_more(database: Database
     first = _claim(database)
     assert first is not None
     with database.write() as session:
-        assert service.requeue(session, first, "The worker was stopped.", NOW)
+        assert work.requeue(session, first, "The worker was stopped.", NOW)
     claim = _claim(database)
     assert claim is not None
     with database.write() as session:
-        service.append_chunk(session, claim, [events.step(1)], NOW)
+        work.append_chunk(session, claim, [events.step(1)], NOW)
     with database.write() as session:
-        assert service.give_up_on_stale(session, NOW + timedelta(seconds=19)) == []
-        assert service.give_up_on_stale(session, NOW + timedelta(seconds=25)) == [run_id]
+        assert work.give_up_on_stale(session, NOW + timedelta(seconds=19)) == []
+        assert work.give_up_on_stale(session, NOW + timedelta(seconds=25)) == [run_id]
     run = _run(database, run_id)
     assert run.status == "failed"
     assert run.failure is not None
     assert run.failure["cause"] == "worker lost"
     assert "25 s" in run.failure["message"]
     for write in (
-        lambda session: service.append_chunk(session, claim, [events.log("x")], NOW),
-        lambda session: service.beat(session, claim, NOW),
+        lambda session: work.append_chunk(session, claim, [events.log("x")], NOW),
+        lambda session: work.beat(session, claim, NOW),
     ):
         with pytest.raises(LeaseLost), database.write() as session:
             write(session)
     with database.write() as session:
-        assert not service.end_run(session, claim, "finished", NOW)
+        assert not work.end_run(session, claim, "finished", NOW)
     with database.read() as session:
         assert session.query(Chunk).count() == 2, "what was streamed before stays"
 
@@ -289,8 +289,8 @@ def test_a_run_says_what_its_ranks_ran_on_and_not_what_the_worker_meant(database
     claim = _claim(database, place=lambda spec: "8 × H200, NCCL")
     assert claim is not None
     with database.write() as session:
-        service.append_chunk(session, claim, [_result(0)], NOW)
-        service.end_run(session, claim, "finished", NOW)
+        work.append_chunk(session, claim, [_result(0)], NOW)
+        work.end_run(session, claim, "finished", NOW)
     assert _run(database, run_id).device == "CPU, 1 rank over gloo"
     on_gpus = {"device": "cuda", "device_name": "NVIDIA H200", "backend": "nccl"}
     assert results.ran_on(on_gpus, 4) == "4 × NVIDIA H200, NCCL"
@@ -306,16 +306,16 @@ def test_somebody_elses_run_is_not_found(database: Database) -> None:
 def test_workers_come_and_go(database: Database) -> None:
     devices = [{"kind": "cpu", "name": "CPU, 2 cores", "backend": "gloo", "memory_bytes": 1}]
     with database.write() as session:
-        service.announce_worker(session, "w1", "device", devices, NOW, None)
-        service.announce_worker(session, "w1", "device", devices, NOW + timedelta(seconds=2), 7)
+        presence.announce_worker(session, "w1", "device", devices, NOW, None)
+        presence.announce_worker(session, "w1", "device", devices, NOW + timedelta(seconds=2), 7)
     with database.read() as session:
-        (present,) = service.workers_present(session, NOW + timedelta(seconds=10))
+        (present,) = presence.workers_present(session, NOW + timedelta(seconds=10))
         assert present.run_id == 7
-        assert service.workers_present(session, NOW + timedelta(minutes=1)) == []
+        assert presence.workers_present(session, NOW + timedelta(minutes=1)) == []
     with database.write() as session:
-        service.retire_worker(session, "w1")
+        presence.retire_worker(session, "w1")
     with database.read() as session:
-        assert service.workers_present(session, NOW) == []
+        assert presence.workers_present(session, NOW) == []
 
 
 def test_a_spec_of_another_release_is_left_to_a_worker_of_that_one(database: Database) -> None:

@@ -21,7 +21,7 @@ from app.core.clock import current_moment
 from app.core.db import Database
 from app.core.queue import Queue
 from app.core.templating import add_filters
-from app.lab import service
+from app.lab import service, work
 from app.lab.folding import RunFold
 from app.lab.folds import Folds
 from app.lab.live import PARTS, draw_parts
@@ -43,17 +43,17 @@ class _Writer:
         with database.write() as session:
             self.run_id = service.submit_run(session, 1, SPEC, None, datetime.now(UTC)).id
         with database.write() as session:
-            claim = service.claim_next(session, "w", lambda spec: "CPU", datetime.now(UTC))
+            claim = work.claim_next(session, "w", lambda spec: "CPU", datetime.now(UTC))
         assert claim is not None
         self.claim = claim
 
     def write(self, step: int) -> None:
         with self.database.write() as session:
-            service.append_chunk(session, self.claim, [events.step(step)], datetime.now(UTC))
+            work.append_chunk(session, self.claim, [events.step(step)], datetime.now(UTC))
 
     def end(self) -> None:
         with self.database.write() as session:
-            service.end_run(session, self.claim, "cancelled", datetime.now(UTC))
+            work.end_run(session, self.claim, "cancelled", datetime.now(UTC))
 
 
 async def _collect(hub: Hub, run_id: int, after: int = 0, with_parts: bool = False) -> list[Message]:

@@ -17,7 +17,7 @@ from app.core.db import Database, open_database
 from app.core.errors import DomainError
 from app.core.migrate import DatabaseTooNew
 from app.core.models import LOCAL_LEARNER
-from app.lab import service
+from app.lab import service, work
 from app.lab.models import Chunk, Run
 from app.models import METADATA
 from app.operate import backup
@@ -49,9 +49,9 @@ def _fill(database: Database) -> int:
     """A run with events and with what is null in JSON and what is no value at all."""
     with database.write() as session:
         run = service.submit_run(session, LOCAL_LEARNER, SPEC, None, NOW)
-        claim = service.claim_next(session, "w", lambda _: "CPU", NOW)
+        claim = work.claim_next(session, "w", lambda _: "CPU", NOW)
         assert claim is not None
-        service.append_chunk(session, claim, [events.step(1)], NOW)
+        work.append_chunk(session, claim, [events.step(1)], NOW)
         service.submit_run(session, LOCAL_LEARNER, SPEC, {"model_state_bytes": {"value": "26 MB"}}, NOW)
         return run.id
 

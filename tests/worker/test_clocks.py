@@ -14,7 +14,7 @@ from sqlalchemy import delete
 
 from app.core.clock import utc_now
 from app.core.db import Database, database_time
-from app.lab import queries, service
+from app.lab import presence, queries, service, work
 from app.lab.models import Chunk, Run, WorkerPresence
 from tests.support.product import environment
 
@@ -45,8 +45,8 @@ def test_a_worker_whose_clock_is_behind_keeps_its_run(postgres: Database, redis_
         while True:
             with postgres.write() as session:
                 run, now = session.get_one(Run, run_id), database_time(session)
-                present = service.workers_present(session, now)
-                assert service.give_up_on_stale(session, now) == []
+                present = presence.workers_present(session, now)
+                assert work.give_up_on_stale(session, now) == []
             if run.status == "running" and present:
                 break
             assert time.monotonic() < deadline, run.status
@@ -65,7 +65,7 @@ def test_killed_workers_are_forgotten_and_those_that_were_held_up_are_not(databa
     now = utc_now()
     with database.write() as session:
         for name, minutes in (("killed", 11), ("held up", 2)):
-            service.announce_worker(session, name, "device", [], now - timedelta(minutes=minutes), None)
-        service.forget_workers_long_gone(session, now)
+            presence.announce_worker(session, name, "device", [], now - timedelta(minutes=minutes), None)
+        presence.forget_workers_long_gone(session, now)
     with database.read() as session:
         assert [each.name for each in queries.list_workers(session, now - timedelta(days=1))] == ["held up"]

@@ -19,12 +19,12 @@ from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.queue import Queue
 from app.core.settings import Settings
-from app.lab import results, service
+from app.lab import results, service, work
 from app.lab.models import Run
 from labs.spec.events import StepEvent
 from tests.support.events import step
 from tests.support.working import Working
-from worker import runs, tasks
+from worker import control, runs
 from worker.context import Context
 from worker.devices import Devices
 
@@ -112,14 +112,14 @@ def test_after_an_outage_workers_are_given_time_to_beat_again(
 ) -> None:
     with database.write() as session:
         service.submit_run(session, 1, SPEC, None, utc_now())
-        claim = service.claim_next(session, "w", lambda spec: "CPU", utc_now() - timedelta(seconds=60))
+        claim = work.claim_next(session, "w", lambda spec: "CPU", utc_now() - timedelta(seconds=60))
         assert claim is not None
     settings = Settings(data=tmp_path, redis_url=f"unix://{tmp_path}/nothing.sock")
     context = Context(settings, database, Queue(settings.redis), Devices(False, ()), "control", "c")
-    monkeypatch.setattr(tasks, "current", lambda: context)
+    monkeypatch.setattr(control, "current", lambda: context)
 
     def status() -> str:
-        tasks.sweep_runs()
+        control.sweep_runs()
         with database.read() as session:
             return session.get_one(Run, claim.run_id).status
 
@@ -132,12 +132,12 @@ def test_after_an_outage_workers_are_given_time_to_beat_again(
 def test_a_chunk_whose_answer_was_lost_is_not_written_twice(database: Database) -> None:
     with database.write() as session:
         service.submit_run(session, 1, SPEC, None, utc_now())
-        claim = service.claim_next(session, "w", lambda spec: "CPU", utc_now())
+        claim = work.claim_next(session, "w", lambda spec: "CPU", utc_now())
         assert claim is not None
     for _ in range(2):
         with database.write() as session:
-            assert service.append_chunk(session, claim, [step(1)], utc_now(), after=0) == 1
+            assert work.append_chunk(session, claim, [step(1)], utc_now(), after=0) == 1
     with database.write() as session:
-        assert service.append_chunk(session, claim, [step(2)], utc_now(), after=1) == 2
+        assert work.append_chunk(session, claim, [step(2)], utc_now(), after=1) == 2
     with database.read() as session:
         assert [e.step for e in results.every_event(session, claim.run_id) if isinstance(e, StepEvent)] == [1, 2]

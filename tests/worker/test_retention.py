@@ -14,7 +14,7 @@ from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.queue import Queue
 from app.core.settings import Settings
-from app.lab import service
+from app.lab import service, work
 from app.lab.models import Chunk, Run
 from tests.support import events
 from worker.context import Context
@@ -29,10 +29,10 @@ def test_old_folders_and_events_go_and_results_stay(
     with database.write() as session:
         for days in (40, 1, 40):
             service.submit_run(session, 1, {"model": "gpt-mini"}, None, now)
-            claim = service.claim_next(session, "w", lambda _: "CPU", now)
+            claim = work.claim_next(session, "w", lambda _: "CPU", now)
             assert claim is not None
-            service.append_chunk(session, claim, [events.step(1)], now)
-            service.end_run(session, claim, "failed", now - timedelta(days=days), service.RunFailure("killed", "x"))
+            work.append_chunk(session, claim, [events.step(1)], now)
+            work.end_run(session, claim, "failed", now - timedelta(days=days), work.RunFailure("killed", "x"))
         session.get_one(Run, 3).status = "running"
     settings = settings_for(keep_events_days=30)
     names = {"1-0123abcd": 40, "1-0123abcd-2": 40, "2-0123abcd": 1, "3-0123abcd": 40, "mine": 400}

@@ -15,7 +15,7 @@ import pytest
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.settings import Settings
-from app.lab import results, run_page, service
+from app.lab import results, run_page, service, work
 from app.lab.models import Run
 from labs.spec import parse_run_spec
 from labs.spec.events import PhaseEvent
@@ -231,10 +231,10 @@ def test_a_host_is_kept_only_where_it_is_wanted(
 def test_page_and_api_say_what_takes_the_time_and_how_it_was_started(sqlite: Database) -> None:
     with sqlite.write() as session:
         service.submit_run(session, 1, SHORT, None, utc_now())
-        claim = service.claim_next(session, "w", lambda spec: "CPU", utc_now())
+        claim = work.claim_next(session, "w", lambda spec: "CPU", utc_now())
         assert claim is not None
-        service.beat(session, claim, utc_now(), "warm")
-        service.append_chunk(session, claim, [PhaseEvent(0.0, 0, "starting", doing="joining 2 ranks")], utc_now())
+        work.beat(session, claim, utc_now(), "warm")
+        work.append_chunk(session, claim, [PhaseEvent(0.0, 0, "starting", doing="joining 2 ranks")], utc_now())
     with sqlite.read() as session:
         run = session.get_one(Run, claim.run_id)
         said = run_page.run_json(session, run)

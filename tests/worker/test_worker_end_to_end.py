@@ -19,7 +19,7 @@ import pytest
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.queue import Queue
-from app.lab import results, service
+from app.lab import presence, results, service, work
 from app.lab.models import ENDED, Run
 from labs.spec.events import PhaseEvent, StepEvent
 from tests.support.product import environment
@@ -147,7 +147,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_run_back_once(lab: Lab) -> None
     assert run.phase == "The worker was stopped while this run was under way. It starts again by itself."
     lab.wait_for_no_ranks()
     with lab.database.read() as session:
-        assert service.workers_present(session, utc_now()) == []
+        assert presence.workers_present(session, utc_now()) == []
     worker = lab.start_worker()
     lab.wait(run_id, lambda run: run.steps_done >= 2)
     worker.send_signal(signal.SIGTERM)
@@ -173,7 +173,7 @@ def test_a_worker_that_is_killed_takes_its_ranks_along_and_another_takes_its_run
     worker.wait()
     lab.wait_for_no_ranks()
     with lab.database.write() as session:
-        assert service.give_up_on_stale(session, utc_now() + timedelta(seconds=25)) == [run_id]
+        assert work.give_up_on_stale(session, utc_now() + timedelta(seconds=25)) == [run_id]
     assert lab.run(run_id).status == "queued"
     lab.start_worker()
     run = lab.ended(run_id)
@@ -187,6 +187,6 @@ def test_a_run_that_is_taken_away_is_ended_by_the_worker_that_had_it(lab: Lab) -
     run_id = lab.submit(LONG)
     lab.wait(run_id, lambda run: run.steps_done >= 2)
     with lab.database.write() as session:
-        service.give_up_on_stale(session, utc_now() + timedelta(seconds=25))
+        work.give_up_on_stale(session, utc_now() + timedelta(seconds=25))
     lab.wait(run_id, lambda run: run.attempts == 2 and run.steps_done >= 2)
     assert len({process.cwd() for process in lab.ranks()}) == 1, "those of its first start are gone"

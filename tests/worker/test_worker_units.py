@@ -14,6 +14,7 @@ from app.core.limits import Limits
 from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import service as lab
+from app.lab import work
 from labs.spec import parse_run_spec
 from labs.spec.events import Event, event_line
 from tests.support.events import failed, log, step
@@ -243,7 +244,7 @@ def test_the_first_step_is_written_at_once_and_those_after_it_in_turn(
 ) -> None:
     with sqlite.write() as session:
         lab.submit_run(session, 1, {"model": "gpt-mini"}, None, datetime.now(UTC))
-        claim = lab.claim_next(session, "w", lambda _: "CPU", datetime.now(UTC))
+        claim = work.claim_next(session, "w", lambda _: "CPU", datetime.now(UTC))
     assert claim is not None
     context = Context(
         settings_for(), sqlite, Queue("unix:///nowhere/redis.sock"), Devices(cpu=True, gpus=()), "device", "w"

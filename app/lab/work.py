@@ -1,0 +1,42 @@
+"""What the worker may use of the lab, and nothing else: runs in its hands, the GPUs they take, what old ones leave.
+
+That it is there a worker says through `app.lab.presence`, which the clock uses as well. Both load neither theory nor
+content: each is a good part of a worker's start.
+"""
+
+from __future__ import annotations
+
+from app.lab.claims import (
+    Claim,
+    LeaseLost,
+    append_chunk,
+    beat,
+    claim_next,
+    end_run,
+    expire_waiting,
+    give_up_on_stale,
+    requeue,
+    runs_wait,
+)
+from app.lab.gpus import GpuTaken, gpus_taken, take_gpus
+from app.lab.records import RunFailure
+from app.lab.retention import forget_events, list_active_ids
+
+__all__ = [
+    "Claim",
+    "GpuTaken",
+    "LeaseLost",
+    "RunFailure",
+    "append_chunk",
+    "beat",
+    "claim_next",
+    "end_run",
+    "expire_waiting",
+    "forget_events",
+    "give_up_on_stale",
+    "gpus_taken",
+    "list_active_ids",
+    "requeue",
+    "runs_wait",
+    "take_gpus",
+]
