@@ -5,21 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import not_a_server_error
-from schemathesis.python import asgi
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
@@ -27,13 +18,9 @@ from app.core.settings import Settings
 from app.main import create_app
 from app.theory.formulas import FORMULAS
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
+if TYPE_CHECKING:  # imported where it is used: every process of the tests reads this file, and one runs it
+    import schemathesis
+
 EXAMPLES = 16  # of each operation
 LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; these take milliseconds
 
@@ -57,6 +44,9 @@ def described(
     sqlite: Database, settings_for: Callable[..., Settings], content: Catalogue
 ) -> Iterator[schemathesis.BaseSchema]:
     """The application's own description, of an install where something was done already."""
+    import schemathesis
+    from schemathesis.python import asgi
+
     app = create_app(settings_for(allowed_hosts=asgi.HOST), sqlite)
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.post("/api/v1/lab/runs", json={"spec": {"model": "gpt-mini"}}).status_code == 201
@@ -84,6 +74,16 @@ def _known(content: Catalogue, seed: int) -> Callable[[Any, Any], st.SearchStrat
 
 def _send(operation: Any) -> Counter[int]:
     """Send what the description allows and hold every reply to it; how often each status came."""
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    every = [
+        not_a_server_error,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_headers_conformance,
+        checks.response_schema_conformance,
+    ]
     seen = Counter[int]()
 
     @settings(
@@ -100,7 +100,7 @@ def _send(operation: Any) -> Counter[int]:
         response = case.call()
         assert time.process_time() - began < LONGEST_SECONDS
         seen[response.status_code] += 1
-        case.validate_response(response, checks=CHECKS)
+        case.validate_response(response, checks=every)
 
     send()
     return seen

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.journeys.conftest import DESKTOP, PHONE
 from tests.journeys.test_pages import AXE
-from tests.support.product import Product, running_product
+from tests.support.product import Product, Site
+from tests.support.served import served
 
 MOST_BYTES = 150_000  # of the first page, over the wire
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    with running_product(tmp_path_factory.mktemp("empty"), warm=True) as product:
-        yield product
+def empty(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with served(sqlite_template, tmp_path_factory.mktemp("empty")) as site:
+        yield site
 
 
-def _forget(product: Product) -> None:
-    product.post_form("/progress/delete", confirmation="delete")
+@pytest.fixture
+def emptied(product: Product) -> Iterator[Product]:
+    """The session's product, which has workers, as if nobody had met it yet."""
+    _forget(product)
+    yield product
+    _forget(product)
+    product.post_form("/first/skip")
+
+
+def _forget(site: Site) -> None:
+    site.post_form("/progress/delete", confirmation="delete")
 
 
 def _serious(page: Page) -> list[str]:
@@ -31,8 +42,8 @@ def _serious(page: Page) -> list[str]:
     return [each["id"] for each in report["violations"] if each["impact"] in ("serious", "critical")]
 
 
-def test_by_keyboard_a_newcomer_predicts_sees_and_runs_it(browser: Browser, empty: Product) -> None:
-    context = browser.new_context(base_url=empty.url, viewport=DESKTOP, bypass_csp=True)
+def test_by_keyboard_a_newcomer_predicts_sees_and_runs_it(browser: Browser, emptied: Product) -> None:
+    context = browser.new_context(base_url=emptied.url, viewport=DESKTOP, bypass_csp=True)
     page = context.new_page()
     page.goto("/")
     page.wait_for_url("**/first")
@@ -72,11 +83,10 @@ def test_by_keyboard_a_newcomer_predicts_sees_and_runs_it(browser: Browser, empt
     page.goto("/")
     expect(page.locator(".nav")).to_be_visible()
     context.close()
-    _forget(empty)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_with_a_finger_nothing_scrolls_sideways(browser: Browser, empty: Product, scheme: str) -> None:
+def test_on_a_phone_with_a_finger_nothing_scrolls_sideways(browser: Browser, empty: Site, scheme: str) -> None:
     context = browser.new_context(
         base_url=empty.url, viewport=PHONE, has_touch=True, color_scheme=scheme, bypass_csp=True
     )
@@ -95,7 +105,7 @@ def test_on_a_phone_with_a_finger_nothing_scrolls_sideways(browser: Browser, emp
     _forget(empty)
 
 
-def test_whoever_wants_no_motion_sees_the_end_at_once_and_may_skip(browser: Browser, empty: Product) -> None:
+def test_whoever_wants_no_motion_sees_the_end_at_once_and_may_skip(browser: Browser, empty: Site) -> None:
     context = browser.new_context(base_url=empty.url, viewport=DESKTOP, reduced_motion="reduce")
     page = context.new_page()
     page.goto("/")
@@ -115,7 +125,7 @@ def test_whoever_wants_no_motion_sees_the_end_at_once_and_may_skip(browser: Brow
     _forget(empty)
 
 
-def test_it_works_without_a_script(browser: Browser, empty: Product) -> None:
+def test_it_works_without_a_script(browser: Browser, empty: Site) -> None:
     context = browser.new_context(base_url=empty.url, viewport=DESKTOP, java_script_enabled=False)
     page = context.new_page()
     page.goto("/")
@@ -129,7 +139,7 @@ def test_it_works_without_a_script(browser: Browser, empty: Product) -> None:
     _forget(empty)
 
 
-def test_the_first_page_is_light(browser: Browser, empty: Product) -> None:
+def test_the_first_page_is_light(browser: Browser, empty: Site) -> None:
     """Everything the question and its answer load, in bytes as they are sent."""
     context = browser.new_context(base_url=empty.url, viewport=DESKTOP)
     page = context.new_page()
@@ -149,6 +159,6 @@ def test_the_first_page_is_light(browser: Browser, empty: Product) -> None:
     assert sum(sent) <= MOST_BYTES, f"{sum(sent):,.0f} bytes"
 
 
-def _only_ours(route: Route, product: Product) -> None:
-    assert route.request.url.startswith(product.url)
+def _only_ours(route: Route, site: Site) -> None:
+    assert route.request.url.startswith(site.url)
     route.continue_()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -11,7 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.journeys.conftest import DESKTOP, PHONE
 from tests.journeys.test_pages import AXE
 from tests.support.kinds import KINDS, write_kinds
-from tests.support.product import Product, running_product
+from tests.support.product import Product, Site
+from tests.support.served import served
 
 
 def test_today_of_whoever_skipped_the_question_teaches_and_its_numbers_open(page: Page) -> None:
@@ -93,21 +95,21 @@ def test_studying_works_without_script(context: BrowserContext, product: Product
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """A product with one card of every kind."""
+def kinds(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site with one card of every kind."""
     cards = write_kinds(tmp_path_factory.mktemp("content") / "cards")
-    with running_product(tmp_path_factory.mktemp("kinds"), RANKZERO_CARDS=str(cards)) as product:
-        yield product
+    with served(sqlite_template, tmp_path_factory.mktemp("kinds"), cards) as site:
+        yield site
 
 
-def start_again(product: Product) -> None:
+def start_again(site: Site) -> None:
     """Take back every answer."""
-    while product.post_json("/api/v1/study/undo", {})[0] == 200:
+    while site.post_json("/api/v1/study/undo", {})[0] == 200:
         pass
 
 
 @pytest.fixture
-def desk(browser: Browser, kinds: Product) -> Iterator[Page]:
+def desk(browser: Browser, kinds: Site) -> Iterator[Page]:
     """The study page over the cards of every kind, all new; errors in the console are failures."""
     start_again(kinds)
     context = browser.new_context(base_url=kinds.url, viewport=DESKTOP, locale="en-GB")
@@ -141,7 +143,7 @@ def drawn(page: Page) -> tuple[float, float]:
     return float(billions), float(ranks)
 
 
-def test_a_number_is_typed_checked_and_rated_by_keyboard(desk: Page, kinds: Product) -> None:
+def test_a_number_is_typed_checked_and_rated_by_keyboard(desk: Page, kinds: Site) -> None:
     come_to(desk, "numeric")
     billions, ranks = drawn(desk)
     expect(desk.locator("[data-rate]")).to_have_count(0)
@@ -212,7 +214,7 @@ def test_options_pairs_and_steps_by_keyboard(desk: Page) -> None:
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
 def test_every_kind_is_accessible_while_asked_and_when_answered(
-    browser: Browser, kinds: Product, viewport: dict[str, int], scheme: str
+    browser: Browser, kinds: Site, viewport: dict[str, int], scheme: str
 ) -> None:
     context = browser.new_context(
         base_url=kinds.url, viewport=viewport, color_scheme=scheme, has_touch=viewport is PHONE, bypass_csp=True

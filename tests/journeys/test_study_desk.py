@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.journeys.conftest import DESKTOP, PHONE
-from tests.support.product import Product, running_product
+from tests.support.product import Site
+from tests.support.served import served
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """A product of this file's own: the others count what was answered."""
-    with running_product(tmp_path_factory.mktemp("desk")) as product:
-        yield product
+def alone(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A learner of this file's own: the others count what was answered."""
+    with served(sqlite_template, tmp_path_factory.mktemp("desk")) as site:
+        yield site
 
 
 @pytest.fixture
-def desk(browser: Browser, alone: Product, request: pytest.FixtureRequest) -> Iterator[Page]:
+def desk(browser: Browser, alone: Site, request: pytest.FixtureRequest) -> Iterator[Page]:
     is_phone = getattr(request, "param", "") == "phone"
     context = browser.new_context(base_url=alone.url, viewport=PHONE if is_phone else DESKTOP, has_touch=is_phone)
     page = context.new_page()
@@ -33,8 +35,8 @@ def shown(page: Page) -> str:
     return page.locator("[data-card]").get_attribute("data-card") or ""
 
 
-def done(product: Product) -> int:
-    found: int = product.get_json("/api/v1/study/next")["progress"]["done"]
+def done(site: Site) -> int:
+    found: int = site.get_json("/api/v1/study/next")["progress"]["done"]
     return found
 
 
@@ -61,7 +63,7 @@ def test_marks_by_key(desk: Page) -> None:
     bring_back(desk, first)
 
 
-def test_undo_takes_back_the_mark_just_made_and_then_the_answer_before(desk: Page, alone: Product) -> None:
+def test_undo_takes_back_the_mark_just_made_and_then_the_answer_before(desk: Page, alone: Site) -> None:
     before, answered = done(alone), shown(desk)
     desk.keyboard.press("Space")
     desk.keyboard.press("4")
@@ -82,7 +84,7 @@ def test_undo_takes_back_the_mark_just_made_and_then_the_answer_before(desk: Pag
     assert done(alone) == before
 
 
-def test_keys_are_text_while_a_note_is_typed(desk: Page, alone: Product) -> None:
+def test_keys_are_text_while_a_note_is_typed(desk: Page, alone: Site) -> None:
     first, before = shown(desk), done(alone)
     desk.keyboard.press("Space")
     desk.keyboard.press("n")
@@ -138,7 +140,7 @@ def swipe(page: Page, by: int) -> None:
 
 
 @pytest.mark.parametrize("desk", ["phone"], indirect=True)
-def test_a_phone_is_swiped(desk: Page, alone: Product) -> None:
+def test_a_phone_is_swiped(desk: Page, alone: Site) -> None:
     first, before = shown(desk), done(alone)
     version = desk.locator("[data-card]").get_attribute("data-version")
     swipe(desk, 30)
@@ -159,7 +161,7 @@ def test_a_phone_is_swiped(desk: Page, alone: Product) -> None:
     assert done(alone) == before
 
 
-def test_an_answer_whose_reply_was_lost_is_found_again(desk: Page, alone: Product) -> None:
+def test_an_answer_whose_reply_was_lost_is_found_again(desk: Page, alone: Site) -> None:
     first, before = shown(desk), done(alone)
 
     def swallow(route: Route) -> None:
@@ -176,7 +178,7 @@ def test_an_answer_whose_reply_was_lost_is_found_again(desk: Page, alone: Produc
     expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
 
 
-def test_an_answer_that_never_arrived_is_rated_again(desk: Page, alone: Product) -> None:
+def test_an_answer_that_never_arrived_is_rated_again(desk: Page, alone: Site) -> None:
     first, before = shown(desk), done(alone)
     desk.route("**/study/reviews", lambda route: route.abort(), times=1)
     desk.keyboard.press("Space")
@@ -189,7 +191,7 @@ def test_an_answer_that_never_arrived_is_rated_again(desk: Page, alone: Product)
     expect(desk.locator(f'[data-card="{first}"]')).to_be_visible()
 
 
-def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Product) -> None:
+def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Site) -> None:
     before = done(alone)
     desk.goto("/study/cram?deck=DK7")
     first = desk.locator(".kind").inner_text()
@@ -204,7 +206,7 @@ def test_cards_are_looked_through_by_keyboard(desk: Page, alone: Product) -> Non
     assert done(alone) == before
 
 
-def test_an_answer_faster_than_the_page_can_be_set_up_stays_on_the_page(desk: Page, alone: Product) -> None:
+def test_an_answer_faster_than_the_page_can_be_set_up_stays_on_the_page(desk: Page, alone: Site) -> None:
     """Rated in the moment a card is put in, before htmx has looked at its form: no page is loaded anew for it."""
     before, loaded = done(alone), []
     desk.on("framenavigated", lambda frame: loaded.append(frame.url))

@@ -12,9 +12,13 @@ from app.content.published import published_tables
 from app.core.db import Database
 from app.core.settings import ROOT, Settings
 from app.main import create_app
-from app.reference.validation import percent, report
+from app.reference.validation import Report, percent, report
 
-REPORT = report(ROOT / "cards")
+
+@pytest.fixture(scope="module")
+def shown() -> Report:
+    """What the page shows, computed for all tests of this file together."""
+    return report(ROOT / "cards")
 
 
 @pytest.fixture
@@ -23,21 +27,21 @@ def text(sqlite: Database, settings_for: Callable[..., Settings]) -> Iterator[st
         yield client.get("/reference/validation").text
 
 
-def test_every_row_is_shown_with_its_error(text: str) -> None:
+def test_every_row_is_shown_with_its_error(text: str, shown: Report) -> None:
     tables = published_tables(ROOT / "cards")
-    assert [lane.table.slug for lane in REPORT.lanes] == [table.slug for table in tables]
-    for table, lane in zip(tables, REPORT.lanes, strict=True):
+    assert [lane.table.slug for lane in shown.lanes] == [table.slug for table in tables]
+    for table, lane in zip(tables, shown.lanes, strict=True):
         assert len(lane.lines) == sum(len(row.measured) for row in table.rows)
         assert table.title in text
         for line in lane.lines:
             assert f">{line.name}<span" in text
             assert f">{line.error}</td>" in text
-    assert f"Off by {percent(REPORT.speed.mean_error)} on average" in text
+    assert f"Off by {percent(shown.speed.mean_error)} on average" in text
 
 
-def test_all_five_constants_are_shown_with_their_values(text: str) -> None:
-    assert len(REPORT.constants) == 5
-    for name, value, meaning in REPORT.constants:
+def test_all_five_constants_are_shown_with_their_values(text: str, shown: Report) -> None:
+    assert len(shown.constants) == 5
+    for name, value, meaning in shown.constants:
         assert f">{name}<span" in text
         assert f">{value}</td>" in text
         assert meaning in unescape(text)
@@ -49,13 +53,13 @@ def test_errors_are_written_with_their_sign() -> None:
     assert percent(0.05, sign=True) == "+5.0 %"
 
 
-def test_a_dot_stands_where_its_ratio_is() -> None:
+def test_a_dot_stands_where_its_ratio_is(shown: Report) -> None:
     """The middle is the measurement; the edges are half as fast again and its inverse, in logarithms."""
-    for lane in REPORT.lanes:
+    for lane in shown.lanes:
         for line, measured in zip(lane.lines, lane.table.comparisons(), strict=True):
             faster = measured.error > 0 if measured.quantity != "step_seconds" else measured.error < 0
             assert float(line.place) == 50 or (float(line.place) > 50) == faster, "to the places that are shown"
 
 
-def test_the_readme_quotes_the_mean() -> None:
-    assert f"{percent(REPORT.speed.mean_error)} on average" in (ROOT / "README.md").read_text()
+def test_the_readme_quotes_the_mean(shown: Report) -> None:
+    assert f"{percent(shown.speed.mean_error)} on average" in (ROOT / "README.md").read_text()

@@ -33,13 +33,11 @@ def free_port() -> int:
 
 
 @dataclass
-class Product:
-    """A running product."""
+class Site:
+    """What answers a browser, and how a test asks it past the browser."""
 
     url: str
     data: Path
-    process: subprocess.Popen[bytes]
-    output: IO[bytes]
 
     def get_json(self, path: str) -> Any:
         with urllib.request.urlopen(f"{self.url}{path}", timeout=10) as reply:
@@ -62,6 +60,14 @@ class Product:
         with urllib.request.urlopen(f"{self.url}{path}", data, timeout=10) as reply:
             status: int = reply.status
             return status
+
+
+@dataclass
+class Product(Site):
+    """A running product."""
+
+    process: subprocess.Popen[bytes]
+    output: IO[bytes]
 
     def children(self) -> list[psutil.Process]:
         """Every process it started, directly or not."""
