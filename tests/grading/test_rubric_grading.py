@@ -124,6 +124,8 @@ def test_unless_speaks_of_the_same_place_only() -> None:
 def test_a_pattern_with_a_mistake_says_which() -> None:
     with pytest.raises(BadPattern, match="@sideways"):
         parse("@sideways latency", number)
+    with pytest.raises(BadPattern, match="stands by itself"):
+        parse("rank [stuck] & never", number)
     with pytest.raises(BadPattern, match="empty"):
         parse("latency | & grow", number)
 

@@ -50,3 +50,9 @@ def test_every_text_question_has_its_spoken_answer(content: Catalogue) -> None:
         f"{each.id}.{part.id}" for each in content.interviews.values() for part in parts_of(each) if part.kind == "text"
     }
     assert set(SPOKEN["full"]) == asked
+
+
+@pytest.mark.parametrize(("rank", "is_heard"), [("{{ stuck }}", True), ("{{ stuck + 1 }}", False)])
+def test_a_number_of_the_sitting_must_be_the_right_one(content: Catalogue, rank: str, is_heard: bool) -> None:
+    found = heard(content, "M2.hang", f"Rank {rank} never entered the all-reduce.")
+    assert [each.id for each in found.points if each.credit] == (["missing-rank"] if is_heard else [])

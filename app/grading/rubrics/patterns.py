@@ -124,6 +124,8 @@ def _atom(text: str, source: str, numbers: Numbers) -> Atom:
 
 
 def _words(text: str, source: str) -> Words:
+    if "[" in text:
+        raise BadPattern(f"{source!r}: a number stands by itself between & and |, not among words")
     denied = text.startswith(("not ", "no "))
     body = text.removeprefix("not ").removeprefix("no ")
     ordered = "_" in body
