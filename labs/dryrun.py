@@ -108,7 +108,7 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, object]:
     instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False, every_step=True)
     strategy, parameters = spread_watched(spec, mesh, _CPU, instrument)
     for number in range(1, _STEPS + 1):
-        watched_step(instrument, number, strategy, lambda _number: _fake_batch(spec))
+        watched_step(instrument, number, strategy, lambda number: _fake_batch(spec, number))
     return {
         "parameters_of_model": parameters,
         "peak_bytes": instrument.moments["peak"],
@@ -121,11 +121,14 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, object]:
     }
 
 
-def _fake_batch(spec: RunSpec) -> list[MicroBatch]:
+def _fake_batch(spec: RunSpec, step: int) -> list[MicroBatch]:
+    """The first step is only there to make the optimizer's state: one micro-batch does, but for a pipeline, whose
+    schedule wants them all."""
     shape = spec.training.micro_batch, spec.training.sequence
+    is_whole = step == _STEPS or spec.parallel.pipeline > 1
     return [
         (torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long))
-        for _ in range(spec.training.micro_batches)
+        for _ in range(spec.training.micro_batches if is_whole else 1)
     ]
 
 

@@ -51,20 +51,28 @@ class History:
             return Thinned([], [], 0)
         peak = max(range(len(self.points)), key=lambda index: sum(self.points[index][1]))
         finest = max(1, round(_FINEST_SHARE * sum(self.points[peak][1])))
-        while len(kept := _kept(self.points, finest, peak)) > MOST_POINTS:
+        while (kept := _kept(self.points, finest, peak)) is None:
             finest = round(finest * 1.3) + 1
         return Thinned([self.points[i][0] for i in kept], [self.points[i][1] for i in kept], finest)
 
 
-def _kept(points: Sequence[tuple[float, tuple[int, ...]]], finest: int, peak: int) -> list[int]:
-    """The first, the last, the `peak`, and each that differs by `finest` or more from the one kept before it."""
+def _kept(points: Sequence[tuple[float, tuple[int, ...]]], finest: int, peak: int) -> list[int] | None:
+    """The first, the last, the `peak`, and each that differs by `finest` or more from the one kept before it; None as
+    soon as these are more than `MOST_POINTS`."""
     kept = [0]
-    before = points[0][1]
+    before, last = points[0][1], len(points) - 1
     for index, (_, held) in enumerate(points):
-        if index == peak or any(abs(now - then) >= finest for now, then in zip(held, before, strict=True)):
-            if index:
-                kept.append(index)
-            before = held
-    if kept[-1] != len(points) - 1:
-        kept.append(len(points) - 1)
-    return kept
+        for now, then in zip(held, before, strict=True):  # written out: it is done for every change of every step
+            if now - then >= finest or then - now >= finest:
+                break
+        else:
+            if index != peak:
+                continue
+        before = held
+        if index:
+            kept.append(index)
+            if len(kept) > MOST_POINTS:
+                return None
+    if kept[-1] != last:
+        kept.append(last)
+    return kept if len(kept) <= MOST_POINTS else None

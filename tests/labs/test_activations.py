@@ -16,7 +16,8 @@ from tests.labs.ranks import PROGRAMS, parse_events, torchrun
 pytestmark = pytest.mark.slow
 
 MODEL = LAB_MODELS["gpt-small"]
-BATCH = {"sequence": 128, "micro_batch": 4}
+BATCH = {"sequence": 128, "micro_batch": 2}
+GLOBAL_BATCH = 4  # of two data ranks
 ZERO_16 = {"precision": "bf16-mixed", "state_layout": "zero-16"}
 PARAMETERS_BYTES = 12_994_560  # in fp32: 4 × 786,432 + 18 × 256 + (256 + 128) × 256 parameters
 
@@ -68,7 +69,7 @@ def theory_of(name: str) -> MemoryBytes:
     known = {key: value for key, value in training.items() if key != "bucket_bytes"}
     request = {
         "model": MODEL.model_dump(),
-        "training": {"precision": "fp32", "state_layout": "fp32", **BATCH, **known, "global_batch": 8},
+        "training": {"precision": "fp32", "state_layout": "fp32", **BATCH, **known, "global_batch": GLOBAL_BATCH},
         "parallel": {"data": 2, "zero": zero},
         "profile": "rankzero-labs",
     }
@@ -119,7 +120,7 @@ def test_recomputed_activations_are_activations(found):
     at the end has been used by then."""
     kept, peak = (found["ddp-full"][at]["activations"] for at in ("backward_start", "activation_peak"))
     everything = found["ddp"]["activation_peak"]["activations"]
-    inputs = 4 * 4 * 128 * MODEL.hidden  # bytes of a block's input
+    inputs = 4 * BATCH["micro_batch"] * BATCH["sequence"] * MODEL.hidden  # bytes of a block's input
     # ... and the loss the last norm's input, its output, and the log-probabilities, all of one size here.
     assert kept == pytest.approx(inputs * (MODEL.layers + 3), rel=0.01)
     assert peak - (kept - 3 * inputs) == pytest.approx((everything - kept) / MODEL.layers, rel=0.01)

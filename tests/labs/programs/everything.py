@@ -18,7 +18,7 @@ from labs.probes.instrument import Instrument
 from labs.probes.report import EventFile, Reporter
 from labs.probes.watched import spread_watched, watched_step
 from labs.programs.running import Bench
-from labs.spec import RunSpec, parse_run_spec
+from labs.spec import PROGRAMS, RunSpec, parse_run_spec
 
 CPU = torch.device("cpu")
 
@@ -43,7 +43,7 @@ def main() -> None:
         spec = parse_run_spec(data)
         if spec.options is None:
             train(spec)
-        else:
+        elif PROGRAMS[spec.program].axis is not None or dist.get_rank() == 0:  # a program without one has one rank
             bench = Bench(spec.options, reporter, CPU, seed=1)
             importlib.import_module(f"labs.programs.{spec.program}").measure(spec.options, bench)
         dist.barrier()

@@ -1,7 +1,7 @@
 """Rows of the support matrix on real ranks: each against one process in fp64, and its ledger, as events of every rank.
 
-`--rows FILE` holds [{id, spec, fp64}]. For each row: the losses of four steps, those of one process that knows no
-parallelism, and what the third step sent and held in the row's own precision. Where losses are to be compared in fp64
+`--rows FILE` holds [{id, spec, fp64}]. For each row: the losses of three steps, those of one process that knows no
+parallelism, and what a typical step sent and held in the row's own precision. Where losses are to be compared in fp64
 but the row is not, that is a run of its own.
 """
 
@@ -11,7 +11,7 @@ import argparse
 import json
 import os
 import traceback
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +32,8 @@ from labs.spec import Parallel, RunSpec, parse_run_spec
 from labs.spec.events import Event, SpanEvent, to_json
 
 CPU = torch.device("cpu")
-STEPS, WATCHED = 4, 3
+STEPS = 3
+LATER = 10  # many ranks on few cores would starve the products that other tests start meanwhile
 
 
 @cache
@@ -79,29 +80,44 @@ def _reference(spec: RunSpec, drawn_in: torch.dtype) -> list[float]:
     return one_process(spec.model.model_dump_json(), json.dumps(plain), spec.global_batch, drawn_in)
 
 
-Seen = tuple[list[float], Instrument]
+@dataclass
+class Seen:
+    """The losses of every step, and what was found in the `watched` one."""
+
+    losses: list[float]
+    instrument: Instrument
+    watched: int
 
 
-def train(spec: RunSpec, dtype: torch.dtype, steps: int = STEPS, watched: bool = True) -> Seen:
-    """The row itself: losses of every step, and what was seen of the watched one."""
+def typical_step(spec: RunSpec) -> int:
+    """The second, for the optimizer's state is made in the first; the third where DDP sees to the gradients, which it
+    groups anew in the second."""
+    parallel = spec.parallel
+    by_ddp = parallel.zero == 0 or (parallel.zero < 3 and spec.training.zero_implementation != "flat-buffer")
+    return 3 if by_ddp and parallel.pipeline == 1 and parallel.data * parallel.context > 1 else 2
+
+
+def train(spec: RunSpec, dtype: torch.dtype, steps: int, watched: int = 0) -> Seen:
+    """The row itself, looked at up to step `watched`."""
     torch.set_default_dtype(dtype)
     mesh = mesh_of(spec.parallel.model_dump_json())
     # Untimed: the clock is stopped by a thread that holds on to what was sent until the interpreter lets it.
-    instrument = Instrument(spec.probes if watched else (), STEPS, CPU, mesh, timed=False)
+    instrument = Instrument(spec.probes if watched else (), watched, CPU, mesh, timed=False)
+    blind = Instrument((), steps, CPU, mesh)
     strategy, _ = spread_watched(spec, mesh, CPU, instrument)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, CPU)
     losses = []
     for step in range(1, steps + 1):
-        loss = watched_step(instrument, step, strategy, batches.of_step)
+        loss = watched_step(instrument if step <= watched else blind, step, strategy, batches.of_step)
         dist.all_reduce(loss)
         losses.append(loss.item() * mesh.pipeline.size / dist.get_world_size())
-    return losses, instrument
+    return Seen(losses, instrument, watched)
 
 
-def spans_of(seen: Instrument) -> list[object]:
+def spans_of(seen: Seen) -> list[object]:
     """The events that the film of the watched step is drawn from, without what memory they held."""
     events: list[Event] = []
-    seen.report(Reporter(dist.get_rank(), events.append), WATCHED)
+    seen.instrument.report(Reporter(dist.get_rank(), events.append), seen.watched)
     return [to_json(replace(each, held=None)) for each in events if isinstance(each, SpanEvent)]
 
 
@@ -111,6 +127,7 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    os.nice(LATER)
     preload(*EVERY_STRATEGY)
     join(CPU)
     findings = Findings(options.events, dist.get_rank())
@@ -118,21 +135,22 @@ def main() -> None:
         spec = parse_run_spec(row["spec"])
         try:
             dtype = torch.float64 if row["fp64"] else torch.float32
+            typical = typical_step(spec)
             if row["fp64"]:
-                exact, _ = train(spec, dtype, watched=False)
-                _, seen = train(spec, torch.float32, WATCHED)
+                exact = train(spec, dtype, STEPS)
+                seen = train(spec, torch.float32, typical, typical)
             else:
-                exact, seen = train(spec, dtype)
+                exact = seen = train(spec, dtype, STEPS, typical)
         except Exception:  # the others may wait for this rank: nothing after it can be trusted
             findings.add("row", id=row["id"], error=traceback.format_exc())
             os._exit(1)
         findings.add(
             "row",
             id=row["id"],
-            losses=exact,
+            losses=exact.losses,
             reference=reference(spec, dtype),
-            collectives=[asdict(entry) for entry in seen.collectives or []],
-            moments=seen.moments,
+            collectives=[asdict(entry) for entry in seen.instrument.collectives or []],
+            moments=seen.instrument.moments,
             spans=spans_of(seen),
         )
     dist.barrier()
