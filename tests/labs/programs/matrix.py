@@ -90,12 +90,13 @@ class Seen:
 
 
 def typical_step(spec: RunSpec) -> int:
-    """The second, for the optimizer's state is made in the first; the third where DDP sees to the gradients, which it
-    groups anew in the second, and where a router decides what is kept: such rows are compared, so in the same step."""
+    """The second, for the optimizer's state is made in the first. But the third, of which the step before is looked at
+    too, where DDP sees to the gradients, which it groups anew in the second; in a pipeline, which receives into buffers
+    that it made before; and where a router decides what is kept: such rows are compared, so in the same step."""
     parallel = spec.parallel
     by_ddp = parallel.zero == 0 or (parallel.zero < 3 and spec.training.zero_implementation != "flat-buffer")
-    is_regrouped = by_ddp and parallel.pipeline == 1 and parallel.data * parallel.context > 1
-    return 3 if is_regrouped or spec.model.experts > 1 else 2
+    is_regrouped = by_ddp and parallel.data * parallel.context > 1
+    return 3 if is_regrouped or parallel.pipeline > 1 or spec.model.experts > 1 else 2
 
 
 def train(spec: RunSpec, dtype: torch.dtype, steps: int, watched: int = 0) -> Seen:
