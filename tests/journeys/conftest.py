@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.support.browser import browser_path
 from tests.support.product import Product, running_product
 
-expect.set_options(timeout=15_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser, product: Product) -> Iterator[BrowserContext]:
     context = browser.new_context(base_url=product.url, viewport=DESKTOP, locale="en-GB")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(30_000)
     yield context
     context.close()
 
