@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,8 +18,8 @@ from app.core.moment import Moment
 from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
-from app.operate import redis_server
 from tests.support.postgres import postgres_url
+from tests.support.redis import running_redis
 from tests.support.shipped import shipped
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -77,7 +76,7 @@ COUNT_ANEW = (
 )
 
 
-def _empty(database: Database) -> None:
+def empty(database: Database) -> None:
     """What has rows loses them. TRUNCATE would make the files of every table anew, which takes longer than a test."""
     with database.engine.begin() as connection:
         filled = set(connection.execute(text(HAS_ROWS)).scalars())
@@ -106,20 +105,14 @@ def database(request: pytest.FixtureRequest) -> Iterator[Database]:
         return
     found: Database = request.getfixturevalue("postgres")
     yield found
-    _empty(found)
+    empty(found)
 
 
 @pytest.fixture
 def redis_url(tmp_path: Path) -> Iterator[str]:
     """A real Redis of one test."""
-    folder = tmp_path / "redis"
-    process = subprocess.Popen(
-        redis_server.command(redis_server.find_server(), folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    redis_server.wait_until_it_answers(redis_server.url(folder))
-    yield redis_server.url(folder)
-    process.terminate()
-    process.wait(10)
+    with running_redis(tmp_path / "redis") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

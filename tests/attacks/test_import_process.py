@@ -26,6 +26,7 @@ from tests.exchange.test_pages import settled
 from tests.lab.test_run_file import a_file
 
 Begin = Callable[..., str]
+SECONDS = 200.0  # a busy machine is slow, not wrong
 MANY = package(collection([(f"guid{n}", f"What is \\({n}^2\\)? {'word ' * 40}\x1f\\({n * n}\\)") for n in range(3000)]))
 
 
@@ -40,7 +41,7 @@ def begin(sqlite: Database, tmp_path: Path) -> Begin:
     return begin
 
 
-def _over(folder: Path, identity: str, seconds: float = 40) -> Job:
+def _over(folder: Path, identity: str, seconds: float = SECONDS) -> Job:
     deadline = time.monotonic() + seconds
     while (job := imports.find(folder, identity)).state == "running":
         assert time.monotonic() < deadline
@@ -49,7 +50,7 @@ def _over(folder: Path, identity: str, seconds: float = 40) -> Job:
 
 
 def _under_way(folder: Path, identity: str, phase: str = "reading") -> psutil.Process:
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + SECONDS
     while (job := imports.find(folder, identity)).phase != phase or job.done == 0:
         assert job.state == "running"
         assert time.monotonic() < deadline
@@ -65,11 +66,12 @@ def _cards(database: Database) -> int:
 
 
 @pytest.mark.slow
-def test_a_good_file_is_stored_by_a_process_that_has_no_torch_and_lower_limits(
+def test_an_import_has_a_process_without_torch_and_with_limits_and_once_cancelled_it_makes_room(
     sqlite: Database, tmp_path: Path, begin: Begin
 ) -> None:
+    folder = tmp_path / "imports"
     identity = begin(MANY)
-    process = _under_way(tmp_path / "imports", identity)
+    process = _under_way(folder, identity)
     assert process.pid != os.getpid()
     if sys.platform == "linux":
         maps = Path(f"/proc/{process.pid}/maps").read_text()
@@ -80,7 +82,12 @@ def test_a_good_file_is_stored_by_a_process_that_has_no_torch_and_lower_limits(
     given = process.environ()
     assert not {name for name in given if "KEY" in name or "PASSWORD" in name or name == "RANKZERO_DATABASE_URL"}
     assert str(sqlite.engine.url.database) not in " ".join(process.cmdline())
-    imports.cancel(tmp_path / "imports", identity)
+    with pytest.raises(Busy, match=r"deck\.apkg is being imported"):
+        begin(package(GOOD))
+    assert imports.cancel(folder, identity).state == "cancelled"
+    assert not process.is_running()
+    assert _cards(sqlite) == 0
+    assert _over(folder, begin(package(GOOD))).state == "done"
 
 
 @pytest.mark.slow
@@ -91,7 +98,7 @@ def test_a_killed_import_leaves_nothing_half_done(sqlite: Database, tmp_path: Pa
     job = _over(folder, identity)
     assert (job.state, _cards(sqlite)) == ("refused", 0)
     assert "150 s" in job.violations[0].message
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + SECONDS
     while (left := {path.name for path in (folder / identity).iterdir()}) - {
         "order.json",
         "process.json",
@@ -103,31 +110,17 @@ def test_a_killed_import_leaves_nothing_half_done(sqlite: Database, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGALRM])
-def test_a_crash_is_said_and_the_next_import_goes_on(
-    sqlite: Database, tmp_path: Path, begin: Begin, number: signal.Signals
-) -> None:
+def test_a_crash_is_said_and_the_next_import_goes_on(sqlite: Database, tmp_path: Path, begin: Begin) -> None:
     folder = tmp_path / "imports"
-    identity = begin(MANY)
-    _under_way(folder, identity).send_signal(number)
-    job = _over(folder, identity)
-    assert job.state == "refused"
-    assert any(part in job.violations[0].message for part in (number.name, "150 s", "10 minutes"))
+    for number in (signal.SIGSEGV, signal.SIGALRM):
+        identity = begin(MANY)
+        _under_way(folder, identity).send_signal(number)
+        job = _over(folder, identity)
+        assert job.state == "refused"
+        assert any(part in job.violations[0].message for part in (number.name, "150 s", "10 minutes"))
+        assert _cards(sqlite) == 0
     assert _over(folder, begin(package(GOOD))).state == "done"
     assert _cards(sqlite) == 1
-
-
-@pytest.mark.slow
-def test_a_cancelled_import_stores_nothing_and_makes_room(sqlite: Database, tmp_path: Path, begin: Begin) -> None:
-    folder = tmp_path / "imports"
-    identity = begin(MANY)
-    process = _under_way(folder, identity)
-    with pytest.raises(Busy, match=r"deck\.apkg is being imported"):
-        begin(package(GOOD))
-    assert imports.cancel(folder, identity).state == "cancelled"
-    assert not process.is_running()
-    assert _cards(sqlite) == 0
-    assert _over(folder, begin(package(GOOD))).state == "done"
 
 
 @pytest.mark.slow
@@ -139,7 +132,7 @@ def test_memory_without_end_is_refused_by_the_kernel(tmp_path: Path) -> None:
         "child._import = lambda folder, order: [bytearray(10**7) for _ in range(10**4)]\n"
         "child.main(Path('.'), {})"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), check=True, timeout=SECONDS)
     assert "300 MB of memory" in (tmp_path / "status.json").read_text()
 
 
@@ -149,7 +142,7 @@ def test_work_without_end_is_ended_by_the_kernel(tmp_path: Path) -> None:
         "from app.exchange import child, limits; limits.CHILD_CPU_SECONDS = 1; child.limit_self()\n"
         "import re; re.match('(a+)+$', 'a' * 60 + 'b')"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_environment(), check=False, timeout=SECONDS)
     assert done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
 
 

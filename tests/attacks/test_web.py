@@ -269,7 +269,7 @@ def live(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         env=environment(data, RANKZERO_REDIS_URL=f"unix://{data}/nothing.sock"),
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 150
         while True:
             with contextlib.suppress(OSError):
                 if server.status("/healthz") == 200:
@@ -280,7 +280,7 @@ def live(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield server
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)
 
 
 ASK = """
@@ -310,7 +310,7 @@ def _other_user(code: str, *arguments: str) -> str:
         env={},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,8 @@ from worker import runs
 from worker.context import Context
 from worker.devices import Devices
 
+SECONDS = 180.0  # a busy machine is slow, not wrong
+
 
 class Working:
     """A worker's run in a thread of this process, over a connection pool of its own."""
@@ -47,17 +49,17 @@ class Working:
 
     def close(self) -> None:
         self.context.stopping.set()
-        self.thread.join(30)
+        self.thread.join(SECONDS)
         self.context.database.engine.dispose()
 
     def _wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + SECONDS
         while not condition():
             assert time.monotonic() < deadline, self.reported()
             time.sleep(0.02)
 
     def ended(self) -> Run:
-        self.thread.join(90)
+        self.thread.join(SECONDS)
         assert not self.thread.is_alive()
         with self.database.read() as session:
             found = session.get(Run, self.run_id)

@@ -22,6 +22,7 @@ from app.core.settings import Settings
 from app.lab import results, service, work
 from app.lab.models import Run
 from labs.spec.events import StepEvent
+from labs.warm import WarmHost
 from tests.support.events import step
 from tests.support.working import Working
 from worker import control, runs
@@ -72,9 +73,9 @@ def _postgres_refuses(database: Database) -> Outage:
 
 
 @pytest.fixture
-def working(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
+def working(database: Database, host: WarmHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
     monkeypatch.setattr(db, "BUSY_TIMEOUT_MILLISECONDS", 100)  # ten seconds of an outage are as good as a tenth
-    working = Working(database, tmp_path, SPEC)
+    working = Working(database, tmp_path, SPEC, host)
     yield working
     working.close()
 
