@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from app.theory.planner import estimate, parse_estimate_request
 from labs.spec import SpecError
 
-settings.register_profile("same-every-time", derandomize=True, deadline=None, max_examples=75, database=None)
-settings.load_profile("same-every-time")
-SHAPED = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+SHAPED = settings(max_examples=75, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 
 DEGREES = st.sampled_from([1, 2, 4, 8])
 
