@@ -27,7 +27,7 @@ RANKS = 4
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256, "layers": 4}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 4, "steps": 1}
 FAMILIES = sorted({row.family for row in SUPPORT})
-TIME_LIMIT_SECONDS = 120
+TIME_LIMIT_SECONDS = 240
 
 
 def spec_of_family(family: str) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from labs.spec.events import Event, SpanEvent, to_json
 
 CPU = torch.device("cpu")
 STEPS = 3
-LATER = 10  # many ranks on few cores would starve the products that other tests start meanwhile
 
 
 @cache
@@ -129,7 +128,6 @@ def main() -> None:
     parser.add_argument("--events", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    os.nice(LATER)
     preload(*EVERY_STRATEGY)
     join(CPU)
     findings = Findings(options.events, dist.get_rank())
