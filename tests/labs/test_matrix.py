@@ -25,9 +25,10 @@ from tests.support.shared import made_once, session_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
-# Small, but with everything that divides: eight heads for eight ways, and two layers, for each stage of a pipeline;
-# four where autocast is, of which a dry run's peak is not quite the real one (see there).
-LAYERS, CAST_LAYERS = 2, 4
+# Small, but with everything that divides: eight heads for eight ways, and two layers, so that one can be gathered while
+# the other computes; of a pipeline as many on each rank. One where a rank has one stage and gathers nothing; four where
+# autocast is, of which a dry run's peak is not quite the real one (see there).
+LAYERS, STAGE_LAYERS, CAST_LAYERS = 2, 1, 4
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 3, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
@@ -49,11 +50,18 @@ class Case:
         training = {**TRAINING, **self.row.training}
         training["micro_batch"] = max(1, ROWS_OF_A_STEP // (self.layout.get("data", 1) * training["micro_batches"]))
         compression = {"compression": dict(self.row.compression)} if self.row.compression else {}
-        stages = self.layout.get("pipeline", 1)
-        is_cast = stages > 1 and training.get("state_layout") == "torch-amp"
-        layers = stages * (CAST_LAYERS if is_cast else LAYERS)
+        layers = self.layout.get("pipeline", 1) * self._layers_of_a_rank
         model = {**MODEL, "layers": layers, **self.row.model}
         return {"model": model, "training": training, "parallel": dict(self.layout), "device": "cpu", **compression}
+
+    @property
+    def _layers_of_a_rank(self) -> int:
+        if "pipeline" not in self.layout:
+            return LAYERS
+        if self.row.training.get("state_layout") == "torch-amp":
+            return CAST_LAYERS
+        is_one_stage = self.layout.get("virtual_stages", 1) == 1 and not self.layout.get("zero")
+        return STAGE_LAYERS if is_one_stage else LAYERS
 
     @property
     def spec(self) -> RunSpec:
