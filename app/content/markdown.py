@@ -18,6 +18,7 @@ _REFERENCE = re.compile(r"&amp;(#x[0-9A-Fa-f]+;)")
 _MATH = re.compile(r"\$([^$\n]+)\$")
 _FENCED = re.compile(r"^(```[^\n]*\n)(.*?)(?=^```)", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\[\[(.+?)\]\]")
+GAP = Markup('<span class="gap"><span class="visually-hidden">blank</span></span>')  # what a blank shows while asked
 _RENDERER = MarkdownIt("commonmark", {"html": False, "typographer": True}).enable(
     ["table", "replacements", "smartquotes"]
 )
@@ -83,9 +84,8 @@ def _filled(source: str, known: Expressions) -> str:
 
 def _blank(text: str, known: Expressions) -> Markup:
     """What stands in a blank may hold numbers and mathematics that are set already."""
-    gap = Markup('<span class="gap"><span class="visually-hidden">blank</span></span>')
     return Markup('<span class="blank">{}<span class="fill">{}</span></span>').format(
-        gap, known.place(_RENDERER.renderInline(text))
+        GAP, known.place(_RENDERER.renderInline(text))
     )
 
 

@@ -111,7 +111,12 @@ class Meter:
 
     @property
     def _differs(self) -> str:
-        return "Your number lacks" if (self.gap and self.gap.missing) or not self.row.is_computed else "Between them"
+        if self.gap and self.gap.missing:
+            return "Your number lacks"
+        predicted, measured = self.row.predicted, self.row.measured
+        if predicted is not None and measured is not None and predicted > measured:
+            return "Your number has"
+        return "Between them" if self.row.is_computed else "Your number lacks"
 
     @property
     def bars(self) -> TermBars | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from app.content.catalogue import Catalogue
 from app.content.glossary import anchor
+from app.content.markdown import GAP
 from app.search.index import Document
 from app.theory.formulas import FORMULAS
 
@@ -21,12 +22,14 @@ GROUPS = {
     "formulas": "Formulas",
     "errata": "Errata",
 }
-_MARK = re.compile(r"\{\{.*?\}\}|[$*`#]", re.DOTALL)
+_VALUE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_MARK = re.compile(r"\{%.*?%\}|[$*`#]", re.DOTALL)
 
 
 def without_marks(text: str) -> str:
-    """Markdown without the signs that would read as noise in a line of results."""
-    return _MARK.sub(" ", text)
+    """Markdown without the signs that would read as noise in a line of results; "…" stands for a value that a seed
+    draws."""
+    return _MARK.sub(" ", _VALUE.sub("…", text))
 
 
 def documents(catalogue: Catalogue) -> Iterator[Document]:
@@ -64,7 +67,7 @@ def _terms(catalogue: Catalogue) -> Iterator[Document]:
 
 def _cards(catalogue: Catalogue) -> Iterator[Document]:
     for card in catalogue.cards.values():
-        text = {name: html.striptags() for name, html in card.sections.items()}
+        text = {name: html.replace(GAP, "").striptags() for name, html in card.sections.items()}
         question = text.pop("Question", "")
         yield Document(
             "cards",

@@ -71,7 +71,11 @@ class Bar:
 
 def done_today(cards: int, every: Sequence[Evidence], since: datetime) -> list[tuple[str, int]]:
     """What was done on the study day that began at `since`, by kind; what was not is left out."""
-    counts = {kind: sum(each.kind == kind and each.at >= since for each in every) for kind in _DONE}
+    # the parts of one sitting are one: they were closed at one moment
+    counts = {
+        kind: len({(each.item_id, each.at) for each in every if each.kind == kind and each.at >= since})
+        for kind in _DONE
+    }
     named = [("Cards answered", cards), *((title, counts[kind]) for kind, title in _DONE.items())]
     return [(title, count) for title, count in named if count]
 

@@ -8,7 +8,7 @@ import time
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.journeys.conftest import DESKTOP
+from tests.journeys.conftest import DESKTOP, PHONE
 from tests.support.product import Product
 
 BILLIONS = re.compile(r"A (\d+)B model")
@@ -84,7 +84,14 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     expect(page.locator("#part-q3 .ans .ev.ok").first).to_contain_text("frees the gathered weights")
     expect(page.locator(".sheet3 li").first).to_contain_text("24 points")  # the first number, and what it would give
     expect(page.locator(".sheet3 a").first).to_be_visible()
+    _never_scrolls_sideways(page)
     resumed.close()
+
+
+def _never_scrolls_sideways(page: Page) -> None:
+    for size in (DESKTOP, PHONE):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
 def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:

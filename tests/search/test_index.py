@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.content.catalogue import Catalogue
+from app.search.documents import documents, without_marks
 from app.search.index import Document, Index, words
 from app.search.snippets import highlight, snippet
 
@@ -97,3 +99,14 @@ def test_a_snippet_is_short_and_around_what_was_found() -> None:
     start = "".join(piece.text for piece in snippet(text, frozenset({"nothing"})))
     assert start.startswith("word0 ")
     assert start.endswith(" …")
+
+
+def test_texts_are_found_as_they_are_read(content: Catalogue) -> None:
+    """Blanks are filled, a value that a seed draws leaves its place, and nothing of Jinja's stays."""
+    every = list(documents(content))
+    assert not [each.key for each in every if "{%" in each.body or "{{" in each.body]
+    (cloze,) = (each for each in every if each.key == "C30")
+    assert "blank" not in f"{cloze.summary} {cloze.body}"
+    assert without_marks("a pipeline of {{ stages }} stages{% if x %} and **more**{% endif %}").split() == (
+        ["a", "pipeline", "of", "…", "stages", "and", "more"]
+    )

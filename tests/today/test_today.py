@@ -69,6 +69,7 @@ def test_everything_done_today_counts_by_kind() -> None:
         _problem("A", 1.0),
         Evidence("run", "L10", NOW, None),
         Evidence("interview", "M1", NOW, 0.5),
+        Evidence("interview", "M1", NOW, 1.0),  # another part of the same sitting
         Evidence("interview", "M2", NOW, 0.5),
     ]
     assert done_today(7, every, SINCE) == [
