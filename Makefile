@@ -7,7 +7,7 @@ WEB := .ci/web
 READY := $(VENV)/.ready
 LOCK := .ci/locks/dev.txt
 # Compiling all that was installed takes as long as installing it, and most of it is never run: what the product
-# imports is compiled by importing it.
+# imports is compiled by importing it. What fails then, as with content that has mistakes, is said by the start.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # Workers take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
 # of them wait for processes they started.
@@ -42,9 +42,9 @@ setup:
 	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
 	$(BIN)/python -c 'import labs.train; from labs.preload import *; preload(*EVERY_STRATEGY)' & \
-	$(BIN)/python -c 'import app.main, worker.tasks; from app.content.catalogue import *; catalogue()'; \
-	$(BIN)/python -c 'import alembic.command, app.operate.start, celery.apps.beat, celery.apps.worker, worker.control'; \
-	$(BIN)/python -m compileall -qq app labs migrations worker; wait; \
+	{ $(BIN)/python -c 'import alembic.command, app.main, app.operate.start, worker.control, worker.tasks; \
+	  import celery.apps.beat, celery.apps.worker; from app.content.catalogue import catalogue; catalogue()'; \
+	  $(BIN)/python -m compileall -qq app labs migrations worker; } 2>/dev/null || true; wait; \
 	echo "$$stamp" > $(READY)
 
 # The checkers of scripts and styles come from npm, pinned with their digests; Node itself comes as a Python package,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -151,10 +152,9 @@ def catalogue(configuration: Settings | None = None) -> Catalogue:
 
 @cache
 def _load_once(folder: Path) -> Catalogue:
-    loaded = load(folder)
-    if folder.resolve() == ROOT / "cards":  # of a stranger's content nothing is kept among our modules
-        COMPILED.keep()
-    return loaded
+    is_ours = folder.resolve() == ROOT / "cards"  # of a stranger's content nothing is kept among our modules
+    with COMPILED.keeping() if is_ours else nullcontext():
+        return load(folder)
 
 
 class _Loader:

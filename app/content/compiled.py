@@ -9,8 +9,8 @@ import hashlib
 import marshal
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType
 
@@ -25,28 +25,37 @@ class CompiledTexts:
         made_by = f"{sys.implementation.cache_tag} {jinja2.__version__} ".encode() + environment
         self._path = folder / f"expressions.{hashlib.sha256(made_by).hexdigest()[:16]}"
         self._kept: dict[str, CodeType] | None = None
-        self._asked: dict[str, CodeType] = {}
+        self._asked: dict[str, CodeType] | None = None  # while they are to be kept
 
     def code(self, text: str, compiled: Callable[[], CodeType]) -> CodeType:
         """The code of `text`: the kept one, or what `compiled` makes of it."""
         if self._kept is None:
             self._kept = self._read()
-        code = self._asked[text] = self._kept.get(text) or compiled()
+        code = self._kept.get(text) or compiled()
+        if self._asked is not None:
+            self._asked[text] = code
         return code
 
-    def keep(self) -> None:
-        """Write down what was asked for since the last time, if some of it was not there. A folder that cannot be
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """What is asked for inside is written down at the end, if some of it was not there. A folder that cannot be
         written keeps nothing."""
-        asked, self._asked = self._asked, {}
-        if asked.keys() <= (self._kept or {}).keys():
-            return
-        self._kept = asked
+        asked = self._asked = {}
+        try:
+            yield
+        finally:
+            self._asked = None
+        if not asked.keys() <= (self._kept or {}).keys():
+            self._kept = asked
+            self._write(asked)
+
+    def _write(self, codes: dict[str, CodeType]) -> None:
         partial = self._path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             partial.parent.mkdir(exist_ok=True)
             for old in partial.parent.glob("expressions.*"):
                 old.unlink()
-            partial.write_bytes(marshal.dumps(asked))
+            partial.write_bytes(marshal.dumps(codes))
             partial.replace(self._path)
 
     def _read(self) -> dict[str, CodeType]:

@@ -20,25 +20,25 @@ def _never() -> CodeType:
 
 def test_what_was_compiled_is_there_at_the_next_start(tmp_path: Path) -> None:
     first = CompiledTexts(tmp_path, b"filters")
-    first.code("1 + 1", lambda: _compile("1 + 1"))
-    first.keep()
+    with first.keeping():
+        first.code("1 + 1", lambda: _compile("1 + 1"))
     assert eval(CompiledTexts(tmp_path, b"filters").code("1 + 1", _never)) == 2  # noqa: S307 - of this test
 
 
 def test_what_another_set_up_compiled_is_not_used_and_gives_way(tmp_path: Path) -> None:
     for environment, result in ((b"filters", "1"), (b"other filters", "2")):
         texts = CompiledTexts(tmp_path, environment)
-        assert eval(texts.code("x", lambda result=result: _compile(result))) == int(result)  # noqa: S307
-        texts.keep()
+        with texts.keeping():
+            assert eval(texts.code("x", lambda result=result: _compile(result))) == int(result)  # noqa: S307
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_texts_that_are_gone_are_forgotten(tmp_path: Path) -> None:
     for expressions in (("1", "2"), ("2", "3")):
         texts = CompiledTexts(tmp_path, b"")
-        for each in expressions:
-            texts.code(each, lambda each=each: _compile(each))
-        texts.keep()
+        with texts.keeping():
+            for each in expressions:
+                texts.code(each, lambda each=each: _compile(each))
     last = CompiledTexts(tmp_path, b"")
     assert eval(last.code("3", _never)) == 3  # noqa: S307
     with pytest.raises(AssertionError, match="it was kept"):
@@ -48,18 +48,18 @@ def test_texts_that_are_gone_are_forgotten(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"\x00", b"not marshalled", b"\xe9\x01\x00\x00\x00"])
 def test_a_damaged_file_is_as_none(tmp_path: Path, damage: bytes) -> None:
     texts = CompiledTexts(tmp_path, b"")
-    texts.code("1", lambda: _compile("1"))
-    texts.keep()
+    with texts.keeping():
+        texts.code("1", lambda: _compile("1"))
     (path,) = tmp_path.iterdir()
     path.write_bytes(damage)
     again = CompiledTexts(tmp_path, b"")
-    assert eval(again.code("1", lambda: _compile("1"))) == 1  # noqa: S307
-    again.keep()
+    with again.keeping():
+        assert eval(again.code("1", lambda: _compile("1"))) == 1  # noqa: S307
     assert path.read_bytes() != damage
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     texts = CompiledTexts(tmp_path / "file", b"")
-    assert eval(texts.code("1", lambda: _compile("1"))) == 1  # noqa: S307
-    texts.keep()
+    with texts.keeping():
+        assert eval(texts.code("1", lambda: _compile("1"))) == 1  # noqa: S307
