@@ -20,7 +20,9 @@ from labs.spec import SCHEDULE_RULES, Precision, Recompute, Schedule, StateLayou
 
 OWN = "own"
 SEARCH = "find"  # of an address besides the form's fields: which search is to be shown
+REACH = "reach"  # and "seconds_bytes" that its picture must hold besides: a plan one came from stays within the axes
 Reader = Callable[[str, str], Any]
+MOST_REACH = 1e18  # seconds or bytes: more is nothing to draw
 MOST_ROUNDS = 8  # of putting something that goes in the place of what does not
 
 
@@ -52,11 +54,13 @@ class Unread:
 @dataclass(frozen=True)
 class Form:
     """A form as read: what was typed, what is wrong with it by field, the values that are shown instead, and what of
-    the address no field reads."""
+    the address no field reads. `asked_ranks` are the GPUs there are; a plan takes as many as its axes divide."""
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
     values: Mapping[str, Any]
+    asked_ranks: int
+    reach: tuple[float, float] = (0.0, 0.0)  # seconds and bytes, see REACH
     unread: tuple[Unread, ...] = ()
 
     @property
@@ -70,9 +74,22 @@ class Form:
 
     @property
     def gpus_per_node(self) -> int:
-        """As typed, or as many as the GPU's scale-up link joins; no more than there are."""
-        joined = self.values["gpus_per_node"] or GPUS[self.values["gpu"]].scale_up_gpus
-        return min(int(joined), int(self.values["ranks"]))
+        """As typed, or as many as the GPU's scale-up link joins; no more than the plan takes."""
+        return min(self._joined, int(self.values["ranks"]))
+
+    @property
+    def asked_per_node(self) -> int:
+        """The same of all GPUs there are."""
+        return min(self._joined, self.asked_ranks)
+
+    @property
+    def _joined(self) -> int:
+        return int(self.values["gpus_per_node"] or GPUS[self.values["gpu"]].scale_up_gpus)
+
+    @property
+    def divisor(self) -> int:
+        """What the number of GPUs must be a multiple of: tensor × pipeline × context."""
+        return self._others
 
     @property
     def _others(self) -> int:
@@ -88,10 +105,20 @@ def read_form(form: Mapping[str, str]) -> Form:
     typed = {name: form.get(name, field.start).strip() for name, field in FIELDS.items()}
     errors: dict[str, str] = {}
     values = {name: _read(name, typed, errors) for name in FIELDS}
+    asked = int(values["ranks"])
     if values["model"] != OWN:
         values = _reconciled(values, errors)
-    unread = tuple(_unread(name, form[name]) for name in form if name not in FIELDS and name != SEARCH)
-    return Form(typed, errors, values, unread)
+    unread = tuple(_unread(name, form[name]) for name in form if name not in FIELDS and name not in (SEARCH, REACH))
+    return Form(typed, errors, values, asked, _reach(form.get(REACH, "")), unread)
+
+
+def _reach(text: str) -> tuple[float, float]:
+    """Seconds and bytes; nothing where they cannot be read, for they only widen a picture."""
+    try:
+        seconds, held = (float(part) for part in text.split("_"))
+    except ValueError:
+        return 0.0, 0.0
+    return (seconds, held) if 0 < seconds < MOST_REACH and 0 < held < MOST_REACH else (0.0, 0.0)
 
 
 def _unread(name: str, text: str) -> Unread:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import SEARCH, fields_of
+from app.planner.fields import REACH, SEARCH, fields_of
 from app.planner.service import Plan
 from app.theory.planner import (
     Candidate,
@@ -17,13 +17,11 @@ from app.theory.planner import (
     Profile,
     SearchResult,
     Step,
-    Term,
     next_bottleneck,
     one_step_away,
     parse_estimate_request,
     parse_search_request,
     search,
-    terms,
 )
 from app.theory.planner.search import notably_faster
 from app.theory.planner.space import GATHERS, KEEPS
@@ -77,14 +75,6 @@ class Choice:
     csv: str
     front: tuple[Option, ...]
     seen: tuple[tuple[float, float], ...]
-
-    @property
-    def beats(self) -> tuple[Term, ...]:
-        """Why the first is faster than the second."""
-        if len(self.options) < 2:
-            return ()
-        first, second = (option.candidate.estimate for option in self.options[:2])
-        return terms(first, second)
 
     @property
     def bottleneck(self) -> str:
@@ -189,8 +179,7 @@ def _key(made: Plan, scope: str) -> str:
 
 
 def _request(made: Plan, profile: str | None) -> dict[str, Any]:
-    values = made.form.values
-    ranks, per_node = values["ranks"], made.form.gpus_per_node
+    ranks, per_node = made.form.asked_ranks, made.form.asked_per_node
     if ranks % per_node:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
@@ -209,5 +198,13 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
 
 
 def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
-    chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(made.ranks)}
-    return urlencode({**made.typed, **chosen, **({SEARCH: scope} if scope else {})})
+    ranks = request.parallel.world_size
+    chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(ranks)}
+    return urlencode({**made.typed, **chosen, **(_searched_from(made, scope) if scope else {})})
+
+
+def _searched_from(made: Plan, scope: str) -> dict[str, str]:
+    """The search, and how far its picture must reach for the plans one came from to stay in it."""
+    now = made.estimate.time.step_seconds or 0.0, made.stage.total
+    seconds, held = (max(both) for both in zip(made.form.reach, now, strict=True))
+    return {SEARCH: scope, REACH: f"{seconds:.6f}_{held:.0f}"}

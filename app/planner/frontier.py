@@ -10,7 +10,8 @@ from app.planner.finding import Choice, Option
 from app.planner.service import Plan
 from app.units import factor_of
 
-MORE = 1.3  # of the time of the slowest found: a plan of the form that takes longer lies outside
+MORE = 1.3  # of the time of the slowest found: as far the axis goes for the search alone
+MOST = 6.0  # of it: a plan of the form up to there widens the axis, one beyond lies outside
 Place = tuple[str, str]  # percent from the left and from the top
 
 
@@ -38,13 +39,17 @@ class Frontier:
 
 
 def draw(made: Plan, choice: Choice) -> Frontier | None:
-    """The scatter of what a search found; None where it found nothing that fits. Its axes do not depend on the plan."""
+    """The scatter of what a search found; None where it found nothing that fits. Its axes hold the form's plan and the
+    ones it came from, so that choosing another moves neither."""
     if not choice.front:
         return None
     fastest = min(seconds for seconds, _ in choice.seen)
     slowest = max(seconds for seconds, _ in choice.seen)
-    across = byte_scale([made.capacity, *(held for _, held in choice.seen)])
-    low, high, ticks, unit = _seconds_axis(fastest, MORE * slowest)
+    seconds, held = made.estimate.time.step_seconds or 0.0, made.stage.total
+    reach_seconds, reach_bytes = (max(both) for both in zip(made.form.reach, (seconds, held), strict=True))
+    across = byte_scale([made.capacity, *(size for _, size in choice.seen), min(reach_bytes, MOST * made.capacity)])
+    highest = max(MORE * slowest, reach_seconds if reach_seconds <= MOST * slowest else 0.0)
+    low, high, ticks, unit = _seconds_axis(fastest, highest)
 
     def place(seconds: float, held: float) -> Place:
         return across.percent(held), f"{100 * (high - seconds) / (high - low):.2f}"
@@ -52,7 +57,6 @@ def draw(made: Plan, choice: Choice) -> Frontier | None:
     front = tuple(
         OnFront(option, place(option.candidate.step_seconds, option.candidate.memory_bytes)) for option in choice.front
     )
-    seconds, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     inside = low <= seconds <= high and held <= across.maximum
     return Frontier(
         tuple(dict.fromkeys(place(*each) for each in choice.seen)),

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, Response
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page, wants_fragment
-from app.planner import cluster, deciding, finding, frontier, here, service
-from app.planner.fields import OWN, SEARCH
+from app.planner import beside, cluster, deciding, finding, frontier, here, service
+from app.planner.fields import OWN, REACH, SEARCH
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
@@ -41,10 +41,16 @@ class PlannerPage:
     gpu: Gpu
     preset: Preset | None
     time_scale: Scale
+    title: str
     best: finding.Choice | None
+    is_fastest: bool
+    gap: beside.Differences | None
+    runner_up: beside.Differences | None
+    steps_table: beside.Table
     frontier: frontier.Frontier | None
     cluster: cluster.Cluster | None
     steps: tuple[Step, ...]
+    reach: str
     advice: tuple[finding.Advice, ...]
     scope: str
     flags: tuple[Flags, ...]
@@ -59,6 +65,7 @@ class PlannerPage:
     profiles: tuple[str, ...] = get_args(Profile)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
+    table_of = staticmethod(beside.table)
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,13 @@ def planner(request: Request) -> HTMLResponse:
         gpu=GPUS[plan.form.values["gpu"]],
         preset=PRESETS.get(plan.form.values["model"]),
         time_scale=step_scale(plan.lanes),
+        title=beside.verdict(plan, choice) if choice else plan.title,
         best=choice,
+        is_fastest=choice is not None and beside.is_fastest(plan, choice),
+        gap=beside.against(plan.estimate, choice.options[0]) if choice and beside.is_behind(plan, choice) else None,
+        runner_up=beside.runner_up(choice) if choice else None,
+        steps_table=beside.steps_table(steps),
+        reach=request.query_params.get(REACH, "") if any(plan.form.reach) else "",
         frontier=frontier.draw(plan, choice) if choice else None,
         cluster=cluster.draw(plan),
         steps=steps,

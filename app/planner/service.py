@@ -110,6 +110,15 @@ class Plan:
         return communication_table(self.estimate.communication)
 
     @property
+    def mfu_range(self) -> tuple[float, float] | None:
+        """MFU in the step's interval; None where nothing measured is near."""
+        made, between = self.estimate, self.estimate.interval.step_seconds
+        if between is None or not made.mfu or not made.time.step_seconds:
+            return None
+        low, high = (made.mfu * made.time.step_seconds / seconds for seconds in reversed(between))
+        return low, high
+
+    @property
     def tokens_per_second_text(self) -> str:
         """Tokens a second with as many digits as an estimate has a right to."""
         return digits(float(f"{self.estimate.time.tokens_per_second or 0:.3g}"))
@@ -186,6 +195,12 @@ def finding(made: Plan) -> str:
     axes += [f"data {made.form.data:,}"] if made.form.data > 1 else []
     axes += [made.stage.label if made.chosen or values["zero"] else "no sharding"]
     said = ", ".join(axes)
+    asked = made.form.asked_ranks
+    if made.ranks < asked:
+        said += (
+            f", on {made.ranks:,} of the {asked:,} GPUs, for tensor × pipeline × context = {made.form.divisor:,} does"
+            f" not divide {asked:,}"
+        )
     if total > made.capacity:
         times = digits(total / made.capacity, 3)
         return f"{capital(said)}. Does not fit: the fullest GPU needs {scaled(total, 'GB', 3)}, {times} × what it has."

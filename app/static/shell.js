@@ -18,6 +18,15 @@ function toggleTheme() {
   document.dispatchEvent(new CustomEvent("themechange")); // canvas charts read their colours again
 }
 
+// What is folded on a phone and open where there is room; where something in it is wrong it stays open.
+const narrow = matchMedia("(max-width: 720px)");
+function fold() {
+  for (const each of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details[data-fold]")))
+    each.open = !narrow.matches || each.hasAttribute("data-wrong");
+}
+narrow.addEventListener("change", fold);
+fold();
+
 // g, then a room's letter. A pending g is forgotten after a second.
 let pendingGo = -Infinity;
 function onKey(event) {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.planner import cluster, finding, frontier, service
+from app.planner import beside, cluster, finding, frontier, service
 from app.theory.mesh import AXES, Mesh
 
 SMALL = {"model": "llama-3-8b", "ranks": "8", "global_batch": "64"}
@@ -43,6 +44,38 @@ def test_a_plan_of_the_front_keeps_its_search_and_its_place(made: service.Plan, 
         assert other is not None
         assert other.front[0].place == drawn.front[0].place
         assert other.yours == each.place
+
+
+def test_a_slower_plan_widens_the_axes_and_they_stay_when_another_is_taken(choice: finding.Choice) -> None:
+    slow = service.plan({**SMALL, "tensor": "8", "zero": "1", "reach": "nonsense"})
+    found = finding.choose(slow, finding.ANY)
+    drawn = frontier.draw(slow, found)
+    assert drawn is not None
+    assert drawn.yours is not None
+    assert slow.form.unread == ()
+    taken = service.plan(dict(parse_qsl(urlsplit(found.options[0].address).query)))
+    other = frontier.draw(taken, finding.choose(taken, finding.ANY))
+    assert other is not None
+    assert (other.front[0].place, other.seconds_ticks) == (drawn.front[0].place, drawn.seconds_ticks)
+    assert beside.is_fastest(taken, found)
+    assert beside.verdict(taken, found) == "This is the fastest plan that fits"
+    ratio = slow.estimate.time.step_seconds / found.options[0].candidate.step_seconds
+    said = beside.verdict(slow, found)
+    assert said.startswith(f"{100 * (ratio - 1):.0f} % slower" if ratio < 2 else f"{ratio:.1f} × as long")
+
+
+def test_the_bars_beside_another_plan_add_up_to_the_steps_difference(choice: finding.Choice) -> None:
+    gap = beside.runner_up(choice)
+    assert gap is not None
+    signed = [float(row.width) * (-1 if float(row.left) < 50 else 1) for row in gap.rows]
+    assert sum(signed[:-1]) == pytest.approx(signed[-1], abs=50 * beside.ALIKE * (len(gap.alike) + 1))
+    assert signed[-1] <= 0, "the first is no slower than the second"
+
+
+def test_gpus_that_the_axes_do_not_divide_are_explained() -> None:
+    made = service.plan({"model": "llama-3-8b", "ranks": "12", "tensor": "8"})
+    assert (made.ranks, made.form.asked_ranks) == (8, 12)
+    assert "on 8 of the 12 GPUs, for tensor × pipeline × context = 8 does not divide 12" in service.finding(made)
 
 
 def test_the_peers_drawn_are_the_meshs() -> None:

@@ -1,0 +1,144 @@
+"""A plan beside what a search found: the finding in a few words, and where one step is longer than another. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.planner.columns import Column, bytes_column, seconds_column
+from app.planner.finding import Choice, Option
+from app.planner.service import Plan
+from app.theory.planner import Estimate, Step, terms
+
+ALIKE = 0.005  # of a step's time: not worth a word
+TWICE = 2.0  # from here on it is said how many times as long, below it how many per cent longer
+_KINDS = {"compute": "forward", "recompute": "weight", "optimizer": "optimizer", "bubble": "idle"}
+_MIDDLE = 50.0  # percent: where no difference stands
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A part of a step: how much longer it is in one plan than in another, and the place of its bar in percent."""
+
+    name: str
+    kind: str
+    text: str
+    left: str
+    width: str
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The parts of two steps: they add up to the steps' own difference, which is the last row. `alike` names the parts
+    that differ by nothing one could see."""
+
+    rows: tuple[Difference, ...]
+    alike: tuple[str, ...]
+    unit: str
+    other: Option
+
+    @property
+    def said(self) -> str:
+        """All of it in a sentence."""
+        return ", ".join(f"{row.name} {row.text}" for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The plan of the form and those found, a row each: seconds, bytes and MFU in one notation a column."""
+
+    step: Column
+    held: Column
+    mfu: tuple[str, ...]
+    times: tuple[str, ...]
+
+
+def is_fastest(made: Plan, choice: Choice) -> bool:
+    """Whether the form's plan is the first that the search found."""
+    return bool(choice.options) and choice.options[0].candidate.estimate == made.estimate
+
+
+def verdict(made: Plan, choice: Choice) -> str:
+    """How the form's plan does beside the fastest that fits."""
+    if not made.stage.fits:
+        return "This plan does not fit"
+    if not choice.options:
+        return made.title
+    if is_fastest(made, choice):
+        return "This is the fastest plan that fits"
+    ratio = (made.estimate.time.step_seconds or 0.0) / choice.options[0].candidate.step_seconds
+    fastest = "the fastest that fits"
+    if made.ranks < made.form.asked_ranks:
+        fastest += f" on all {made.form.asked_ranks:,} GPUs"
+    return _compared(ratio, fastest)
+
+
+def _compared(ratio: float, fastest: str) -> str:
+    if ratio >= TWICE:
+        return f"{ratio:.1f} × as long a step as {fastest}"
+    if ratio > 1 + ALIKE:
+        return f"{100 * (ratio - 1):.0f} % slower than {fastest}"
+    if ratio >= 1 - ALIKE:
+        return f"As fast as {fastest}"
+    return "Faster than any plan that fits in 90 % of the memory"
+
+
+def is_behind(made: Plan, choice: Choice) -> bool:
+    """Whether there is a fastest plan that is another one than the form's."""
+    return bool(choice.options) and not is_fastest(made, choice)
+
+
+def runner_up(choice: Choice) -> Differences | None:
+    """The first plan found beside the second; None where there is no second."""
+    if len(choice.options) < 2:
+        return None
+    return against(choice.options[0].candidate.estimate, choice.options[1])
+
+
+def against(one: Estimate, other: Option) -> Differences:
+    """Where a step of one plan is longer than that of another, the largest difference first."""
+    whole = (one.time.step_seconds or 0.0) - other.candidate.step_seconds
+    parts = sorted(terms(one, other.candidate.estimate), key=lambda term: -abs(term.saved))
+    most = max(abs(whole), *(abs(term.saved) for term in parts)) or 1.0
+    drawn = [term for term in parts if abs(term.saved) >= ALIKE * most]
+    seconds = [-term.saved for term in drawn] + [whole]
+    column = seconds_column([abs(each) for each in seconds])
+    names = [(term.name.capitalize(), _KINDS.get(term.name, "communication")) for term in drawn] + [("Step", "whole")]
+    rows = (
+        Difference(name, kind, _signed(value, text), *_bar(value / most))
+        for (name, kind), value, text in zip(names, seconds, column.texts, strict=True)
+    )
+    return Differences(tuple(rows), tuple(term.name for term in parts if term not in drawn), column.unit, other)
+
+
+def _signed(value: float, text: str) -> str:
+    return text if text == "0" or text.startswith("<") else f"{'+' if value > 0 else '−'}{text}"
+
+
+def _bar(share: float) -> tuple[str, str]:
+    """Left end and width in percent: to the right of the middle what is longer."""
+    width = abs(share) * _MIDDLE
+    return f"{_MIDDLE - (width if share < 0 else 0.0):.2f}", f"{width:.2f}"
+
+
+def steps_table(steps: Sequence[Step]) -> Table:
+    """Plans one step away; one that cannot be has zeros, which nobody is shown."""
+    seconds, held = (
+        [value or 0.0 for value in each]
+        for each in ([step.step_seconds for step in steps], [step.memory_bytes for step in steps])
+    )
+    return Table(seconds_column(seconds), bytes_column(held), (), ())
+
+
+def table(made: Plan, options: Sequence[Option]) -> Table:
+    """The form's plan first, then the options."""
+    now = made.estimate.time.step_seconds or 0.0
+    seconds = [now, *(option.candidate.step_seconds for option in options)]
+    held = [made.stage.total, *(option.candidate.memory_bytes for option in options)]
+    shares = [made.estimate.mfu or 0.0, *(option.candidate.estimate.mfu or 0.0 for option in options)]
+    return Table(
+        seconds_column(seconds),
+        bytes_column(held),
+        tuple(f"{100 * share:.1f}" for share in shares),
+        tuple(f"{each / now:.2f}" for each in seconds) if now else (),
+    )
