@@ -96,6 +96,11 @@ def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None
     However many: whoever counts one term of four left out three. Of two ways that come as near, the one with fewer,
     then the one that leaves out what is added last. What is taken away is not left out.
     """
+    return next(iter(ways_left_out(node, value, within)), None)
+
+
+def ways_left_out(node: Node, value: float, within: float) -> list[tuple[Node, ...]]:
+    """All that come as near as the nearest, in the order of `left_out`; empty where none comes near."""
     terms = [term for sign, term in node.terms if sign > 0 and term.value]
     found: list[tuple[float, int, tuple[Node, ...]]] = []
     for count in range(1, min(len(terms), MOST_TERMS)):
@@ -105,7 +110,8 @@ def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None
                 off = max(rest / value, value / rest)
                 if off <= within:
                     found.append((round(off, 6), count, chosen[::-1]))
-    return min(found, key=lambda each: each[:2])[2] if found else None
+    least = min((off for off, *_ in found), default=0.0)
+    return [chosen for off, _, chosen in sorted(found, key=lambda each: each[:2]) if off == least]
 
 
 def _slips(node: Node, path: Path) -> Iterator[Slip]:

@@ -77,9 +77,9 @@ class Meter:
         if self.gap.missing:
             size = sum(term.value for term in self.gap.missing)
             return f"{self.gap.label}, {self.row.said(size)}"
-        if self.gap.slip:
-            return self.gap.slip
         off = self.row.said(abs(measured - predicted))
+        if self.gap.slip:
+            return f"{self.gap.slip}: {off} {'missing' if measured > predicted else 'too much'}"
         return f"{off} {'more than you said' if measured > predicted else 'too much'}"
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.grading.grade import Grade
 from app.grading.numbers import OMISSION
-from app.grading.omissions import Mistake, Node, mistakes
+from app.grading.omissions import ONE_TOLERANCE, Mistake, Node, mistakes, ways_left_out
 from app.grading.questions import NumberQuestion
 from app.reveal.comparison import Comparison
 from app.reveal.gap import Gap, Term, find_gap
@@ -100,8 +100,22 @@ def _gap(question: NumberQuestion, grade: Grade, terms: tuple[Term, ...], tree: 
         if found:
             return _named(found, question.key)
     if grade.title:
-        return Gap(capital(grade.title), slip=grade.title)
+        return Gap(capital(grade.title), _beside(grade.title, grade.value, terms), grade.title)
     return find_gap(grade.value, question.key, terms, None)
+
+
+def _beside(title: str, value: float, terms: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms that a number lacks which is called by what it has, as “weights only”: those without which the rest is
+    of the kinds that the title speaks of. None where it fits no way, or more than one."""
+    kinds = {kind for word, kind in _KINDS if word in title.lower()}
+    nodes = [Node(term.name, term.value) for term in terms]
+    whole = Node("", sum(term.value for term in terms), terms=tuple((1, node) for node in nodes))
+    ways = [
+        [term for term, node in zip(terms, nodes, strict=True) if any(node is each for each in way)]
+        for way in ways_left_out(whole, value, 1 + ONE_TOLERANCE)
+    ]
+    fitting = [way for way in ways if {term.kind for term in terms if term not in way} <= kinds]
+    return tuple(fitting[0]) if len(fitting) == 1 else ()
 
 
 def _named(found: Sequence[Mistake], key: float) -> Gap:

@@ -14,6 +14,12 @@ from app.reveal.number import SaidNumber, said_number
 STATE = 16 * 7e9
 HALF = KnownSlip("half", STATE / 4, "fp8 everywhere", "That is 4 bytes a parameter.")
 
+CALLED = (
+    KnownSlip("weights", STATE / 8, "weights only", "That is 2 bytes a parameter."),
+    KnownSlip("habit", 12.6e9, "habit", "That is what one says."),
+    KnownSlip("by-hand", 150e9, "by hand", "That is what one adds up."),
+)
+
 
 def _said(text: str, slips: tuple[KnownSlip, ...] = ()) -> SaidNumber | None:
     key = "training_state(parameters=7e9)"
@@ -26,14 +32,17 @@ def _said(text: str, slips: tuple[KnownSlip, ...] = ()) -> SaidNumber | None:
     [
         ("98 GB", "You left out the weights or the gradients", "weights or the gradients, 14 GB"),  # the same number
         ("84 GB", "You left out the fp32 master copy", "fp32 master copy, 28 GB"),
-        ("28 GB", "Fp8 everywhere", "fp8 everywhere"),
+        ("28 GB", "Fp8 everywhere", "fp8 everywhere: 84 GB missing"),
+        ("14 GB", "Weights only", "gradients, fp32 master copy and optimizer's moments, 98 GB"),
+        ("12.6 GB", "Habit", "habit: 99.4 GB missing"),  # nothing of the sum says what it has
+        ("150 GB", "By hand", "by hand: 38 GB too much"),
         ("43 GB", "You left out the gradients and the optimizer's moments", "gradients and optimizer's moments, 70 GB"),
         ("35 GB", "", "77 GB more than you said"),
         ("200 GB", "", "88 GB too much"),
     ],
 )
 def test_the_gap_has_the_name_of_the_mistake(text: str, finding: str, gap: str) -> None:
-    said = _said(text, (HALF,))
+    said = _said(text, (HALF, *CALLED))
     assert said is not None
     meter = said.meter("State")
     assert meter.gap is not None
