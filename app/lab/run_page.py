@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -38,6 +38,7 @@ from app.theory.lab_runs import Point
 from labs.spec import Quantity, RunSpec
 
 log = structlog.get_logger()
+MOST_ALIKE = 3  # experiments that a run of one's own leads to
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,24 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a finished run of an experiment teaches, and where to go from there."""
+    """What a finished run teaches, and where to go from there; `missed` are the cards on what was predicted wrong. One
+    of no experiment explains nothing."""
 
-    explanations: tuple[Explanation, ...]
-    interview_line: Markup
-    counts_for: list[Concept]
     missed: list[dict[str, str]]
     next_steps: list[dict[str, str]]
+    explanations: tuple[Explanation, ...] = ()
+    interview_line: Markup = Markup("")  # noqa: RUF009 - it never changes
+    counts_for: Sequence[Concept] = ()
+
+    @property
+    def problem(self) -> dict[str, str] | None:
+        """The problem to work next."""
+        return next((each for each in self.next_steps if each["href"].startswith("/practice/")), None)
+
+    @property
+    def others(self) -> list[dict[str, str]]:
+        """Where to go besides."""
+        return [each for each in self.next_steps if each not in self.missed and each != self.problem]
 
 
 @dataclass(frozen=True)
@@ -130,7 +142,7 @@ def show(
         others=others,
         waits=waits_of(found, view),
         failure=RunFailure.from_json(found.failure or {}) if found.status in ("failed", "expired") else None,
-        lesson=_lesson(content, item, found, spec, asked) if item and found.status == "finished" else None,
+        lesson=_lesson(content, item, found, spec, asked) if found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
         again=_again(item, found),
@@ -157,14 +169,37 @@ def _standing(
     )
 
 
-def _lesson(content: Catalogue, item: Experiment, found: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+def _lesson(
+    content: Catalogue, item: Experiment | None, found: Run, spec: RunSpec, rows: list[Comparison]
+) -> Lesson | None:
+    if item is None:
+        return _lesson_of_own(content, spec, rows)
     values = explanation_values(spec, found.theory, found.result or {})
     return Lesson(
+        missed=_missed(content, item, rows),
+        next_steps=content.related_links(item.related),
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),
         counts_for=named(content.concepts, item.concepts),
-        missed=_missed(content, item, rows),
-        next_steps=content.related_links(item.related),
+    )
+
+
+def _lesson_of_own(content: Catalogue, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+    """The cards on what was predicted wrong, and the experiments that ask for the same quantities."""
+    names = {quantity.title: name for name, quantity in quantities_of(spec).items()}
+    asked = {names[row.title] for row in rows if row.predicted is not None}
+    wrong = {names[row.title] for row in rows if _is_wrong(row)}
+    alike = [
+        each
+        for each in content.experiments.values()
+        if (each.spec.get("program", "train") == spec.program) and asked & {quantity.id for quantity in each.quantities}
+    ]
+    cures = {
+        quantity.id: quantity.cure for each in reversed(alike) for quantity in each.quantities if quantity.id in wrong
+    }
+    return Lesson(
+        missed=content.related_links(Related(cards=tuple(dict.fromkeys(cures.values())))),
+        next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
     )
 
 
@@ -191,9 +226,14 @@ def _asked(item: Experiment, known: Mapping[str, Quantity]) -> dict[str, Quantit
     return {each.id: replace(known[each.id], title=each.title) for each in item.quantities if each.id in known}
 
 
+def _is_wrong(row: Comparison) -> bool:
+    """Whether a prediction was off, with a range that held it or without."""
+    return row.missed or (row.off_by is not None and not row.is_near)
+
+
 def _missed(content: Catalogue, item: Experiment, rows: list[Comparison]) -> list[dict[str, str]]:
     """The cards that answer what was predicted wrong."""
-    titles = {row.title for row in rows if row.missed}
+    titles = {row.title for row in rows if _is_wrong(row)}
     cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles)
     return content.related_links(Related(cards=tuple(cures)))
 
