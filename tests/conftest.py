@@ -23,6 +23,8 @@ from tests.support.postgres import postgres_url
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
 
+pytest_plugins = ["tests.support.forked"]
+
 # A busy machine takes long over what is right, and what fails once must fail again.
 properties.register_profile("same-every-time", derandomize=True, deadline=None, database=None)
 properties.load_profile("same-every-time")
