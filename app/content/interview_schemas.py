@@ -11,6 +11,8 @@ from app.content.schemas import Fraction, InterviewId, Item, Slip, Slug, Strict,
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
+PROBED_FROM = 2  # the weight from which a point that was not said is asked for
+
 
 class Option(Strict):
     """One answer to a choice, with what to say to somebody who chose it."""
@@ -21,6 +23,12 @@ class Option(Strict):
     message: Text
 
 
+class QuestionedSlip(Slip):
+    """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right."""
+
+    ask: Text | None = None
+
+
 class FollowUp(Strict):
     """A second number asked about the candidate's own first answer, which expressions see as `answer`."""
 
@@ -28,8 +36,20 @@ class FollowUp(Strict):
     key: Text
     unit: Unit
     tolerance: Fraction = 0.02
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[QuestionedSlip, ...] = ()
     explanation: Text
+
+
+class ProbedPoint(RubricPointFile):
+    """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one."""
+
+    ask: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_asked_for(self) -> ProbedPoint:
+        if self.weight >= PROBED_FROM and not self.ask:
+            raise ValueError(f"a point of weight {PROBED_FROM} or more needs ask, the question for who left it out")
+        return self
 
 
 class Question(Strict):
@@ -37,7 +57,8 @@ class Question(Strict):
 
     It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
     `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
-    must come out as a strong one, `weak` as none.
+    must come out as a strong one, `weak` as none. `harder` is asked of who got every number of it right at once; it
+    sees `answer` as a follow-up does and is worth no points.
     """
 
     id: Slug
@@ -51,10 +72,11 @@ class Question(Strict):
     key: str | None = None
     unit: Unit | None = None
     tolerance: Fraction = 0.02
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[QuestionedSlip, ...] = ()
     follow_up: FollowUp | None = None
+    harder: FollowUp | None = None
     options: tuple[Option, ...] = ()
-    rubric: tuple[RubricPointFile, ...] = ()
+    rubric: tuple[ProbedPoint, ...] = ()
     exemplar: str | None = None
     weak: str | None = None
 
@@ -62,6 +84,10 @@ class Question(Strict):
     def _has_what_its_kind_needs(self) -> Question:
         if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
+        if unasked := [slip.id for slip in self.slips if not slip.ask]:
+            raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
+        if self.kind != "number" and (self.follow_up or self.harder):
+            raise ValueError("only a number question has a follow_up or a harder variant")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):

@@ -8,13 +8,30 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
+from app.content.questions import number_findings
 from app.grading.rubrics.grader import grade
-from app.interview.parts import Answers, Part, Values, known_to, offered, parts_of, prompt, right_answer, rubric_of
+from app.interview.parts import (
+    NOTHING_ASKED,
+    Answers,
+    Part,
+    Values,
+    known_to,
+    number_of,
+    offered,
+    parts_of,
+    prompt,
+    right_answer,
+    rubric_of,
+)
+from app.interview.probe_checks import probe_findings
+from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
 from app.interview.service import draw, values_of
+from app.units import SCALES
 
 SEEDS = range(50)
-HEARD = range(2)  # of them: what is heard in words hardly depends on the numbers, and hearing takes its time
+QUESTIONED = range(4)  # of them: what is asked about a slip hardly depends on the numbers either
+HEARD = range(2)  # what is heard in words hardly depends on the numbers, and hearing takes its time
 
 
 def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
@@ -45,15 +62,18 @@ def _finding(interview: Interview, seed: int) -> str | None:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
         offered(part, values, answers, seed)
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
-        if part.kind == "text" and seed in HEARD and (misheard := _misheard(part, values, answers)):
+        if part.kind == "text" and seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
             return misheard
+        if part.kind == "number" and (unasked := next(_reactions(part, interview, values, answers, seed), None)):
+            return unasked
     rows = scorecard(interview, values, answers, {}).rows
     wrong = [row.id for row in rows if row.kind != "text" and row.verdict != "right"]
     return f"the key does not grade as right: {', '.join(wrong)}" if wrong else None
 
 
-def _misheard(part: Part, values: Values, answers: Answers) -> str | None:
-    """What is wrong where a full answer is not heard as one, or a weak one as more than it is."""
+def _misheard(part: Part, values: Values, answers: Answers, seed: int) -> str | None:
+    """What is wrong where a full answer is not heard as one, a weak one as more than it is, or a probe leads
+    nowhere."""
     known = known_to(part, values, answers)
     assert known is not None, "asked, so it is known"
     rubric = rubric_of(part, known)
@@ -64,4 +84,37 @@ def _misheard(part: Part, values: Values, answers: Answers) -> str | None:
         if found.level != ("strong hire" if name == "exemplar" else "no hire"):
             points = ", ".join(f"{each.id} {each.verdict}" for each in found.points)
             return f"the {name} answer to {part.id} is heard as {found.level} ({found.score:.2f}): {points}"
+        if name == "exemplar" and seed == HEARD[0] and (finding := next(probe_findings(part, known, said), None)):
+            return f"{part.id}: {finding}"
     return None
+
+
+def _reactions(part: Part, interview: Interview, values: Values, answers: Answers, seed: int) -> Iterator[str]:
+    """What is wrong with what is asked about a number: each listed slip is questioned, and the key gives what is
+    harder of it."""
+    known = known_to(part, values, answers)
+    assert known is not None, "asked, so it is known"
+    number = number_of(part, known)
+    for slip in number.slips if seed in QUESTIONED else ():
+        said = {**answers, part.id: f"{slip.value / SCALES[number.unit][1]!r} {number.unit}"}
+        found = react(part, parts_of(interview), values, said, NOTHING_ASKED)
+        if found is None or found.slip != slip.id:
+            yield f"slip {slip.id} of {part.id} is not questioned: {found}"
+            continue
+        again = next(each for each in parts_of(interview, {part.id: found}) if each.role == "again")
+        if number.key_text in (prompt(again, values, answers) or ""):
+            yield f"what is asked about slip {slip.id} of {part.id} says the right number, {number.key_text}"
+    if part.question.harder is None or not is_last_number(part):
+        return
+    found = react(part, parts_of(interview), values, answers, NOTHING_ASKED)
+    if found is None:
+        yield f"nobody is asked the harder variant of {part.question.id}"
+        return
+    harder = next(each for each in parts_of(interview, {part.id: found}) if each.role == "harder")
+    asked, known = prompt(harder, values, answers), known_to(harder, values, answers)
+    if asked is None or known is None:
+        yield f"{harder.id} is not asked although its question was answered"
+    elif "data-live" in asked:
+        yield f"the prompt of {harder.id} links to a formula: name the value in let"
+    else:
+        yield from (f"{harder.id}: {each}" for each in number_findings(number_of(harder, known)))

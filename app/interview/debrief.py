@@ -10,8 +10,8 @@ from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.grading import levels
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.parts import Part, parts_of
-from app.interview.scoring import NO_ANSWER, NOT_ASKED, JudgedPoint, Row, Scorecard
+from app.interview.parts import Part, Reactions, parts_of
+from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
 from app.words import listed
@@ -20,14 +20,26 @@ MOST_FIXES = 3
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """What the interviewer asked about an answer, and the reply: `marked` where it is words, `verdict` as a page says
+    it and shows it."""
+
+    pushed: Pushed
+    marked: Marked | None
+    verdict: str
+    css: str
+
+
+@dataclass(frozen=True)
 class Answered:
     """One part of a question with all there is to say of it. `meter` draws a wrong number, `marked` is an answer in
-    words with its evidence."""
+    words with its evidence, `exchanges` are what was asked about it."""
 
     row: Row
     is_follow_up: bool
     meter: Meter | None
     marked: Marked | None
+    exchanges: tuple[Exchange, ...]
 
     @property
     def said(self) -> frozenset[str]:
@@ -37,7 +49,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its follow-up, and the time it took: from the answer before to its own last one."""
+    """A question with all that followed on it, and the time it took: from the answer before to its own last one."""
 
     title: str
     number: int
@@ -82,10 +94,15 @@ class Debrief:
 
 
 def debrief(
-    content: Catalogue, interview: Interview, sitting: Sitting, card: Scorecard, saved: Mapping[str, SittingAnswer]
+    content: Catalogue,
+    interview: Interview,
+    sitting: Sitting,
+    card: Scorecard,
+    saved: Mapping[str, SittingAnswer],
+    reactions: Reactions,
 ) -> Debrief:
     """Everything the page of a closed sitting says."""
-    questions = _questions(interview, card, _minutes(sitting.started_at, saved))
+    questions = _questions(interview, card, _minutes(sitting.started_at, saved), reactions)
     above = [each for each in levels.THRESHOLDS if card.score < each.least]
     following = above[-1] if above else None
     return Debrief(
@@ -98,15 +115,17 @@ def debrief(
     )
 
 
-def _questions(interview: Interview, card: Scorecard, minutes: Mapping[str, float]) -> tuple[Asked, ...]:
+def _questions(
+    interview: Interview, card: Scorecard, minutes: Mapping[str, float], reactions: Reactions
+) -> tuple[Asked, ...]:
     rows = {row.id: row for row in card.rows}
-    scored = [part for part in parts_of(interview) if part.id in rows]
+    scored = [part for part in parts_of(interview, reactions) if part.id in rows]
     found: list[Asked] = []
     for number, question in enumerate(interview.questions, 1):
         parts = [part for part in scored if part.question is question]
         if not parts:
             continue
-        took = [minutes[part.id] for part in parts if part.id in minutes]
+        took = [spent for part, spent in minutes.items() if part.partition(".")[0] == question.id]
         answered = tuple(_answered(part, rows[part.id]) for part in parts)
         found.append(Asked(question.title, number, answered, question.minutes, sum(took) if took else None))
     return tuple(found)
@@ -119,7 +138,31 @@ def _answered(part: Part, row: Row) -> Answered:
         part.is_follow_up,
         row.number.meter(row.title) if row.number else None,
         mark(row.said, findings) if row.kind == "text" and row.said else None,
+        tuple(_exchange(row, each) for each in row.pushed),
     )
+
+
+# How a reply is shown: what its verdict is called, and how the word is drawn.
+_REPLIES = {
+    "right": ("Put right", "met"),
+    "wrong": ("Stayed wrong", "contra"),
+    "met": ("Said when asked", "met"),
+    "missed": ("Not said when asked either", "missed"),
+    "contradicted": ("Held the opposite", "contra"),
+    "unsure": ("Near it, not said outright", "unsure"),
+    NO_ANSWER: ("No reply", "missed"),
+}
+
+
+def _exchange(row: Row, pushed: Pushed) -> Exchange:
+    verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
+    marked = None
+    if row.kind == "text" and pushed.said:
+        point = next(each for each in row.rubric if each.id == pushed.point)
+        kind = UNDERLINED.get(pushed.verdict)
+        finding = Finding(point.id, point.point, verdict, css, 0.0, 0.0, kind, pushed.evidence)
+        marked = mark(pushed.said, [finding])
+    return Exchange(pushed, marked, verdict, css)
 
 
 def _finding(row: Row, point: JudgedPoint) -> Finding:
@@ -133,6 +176,8 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
     if verdict == "unsure" and point.met is not None:
         word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
         kind, why = ("ok", "") if point.met else ("un", why)
+    elif point.pushed > point.credit:
+        word, css, why = "Said when asked", "met", f"It counts half. {why}"
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
@@ -209,24 +254,32 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     right = [row.title for row in card.rows if row.verdict == "right"]
     said = [f"Right on {listed(right)}."] if right else []
     for row in card.rows:
-        if row.verdict == "wrong":
+        if row.verdict in ("wrong", CORRECTED):
             what = f"{row.said}, where {row.key} is right" if row.kind == "number" else "a wrong option"
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
-            said.append(f"{row.title}: said {what}{slip}.")
+            said.append(f"{row.title}: said {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "text" and row.said:
             said.append(_letter_on_words(row))
-    blank = [row.title for row in card.rows if row.verdict == NO_ANSWER]
+    blank = [row.title for row in card.rows if row.verdict == NO_ANSWER and row.points]
     if blank:
         names = listed(blank)
         said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
     return said
 
 
+def _when_questioned(row: Row) -> str:
+    if row.verdict == CORRECTED:
+        return " Put it right when questioned."
+    return " Stayed wrong when questioned." if any(each.said for each in row.pushed) else ""
+
+
 def _letter_on_words(row: Row) -> str:
     met = [point for point in row.rubric if point.counts]
     if all(point.heard is None for point in row.rubric):
         return f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement."
-    said = f"{row.title}: said {len(met)} of {len(row.rubric)} points."
+    late = sum(point.pushed > point.credit for point in met)
+    when = f", {late} of them only when asked" if late else ""
+    said = f"{row.title}: said {len(met)} of {len(row.rubric)} points{when}."
     wrong = [point.evidence[0] for point in row.rubric if point.heard == "contradicted"]
     return f"{said} Held that “{wrong[0].rstrip('.')}”." if wrong else said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base
@@ -49,3 +49,5 @@ class SittingAnswer(Base):
     final: Mapped[bool] = mapped_column(default=False)
     saved_at: Mapped[datetime]
     judged: Mapped[dict[str, Any] | None]
+    # What the interviewer asks on account of it, decided when it was given; null where the interviewer goes on.
+    reaction: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))

@@ -19,7 +19,17 @@ from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.parts import FOLLOW_UP_SHARE, Answers, Part, Values, offered, parts_of, prompt
+from app.interview.parts import (
+    FOLLOW_UP_SHARE,
+    PUSHED_SHARE,
+    Answers,
+    Part,
+    Values,
+    built_on,
+    offered,
+    parts_of,
+    prompt,
+)
 from app.interview.scoring import NOT_ASKED, Scorecard
 
 
@@ -36,12 +46,17 @@ class PartRow:
 
     @property
     def short(self) -> str:
+        if self.part.role != "asked":
+            return {"again": "sure?", "probe": "probe", "harder": "harder"}[self.part.role]
         return "follow-up" if self.part.is_follow_up else self.part.question.title
 
 
 @dataclass(frozen=True)
 class SittingPage:
-    """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer."""
+    """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
+
+    `earlier` is the answer that the interviewer asks about, where the part comes of one.
+    """
 
     sitting: Sitting
     interview: Interview
@@ -52,6 +67,7 @@ class SittingPage:
     left: str
     example: str
     choice: ChoiceQuestion | None
+    earlier: str
 
     @property
     def kind(self) -> str:
@@ -108,6 +124,7 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "follow_ups": sum(question.follow_up is not None for question in found.questions),
         "levels": levels.for_page(),
         "share": FOLLOW_UP_SHARE,
+        "pushed_share": PUSHED_SHARE,
     }
 
 
@@ -125,8 +142,8 @@ def sitting(
     interview = service.find_interview(content, found.interview_id)
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
-    texts = {part: answer.answer for part, answer in saved.items() if answer.final}
-    rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts_of(interview), 1)]
+    parts, texts = _conversation(interview, saved)
+    rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts, 1)]
     asked = [row for row in rows if row.prompt is not None]
     still_open = next((row for row in asked if not row.final), asked[-1])
     current = next((row for row in asked if row.part.id == wanted), still_open)
@@ -143,7 +160,15 @@ def sitting(
         left=timing.left_text(seconds),
         example=example_of(part.source.unit) if part.source.unit is not None else "",
         choice=offered(part, values, texts, found.id) if part.kind == "choice" else None,
+        earlier=saved[part.id.removesuffix(".again")].answer if part.role == "again" else "",
     )
+
+
+def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:
+    """Every part so far, with what the interviewer asked in between, and the answers that later ones go by."""
+    reactions = service.reactions_in(saved)
+    given = {part: answer.answer for part, answer in saved.items() if answer.final}
+    return parts_of(interview, reactions), built_on(given, reactions)
 
 
 def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping[str, SittingAnswer]) -> PartRow:
@@ -159,8 +184,8 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     interview = service.find_interview(content, found.interview_id)
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
-    texts = {part: answer.answer for part, answer in saved.items() if answer.final}
-    ids = [part.id for part in parts_of(interview) if prompt(part, values, texts) is not None]
+    parts, texts = _conversation(interview, saved)
+    ids = [part.id for part in parts if prompt(part, values, texts) is not None]
     still_open = [each for each in ids if not (each in saved and saved[each].final)]
     behind = [each for each in still_open if ids.index(each) > ids.index(part_id)] if part_id in ids else []
     return (behind or still_open or [part_id])[0]
@@ -176,7 +201,7 @@ def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str,
         "sitting": found,
         "interview": interview,
         "card": card,
-        "debrief": debrief(content, interview, found, card, saved),
+        "debrief": debrief(content, interview, found, card, saved, service.reactions_in(saved)),
         "levels": levels.for_page(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),

@@ -1,18 +1,21 @@
-"""What a sitting asks: its questions and follow-ups, as they follow from the candidate's own numbers. Pure."""
+"""What a sitting asks: its questions and follow-ups, as they follow from the candidate's own numbers, and what the
+interviewer asks on account of an answer. Pure."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 from markupsafe import Markup
 
-from app.content.interview_schemas import FollowUp, Interview, Question
+from app.content.interview_schemas import FollowUp, Interview, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
-from app.content.markdown import render
+from app.content.markdown import render, render_inline
 from app.content.questions import follow_own, make_number, make_options
 from app.content.rubric_schemas import make_points
+from app.grading.numbers import OMISSION
 from app.grading.quantities import Unreadable
 from app.grading.questions import ChoiceQuestion, NumberQuestion, carried_values, read_number, shuffled
 from app.grading.rubrics.grader import Rubric
@@ -20,14 +23,58 @@ from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
+PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
 
 Values = Mapping[str, Any]
 Answers = Mapping[str, str]
+Role = Literal["asked", "again", "probe", "harder"]
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """What the interviewer asks on account of an answer, decided once, when it was given, and stored with it.
+
+    `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; an answer in
+    words is quoted where it said the opposite (`quote`), and brought back where none of its points was heard
+    (`astray`).
+    """
+
+    asks: str
+    said: str = ""
+    slip: str | None = None
+    quote: str = ""
+    astray: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Reaction:
+        """What `to_json` stored."""
+        return cls(**stored)
+
+
+Reactions = Mapping[str, Reaction]  # by the part whose answer they follow
+NOTHING_ASKED: Reactions = {}
+
+# What is asked about a wrong number whose slip has no question of its own, by what grading takes it for.
+DOUBTS: defaultdict[str, str] = defaultdict(
+    lambda: "Take me through it: which formula, and which numbers did you put in?",
+    {
+        OMISSION: "Take me through it, term by term: what is in it, and what did you leave out?",
+        "unit": "In which unit is that?",
+    },
+)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One thing to answer in a sitting: a question, or the follow-up to it."""
+    """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
+
+    A number that is asked `again` is worth half of what the number was; a `probe` asks for one `point` of an answer in
+    words, for half of it; a `harder` variant is worth nothing.
+    """
 
     id: str
     question: Question
@@ -36,10 +83,15 @@ class Part:
     builds_on: tuple[Question, ...] = ()
     let: Mapping[str, str] = field(default_factory=dict)  # what the interview computes, to explain a wrong number
     wordings: Wordings = NO_WORDINGS  # through which an answer in words is read
+    role: Role = "asked"
+    reaction: Reaction | None = None  # that it comes of
+    point: ProbedPoint | None = None
 
     @property
     def source(self) -> Question | FollowUp:
         """Where its prompt, key and slips stand."""
+        if self.role == "harder" and self.question.harder:
+            return self.question.harder
         return self.question.follow_up if self.is_follow_up and self.question.follow_up else self.question
 
     @property
@@ -48,25 +100,82 @@ class Part:
 
     @property
     def title(self) -> str:
-        return self.question.title + (", follow-up" if self.is_follow_up else "")
+        said = {"asked": "", "again": ", asked again", "probe": ", probe", "harder": ", harder"}[self.role]
+        return self.question.title + (", follow-up" if self.is_follow_up else "") + said
+
+    @property
+    def builds_on_own(self) -> bool:
+        """Whether it is about the candidate's own number of its question."""
+        return self.is_follow_up or self.role == "harder"
 
     @property
     def goes_by_own_numbers(self) -> bool:
         """Whether the candidate's own numbers decide what is right."""
-        return self.is_follow_up or any(earlier.kind == "number" for earlier in self.builds_on)
+        return self.builds_on_own or any(earlier.kind == "number" for earlier in self.builds_on)
 
 
-def parts_of(interview: Interview) -> list[Part]:
-    """Every part in order; follow-ups come right behind their question."""
+def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list[Part]:
+    """Every part in order; follow-ups and what `reactions` ask come right behind what they are about."""
     found: list[Part] = []
     by_id = {question.id: question for question in interview.questions}
     for question in interview.questions:
         earlier = tuple(by_id[each] for each in question.builds_on)
         following = question.points * FOLLOW_UP_SHARE if question.follow_up else 0.0
         whole = Part(question.id, question, False, float(question.points), earlier, interview.let, interview.wordings)
-        found.append(replace(whole, points=question.points - following))
+        found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
-            found.append(replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following))
+            follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
+            found += _with_reactions(follow, reactions)
+    return found
+
+
+def _with_reactions(part: Part, reactions: Reactions) -> list[Part]:
+    """A part, and what is asked on account of its answer, and of the answer to that."""
+    found = [part]
+    while (reaction := reactions.get(found[-1].id)) and (following := _part_of(part, reaction)):
+        found.append(following)
+    return found
+
+
+def _part_of(part: Part, reaction: Reaction) -> Part | None:
+    """What `reaction` to `part` asks; None where today's content no longer has it."""
+    about = replace(part, id=reaction.asks, reaction=reaction)
+    if reaction.asks == again_id(part):
+        return replace(about, role="again", points=part.points * PUSHED_SHARE)
+    if reaction.asks == harder_id(part):
+        return replace(about, role="harder", points=0.0, is_follow_up=False) if part.question.harder else None
+    point = next((each for each in part.question.rubric if probe_id(part, each) == reaction.asks and each.ask), None)
+    weights = sum(each.weight for each in part.question.rubric)
+    if point is None:
+        return None
+    return replace(about, role="probe", point=point, points=part.points * point.weight / weights * PUSHED_SHARE)
+
+
+def again_id(part: Part) -> str:
+    """The part that questions a wrong number."""
+    return f"{part.id}.again"
+
+
+def harder_id(part: Part) -> str:
+    """The part that asks a harder variant of a question."""
+    return f"{part.question.id}.harder"
+
+
+def probe_id(part: Part, point: ProbedPoint) -> str:
+    """The part that asks for a point of an answer in words."""
+    return f"{part.question.id}.probe.{point.id}"
+
+
+def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
+    """What later parts go by: the number said last. One that is questioned leads nowhere until that is answered."""
+    found = dict(answers)
+    for part, reaction in reactions.items():
+        if reaction.asks == f"{part}.again" and part in found:
+            said = answers.get(reaction.asks, "").strip()
+            if said:
+                found[part] = said
+            else:
+                del found[part]
     return found
 
 
@@ -77,9 +186,9 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
     numbers = [each for each in (*part.builds_on, part.question) if each.kind == "number"]
     own = {each.id: value for each in numbers if (value := _own(each, answers)) is not None}
     said = carried_values((each.id for each in part.builds_on if each.kind == "number"), own)
-    if said is None or (part.is_follow_up and part.question.id not in own):
+    if said is None or (part.builds_on_own and part.question.id not in own):
         return None
-    return {**values, "said": said, **({"answer": own[part.question.id]} if part.is_follow_up else {})}
+    return {**values, "said": said, **({"answer": own[part.question.id]} if part.builds_on_own else {})}
 
 
 def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
@@ -88,11 +197,39 @@ def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
     if known is None or not leads_somewhere(part, known):
         return None
     try:
-        return render(part.source.prompt, Expressions(_unlinked(known)))
+        return _worded(part, Expressions(_unlinked(known)))
     except ExpressionError:
         if part.goes_by_own_numbers:
             return None  # their figure has no consequence, as nothing divides by 0
         raise
+
+
+def _worded(part: Part, expressions: Expressions) -> Markup:
+    """A part in the interviewer's words."""
+    if part.role == "again" and part.reaction is not None:
+        return _questioned(part, part.reaction, expressions)
+    if part.point is not None and part.reaction is not None:
+        return _probed(part.reaction, probe_question(part.point, expressions))
+    return render(part.source.prompt, expressions)
+
+
+def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
+    slip = next((each for each in part.source.slips if each.id == reaction.slip), None)
+    doubt = render_inline(slip.ask, expressions).striptags() if slip and slip.ask else DOUBTS[reaction.slip or ""]
+    return Markup("<p>“You said {}. {}”</p><p>Say your number again: put it right, or stay with it.</p>").format(
+        reaction.said, doubt
+    )
+
+
+def _probed(reaction: Reaction, ask: str) -> Markup:
+    if reaction.quote:
+        return Markup("<p>“You said: <q>{}</q> Let me stay there. {}”</p>").format(reaction.quote, ask)
+    return Markup("<p>“{}{}”</p>").format("Let me bring you back to my question. " if reaction.astray else "", ask)
+
+
+def probe_question(point: ProbedPoint, expressions: Expressions) -> str:
+    """What a probe asks for `point`."""
+    return render_inline(point.ask or "", expressions).striptags()
 
 
 def leads_somewhere(part: Part, known: Values) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,8 +14,12 @@ from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion
 from app.grading.rubrics.grader import Verdict, grade
 from app.interview.parts import (
+    NOTHING_ASKED,
+    PUSHED_SHARE,
     Part,
+    Reactions,
     Values,
+    built_on,
     choice_of,
     known_to,
     leads_somewhere,
@@ -24,10 +28,12 @@ from app.interview.parts import (
     prompt,
     rubric_of,
 )
+from app.interview.reacting import Reply, heard_in_replies
 from app.reveal.number import SaidNumber, said_number, slip_of
 
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
+CORRECTED = "corrected"  # a wrong number that was put right when it was questioned
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -40,7 +46,8 @@ class JudgedPoint:
     """A point of a text answer's rubric. `heard` is the grader's verdict on `evidence`, None in an older card.
 
     `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
-    that is unsure. `credit` is what counts, 0 to 1.
+    that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
+    say it in `reply`.
     """
 
     id: str
@@ -51,6 +58,8 @@ class JudgedPoint:
     credit: float = 0.0
     evidence: tuple[str, ...] = ()
     half: str = ""
+    pushed: float = 0.0
+    reply: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +69,7 @@ class JudgedPoint:
     @property
     def counts(self) -> float:
         """The share of its weight that counts: before there was a grader, the candidate's word alone."""
-        return self.credit if self.heard else float(bool(self.met))
+        return max(self.credit, self.pushed) if self.heard else float(bool(self.met))
 
     @property
     def differs(self) -> bool:
@@ -70,7 +79,26 @@ class JudgedPoint:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
         """A point as it was stored, now or in an earlier version."""
-        return cls(**{**stored, "evidence": tuple(stored.get("evidence", ()))})
+        evidence, reply = tuple(stored.get("evidence", ())), tuple(stored.get("reply", ()))
+        return cls(**{**stored, "evidence": evidence, "reply": reply})
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What the interviewer asked on account of an answer, and what was said to it. `asked` is HTML; a probe has the
+    `point` that it asks for."""
+
+    part: str
+    asked: str
+    said: str
+    verdict: str
+    point: str = ""
+    evidence: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Pushed:
+        """As it was stored."""
+        return cls(**{**stored, "evidence": tuple(stored["evidence"])})
 
 
 @dataclass(frozen=True)
@@ -99,6 +127,8 @@ class Row:
     slip: str = ""
     number: SaidNumber | None = None
     notes: tuple[str, ...] = ()
+    pushed: tuple[Pushed, ...] = ()
+    is_harder: bool = False
 
     @property
     def is_evidence(self) -> bool:
@@ -115,7 +145,9 @@ class Row:
         """A row as it was stored, now or in an earlier version."""
         number = SaidNumber.from_json(stored["number"]) if stored.get("number") else None
         rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
-        return cls(**{**stored, "rubric": rubric, "number": number, "notes": tuple(stored.get("notes", ()))})
+        pushed = tuple(Pushed.from_json(each) for each in stored.get("pushed", ()))
+        notes = tuple(stored.get("notes", ()))
+        return cls(**{**stored, "rubric": rubric, "number": number, "notes": notes, "pushed": pushed})
 
 
 @dataclass(frozen=True)
@@ -177,30 +209,58 @@ def scorecard(
     values: Values,
     answers: Mapping[str, str],
     judged: Mapping[str, Mapping[str, bool]],
+    reactions: Reactions = NOTHING_ASKED,
 ) -> Scorecard:
-    """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point."""
-    return Scorecard(tuple(_row(part, values, answers, judged.get(part.id)) for part in parts_of(interview)))
+    """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
+    what was asked on account of answers: it counts for the part it is about."""
+    sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged)
+    return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in ("asked", "harder")))
 
 
-def _row(part: Part, values: Values, answers: Mapping[str, str], judged: Mapping[str, bool] | None) -> Row:
-    said = answers.get(part.id, "").strip()
-    known = known_to(part, values, answers)
-    row = Row(part.id, part.title, part.kind, said, part.points, NOT_ASKED)
+@dataclass(frozen=True)
+class _Sitting:
+    """What there is to grade. `built_on` are the answers that later parts go by."""
+
+    parts: Sequence[Part]
+    values: Values
+    answers: Mapping[str, str]
+    built_on: Mapping[str, str]
+    judged: Mapping[str, Mapping[str, bool]]
+
+    def said(self, part: Part) -> str:
+        return self.answers.get(part.id, "").strip()
+
+    def pushed(self, part: Part) -> list[Part]:
+        """What the interviewer asked about the answer to `part`."""
+        if part.role == "harder":
+            return []
+        about = [each for each in self.parts if each.role in ("again", "probe") and each.question is part.question]
+        return [each for each in about if each.is_follow_up == part.is_follow_up]
+
+
+def _row(part: Part, sitting: _Sitting) -> Row:
+    known = known_to(part, sitting.values, sitting.built_on)
+    row = Row(part.id, part.title, part.kind, sitting.said(part), part.points, NOT_ASKED)
+    row = replace(row, is_harder=part.role == "harder")
     if known is None:
-        return replace(row, message=_NO_NUMBER if part.is_follow_up else _NOT_REACHED)
+        return replace(row, message=_NO_NUMBER if part.builds_on_own else _NOT_REACHED)
     if not leads_somewhere(part, known):
         return replace(row, message=_LEADS_NOWHERE)
     try:
-        row = replace(row, asked=str(prompt(part, values, answers) or ""))
+        row = replace(row, asked=_asked(part, sitting))
         row = replace(row, explanation=str(render(part.source.explanation, Expressions(known))))
-        return _heard(row, part, known, judged) if part.kind == "text" else _graded(row, part, known)
+        return _heard(row, part, known, sitting) if part.kind == "text" else _graded(row, part, known, sitting)
     except ExpressionError:
         if part.goes_by_own_numbers:
             return replace(row, message=_LEADS_NOWHERE, explanation="")
         raise
 
 
-def _graded(row: Row, part: Part, known: Values) -> Row:
+def _asked(part: Part, sitting: _Sitting) -> str:
+    return str(prompt(part, sitting.values, sitting.built_on) or "")
+
+
+def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     """The row of a number or a choice."""
     question = choice_of(part, known) if part.kind == "choice" else number_of(part, known)
     row = replace(row, key=question.key_text)
@@ -208,7 +268,7 @@ def _graded(row: Row, part: Part, known: Values) -> Row:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
     number = said_number(question, row.said, grade) if isinstance(question, NumberQuestion) else None
-    return replace(
+    row = replace(
         row,
         slip=slip_of(number, grade),
         number=number,
@@ -218,18 +278,35 @@ def _graded(row: Row, part: Part, known: Values) -> Row:
         cure=grade.cure,
         said_text=question.said(row.said),
     )
+    for again in sitting.pushed(part):
+        row = _questioned(row, again, question.grade(sitting.said(again)), sitting)
+    return row
+
+
+def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
+    """The row of a wrong number with what was said when it was questioned: put right, it earns half of what it lost."""
+    said = sitting.said(again)
+    pushed = Pushed(again.id, _asked(again, sitting), said, VERDICTS[grade.status] if said else NO_ANSWER)
+    row = replace(row, pushed=(*row.pushed, pushed))
+    if grade.status != "correct" or row.verdict != VERDICTS["wrong"]:
+        return row
+    return replace(row, verdict=CORRECTED, reached=row.reached + PUSHED_SHARE * (row.points - row.reached))
 
 
 def _message(grade: Grade) -> str:
     return f"{grade.title.capitalize()}. {grade.message}" if grade.title else grade.message
 
 
-def _heard(row: Row, part: Part, known: Values, judged: Mapping[str, bool] | None) -> Row:
-    """The row of an answer in words: a share of the points for each point of the rubric that was heard in it."""
+def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
+    """The row of an answer in words: a share of the points for each point of the rubric that was heard in it, half of
+    it for one that was said only when it was asked for."""
+    judged = sitting.judged.get(part.id)
     exemplar = str(render_inline(part.question.exemplar or "", Expressions(known)))
     rubric = rubric_of(part, known)
     heard = grade(rubric, row.said)
     found = heard if judged is None else grade(rubric, row.said, judged)
+    probes = sitting.pushed(part)
+    replies = heard_in_replies(rubric, probes, known, sitting.answers)
     points = tuple(
         JudgedPoint(
             each.id,
@@ -240,15 +317,28 @@ def _heard(row: Row, part: Part, known: Values, judged: Mapping[str, bool] | Non
             after.credit,
             after.evidence,
             each.half or "",
+            PUSHED_SHARE * replies[each.id].credit if each.id in replies and not before.credit else 0.0,
+            replies[each.id].evidence if each.id in replies and not before.credit else (),
         )
         for each, before, after in zip(part.question.rubric, heard.points, found.points, strict=True)
     )
-    row = replace(row, rubric=points, exemplar=exemplar)
+    pushed = tuple(_probed(probe, replies, sitting) for probe in probes)
+    row = replace(row, rubric=points, exemplar=exemplar, pushed=pushed)
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     met = sum(each.credit > 0 for each in points)
-    verdict = f"{met} of {len(points)} points heard"
-    return replace(row, verdict=verdict, reached=part.points * found.score, notes=found.notes)
+    late = sum(each.counts > each.credit for each in points)
+    verdict = f"{met} of {len(points)} points heard" + (f", {late} more when asked" if late else "")
+    reached = part.points * sum(each.weight * each.counts for each in points) / sum(each.weight for each in points)
+    return replace(row, verdict=verdict, reached=reached, notes=found.notes)
+
+
+def _probed(probe: Part, replies: Mapping[str, Reply], sitting: _Sitting) -> Pushed:
+    """A probe with what was heard in the reply to it."""
+    assert probe.point is not None, "asked of probes alone"
+    said, reply = sitting.said(probe), replies.get(probe.point.id)
+    verdict = reply.verdict if reply else NO_ANSWER
+    return Pushed(probe.id, _asked(probe, sitting), said, verdict, probe.point.id, reply.evidence if reply else ())
 
 
 def _plain(text: str, known: Values) -> str:

@@ -21,7 +21,8 @@ from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
 from app.interview import queries, scoring, timing
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.parts import Part, parts_of
+from app.interview.parts import Part, Reaction, Reactions, parts_of
+from app.interview.reacting import react
 from app.interview.scoring import Scorecard
 
 LONGEST_ANSWER = 20_000
@@ -101,14 +102,15 @@ def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, ob
 def save_answer(
     session: Session, content: Catalogue, sitting: Sitting, part_id: str, text: str, final: bool, now: datetime
 ) -> SittingAnswer:
-    """Save a draft, or give an answer for good. Raises TooLate (what was saved stays) or DomainError.
+    """Save a draft, or give an answer for good: then what the interviewer asks on account of it is decided and kept.
 
-    Closing a sitting that is over is another transaction, `close_if_over`: a refusal here rolls back.
+    Raises TooLate (what was saved stays) or DomainError. Closing a sitting that is over is another transaction,
+    `close_if_over`: a refusal here rolls back.
     """
     sitting = queries.lock_sitting(session, sitting.id)  # it must not be closed and graded while this is saved
     text = storable(text)
-    interview = _interview(content, sitting)
-    part = next((each for each in parts_of(interview) if each.id == part_id), None)
+    interview, given = _interview(content, sitting), answers_of(session, sitting)
+    part = next((each for each in parts_of(interview, reactions_in(given)) if each.id == part_id), None)
     if part is None:
         raise NotFound(f"There is no question {part_id!r} in {interview.id}.")
     if timing.is_over(sitting.deadline_at, now):
@@ -130,8 +132,25 @@ def save_answer(
         raise AlreadyFinal("This answer was already given; it stays as it was.")
     else:
         answer.answer, answer.final, answer.saved_at = text, final, now
+    if final:
+        answer.reaction = _reaction(interview, sitting, part, {**given, part_id: answer})
     session.flush()
     return answer
+
+
+def _reaction(
+    interview: Interview, sitting: Sitting, part: Part, given: Mapping[str, SittingAnswer]
+) -> dict[str, object] | None:
+    """What the interviewer asks on account of an answer, as it is stored."""
+    texts = {each.part_id: each.answer for each in given.values() if each.final}
+    reactions = reactions_in(given)
+    found = react(part, parts_of(interview, reactions), values_of(interview, sitting.drawn), texts, reactions)
+    return found.to_json() if found else None
+
+
+def reactions_in(saved: Mapping[str, SittingAnswer]) -> Reactions:
+    """What the interviewer asked on account of answers, by their part."""
+    return {part: Reaction.from_json(answer.reaction) for part, answer in saved.items() if answer.reaction}
 
 
 def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime, by: str) -> bool:
@@ -246,7 +265,7 @@ def _graded(session: Session, content: Catalogue, sitting: Sitting) -> Scorecard
     saved = answers_of(session, sitting)
     texts = {part: answer.answer for part, answer in saved.items()}
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
-    return scoring.scorecard(interview, values_of(interview, sitting.drawn), texts, judged)
+    return scoring.scorecard(interview, values_of(interview, sitting.drawn), texts, judged, reactions_in(saved))
 
 
 def _interview(content: Catalogue, sitting: Sitting) -> Interview:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from app.content.catalogue import Catalogue
-from app.interview.parts import known_to, number_of, parts_of, right_answer
+from app.content.interview_schemas import Interview
+from app.interview.parts import Part, Reaction, harder_id, known_to, number_of, parts_of, right_answer
+from app.interview.reacting import is_last_number
 from app.interview.service import draw, values_of
 
 Drawn = Mapping[str, Any]
@@ -44,6 +46,7 @@ def fundamentals(v: Drawn) -> Keys:
         "stages": small * (whole + (16 - whole) / 8),
         "stages.follow": small * (whole + (16 - whole) / 64),
         "activations": 34 * v["sequence"] * 4096 * 32,
+        "activations.harder": (34 * 10 * v["sequence"] * 4096 + 5 * 32 * (10 * v["sequence"]) ** 2) * 32,
     }
 
 
@@ -58,6 +61,7 @@ def ddp_internals(v: Drawn) -> Keys:
         "moved.follow": seconds,
         "hidden": step,
         "hidden.follow": step + (v["accumulation"] - 1) * compute,
+        "hidden.harder": compute + max(0.0, 2 * seconds - compute * 2 / 3),
     }
 
 
@@ -67,6 +71,7 @@ def zero_and_fsdp(v: Drawn) -> Keys:
     flops = {"a100-80gb": 0.5, "h100-80gb": 0.4}[v["device"]] * PEAK[v["device"]]
     return {
         "held": 2 * parameters + (2 + 12) * parameters / ranks,
+        "held.harder": 2 * parameters + (2 + 4 + 1 + 1) * parameters / ranks,
         "moved": 2 * passed,
         "accumulated": 3 * passed * v["accumulation"],
         "accumulated.follow": 2 * passed * v["accumulation"],
@@ -80,6 +85,7 @@ def tensor_and_pipeline(v: Drawn) -> Keys:
     element = v["sequence"] * v["hidden"]
     return {
         "calls": 2 * 2 * layers,
+        "calls.harder": 2 * 3 * layers,
         "kept": element * (10 + 24 / v["tensor"]),
         "kept.follow": element * (10 + 24) / v["tensor"],
         "idle": idle(v["stages"], v["micro_batches"]),
@@ -104,9 +110,11 @@ def design(v: Drawn) -> Keys:
         "time.follow": ceil(256 * seconds / deadline / 8) * 8,
         "state": state,
         "state.follow": state + saved,
+        "state.harder": each * (2 + 4 + 12 / data),
         "traffic": 4 * (80 / stages) * all_reduce,
         "bubble": idle(stages, v["sequences"] / data),
         "bubble.follow": idle(stages, v["sequences"] / (2 * data)),
+        "bubble.harder": idle(stages, 2 * v["sequences"] / (2 * data)),
         "failures": 512 * (seconds / 2) / (50_000 * HOUR),
     }
 
@@ -117,6 +125,7 @@ def debugging(v: Drawn) -> Keys:
         "scale": 65_504 / (65_536 / 2 ** v["halvings"]),
         "memory": (4 + 4) * parameters / v["ranks"],
         "memory.follow": (4 + 4 + 4) * parameters,
+        "memory.harder": (1 + 1) * parameters / v["ranks"],
     }
 
 
@@ -133,6 +142,7 @@ def scaling_laws(v: Drawn) -> Keys:
     return {
         "allocate": best,
         "allocate.follow": flops / (6 * (best / v["divisor"]) ** 2),
+        "allocate.harder": sqrt(10 * flops / (6 * 20)),
         "past": sqrt(parameters * tokens / 20),
         "serve": (6 * smaller * longer - 6 * 70e9 * 1.4e12) / (2 * (70e9 - smaller)),
     }
@@ -149,13 +159,15 @@ def operations(v: Drawn) -> Keys:
         "mfu.follow": reached * (6 + 2) / 6,
         "between": between,
         "between.follow": best,
+        "between.harder": sqrt(2 * v["writing"] * between / 4),
         # saving, on average half an interval done again, and the restart, each over what lies between
         "lost": v["writing"] / best + (best / 2 + 600) / between,
     }
 
 
 def fits(v: Drawn) -> Keys:
-    return {"q1": 16 * v["billions"] * 1e9, "q1.follow": 16 * v["billions"] * 1e9 / v["ranks"]}
+    state = 16 * v["billions"] * 1e9
+    return {"q1": state, "q1.follow": state / v["ranks"], "q1.harder": 0.9 * 141e9 / 16}
 
 
 BY_HAND: Mapping[str, Callable[[Drawn], Keys]] = {
@@ -175,6 +187,12 @@ def test_every_interview_is_here(content: Catalogue) -> None:
     assert set(BY_HAND) == set(content.interviews)
 
 
+def _asked_of_who_is_right(interview: Interview) -> list[Part]:
+    """Every part, and the harder variants that right numbers lead to."""
+    last = [each for each in parts_of(interview) if each.question.harder and is_last_number(each)]
+    return parts_of(interview, {each.id: Reaction(harder_id(each)) for each in last})
+
+
 @pytest.mark.parametrize("identity", BY_HAND)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_key_is_what_its_prompt_says(content: Catalogue, identity: str, seed: int) -> None:
@@ -183,7 +201,7 @@ def test_a_key_is_what_its_prompt_says(content: Catalogue, identity: str, seed: 
     expected = BY_HAND[identity](values)
     answers: dict[str, str] = {}
     found = {}
-    for part in parts_of(interview):
+    for part in _asked_of_who_is_right(interview):
         if part.kind == "number":
             found[part.id] = number_of(part, known_to(part, values, answers) or values).key
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)

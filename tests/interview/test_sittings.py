@@ -12,7 +12,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
 from app.grading.levels import level_of
-from app.interview import parts, queries, scoring, service
+from app.interview import pages, parts, queries, scoring, service
 from app.interview.models import Sitting
 from tests.conftest import NOW
 
@@ -113,6 +113,34 @@ def test_the_follow_up_is_about_the_candidates_own_number(database: Database, co
     assert "You said 100 GB" in asked.striptags()
     card = scoring.scorecard(interview, values, {"q1": "100 GB", "q1.follow": f"{100 / values['ranks']} GB"}, {})
     assert card.row("q1.follow").verdict == "right", "carried forward from a wrong first answer"
+
+
+def test_what_is_asked_about_an_answer_is_decided_once_and_kept(database: Database, content: Catalogue) -> None:
+    sitting = _start(database, content)
+    _save(database, content, "q1", "100 GB", final=False)
+    with pytest.raises(NotFound):
+        _save(database, content, "q1.again", "100 GB")
+    _save(database, content, "q1", "100 GB")
+    _save(database, content, "q1.again", f"{_state_gb(sitting, content)} GB", final=False)
+    for part, text in (("q1", "7 GB"), ("q1", "100 GB")):  # another tab, and the same again
+        with pytest.raises(service.AlreadyFinal):
+            _save(database, content, part, text)
+    with database.read() as session:
+        found = _again(session, sitting)
+        saved = service.answers_of(session, found)
+        assert saved["q1"].reaction == service.reactions_in(saved)["q1"].to_json()
+        assert saved["q1.again"].reaction is None
+        shown = pages.sitting(session, content, found, "", NOW)
+        assert (shown.current.part.id, shown.current.answer, shown.earlier) == (
+            "q1.again",
+            saved["q1.again"].answer,
+            "100 GB",
+        )
+        assert pages.next_part(session, content, found, "q1") == "q1.again"
+    with database.write() as session:
+        service.close_overdue(session, content, NOW + timedelta(minutes=20))
+        row = service.scorecard_of(_again(session, sitting)).row("q1")
+    assert (row.verdict, row.reached) == ("corrected", 12.0), "the draft of a correction counts as any draft"
 
 
 def test_slips_are_named_on_the_scorecard(database: Database, content: Catalogue) -> None:

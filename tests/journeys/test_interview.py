@@ -34,13 +34,16 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     expect(page.locator(".callout.stop")).to_contain_text("bandwidth")
     page.errors.clear()  # type: ignore[attr-defined] - the browser logs the 422
 
-    # a wrong answer is taken, and the follow-up asks about it
-    page.get_by_label(re.compile("Your answer")).fill(f"{state / 2:g} GB")
+    # a wrong answer is taken and questioned once; who stays with it is asked the follow-up about it
+    page.get_by_label(re.compile("Your answer")).fill(f"{state / 8:g} GB")
     page.get_by_role("button", name=re.compile("Give this answer")).click()
-    expect(page.locator(".ask-s")).to_contain_text(f"You said {state / 2:g} GB")
+    expect(page.locator(".ask-s")).to_contain_text(f"You said {state / 8:g} GB. What else does training keep")
+    expect(page.get_by_text("half of what was lost")).to_be_visible()
+    page.get_by_role("button", name=f"Stay with {state / 8:g} GB").click()
+    expect(page.locator(".ask-s")).to_contain_text(f"You said {state / 8:g} GB. Now shard")
     ranks = re.search(r"over (\d+) GPUs", page.locator(".ask-s").inner_text())
     assert ranks
-    page.get_by_label(re.compile("Your answer")).fill(f"{state / 2 / int(ranks.group(1)):g} GB")
+    page.get_by_label(re.compile("Your answer")).fill(f"{state / 8 / int(ranks.group(1)):g} GB")
     page.keyboard.press("Control+Enter")
 
     page.get_by_label("The step moves as many bytes as before").check()
@@ -68,9 +71,25 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     expect(page.get_by_label("Your answer")).to_have_value(re.compile("frees the gathered weights"))
     page.get_by_role("button", name=re.compile("Give this answer")).click()
 
+    # what it left out is asked for, the heaviest first
+    expect(page.locator(".ask-s")).to_contain_text("How many bytes is that against DDP")
+    page.get_by_label("Your answer").fill("Three times the weights, where DDP moves two.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".ask-s")).to_contain_text("How could the second gather be avoided?")
+    page.get_by_label("Your answer").fill("With a faster network.")
+    page.keyboard.press("Control+Enter")
+
     page.get_by_role("button", name="See the scorecard").click()
-    # 16 of 40 for the follow-up, 20 of 20, and 4 of 10 weights of 40 heard: 52 of 100
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 52 %")
+    _reads_the_scorecard(page, state)
+    resumed.close()
+
+
+def _reads_the_scorecard(page: Page, state: float) -> None:
+    # 16 of 40 for the follow-up, 20 of 20, 4 of 10 weights of 40 heard, and half of 3 when asked: 58 of 100
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
+    expect(page.locator("#part-q1 .exchange")).to_contain_text("Stayed wrong")
+    expect(page.locator("#part-q3 .exchange .ev.ok")).to_contain_text("Three times the weights")
+    expect(page.locator("#part-q3 .exchange").nth(1)).to_contain_text("Not said when asked either")
     expect(page.locator("#part-q1")).to_contain_text("Wrong")
     expect(page.locator("#part-q1")).to_contain_text(f"{state:g} GB")
     expect(page.locator("[id='part-q1.follow']")).to_contain_text("Right")
@@ -80,12 +99,11 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.get_by_label(re.compile("are freed after its forward pass")).uncheck()
     page.get_by_role("button", name="Keep what I judged").click()
     expect(page.locator("#part-q3")).to_contain_text("By your own judgement you did not say it")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 52 %")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
     expect(page.locator("#part-q3 .ans .ev.ok").first).to_contain_text("frees the gathered weights")
     expect(page.locator(".sheet3 li").first).to_contain_text("24 points")  # the first number, and what it would give
     expect(page.locator(".sheet3 a").first).to_be_visible()
     _never_scrolls_sideways(page)
-    resumed.close()
 
 
 def _never_scrolls_sideways(page: Page) -> None:
@@ -112,9 +130,20 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
     expect(page.locator(".ask-s")).not_to_contain_text("You said")
     drafts[0].continue_()
     expect(page.locator(".ask-s")).to_contain_text(f"You said {state:g} GB")
+    # right and right again: a harder variant, which is worth no points
+    ranks = re.search(r"over (\d+) GPUs", page.locator(".ask-s").inner_text())
+    assert ranks
+    page.get_by_label(re.compile("Your answer")).fill(f"{state / int(ranks.group(1)):g} GB")
+    drafts[0:] = []
+    page.unroute(re.compile("/answers$"))
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".ask-s")).to_contain_text("a single H200 with 141 GB")
+    expect(page.get_by_text("no points, it shows how deep you go")).to_be_visible()
+    page.get_by_label(re.compile("Your answer")).fill("7.93B")
+    page.keyboard.press("Control+Enter")
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
-    expect(page.locator("#part-q1")).to_contain_text("Right")
+    expect(page.locator("[id='part-q1.harder']")).to_contain_text("Right")
 
 
 def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, product: Product) -> None:

@@ -1,0 +1,134 @@
+"""How the interviewer reacts to an answer that was given: a wrong number is questioned once, a heavy point that was not
+said is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from app.content.interview_schemas import PROBED_FROM, ProbedPoint
+from app.content.live import ExpressionError, Expressions
+from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.interview.parts import (
+    Answers,
+    Part,
+    Reaction,
+    Reactions,
+    Values,
+    again_id,
+    built_on,
+    harder_id,
+    known_to,
+    leads_somewhere,
+    number_of,
+    probe_id,
+    probe_question,
+    rubric_of,
+)
+from app.units import scaled
+
+MOST_PROBES = 2  # of one answer, as a person would ask
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was heard in the reply to a probe: `credit` is the share of the point that it says, 0 to 1."""
+
+    verdict: Verdict
+    credit: float
+    evidence: tuple[str, ...]
+
+
+def react(part: Part, parts: Iterable[Part], values: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+    """What is asked on account of the answer given to `part`, one of `parts`; None where the interviewer goes on.
+
+    `answers` are all that were given, this one too.
+    """
+    known = known_to(part, values, built_on(answers, reactions))
+    if known is None or not leads_somewhere(part, known):
+        return None
+    try:
+        if part.kind == "number":
+            return _to_number(part, known, answers, reactions)
+        return _to_words(part, parts, known, answers) if part.kind == "text" else None
+    except ExpressionError:
+        if part.goes_by_own_numbers:
+            return None  # their figure has no consequence, as nothing divides by 0
+        raise
+
+
+def _to_number(part: Part, known: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+    question = part.question
+    if part.role != "asked":
+        return None
+    number = number_of(part, known)
+    found = number.grade(answers[part.id])
+    if found.status == "wrong" and found.value is not None:
+        return Reaction(again_id(part), said=scaled(found.value, number.unit), slip=found.misconception)
+    was_questioned = question.id in reactions
+    if question.harder and is_last_number(part) and not was_questioned and found.status == "correct":
+        return Reaction(harder_id(part))
+    return None
+
+
+def is_last_number(part: Part) -> bool:
+    """Whether nothing follows up on it."""
+    return part.is_follow_up or part.question.follow_up is None
+
+
+def _to_words(part: Part, parts: Iterable[Part], known: Values, answers: Answers) -> Reaction | None:
+    """The probe that is asked next, after the answer and the replies to those before."""
+    rubric = rubric_of(part, known)
+    heard = grade(rubric, answers[part.question.id]).points
+    probes = [each for each in parts if each.question is part.question and each.role == "probe"]
+    replies = heard_in_replies(rubric, probes, known, answers)
+    asked = {each.point.id for each in probes if each.point}
+    said = {each.id for each in heard if each.credit} | {point for point, reply in replies.items() if reply.credit}
+    point = next_point(part.question.rubric, said, asked)
+    if point is None:
+        return None
+    verdict = next(each for each in heard if each.id == point.id)
+    quote = verdict.evidence[0] if verdict.verdict == "contradicted" and verdict.evidence else ""
+    return Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+
+
+def _is_missed(found: PointGrade) -> bool:
+    return found.verdict == "missed"
+
+
+def next_point(points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterable[str]) -> ProbedPoint | None:
+    """The heaviest point that was neither said nor asked for, the first of several; None once enough was asked."""
+    said, asked = set(said), set(asked)
+    if len(asked) >= MOST_PROBES:
+        return None
+    unsaid = [each for each in points if each.ask and each.weight >= PROBED_FROM and each.id not in said | asked]
+    return max(unsaid, key=lambda each: each.weight, default=None)
+
+
+def heard_in_replies(rubric: Rubric, probes: Iterable[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
+    """What the replies to `probes` say, by point: each its own, and whatever else of the answer's points is in it."""
+    found: dict[str, Reply] = {}
+    for probe in probes:
+        text = answers.get(probe.id, "").strip()
+        if not text or probe.point is None:
+            continue
+        own = hear(rubric, probe.point.id, probe_question(probe.point, Expressions(known)), text)
+        heard = {each.id: Reply(each.verdict, each.credit, each.evidence) for each in grade(rubric, text).points}
+        for point, reply in {**heard, probe.point.id: own}.items():
+            if point not in found or reply.credit > found[point].credit:
+                found[point] = reply
+    return found
+
+
+def hear(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
+    """What a reply to `ask` says of a point. Who is asked about a thing does not say its name again: a reply that is
+    not heard by itself is heard as the end of the question."""
+    rubric = replace(rubric, points=tuple(each for each in rubric.points if each.id == point))
+    alone = grade(rubric, text).points[0]
+    if alone.credit or alone.verdict == "contradicted":
+        return Reply(alone.verdict, alone.credit, alone.evidence)
+    lead = ask.rstrip("?. ") + ": "
+    asked = grade(rubric, lead + text).points[0]
+    found = asked if asked.credit else alone
+    said = (each.removeprefix(lead).strip() for each in found.evidence)
+    return Reply(found.verdict, found.credit, tuple(each for each in said if each))

@@ -1,0 +1,257 @@
+"""What the interviewer asks on account of an answer: the figures are the candidate's own, and a reply counts half."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markupsafe import Markup
+from pydantic import ValidationError
+
+from app.content.catalogue import Catalogue
+from app.content.interview_schemas import Interview, ProbedPoint
+from app.content.live import Expressions
+from app.grading.questions import read_number
+from app.interview import parts as asking
+from app.interview import scoring
+from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, prompt, right_answer, rubric_of
+from app.interview.probe_checks import probe_findings
+from app.interview.reacting import MOST_PROBES, hear, next_point, react
+from app.interview.service import draw, values_of
+from app.units import SCALES, scaled
+from tests.support.shipped import shipped
+
+
+@dataclass
+class Sat:
+    """A sitting as the service keeps it: what was given, what was asked on account of it, and each prompt as text."""
+
+    interview: Interview
+    values: Mapping[str, Any]
+    given: dict[str, str] = field(default_factory=dict)
+    reactions: dict[str, Reaction] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> dict[str, str]:
+        return built_on(self.given, self.reactions)
+
+    def next(self) -> Part | None:
+        """The first part that is asked and not answered."""
+        open_parts = (each for each in parts_of(self.interview, self.reactions) if each.id not in self.given)
+        return next((each for each in open_parts if prompt(each, self.values, self.own) is not None), None)
+
+    def give(self, part: Part, text: str) -> None:
+        self.asked[part.id] = str(prompt(part, self.values, self.own) or "").strip()
+        self.given[part.id] = text
+        found = react(part, parts_of(self.interview, self.reactions), self.values, self.given, self.reactions)
+        if found:
+            self.reactions[part.id] = found
+
+    def card(self) -> scoring.Scorecard:
+        return scoring.scorecard(self.interview, self.values, self.given, {}, self.reactions)
+
+
+def _sit(content: Catalogue, identity: str, seed: int = 1) -> Sat:
+    interview = content.interviews[identity]
+    return Sat(interview, values_of(interview, draw(interview, seed)))
+
+
+def _times(text: str, unit: str, factor: float) -> str:
+    return f"{read_number(text, unit) * factor / SCALES[unit][1]!r} {unit}"
+
+
+def _own_figures(sat: Sat, part: Part) -> list[tuple[str, list[str]]]:
+    """The candidate's own numbers that a prompt names, each with the ways in which it may be written."""
+    names = [each.id for each in part.builds_on if each.kind == "number" and f"said.{each.id} |" in part.source.prompt]
+    if part.builds_on_own and "answer |" in part.source.prompt:
+        names.append(part.question.id)
+    found = []
+    for name in names:
+        unit = next(each.unit for each in sat.interview.questions if each.id == name) or ""
+        value = read_number(sat.own[name], unit)
+        found.append((name, [scaled(value, unit, digits) for digits in (2, 3, 4)] + [scaled(value, unit)]))
+    return found
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.DataObject) -> None:
+    sat = _sit(shipped(), data.draw(st.sampled_from(["M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9"])))
+    while part := sat.next():
+        if part.kind == "text":
+            sat.give(part, "I would look at it.")
+            continue
+        right = right_answer(part, sat.values, sat.own)
+        unit = part.source.unit or ""
+        if part.kind == "choice":
+            answer = next(each.id for each in part.question.options if each.correct)
+        elif part.role == "again":
+            stays = data.draw(st.booleans())
+            answer = sat.given[part.id.removesuffix(".again")] if stays else right
+        else:
+            answer = _times(right, unit, data.draw(st.sampled_from([1.0, 1.0, 0.5, 2.0, 7.3, 0.021, 16.0])))
+        figures = _own_figures(sat, part) if part.role in ("asked", "harder") else []
+        sat.give(part, answer)
+        for name, written in figures:
+            assert any(each in sat.asked[part.id] for each in written), (part.id, name, written, sat.asked[part.id])
+        if part.role == "again":
+            first = read_number(sat.given[part.id.removesuffix(".again")], unit)
+            assert f"“You said {scaled(first, unit)}." in sat.asked[part.id]
+            assert part.id not in sat.reactions, "a number is questioned once"
+    _adds_up(sat)
+
+
+def _adds_up(sat: Sat) -> None:
+    card = sat.card()
+    assert card.points == pytest.approx(sum(each.points for each in sat.interview.questions))
+    for row in card.rows:
+        again = sat.given.get(f"{row.id}.again")
+        assert 0 <= row.reached <= row.points
+        assert row.kind != "number" or (again is not None) == bool(row.pushed)
+        if row.verdict == "corrected":
+            assert again is not None
+            assert row.reached >= row.points / 2
+        assert len(row.pushed) <= MOST_PROBES
+
+
+def test_a_wrong_number_is_questioned_before_anything_builds_on_it(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    right = right_answer(parts_of(sat.interview)[0], sat.values, {})
+    sat.give(parts_of(sat.interview)[0], _times(right, "GB", 1 / 8))
+    again = sat.next()
+    assert again is not None
+    assert (again.role, again.points) == ("again", 12.0)
+    follow = next(each for each in parts_of(sat.interview, sat.reactions) if each.is_follow_up and each.role == "asked")
+    assert prompt(follow, sat.values, sat.own) is None, "not before it is settled"
+    sat.give(again, right)
+    assert "What else does training keep for a parameter?" in sat.asked[again.id]
+    assert right not in sat.asked[again.id]
+    assert f"You said {right}" in (prompt(follow, sat.values, sat.own) or Markup()).striptags()
+    row = sat.card().row("q1")
+    assert (row.verdict, row.reached, row.pushed[0].verdict) == ("corrected", 12.0, "right")
+    assert (row.slip, row.cure) == ("Weights only", "C27"), "the slip is named all the same"
+
+
+def test_one_who_stays_wrong_goes_on_with_the_own_number(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    for _ in range(2):
+        part = sat.next()
+        assert part is not None
+        sat.give(part, "100 GB")
+    assert "which formula" in sat.asked["q1.again"]
+    follow = sat.next()
+    assert follow is not None
+    assert "You said 100 GB" in (prompt(follow, sat.values, sat.own) or Markup()).striptags()
+    assert sat.card().row("q1").reached == 0
+
+
+def test_a_heavy_point_that_was_not_said_is_asked_for_and_counts_half(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    text = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    sat.give(text, "A layer's weights are freed after forward, and backward needs the weights again.")
+    first = _probe(sat)
+    assert first.id == "q3.probe.bytes", "the heaviest"
+    sat.give(first, "Three times the weights, where DDP moves two.")
+    second = _probe(sat)
+    assert second.id == "q3.probe.avoid"
+    sat.give(second, "You could use a faster network.")
+    assert "q3.probe.avoid" not in sat.reactions, "two are enough"
+    row = sat.card().row("q3")
+    credit = {each.id: each.counts for each in row.rubric}
+    assert credit == {"freed": 1.0, "needed": 1.0, "bytes": 0.5, "avoid": 0.0, "price": 0.0}
+    assert row.reached == pytest.approx(40 * (2 + 2 + 1.5) / 10)
+    assert next(each for each in row.rubric if each.id == "bytes").reply == (
+        "Three times the weights, where DDP moves two.",
+    )
+    assert scoring.Scorecard.from_json(sat.card().to_json()) == sat.card()
+
+
+def _probe(sat: Sat) -> Part:
+    return next(
+        each for each in parts_of(sat.interview, sat.reactions) if each.role == "probe" and each.id not in sat.given
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "opening"),
+    [
+        ("I like this question. Let us talk about something else.", "Let me bring you back to my question."),
+        ("The weights of a layer are freed after forward.", "How many bytes"),
+    ],
+)
+def test_who_strays_is_brought_back(content: Catalogue, said: str, opening: str) -> None:
+    sat = _sit(content, "M9")
+    sat.give(next(each for each in parts_of(sat.interview) if each.kind == "text"), said)
+    assert f"“{opening}" in str(prompt(_probe(sat), sat.values, sat.own))
+
+
+def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:
+    sat = _sit(content, "M2")
+    hang = next(each for each in parts_of(sat.interview) if each.id == "hang")
+    sat.give(hang, "Rank 3 is missing. I would raise the timeout, a longer timeout fixes the hang.")
+    reaction = Reaction("hang.probe.not-timeout", quote="A longer timeout fixes the hang.")
+    sat.reactions["hang"] = reaction
+    assert "<q>A longer timeout fixes the hang.</q>" in str(prompt(_probe(sat), sat.values, sat.own))
+
+
+def test_a_full_answer_is_not_probed_and_a_right_number_gets_the_harder_variant_last(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    for role in ("asked", "asked", "harder"):
+        part = sat.next()
+        assert part is not None
+        assert part.role == role
+        sat.give(part, right_answer(part, sat.values, sat.own))
+    text = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    sat.give(text, text.question.exemplar or "")
+    assert "q3" not in sat.reactions
+    card = sat.card()
+    assert (card.row("q1.harder").verdict, card.row("q1.harder").points, card.points) == ("right", 0.0, 100)
+
+
+def test_a_choice_draws_no_reaction(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    sat.give(next(each for each in parts_of(sat.interview) if each.kind == "choice"), "half")
+    assert not sat.reactions
+
+
+def test_what_the_content_lost_is_not_asked(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    lost = {"q3": Reaction("q3.probe.lost"), "q2": Reaction("q2.harder")}
+    assert [each.id for each in parts_of(interview, lost)] == [each.id for each in parts_of(interview)]
+
+
+def test_a_reply_is_heard_as_the_end_of_its_question(content: Catalogue) -> None:
+    sat = _sit(content, "M4")
+    part = next(each for each in parts_of(sat.interview) if each.id == "mlp")
+    rubric = rubric_of(part, known_to(part, sat.values, {}) or {})
+    assert hear(rubric, "column", "Which way is A cut?", "By columns.").evidence == ("By columns.",)
+    assert not hear(rubric, "column", "Which way is A cut?", "By rows.").credit
+
+
+def test_the_check_finds_probes_that_lead_nowhere(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    part = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    known, exemplar = known_to(part, sat.values, {}) or {}, part.question.exemplar or ""
+    full = " ".join(Expressions(known).fill(exemplar).split())
+    assert not list(probe_findings(part, known, full))
+    given_away = {**part.question.rubric[0].model_dump(), "ask": "Are the weights of a layer freed after forward?"}
+    heavy = {**part.question.rubric[4].model_dump(), "ask": "What is the price?"}  # of weight 1: others come first
+    rubric = (ProbedPoint.model_validate(given_away), *part.question.rubric[1:4], ProbedPoint.model_validate(heavy))
+    spoilt = asking.replace(part, question=part.question.model_copy(update={"rubric": rubric}))
+    findings = " ".join(probe_findings(spoilt, known, full))
+    assert "freed gives itself away" in findings
+    assert "nobody is asked for price" in findings
+
+
+def test_heavy_points_need_a_question_and_light_ones_are_not_asked_for() -> None:
+    with pytest.raises(ValidationError, match="weight 2 or more needs ask"):
+        ProbedPoint.model_validate({"id": "a", "text": "A.", "weight": 2, "met": ["x"]})
+    light = ProbedPoint.model_validate({"id": "a", "text": "A.", "ask": "A?", "met": ["x"]})
+    heavy = ProbedPoint.model_validate({"id": "b", "text": "B.", "ask": "B?", "weight": 2, "met": ["x"]})
+    assert next_point([light, heavy], (), ()) is heavy
+    assert next_point([light, heavy], (), {"b"}) is None
