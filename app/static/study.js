@@ -59,7 +59,7 @@ function rate(level) {
   const form = rateForm();
   if (!form || form.hidden) return;
   const button = form.querySelector(`[name="level"][value="${level}"]`);
-  if (!button.disabled) form.requestSubmit(button);
+  if (button) form.requestSubmit(button); // after a wrong check there are fewer
 }
 
 // The time until checking, or else until rating, goes along; a second submit while one is under way is not sent.
