@@ -11,9 +11,10 @@ from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import named
 from app.content.live import Expressions
 from app.content.markdown import render, render_inline
-from app.content.schemas import Experiment, Quantity
+from app.content.schemas import Concept, Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, listing, queries, reading
 from app.lab.devices import DeviceRow, device_rows
@@ -46,10 +47,11 @@ def find_experiment(content: Catalogue, key: str) -> Experiment:
 
 @dataclass(frozen=True)
 class ExperimentRow:
-    """An experiment, and how far off the learner's last prediction there was."""
+    """An experiment, how far off the learner's last prediction there was, and the concept it is on first."""
 
     item: Experiment
     last: str | None
+    concept: Concept
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class LabPage:
     errors: Sequence[str]
     key: str
     written: str
+    show: str
     example: str = _EXAMPLE
 
 
@@ -106,14 +109,19 @@ def index(
     now: datetime,
     typed: Mapping[str, str] | None = None,
     error: DomainError | SpecError | None = None,
+    show: str = "all",
 ) -> LabPage:
-    """The lab's front page, with what was `typed` and refused with `error`."""
+    """The lab's front page, with what was `typed` and refused with `error`; of the experiments all, or the `open`."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     return LabPage(
-        experiments=[ExperimentRow(each, _last(session, learner_id, each)) for each in content.experiments.values()],
+        experiments=[
+            ExperimentRow(each, _last(session, learner_id, each), named(content.concepts, each.concepts)[0])
+            for each in content.experiments.values()
+        ],
+        show=show,
         suggested=reading.suggest(session, learner_id, content),
         devices=device_rows(session, now),
         waiting=len(queries.list_queue(session)),

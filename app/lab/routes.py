@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -76,10 +76,12 @@ def lab(
     learner: LearnerId,
     now: Now,
     again: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
+    show: Literal["all", "open"] = "all",
 ) -> HTMLResponse:
-    """The lab's front page; `again` fills the form in as one's own earlier run had it."""
+    """The lab's front page; `again` fills the form in as one's own earlier run had it; `show` open leaves of the
+    experiments those that were not run yet."""
     typed = pages.typed_again(session, learner, again) if again is not None else None
-    return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed)})
+    return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed, show=show)})
 
 
 @router.get("/lab/experiments/{key}/runs")
