@@ -9,7 +9,7 @@ from math import exp, isfinite, log
 
 from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
-from app.content.diagrams.svg import Canvas, number_text, wrap_svg
+from app.content.diagrams.svg import Canvas, number_text, text_width, wrap_svg
 from app.theory.lab_runs import Point
 from app.units import BASE_UNITS, step_for
 from labs.spec import Figure
@@ -19,9 +19,13 @@ _HIDES = 2.5  # pixels between two points of which one hides the other
 _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
+_NAMED = 3  # from so many series on each is named at its line's end, and not in a key
+_NAME_APART, _NAME_MOST = 15.0, 128.0  # pixels between two names, and the widest
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
 _DIMENSIONS: Mapping[str, str] = {unit: dimension for dimension, unit in BASE_UNITS.items()}
 _SCALED = ("B", "s", "FLOP/s", "B/s")  # axes in these base units choose the unit that suits their values
+
+_Places = list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,11 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
     if len(xs) <= _MARKED:
         x_axis = replace(x_axis, ticks=tuple(xs))
     canvas = Canvas()
-    left, right = left_of(y_axis), canvas.width - _RIGHT
-    draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
     names = list(dict.fromkeys(point.name for point in both))
+    widest = max(map(text_width, names))
+    is_named = _NAMED <= len(names) <= HEIGHT / _NAME_APART and widest <= _NAME_MOST
+    left, right = left_of(y_axis), canvas.width - (widest + 2 * _RIGHT if is_named else _RIGHT)
+    draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
     places = [
         [_places(points, series, x_axis, y_axis, (x_unit, y_unit), left, right) for points in (dashes, dots)]
         for series in names
@@ -64,7 +70,9 @@ def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: 
             canvas.line(at[1], f"d-series-{tone % TONES} d-under")
         _draw_series(canvas, tone % TONES, *at)
     says = _says(figure, dots, names, x_unit, y_unit)
-    key = [(f"d-series-{tone % TONES}", series) for tone, series in enumerate(names)]
+    if is_named:
+        _name_series(canvas, names, places, right)
+    key = [] if is_named else [(f"d-series-{tone % TONES}", series) for tone, series in enumerate(names)]
     head, rows = _table(figure, dots, dashes, names, x_unit, y_unit)
     picture = canvas.picture(TOP + HEIGHT + 40, says, head, rows, key)
     svg = wrap_svg(picture, f"figure-{name}", figure.title)
@@ -119,6 +127,22 @@ def _draw_series(
         canvas.line(measured, f"d-series-{tone}")
     for x, y in measured if len(measured) <= _DOTTED else ():
         canvas.circle(x, y, _DOT, f"d-dot-{tone}")
+
+
+def _name_series(canvas: Canvas, names: list[str], places: list[list[_Places]], right: float) -> None:
+    """Each name beside the end of its line, as far apart as text needs, with a stroke in its colour to the line."""
+    ends = sorted((*(measured or expected)[-1][::-1], tone) for tone, (expected, measured) in enumerate(places))
+    heights = [y for y, _, _ in ends]
+    for index in range(1, len(ends)):
+        heights[index] = max(heights[index], heights[index - 1] + _NAME_APART)
+    over = heights[-1] - (TOP + HEIGHT)
+    if over > 0:
+        heights[-1] -= over
+        for index in range(len(ends) - 2, -1, -1):
+            heights[index] = min(heights[index], heights[index + 1] - _NAME_APART)
+    for (y, x, tone), height in zip(ends, heights, strict=True):
+        canvas.line([(x, y), (right + 4, height), (right + _RIGHT, height)], f"d-series-{tone % TONES} d-leader")
+        canvas.label(right + _RIGHT + 4, height + 4, names[tone])
 
 
 def _table(

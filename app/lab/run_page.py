@@ -18,6 +18,7 @@ from app.content.concept_map import named
 from app.content.diagrams.drawing import Drawing
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render
+from app.content.players.player import Player
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
@@ -28,6 +29,7 @@ from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import command_line, describe, title
+from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.view import RunView, Wait
@@ -79,6 +81,7 @@ class Lesson:
     explanations: tuple[Explanation, ...] = ()
     interview_line: Markup = Markup("")  # noqa: RUF009 - it never changes
     counts_for: Sequence[Concept] = ()
+    figure: Player | None = None
 
     @property
     def problem(self) -> dict[str, str] | None:
@@ -181,6 +184,7 @@ def _lesson(
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),
         counts_for=named(content.concepts, item.concepts),
+        figure=figure_of(spec),
     )
 
 
@@ -200,6 +204,7 @@ def _lesson_of_own(content: Catalogue, spec: RunSpec, rows: list[Comparison]) ->
     return Lesson(
         missed=content.related_links(Related(cards=tuple(dict.fromkeys(cures.values())))),
         next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
+        figure=figure_of(spec),
     )
 
 

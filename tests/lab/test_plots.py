@@ -1,8 +1,13 @@
 """Figures of programs: what is drawn of them, and what is said."""
 
+import re
+from itertools import pairwise
+
+from app.content.diagrams.plot import HEIGHT, TOP
+from app.lab.playing import figure_of
 from app.lab.plots import draw_figure
 from app.theory.lab_runs import Point
-from labs.spec import Figure
+from labs.spec import Figure, parse_run_spec
 
 TIME = Figure("Time of an all-reduce", "size", "time", "B", "s", x_log=True, y_log=True)
 
@@ -40,3 +45,24 @@ def test_a_line_that_another_hides_shows_beneath_it() -> None:
     assert str(hidden.svg).count("d-under") == 1
     assert 'class="d-series-0 d-under"' in hidden.svg, "the broad one is the one drawn first"
     assert "d-under" not in apart.svg
+
+
+def test_three_lines_and_more_are_named_at_their_ends_apart_from_each_other() -> None:
+    names = ("ring", "tree", "naive", "library all-reduce")
+    drawing = draw_figure("time", TIME, [p for name in names for p in at(name, (1e3, 1e-4), (1e6, 2e-3))], [])
+    assert drawing is not None
+    assert drawing.key == ()
+    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>{name}<', drawing.svg)[1]) for name in names]  # type: ignore[index]
+    assert all(other - one >= 15 for one, other in pairwise(sorted(heights)))
+    assert max(heights) <= TOP + HEIGHT + 4
+
+
+def test_a_run_is_shown_step_by_step_at_its_own_size() -> None:
+    def figure(**parallel: int) -> tuple[str, object] | None:
+        found = figure_of(parse_run_spec({"model": "gpt-mini", "parallel": parallel}))
+        return (found.figure, found.settings["ranks"]) if found else None
+
+    assert figure(data=2, zero=3) == ("zero", 2)
+    assert figure(data=4) == ("collective", 4)
+    assert figure(tensor=2) == ("tensor", "2")
+    assert figure(data=1) is None
