@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -14,6 +13,7 @@ from app.content.cards import Card, make_card
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
+from app.content.kept import kept
 from app.content.live import COMPILED
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
@@ -152,9 +152,15 @@ def catalogue(configuration: Settings | None = None) -> Catalogue:
 
 @cache
 def _load_once(folder: Path) -> Catalogue:
-    is_ours = folder.resolve() == ROOT / "cards"  # of a stranger's content nothing is kept among our modules
-    with COMPILED.keeping() if is_ours else nullcontext():
+    if folder.resolve() != ROOT / "cards":  # of a stranger's content nothing is kept among our modules
         return load(folder)
+
+    def make() -> Catalogue:
+        with COMPILED.keeping():
+            return load(folder)
+
+    made_of = (folder, ROOT / "app", ROOT / "labs" / "spec")  # with all code that has a part in it
+    return kept(Path(__file__).with_name("__pycache__"), made_of, make, lambda loaded: not loaded.mistakes)
 
 
 class _Loader:
@@ -229,7 +235,7 @@ class _Loader:
         found: dict[str, Concept] = {}
         parts: dict[str, Source] = {}
         for index, entry in enumerate(entries):
-            part = Source(source.path, entry, _item_node(source, index), source.offset)
+            part = replace(source, data=entry, within=("concepts", index))
             concept = self._try(lambda part=part: validated(Concept, part))  # type: ignore[misc]
             if concept is not None and concept.id in found:
                 self.mistakes.append(part.problem(("id",), f"there are two concepts {concept.id!r}"))
@@ -294,10 +300,3 @@ class _Loader:
 
     def _shown(self, path: Path) -> str:
         return f"{self.folder.name}/{path.relative_to(self.folder)}"
-
-
-def _item_node(source: Source, index: int) -> Any:
-    for key, value in source.node.value:
-        if key.value == "concepts":
-            return value.value[index]
-    return source.node

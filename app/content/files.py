@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,19 +33,27 @@ class ContentError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A content file's data and where each field stands in it."""
+    """A content file's data and where each field stands in it: `text` is the YAML that the data was read from, `within`
+    the field that holds all of it."""
 
     path: str
     data: Mapping[str, object]
-    node: yaml.Node
+    text: str = ""
     offset: int = 0
     sections: Mapping[str, str] = field(default_factory=dict)
     section_lines: Mapping[str, int] = field(default_factory=dict)
+    within: tuple[object, ...] = ()
+
+    @cached_property
+    def _node(self) -> yaml.Node:
+        """Made again where a line is asked for: most files have no mistake, and nodes take more room than all else."""
+        node: yaml.Node | None = _SafeLoader(self.text).get_single_node()
+        return node or yaml.ScalarNode("", "", yaml.Mark(self.path, 0, 0, 0, "", 0))
 
     def line(self, location: tuple[object, ...]) -> int:
         """The line of the field at `location`, or of the nearest field around it."""
-        node, found = self.node, self.node.start_mark.line
-        for step in location:
+        node, found = self._node, self._node.start_mark.line
+        for step in (*self.within, *location):
             child = _child(node, step)
             if child is None:
                 break
@@ -153,7 +162,7 @@ def _parse(text: str, shown: str, offset: int = 0, *, from_outside: bool = False
         raise ContentError([ContentProblem(shown, line, key, "this field is given twice; YAML would keep the last")])
     if node is None or not isinstance(data, Mapping):
         raise ContentError([ContentProblem(shown, 1, "file", "the file must hold a mapping of fields")])
-    return Source(shown, data, node, offset)
+    return Source(shown, data, text, offset)
 
 
 def _key_given_twice(root: yaml.Node | None) -> yaml.Node | None:

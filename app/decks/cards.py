@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
 
-import yaml
 from markupsafe import Markup
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -103,7 +102,7 @@ def make_own_card(stored: Stored) -> Card:
         source=draft.source,
         options=tuple(_option(index, option) for index, option in enumerate(draft.options)),
     )
-    source = Source(f"own/{stored.card_id}.md", {}, _NO_NODE, sections=draft.sections)
+    source = Source(f"own/{stored.card_id}.md", {}, sections=draft.sections)
     return Card(
         head,
         deck_of(draft.deck),
@@ -123,9 +122,6 @@ def _option(index: int, option: DraftOption) -> OwnOption:
     return OwnOption.model_construct(
         id=f"o{index + 1}", text=option.text, correct=option.correct, message=option.message
     )
-
-
-_NO_NODE = yaml.ScalarNode("", "", yaml.Mark("own", 0, 0, 0, "", 0))
 
 
 class _Rendered(Mapping[str, Markup]):

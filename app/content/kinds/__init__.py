@@ -55,4 +55,11 @@ def head_model() -> type[CardHead]:
     checked = [kind for kind in KINDS.values() if isinstance(kind, CheckedKind)]
     fields = {kind.field.name: (kind.field.annotation, kind.field.default) for kind in checked}
     kinds = Literal[tuple(KINDS)]  # type: ignore[valid-type]
-    return create_model("CardHead", __base__=_FieldsOfItsKind, kind=(kinds, ...), **fields)  # type: ignore[call-overload,no-any-return]
+    return create_model("FrontMatter", __base__=_FieldsOfItsKind, kind=(kinds, ...), **fields)  # type: ignore[call-overload,no-any-return]
+
+
+def __getattr__(name: str) -> type[CardHead]:
+    """`FrontMatter` is the schema by its own name, which kept cards are found by."""
+    if name == "FrontMatter":
+        return head_model()
+    raise AttributeError(name)

@@ -1,0 +1,66 @@
+"""What was made of the content, kept beside our compiled modules: reading and rendering it is two thirds of a start.
+
+It is read as code is, and trusted as the modules beside it are: kept with them, never with the content, which may be a
+stranger's.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def kept(folder: Path, made_of: Sequence[Path], make: Callable[[], T], is_right: Callable[[T], bool]) -> T:
+    """What `make` makes: read from `folder` where it was kept, or made now, and then kept where it `is_right`. It holds
+    for the files below `made_of`, content and code alike, this Python and these releases of what is installed."""
+    path = folder / f"content.{_digest(made_of)}"
+    try:
+        found: T = pickle.loads(path.read_bytes())  # noqa: S301 - ours, as the compiled modules beside it
+    except (OSError, EOFError, pickle.UnpicklingError):
+        found = make()
+        if is_right(found):
+            _write(path, found)
+    return found
+
+
+def _write(path: Path, made: object) -> None:
+    """A folder that cannot be written keeps nothing."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        for old in path.parent.glob("content.*"):
+            old.unlink()
+        partial.write_bytes(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+        partial.replace(path)
+
+
+def _digest(made_of: Sequence[Path]) -> str:
+    digest = sha256(sys.version.encode())
+    for installed in sorted(name for each in sys.path for name in _distributions(Path(each))):
+        digest.update(installed.encode())
+    for folder in made_of:
+        for path in sorted(_files(folder)):
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(folder)} {len(data)} ".encode())
+            digest.update(data)
+    return digest.hexdigest()[:16]
+
+
+def _distributions(folder: Path) -> Iterator[str]:
+    """What is installed there, each by a name that has its release."""
+    with suppress(OSError):
+        yield from (name for name in os.listdir(folder) if name.endswith(".dist-info"))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each not in ("__pycache__", "static", "templates")]
+        yield from (Path(place, name) for name in names)
