@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -32,7 +33,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from labs.command import parse_spec, read_spec
 from labs.parallel.mesh import Mesh, axis_sizes
-from labs.parallel.strategy import MicroBatch
+from labs.parallel.strategy import MicroBatch, Phases, Strategy
 from labs.preload import EVERY_STRATEGY, preload
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
@@ -107,7 +108,9 @@ def _rank_alone(spec: RunSpec, name: str, stage: int) -> dict[str, object]:
 def _step(spec: RunSpec, mesh: Mesh) -> dict[str, object]:
     instrument = Instrument(("memory", "communication"), _STEPS, _CPU, mesh, timed=False, every_step=True)
     strategy, parameters = spread_watched(spec, mesh, _CPU, instrument)
+    passes = strategy.passes
     for number in range(1, _STEPS + 1):
+        strategy.passes = partial(_only_gradients, strategy) if passes and number < _STEPS else passes
         watched_step(instrument, number, strategy, lambda number: _fake_batch(spec, number))
     return {
         "parameters_of_model": parameters,
@@ -122,14 +125,20 @@ def _step(spec: RunSpec, mesh: Mesh) -> dict[str, object]:
 
 
 def _fake_batch(spec: RunSpec, step: int) -> list[MicroBatch]:
-    """The first step is only there to make the optimizer's state: one micro-batch does, but for a pipeline, whose
-    schedule wants them all."""
+    """The first step is only there to make the optimizer's state: one micro-batch does."""
     shape = spec.training.micro_batch, spec.training.sequence
-    is_whole = step == _STEPS or spec.parallel.pipeline > 1
     return [
         (torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long))
-        for _ in range(spec.training.micro_batches if is_whole else 1)
+        for _ in range(spec.training.micro_batches if step == _STEPS else 1)
     ]
+
+
+def _only_gradients(strategy: Strategy, batch: list[MicroBatch], _phases: Phases) -> torch.Tensor:
+    """The first step of a pipeline, whose schedule wants every micro-batch there is: the gradients that the update
+    needs, without the passes that they come from."""
+    for parameter in strategy.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    return torch.zeros((), device=batch[0][0].device)
 
 
 @dataclass(frozen=True)
