@@ -18,7 +18,7 @@ PORT ?=
 # What is compiled is kept, whatever the shell asks for: these commands start the same modules a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: start setup lint types rules audit browser check test bench screenshots lock clean
+.PHONY: start setup lint types rules audit browser check test bench matrix screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -81,6 +81,10 @@ audit:
 test: setup $(WEB)/node_modules/.ready
 	@$(MAKE) --no-print-directory -j 4 types rules audit browser
 	$(PYTEST)
+
+# All rows of the support matrix; `make test` takes those of every pair of options, and a third of the others.
+matrix: setup
+	RANKZERO_ALL_ROWS=1 $(PYTEST) tests/labs/test_matrix.py
 
 bench: setup
 	$(BIN)/python -m tests.bench

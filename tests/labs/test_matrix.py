@@ -1,5 +1,5 @@
-"""Every row of the support matrix on every one of its layouts: as exact as it says, and as much sent and held as theory
-says, on every rank. All rows for one number of ranks run in one start of torchrun."""
+"""Rows of the support matrix on their layouts: as exact as each says, and as much sent and held as theory says, on
+every rank. All rows for one number of ranks run in one start of torchrun. Which rows: see `covering`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from app.theory.lab_runs import RunTheory, rank_theory, world
 from labs.command import local_torchrun
 from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from labs.spec.events import read_events
+from tests.labs.covering import Options, covering, share_of_this_commit
 from tests.labs.ranks import PROGRAMS, call, parse_events, torchrun
 from tests.support.shared import made_once, session_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 # Small, but with everything that divides: eight heads for eight ways, and two layers, so that one can be gathered while
-# the other computes; of a pipeline as many on each rank. One where a rank has one stage and gathers nothing; four where
-# autocast is, of which a dry run's peak is not quite the real one (see there).
-LAYERS, STAGE_LAYERS, CAST_LAYERS = 2, 1, 4
+# the other computes; of a pipeline as many on each rank. One where a rank has one stage and gathers nothing (but
+# for autocast, of which a dry run's peak is not quite the real one: see there).
+LAYERS, STAGE_LAYERS = 2, 1
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 2, "steps": 3, "learning_rate": 1e-3}
 ROWS_OF_A_STEP = 16  # the global batch, whatever the layout
@@ -58,10 +59,9 @@ class Case:
     def _layers_of_a_rank(self) -> int:
         if "pipeline" not in self.layout:
             return LAYERS
-        if self.row.training.get("state_layout") == "torch-amp":
-            return CAST_LAYERS
         is_one_stage = self.layout.get("virtual_stages", 1) == 1 and not self.layout.get("zero")
-        return STAGE_LAYERS if is_one_stage else LAYERS
+        is_cast = self.row.training.get("state_layout") == "torch-amp"
+        return STAGE_LAYERS if is_one_stage and not is_cast else LAYERS
 
     @property
     def spec(self) -> RunSpec:
@@ -70,6 +70,15 @@ class Case:
 
 CASES = [Case(row, layout) for row in SUPPORT for layout in row.layouts]
 IDS = [case.id for case in CASES]
+
+
+def options(case: Case) -> Options:
+    """What a row is made of, whatever the sizes: the axes, and every setting that is not the default."""
+    named = {name: value if name in ("zero", "schedule") else bool(value) for name, value in case.layout.items()}
+    settings = {**case.row.training, **case.row.model, **(case.row.compression or {})}
+    settings["micro_batches"] = settings.get("micro_batches", 1) > TRAINING["micro_batches"]
+    settings.pop("learning_rate", None)
+    return frozenset((name, str(value)) for name, value in {**named, **settings}.items())
 
 
 def each(cases: list[Case]) -> pytest.MarkDecorator:
@@ -85,8 +94,31 @@ def can_be_dry_run(case: Case) -> bool:
     return True
 
 
+def _replicated(case: Case) -> Case | None:
+    """The case that differs only in that data ranks replicate what they shard in this one. Not under autocast: DDP's
+    keeps 16-bit copies of weights for backward, which FSDP2's policy gathers again."""
+    if case.spec.training.state_layout == "torch-amp":
+        return None
+    for other in CASES:
+        is_alike = (other.row.model, other.row.training) == (case.row.model, case.row.training)
+        if is_alike and {**other.layout, "zero": 3} == case.layout != other.layout:
+            return other
+    return None
+
+
+def _of_pairs(cases: list[Case]) -> list[Case]:
+    return covering(cases, options, lambda case: case.spec.parallel.world_size**0.5)
+
+
 # One layout of each strategy: the widest.
-DRY_CASES = [case for case in CASES if case.layout is case.row.layouts[-1] and can_be_dry_run(case)]
+COULD_BE_DRY = [case for case in CASES if case.layout is case.row.layouts[-1] and can_be_dry_run(case)]
+DRY_OF_PAIRS = _of_pairs(COULD_BE_DRY)
+OF_PAIRS = {case.id for case in (*_of_pairs(CASES), *DRY_OF_PAIRS)}
+OF_COMMIT = {case.id for case in share_of_this_commit([case for case in CASES if case.id not in OF_PAIRS])}
+_TWINS = {twin.id for case in CASES if case.id in OF_PAIRS | OF_COMMIT and (twin := _replicated(case))}
+RUN = [case for case in CASES if case.id in OF_PAIRS | OF_COMMIT | _TWINS]
+DRY_RUN = [case for case in COULD_BE_DRY if case in DRY_OF_PAIRS or case.id in OF_COMMIT]
+SHARDED = [case for case in RUN if (twin := _replicated(case)) and twin in RUN]
 
 
 @pytest.fixture(scope="session")
@@ -110,7 +142,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[
 
 
 def run_all(ranks: int, folder: Path) -> None:
-    cases = [case for case in CASES if case.spec.parallel.world_size == ranks]
+    cases = [case for case in RUN if case.spec.parallel.world_size == ranks]
     rows = [{"id": case.id, "spec": case.data, "fp64": case.spec.training.precision == "fp32"} for case in cases]
     (folder / "rows.json").write_text(json.dumps(rows))
     command = [*local_torchrun(ranks), str(PROGRAMS / "matrix.py")]
@@ -135,7 +167,7 @@ def dry(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[C
 
     @cache
     def all_of(ranks: int) -> dict[str, dict[str, Any]]:
-        cases = [case for case in DRY_CASES if case.spec.parallel.world_size == ranks]
+        cases = [case for case in DRY_RUN if case.spec.parallel.world_size == ranks]
 
         def make(place: Path) -> None:
             (place / "rows.json").write_text(json.dumps([{"id": case.id, "spec": case.data} for case in cases]))
@@ -157,14 +189,14 @@ def test_ids_are_the_rows_own():
 
 def test_what_cannot_be_dry_run_depends_on_values():
     """Routers, compressors, scaled losses and state elsewhere: nothing else is left out."""
-    left_out = {case.row.id for case in CASES} - {case.row.id for case in DRY_CASES}
+    left_out = {case.row.id for case in CASES} - {case.row.id for case in COULD_BE_DRY}
     assert len(left_out) < len({case.row.id for case in CASES}) / 2
     for row in (row for row in SUPPORT if row.id in left_out):
         elsewhere = {"loss_scaling", "offload", "zero_implementation"} & set(row.training)
         assert row.compression or "experts" in row.model or elsewhere, row.id
 
 
-@each(CASES)
+@each(RUN)
 def test_the_loss_is_one_processs(seen, case):
     """After two steps, relative. Another seed differs in the first digits, so the tolerance means something."""
     for report in seen(case):
@@ -172,7 +204,7 @@ def test_the_loss_is_one_processs(seen, case):
         assert report["losses"][-1] < report["losses"][0]
 
 
-@each(CASES)
+@each(RUN)
 def test_the_ledger_is_theorys(seen, case):
     """Counts and payload of every collective, exactly, on every rank; where a router decides who gets how much, the
     payload of all ranks together."""
@@ -191,7 +223,7 @@ def test_the_ledger_is_theorys(seen, case):
     assert all(sum(differences) == 0 for differences in sums.values())
 
 
-@each(CASES)
+@each(RUN)
 def test_the_film_draws_every_byte_of_the_ledger(seen, case):
     """On every rank and for every kind of collective: how many, their payload and what goes over the wire."""
     found = seen(case)
@@ -212,7 +244,7 @@ def test_the_film_draws_every_byte_of_the_ledger(seen, case):
         }
 
 
-@each(CASES)
+@each(RUN)
 def test_the_model_state_is_theorys(seen, case):
     """Within one per cent, of which the optimizer's step counters are the most."""
     for report, place in zip(seen(case), world(case.spec), strict=True):
@@ -221,26 +253,11 @@ def test_the_model_state_is_theorys(seen, case):
             assert report["moments"]["step_end"][component] == pytest.approx(size_bytes, rel=0.01, abs=2000), component
 
 
-@each(CASES)
+@each(RUN)
 def test_nothing_is_kept_for_a_backward_that_is_over(seen, case):
     for report in seen(case):
         assert report["moments"]["backward_start"]["activations"] > 0
         assert report["moments"]["step_end"]["activations"] == 0
-
-
-def _replicated(case: Case) -> Case | None:
-    """The case that differs only in that data ranks replicate what they shard in this one."""
-    same = [
-        other
-        for other in CASES
-        if (other.row.model, other.row.training) == (case.row.model, case.row.training)
-        and {**other.layout, "zero": 3} == case.layout != other.layout
-    ]
-    return same[0] if same else None
-
-
-# Not under autocast: DDP's keeps 16-bit copies of weights for backward, which FSDP2's policy gathers again.
-SHARDED = [case for case in CASES if _replicated(case) is not None and case.spec.training.state_layout != "torch-amp"]
 
 
 @each(SHARDED)
@@ -252,15 +269,15 @@ def test_what_is_gathered_is_temporary(seen, case):
         assert kept[0] == kept[1] > 0
 
 
-@each(DRY_CASES)
+@each(DRY_RUN)
 def test_a_dry_run_sees_what_the_real_one_does(seen, dry, case):
     """The same collectives to the byte, and the same peak within two per cent, on one rank of every kind.
 
     Under autocast a dry pipeline's peak has the outputs of all stages but the last besides, B × T × H in fp32 for every
-    micro-batch: 2.5 per cent of this one. Why is not known.
+    micro-batch: 4.6 per cent of this one. Why is not known.
     """
     in_cast_pipeline = case.spec.parallel.pipeline > 1 and case.spec.training.state_layout == "torch-amp"
-    tolerance = 0.03 if in_cast_pipeline else 0.02
+    tolerance = 0.05 if in_cast_pipeline else 0.02
     reports = {report["rank"]: report for report in seen(case)}
     for kind in dry(case)["kinds"]:
         real = reports[kind["rank"]]
