@@ -142,6 +142,9 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     found = {name: value for name, value in os.environ.items() if _is_passed_on(name)}
     found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH")]))
     found.setdefault("OMP_NUM_THREADS", "1")  # torchrun's own choice, made here so that it does not warn
+    # A rank with a core for each of its threads lets them spin while they wait for each other; where anything else runs
+    # too, a step of a small model then takes ten times as long, and most of it is spinning.
+    found.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     return {**found, **_NO_TCP_STORE, **(extra or {})}
 
 

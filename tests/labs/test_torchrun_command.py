@@ -87,6 +87,13 @@ def test_by_hand_the_same_run_shows_the_same_losses(run):
     assert "Traceback" not in done.stderr
 
 
+def test_threads_of_a_rank_sleep_while_they_wait_unless_told_otherwise(monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert environment()["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert environment()["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
 def test_ranks_are_not_told_the_products_settings(monkeypatch):
     monkeypatch.setenv("RANKZERO_GRADER_KEY", "secret")
     found = environment({"RANKZERO_RUN_STARTED_AT": "1.0"})
