@@ -44,7 +44,7 @@ def spec(parallel: dict, **training: object) -> dict:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "recompute", "layers"),
-    [("FSDP", "full", 8), ("TP8 + FSDP", "none", 8), ("TP8 x PP8 + FSDP", "none", 8)],
+    [("FSDP", "full", 4), ("TP8 + FSDP", "none", 4), ("TP8 x PP8 + FSDP", "none", 8)],
 )
 def test_what_256_ranks_of_a_70b_model_hold_and_send_is_theorys(layout, recompute, layers):
     """State to one per cent, activations to ten, payload to the byte, in a minute and a gibibyte. Fewer layers say as
