@@ -124,3 +124,6 @@ def _check_cures(identity: str, item: object, catalogue: Catalogue) -> Iterator[
             for slip in (*part.slips, *(follow.slips if follow else ())):
                 if slip.cure and slip.cure not in catalogue.cards:
                     yield identity, (group, index, "slips"), f"slip {slip.id} is cured by {slip.cure}, which is no card"
+            cure = getattr(part, "cure", None)
+            if cure and cure not in catalogue.cards:
+                yield identity, (group, index, "cure"), f"{cure} is no card"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.rubric_schemas import RubricPointFile
-from app.content.schemas import Fraction, InterviewId, Item, Slip, Slug, Strict, Text, Unit
+from app.content.schemas import CardId, Fraction, InterviewId, Item, Slip, Slug, Strict, Text, Unit
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
@@ -41,9 +41,13 @@ class FollowUp(Strict):
 
 
 class ProbedPoint(RubricPointFile):
-    """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one."""
+    """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one.
+
+    `criterion` is what a debrief counts it for.
+    """
 
     ask: Text | None = None
+    criterion: Literal["correctness", "depth", "trade-offs", "structure"] = "correctness"
 
     @model_validator(mode="after")
     def _is_asked_for(self) -> ProbedPoint:
@@ -58,7 +62,8 @@ class Question(Strict):
     It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
     `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
     must come out as a strong one, `weak` as none. `harder` is asked of who got every number of it right at once; it
-    sees `answer` as a follow-up does and is worth no points.
+    sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
+    lacks.
     """
 
     id: Slug
@@ -79,6 +84,7 @@ class Question(Strict):
     rubric: tuple[ProbedPoint, ...] = ()
     exemplar: str | None = None
     weak: str | None = None
+    cure: CardId | None = None
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
@@ -92,6 +98,8 @@ class Question(Strict):
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
             raise ValueError("a text question needs a rubric, an exemplar and a weak answer")
+        if self.kind == "text" and not self.cure:
+            raise ValueError("a text question needs cure, the card to read for what was not said")
         return self
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.grading import levels
+from app.interview.criteria import Criterion, criteria
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
@@ -81,6 +83,7 @@ class Debrief:
     """A scorecard told. `longest_minutes` is the end of the scale of times; `letter` follows from the points alone."""
 
     questions: tuple[Asked, ...]
+    criteria: tuple[Criterion, ...]
     longest_minutes: float
     fixes: tuple[Fix, ...]
     letter: tuple[str, ...]
@@ -107,6 +110,7 @@ def debrief(
     following = above[-1] if above else None
     return Debrief(
         questions,
+        criteria(card.rows, _overlong(questions)),
         max([float(each.budget_minutes) for each in questions] + [each.used_minutes or 0.0 for each in questions]),
         tuple(_fixes(content, interview, card)),
         tuple(_letter(sitting, card)) if card.level else (),
@@ -129,6 +133,15 @@ def _questions(
         answered = tuple(_answered(part, rows[part.id]) for part in parts)
         found.append(Asked(question.title, number, answered, question.minutes, sum(took) if took else None))
     return tuple(found)
+
+
+def _overlong(questions: Sequence[Asked]) -> dict[str, bool]:
+    """Of each part, whether its question took longer than its time."""
+    return {
+        part.row.id: asked.used_minutes is not None and asked.used_minutes > asked.budget_minutes
+        for asked in questions
+        for part in asked.parts
+    }
 
 
 def _answered(part: Part, row: Row) -> Answered:
@@ -177,7 +190,7 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
         kind, why = ("ok", "") if point.met else ("un", why)
     elif point.pushed > point.credit:
-        word, css, why = "Said when asked", "met", f"It counts half. {why}"
+        word, css, why = "Said when asked", "met", "It counts half."
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
@@ -219,34 +232,49 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
             again = Link(f"/interview/{interview.slug}", "Sit it again")
             found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, (again,)))
         elif row.kind == "text":
-            found += _words_to_say(row)
+            found += _words_to_say(content, interview, row)
         else:
             why = Link(f"#part-{row.id}", "See how it is computed")
             says = row.message or "No known slip leads to your number."
-            found.append(Fix(row.slip or row.title, says, row.lost, (why,)))
+            found.append(Fix(row.slip or row.title, says, row.lost, (*_to_read(content, _near(interview, row)), why)))
     found += [_cure(content, cure, rows) for cure, rows in by_cure.items()]
     return sorted(found, key=lambda each: -each.points)[:MOST_FIXES]
 
 
-def _words_to_say(row: Row) -> list[Fix]:
+def _near(interview: Interview, row: Row) -> str | None:
+    """The card nearest to a part whose answer has no cure of its own: the first that cures anything in it."""
+    part = next((each for each in parts_of(interview) if each.id == row.id), None)
+    cures = (each.cure for each in part.source.slips) if part else ()
+    return next((each for each in cures if each), None)
+
+
+def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fix]:
     """The points that were not heard in a text answer, together: they are one thing to read."""
     missed = [point for point in row.rubric if point.counts < 1]
     heaviest = max(missed, key=lambda point: point.weight * (1 - point.counts))
     title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'} in “{row.title}”"
     full = Link(f"#part-{row.id}", "Read a full answer")
-    return [Fix(title, f"Above all: {heaviest.point}", row.lost, (full,))]
+    cure = next((each.cure for each in interview.questions if each.id == row.id), None)
+    return [Fix(title, f"Above all: {heaviest.point}", row.lost, (*_to_read(content, cure), full))]
 
 
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
-    card = content.cards[card_id]
-    links = [Link(f"/study/cards/{card_id}", f"{card_id}, {card.head.title}")]
-    links += [
+    first = rows[0]
+    lost = sum(row.lost for row in rows)
+    return Fix(first.slip or first.title, first.message, lost, _to_read(content, card_id))
+
+
+def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
+    """A card, and a problem that practises it; nothing where there is no such card."""
+    card = content.cards.get(card_id) if card_id else None
+    if card is None:
+        return ()
+    problems = (
         Link(f"/practice/{problem.slug}", f"{problem.id} with fresh numbers")
         for problem in content.problems.values()
         if card_id in problem.related.cards
-    ][:1]
-    first = rows[0]
-    return Fix(first.slip or first.title, first.message, sum(row.lost for row in rows), tuple(links))
+    )
+    return (Link(f"/study/cards/{card_id}", f"{card_id}, {card.head.title}"), *islice(problems, 1))
 
 
 def _letter(sitting: Sitting, card: Scorecard) -> list[str]:

@@ -36,6 +36,8 @@ class Sitting(Base):
     closed_at: Mapped[datetime | None]
     closed_by: Mapped[str | None] = mapped_column(String(20))
     scorecard: Mapped[dict[str, Any] | None]
+    # The level its candidate expected before the debrief, empty for who would not say; null before the question.
+    expected_level: Mapped[str | None] = mapped_column(String(20))
 
 
 class SittingAnswer(Base):

@@ -18,6 +18,7 @@ from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
+from app.interview.expectation import NOT_SAID, compare, over_sittings
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import (
     FOLLOW_UP_SHARE,
@@ -85,6 +86,7 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
     if opened is not None and timing.is_over(opened.deadline_at, now):
         opened = None  # the next touch or sweep closes it
     closed = queries.list_closed(session, learner_id)
+    expectations = service.list_expectations(session, learner_id)
     results = service.list_results(session, learner_id)
     return {
         "interviews": [_offer(content, each, results.get(each.id, [])) for each in _in_order(content)],
@@ -92,7 +94,18 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         "opened": opened,
         "opened_interview": content.interviews.get(opened.interview_id) if opened else None,
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
-        "closed": [{"sitting": each, "interview": content.interviews.get(each.interview_id)} for each in closed],
+        "closed": [_closed(content, each) for each in closed],
+        "expectations": over_sittings(expectations),
+    }
+
+
+def _closed(content: Catalogue, found: Sitting) -> dict[str, object]:
+    """A closed sitting as the index lists it. Before its level was guessed it does not say it."""
+    return {
+        "sitting": found,
+        "interview": content.interviews.get(found.interview_id),
+        "is_seen": found.expected_level is not None,
+        "expectation": compare(found.expected_level, service.scorecard_of(found).level),
     }
 
 
@@ -160,8 +173,14 @@ def sitting(
         left=timing.left_text(seconds),
         example=example_of(part.source.unit) if part.source.unit is not None else "",
         choice=offered(part, values, texts, found.id) if part.kind == "choice" else None,
-        earlier=saved[part.id.removesuffix(".again")].answer if part.role == "again" else "",
+        earlier=_earlier(part, saved),
     )
+
+
+def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
+    """The answer that is asked about; nothing where the part asks something new."""
+    of = {"again": part.id.removesuffix(".again"), "probe": part.question.id}.get(part.role)
+    return saved[of].answer if of else ""
 
 
 def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:
@@ -191,6 +210,21 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     return (behind or still_open or [part_id])[0]
 
 
+def expectation(content: Catalogue, found: Sitting) -> dict[str, object]:
+    """A closed sitting before its debrief."""
+    return {
+        "sitting": found,
+        "interview": service.find_interview(content, found.interview_id),
+        "choices": [{"id": each, "text": each.capitalize()} for each in levels.NAMES]
+        + [{"id": NOT_SAID, "text": "I would rather not say"}],
+        "closed_by": _closed_by(found),
+    }
+
+
+def _closed_by(found: Sitting) -> str:
+    return "you ended it" if found.closed_by == "candidate" else "time was up"
+
+
 def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
     interview: Interview = service.find_interview(content, found.interview_id)
@@ -206,7 +240,9 @@ def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str,
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
         "html": Markup,
-        "closed_by": "you ended it" if found.closed_by == "candidate" else "time was up",
+        "closed_by": _closed_by(found),
+        "expectation": compare(found.expected_level, card.level),
+        "expectations": over_sittings(service.list_expectations(session, found.learner_id)),
     }
 
 

@@ -70,8 +70,10 @@ def sitting(
     sitting_id: RowId,
     part: str = "",
 ) -> HTMLResponse:
-    """A sitting under way, or the scorecard of one that is closed."""
+    """A sitting under way, or the scorecard of one that is closed, once its candidate said what to expect of it."""
     found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
+    if found.closed_at is not None and found.expected_level is None:
+        return page(request, "interview/expectation.html", pages.expectation(content, found))
     if found.closed_at is not None:
         return page(request, "interview/scorecard.html", pages.scorecard(session, content, found))
     return page(request, "interview/sitting.html", {"shown": pages.sitting(session, content, found, part, now)})
@@ -121,6 +123,22 @@ def finish(database: Db, content: Content, learner: LearnerId, now: Now, sitting
     if not _touch(database, content, learner, sitting_id, now):
         with database.write() as session:
             service.close(session, content, service.find_sitting(session, learner, sitting_id), now, "candidate")
+    return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
+
+
+@router.post("/interview/sittings/{sitting_id}/expectation")
+def expect(
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    sitting_id: RowId,
+    level: Annotated[str, Form()] = "",
+) -> Response:
+    """The level that is expected, before the debrief is shown."""
+    _touch(database, content, learner, sitting_id, now)
+    with database.write() as session:
+        service.expect(session, service.find_sitting(session, learner, sitting_id), level)
     return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
 
 

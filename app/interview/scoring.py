@@ -47,7 +47,7 @@ class JudgedPoint:
 
     `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
     that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
-    say it in `reply`.
+    say it in `reply`. `criterion` is what a debrief counts it for.
     """
 
     id: str
@@ -60,6 +60,7 @@ class JudgedPoint:
     half: str = ""
     pushed: float = 0.0
     reply: tuple[str, ...] = ()
+    criterion: str = "correctness"
 
     @property
     def is_open(self) -> bool:
@@ -319,6 +320,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
             each.half or "",
             PUSHED_SHARE * replies[each.id].credit if each.id in replies and not before.credit else 0.0,
             replies[each.id].evidence if each.id in replies and not before.credit else (),
+            each.criterion,
         )
         for each, before, after in zip(part.question.rubric, heard.points, found.points, strict=True)
     )

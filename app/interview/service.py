@@ -17,9 +17,11 @@ from app.content.interview_schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.records import as_record
 from app.core.texts import storable
+from app.grading import levels
 from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
-from app.interview import queries, scoring, timing
+from app.interview import expectation, queries, scoring, timing
+from app.interview.expectation import Expectation
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reaction, Reactions, parts_of
 from app.interview.reacting import react
@@ -211,6 +213,29 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
     session.flush()
     sitting.scorecard = _graded(session, content, sitting).to_json()
     session.flush()
+
+
+def expect(session: Session, sitting: Sitting, level: str) -> None:
+    """Keep the level that is expected before the debrief. The first word stands: it is worth something only before."""
+    accepted = (*levels.NAMES, expectation.NOT_SAID)
+    if sitting.closed_at is None:
+        raise DomainError("A level is expected once the sitting is closed.")
+    if level not in accepted:
+        message = "That is no level."
+        raise DomainError("Not kept.", [Violation("level", level, message, ", ".join(levels.NAMES) + ", or nothing")])
+    session.execute(
+        update(Sitting)
+        .where(Sitting.id == sitting.id, Sitting.expected_level.is_(None))
+        .values(expected_level=level)
+        .execution_options(synchronize_session="fetch")
+    )
+
+
+def list_expectations(session: Session, learner_id: int) -> list[Expectation]:
+    """What was expected of closed sittings beside what they became, oldest first."""
+    closed = [each for each in queries.list_all(session, learner_id) if each.closed_at is not None]
+    found = (expectation.compare(each.expected_level, scorecard_of(each).level) for each in closed)
+    return [each for each in found if each is not None]
 
 
 def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:

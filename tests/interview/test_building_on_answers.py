@@ -63,6 +63,7 @@ WORDS = {
     "explanation": "Because.",
     "exemplar": "Because.",
     "weak": "Whatever.",
+    "cure": "C01",
     "rubric": [{"id": "why", "text": "Of it.", "met": ["because"]}],
 }
 

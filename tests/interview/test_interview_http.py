@@ -18,6 +18,12 @@ def _start(client: TestClient) -> str:
     return location
 
 
+def _debrief(client: TestClient, sitting: str, level: str = "") -> str:
+    """The scorecard's page, behind the question that comes before it."""
+    client.post(f"{sitting}/expectation", data={"level": level})
+    return client.get(sitting).text
+
+
 def test_no_solution_is_on_the_page_while_it_runs(client: TestClient) -> None:
     sitting = _start(client)
     for part in ("q1", "q2", "q3"):
@@ -49,7 +55,7 @@ def test_a_late_answer_is_refused_and_what_was_saved_stays(client: TestClient, c
     assert late.status_code == 409
     assert "3 s before this arrived" in late.text
     assert "my late words" in late.text, "what was sent can still be copied"
-    scorecard = client.get(sitting).text
+    scorecard = _debrief(client, sitting)
     assert "Scorecard" in scorecard
     assert "my late words" not in scorecard
     quiet = client.post(f"{sitting}/answers", data={"part": "q3", "answer": "x"}, headers=JSON)
@@ -57,14 +63,14 @@ def test_a_late_answer_is_refused_and_what_was_saved_stays(client: TestClient, c
     assert quiet.headers["content-type"] == "application/problem+json"
 
 
-def test_looking_after_the_deadline_shows_the_scorecard_and_writes_nothing(
+def test_looking_after_the_deadline_writes_nothing(
     client: TestClient, clock: Clock, database: Database, content: Catalogue
 ) -> None:
     sitting = _start(client)
     client.post(f"{sitting}/answers", data={"part": "q2", "answer": "right", "final": "true"})
     clock.advance(minutes=10, seconds=3)
     looked = client.get(sitting).text
-    assert "Scorecard" in looked
+    assert "Which level was that?" in looked
     with database.write() as session:
         assert overdue.has_overdue(session, clock())
         assert service.close_overdue(session, content, clock()) == 1
@@ -75,7 +81,7 @@ def test_a_sitting_whose_time_was_up_when_it_was_looked_at_can_be_judged(client:
     sitting = _start(client)
     client.post(f"{sitting}/answers", data={"part": "q3", "answer": "Freed, then needed.", "final": "true"})
     clock.advance(minutes=10, seconds=3)
-    assert "Scorecard" in client.get(sitting).text
+    assert "Scorecard" in _debrief(client, sitting)
     client.post(f"{sitting}/judgements/q3", data={"met": ["freed", "needed"]})
     assert client.get(sitting).text.count(" checked>") == 2
 
@@ -84,7 +90,22 @@ def test_finishing_shows_the_scorecard_and_twice_is_harmless(client: TestClient)
     sitting = _start(client)
     for _ in range(2):
         assert client.post(f"{sitting}/finish").headers["location"] == sitting
-    assert "Scorecard" in client.get(sitting).text
+    assert "Scorecard" in _debrief(client, sitting)
+
+
+def test_the_level_is_expected_before_the_debrief_and_the_first_word_stands(client: TestClient) -> None:
+    sitting = _start(client)
+    assert client.post(f"{sitting}/expectation", data={"level": "hire"}).status_code == 422
+    client.post(f"{sitting}/finish")
+    before = client.get(sitting).text
+    assert "Which level was that?" in before
+    assert "No hire, 0 %" not in before + client.get("/interview").text, "nothing gives the level away"
+    refused = client.post(f"{sitting}/expectation", data={"level": "excellent"})
+    assert (refused.status_code, "strong hire, hire" in refused.text) == (422, True)
+    for level in ("hire", "no hire"):
+        debrief = _debrief(client, sitting, level)
+        assert "You expected hire, 2 levels too high." in debrief
+    assert "you expected" in client.get("/interview").text
 
 
 def test_judging_ticks_points(client: TestClient) -> None:
@@ -92,7 +113,7 @@ def test_judging_ticks_points(client: TestClient) -> None:
     client.post(f"{sitting}/answers", data={"part": "q3", "answer": "Freed, then needed.", "final": "true"})
     client.post(f"{sitting}/finish")
     client.post(f"{sitting}/judgements/q3", data={"met": ["freed", "needed"]})
-    html = client.get(sitting).text
+    html = _debrief(client, sitting)
     assert html.count(" checked>") == 2
     assert client.post(f"{sitting}/judgements/q3", data={"met": ["luck"]}).status_code == 422
 

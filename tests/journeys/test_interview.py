@@ -80,11 +80,20 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.keyboard.press("Control+Enter")
 
     page.get_by_role("button", name="See the scorecard").click()
+    _expects(page, "Hire")
     _reads_the_scorecard(page, state)
     resumed.close()
 
 
+def _expects(page: Page, level: str) -> None:
+    """Say the level before the debrief."""
+    page.get_by_label(level, exact=True).check()
+    page.get_by_role("button", name="See the debrief").click()
+
+
 def _reads_the_scorecard(page: Page, state: float) -> None:
+    expect(page.locator(".why")).to_contain_text("You expected hire, one level too high")
+    expect(page.locator(".criteria li")).to_have_count(5)
     # 16 of 40 for the follow-up, 20 of 20, 4 of 10 weights of 40 heard, and half of 3 when asked: 58 of 100
     expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
     expect(page.locator("#part-q1 .exchange")).to_contain_text("Stayed wrong")
@@ -143,6 +152,7 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
     page.keyboard.press("Control+Enter")
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
+    _expects(page, "I would rather not say")
     expect(page.locator("[id='part-q1.harder']")).to_contain_text("Right")
 
 
@@ -169,4 +179,5 @@ def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, produ
     expect(page.get_by_role("heading", level=1)).to_have_text("This was not taken")
     page.errors.clear()  # type: ignore[attr-defined] - the browser logs the 409
     page.get_by_role("link", name="See the sitting").click()
+    _expects(page, "Strong hire")
     expect(page.locator("#part-q1")).to_contain_text("Right")

@@ -78,6 +78,8 @@ def made_pages(browser: Browser, product: Product) -> Iterator[dict[str, str]]:
     scorecard = page.url
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
+    page.get_by_label("Hire", exact=True).check()
+    page.get_by_role("button", name="See the debrief").click()
     page.locator("#sc").wait_for(timeout=60_000)
     page.goto("/interview/M9")
     page.get_by_role("button", name="Start, 10 min").click()

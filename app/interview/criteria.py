@@ -1,0 +1,159 @@
+"""The five things a debrief rates, each with the rule that gave its level and what was said. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.grading import levels
+from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
+from app.reveal.words import sentences
+
+MOST_QUOTES = 2
+BONUS = 2.0  # points of depth that a harder variant makes up for
+LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
+TITLES = {
+    "correctness": "Correctness",
+    "depth": "Depth and numbers",
+    "trade-offs": "Trade-offs",
+    "structure": "Structure",
+    "communication": "Communication",
+}
+_ABOUT = {
+    "correctness": "first numbers, choices, and what is so",
+    "depth": "follow-ups, and statements with a figure or a mechanism behind them",
+    "trade-offs": "what it costs, why not the neighbour, when to change",
+    "structure": "asks first, decides, goes in order, separates what it knows from what it guesses",
+}
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What was said, and how it counted: `kind` as evidence is underlined."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that is rated. `score` is None where the interview does not ask for it; `rule` says how it came."""
+
+    id: str
+    title: str
+    score: float | None
+    rule: str
+    quotes: tuple[Quote, ...]
+
+    @property
+    def level(self) -> levels.Level | None:
+        return None if self.score is None else levels.level_of(self.score)
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Something that counts for a criterion, of so many points, with what was said."""
+
+    reached: float
+    points: float
+    quote: Quote | None = None
+
+
+def criteria(rows: Sequence[Row], overlong: Mapping[str, bool]) -> tuple[Criterion, ...]:
+    """All five. `overlong` tells of each answer in words whether its question took longer than its time."""
+    shares: dict[str, list[_Share]] = {each: [] for each in _ABOUT}
+    for row in rows:
+        for name, share in _shares(row):
+            shares[name].append(share)
+    rated = [_rated(name, found) for name, found in shares.items()]
+    return (*rated, _communication([row for row in rows if row.kind == "text"], overlong))
+
+
+def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
+    """What a row counts for. A harder variant that was right makes up for what is lacking in depth."""
+    if row.kind != "text":
+        quote = _number_quote(row)
+        if row.is_harder:
+            yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
+        else:
+            yield ("depth" if row.id.endswith(".follow") else "correctness"), _Share(row.reached, row.points, quote)
+        return
+    weights = sum(point.weight for point in row.rubric)
+    for point in row.rubric:
+        worth = row.points * point.weight / weights
+        yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point))
+    if not row.rubric:
+        yield "correctness", _Share(0.0, row.points)
+
+
+def _number_quote(row: Row) -> Quote | None:
+    if row.verdict in (NO_ANSWER, NOT_ASKED):
+        return None
+    said = row.said_text or row.said
+    if row.verdict == "right":
+        return Quote(f"{row.title}: {said}", "ok")
+    right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
+    then = "; put right when questioned" if row.verdict == CORRECTED else ""
+    return Quote(f"{row.title}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no")
+
+
+def _point_quote(point: JudgedPoint) -> Quote | None:
+    """The words that a point rests on, first those that were said unasked."""
+    kinds = {"met": "ok", "contradicted": "no"}
+    if point.reply and point.pushed:
+        return Quote(point.reply[0], "un")
+    if point.heard in kinds and point.evidence:
+        return Quote(point.evidence[0], kinds[point.heard])
+    return None
+
+
+def _rated(name: str, shares: Sequence[_Share]) -> Criterion:
+    points = sum(each.points for each in shares)
+    if not points:
+        return Criterion(name, TITLES[name], None, f"This interview does not ask for it: {_ABOUT[name]}.", ())
+    score = levels.share(min(points, sum(each.reached for each in shares)), points)
+    reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
+    return Criterion(name, TITLES[name], score, f"{reached}.", _quotes(shares))
+
+
+def _quotes(shares: Sequence[_Share]) -> tuple[Quote, ...]:
+    """What weighs most of what was wrong and of what was right, each once."""
+    wrong = [each for each in shares if each.quote and each.quote.kind != "ok"]
+    right = [each for each in shares if each.quote and each.quote.kind == "ok"]
+    wrong.sort(key=lambda each: each.reached - each.points)
+    right.sort(key=lambda each: -each.reached)
+    mixed = [*wrong[:1], *right[:1], *wrong[1:], *right[1:]]
+    return tuple({each.quote.text: each.quote for each in mixed if each.quote}.values())[:MOST_QUOTES]
+
+
+def _communication(rows: Sequence[Row], overlong: Mapping[str, bool]) -> Criterion:
+    """Four things of each answer in words that anybody can see; a blank has none of them."""
+    asked = [row for row in rows if row.verdict != NOT_ASKED]
+    if not asked:
+        return Criterion("communication", TITLES["communication"], None, "There was nothing to say in words.", ())
+    seen = {row.id: _seen(row, overlong.get(row.id, False)) for row in asked}
+    passed = sum(sum(checks.values()) for checks in seen.values())
+    names = list(next(iter(seen.values())))
+    each = ", ".join(f"{name} {sum(checks[name] for checks in seen.values())}" for name in names)
+    answers = f"{len(asked)} {'answer' if len(asked) == 1 else 'answers'} in words"
+    rule = f"{passed} of {len(names) * len(asked)} over {answers}: {each}."
+    longest = max((one for row in asked for one in sentences(row.said)), key=_words, default="")
+    quotes = (Quote(longest, "un"),) if _words(longest) > LONGEST_SENTENCE else ()
+    score = levels.share(float(passed), float(len(names) * len(asked)))
+    return Criterion("communication", TITLES["communication"], score, rule, quotes)
+
+
+def _seen(row: Row, took_too_long: bool) -> dict[str, bool]:
+    said = sentences(row.said)
+    short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
+    heavy = [point for point in row.rubric if point.counts]
+    return {
+        "half of it said unasked": bool(heavy) and sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "in statements": bool(said) and not any("terms in a row" in note for note in row.notes),
+        f"sentences under {LONGEST_SENTENCE} words": short,
+        "within its time": bool(said) and not took_too_long,
+    }
+
+
+def _words(text: str) -> int:
+    return len(text.split())

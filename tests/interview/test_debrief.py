@@ -1,0 +1,98 @@
+"""What a debrief rates, by which rule, and what was expected of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.interview.criteria import Criterion, criteria
+from app.interview.expectation import compare, over_sittings
+from app.interview.parts import Reaction, parts_of, right_answer
+from app.interview.scoring import Scorecard, scorecard
+from app.interview.service import draw, values_of
+
+ORDER = ["correctness", "depth", "trade-offs", "structure", "communication"]
+
+
+def _card(content: Catalogue, words: str, factor: float = 1.0, **more: str) -> Scorecard:
+    interview = content.interviews["M9"]
+    values = values_of(interview, draw(interview, 1))
+    state = 16 * values["billions"] * factor  # type: ignore[operator]
+    answers = {"q1": f"{state} GB", "q1.follow": f"{state / values['ranks']} GB", "q2": "right", "q3": words, **more}  # type: ignore[operator]
+    return scorecard(interview, values, answers, {}, {"q3": Reaction("q3.probe.bytes")} if more else {})
+
+
+def _rated(card: Scorecard, late: bool = False) -> dict[str, Criterion]:
+    found = criteria(card.rows, {"q3": late})
+    assert [each.id for each in found] == ORDER
+    return {each.id: each for each in found}
+
+
+def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> None:
+    rated = _rated(_card(content, "A layer's weights are freed after forward, and backward needs the weights again."))
+    # 24 and 20 of the numbers and the choice, and two points of 8 each; the follow-up, and 12 for the bytes
+    assert (rated["correctness"].score, rated["correctness"].level) == (1.0, "strong hire")
+    assert rated["correctness"].rule.startswith("60 of 60 points")
+    assert (rated["depth"].score, rated["depth"].rule[:15]) == (round(16 / 28, 4), "16 of 28 points")
+    assert (rated["trade-offs"].score, rated["trade-offs"].level) == (0.0, "no hire")
+    assert (rated["structure"].score, rated["structure"].level) == (None, None), "nothing of M9 asks for it"
+
+
+def test_what_was_said_when_asked_counts_half_and_is_quoted(content: Catalogue) -> None:
+    said = "Three times the weights, where DDP moves two."
+    rated = _rated(_card(content, "A layer's weights are freed after forward.", **{"q3.probe.bytes": said}))
+    assert rated["depth"].score == round((16 + 6) / 28, 4)
+    assert said in [each.text for each in rated["depth"].quotes]
+
+
+def test_a_wrong_number_is_quoted_with_the_right_one(content: Catalogue) -> None:
+    (wrong, *_) = _rated(_card(content, "", factor=0.5))["correctness"].quotes
+    assert (wrong.text, wrong.kind) == ("State: 240.0 GB, where 480 GB is right", "no")
+
+
+def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    values = values_of(interview, draw(interview, 1))
+    answers: dict[str, str] = {}
+    reactions = {"q1.follow": Reaction("q1.harder")}
+    for part in parts_of(interview, reactions):
+        answers[part.id] = "Freed." if part.kind == "text" else right_answer(part, values, answers)
+    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == round(18 / 28, 4)
+    answers["q3"] = interview.questions[2].exemplar or ""
+    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "late", "passed"),
+    [
+        (
+            "A layer's weights are freed after forward, backward needs the weights again; "
+            "leaving the layers gathered between forward and backward avoids it.",
+            False,
+            4,
+        ),
+        (
+            "A layer's weights are freed after forward, backward needs the weights again; "
+            "leaving the layers gathered between forward and backward avoids it.",
+            True,
+            3,
+        ),
+        ("freed " + "and so on " * 20, False, 2),
+        ("", False, 0),
+    ],
+)
+def test_communication_is_what_anybody_can_see(content: Catalogue, words: str, late: bool, passed: int) -> None:
+    found = _rated(_card(content, words), late)["communication"]
+    assert found.rule.startswith(f"{passed} of 4 over 1 answer in words"), found.rule
+
+
+def test_expectations_are_compared(content: Catalogue) -> None:
+    same, high, low = compare("hire", "hire"), compare("strong hire", "lean no hire"), compare("no hire", "hire")
+    assert same
+    assert high
+    assert low
+    assert (same.says, high.says) == ("You expected hire, and so it is", "You expected strong hire, 2 levels too high")
+    assert low.says == "You expected no hire, 2 levels too low"
+    assert compare("", "hire") is compare(None, "hire") is compare("hire", None) is None
+    assert over_sittings([same]) == ""
+    assert over_sittings([same, high, high]).endswith("it came out 1 as you said and 2 lower than you said.")
