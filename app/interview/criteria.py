@@ -10,6 +10,7 @@ from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, 
 from app.reveal.words import sentences
 
 MOST_QUOTES = 2
+LEAST_SHARE = 0.05  # of an interview's points, below which a criterion is not rated
 BONUS = 2.0  # points of depth that a harder variant makes up for
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
 TITLES = {
@@ -37,7 +38,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that is rated. `score` is None where the interview does not ask for it; `rule` says how it came."""
+    """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came."""
 
     id: str
     title: str
@@ -65,7 +66,8 @@ def criteria(rows: Sequence[Row], overlong: Mapping[str, bool]) -> tuple[Criteri
     for row in rows:
         for name, share in _shares(row):
             shares[name].append(share)
-    rated = [_rated(name, found) for name, found in shares.items()]
+    whole = sum(row.points for row in rows)
+    rated = [_rated(name, found, whole) for name, found in shares.items()]
     return (*rated, _communication([row for row in rows if row.kind == "text"], overlong))
 
 
@@ -107,10 +109,10 @@ def _point_quote(point: JudgedPoint) -> Quote | None:
     return None
 
 
-def _rated(name: str, shares: Sequence[_Share]) -> Criterion:
+def _rated(name: str, shares: Sequence[_Share], whole: float) -> Criterion:
     points = sum(each.points for each in shares)
-    if not points:
-        return Criterion(name, TITLES[name], None, f"This interview does not ask for it: {_ABOUT[name]}.", ())
+    if points < LEAST_SHARE * whole or not points:
+        return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
     score = levels.share(min(points, sum(each.reached for each in shares)), points)
     reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
     return Criterion(name, TITLES[name], score, f"{reached}.", _quotes(shares))
@@ -127,7 +129,7 @@ def _quotes(shares: Sequence[_Share]) -> tuple[Quote, ...]:
 
 
 def _communication(rows: Sequence[Row], overlong: Mapping[str, bool]) -> Criterion:
-    """Four things of each answer in words that anybody can see; a blank has none of them."""
+    """Four things of each answer in words that anybody can see; one that says none of its points has none of them."""
     asked = [row for row in rows if row.verdict != NOT_ASKED]
     if not asked:
         return Criterion("communication", TITLES["communication"], None, "There was nothing to say in words.", ())
@@ -146,13 +148,14 @@ def _communication(rows: Sequence[Row], overlong: Mapping[str, bool]) -> Criteri
 def _seen(row: Row, took_too_long: bool) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
-    heavy = [point for point in row.rubric if point.counts]
-    return {
-        "half of it said unasked": bool(heavy) and sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
-        "in statements": bool(said) and not any("terms in a row" in note for note in row.notes),
+    says_something = any(point.counts for point in row.rubric)
+    seen = {
+        "half of it said unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "in statements": not any("terms in a row" in note for note in row.notes),
         f"sentences under {LONGEST_SENTENCE} words": short,
-        "within its time": bool(said) and not took_too_long,
+        "within its time": not took_too_long,
     }
+    return {name: says_something and holds for name, holds in seen.items()}
 
 
 def _words(text: str) -> int:

@@ -36,6 +36,8 @@ def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> N
     assert (rated["depth"].score, rated["depth"].rule[:15]) == (round(16 / 28, 4), "16 of 28 points")
     assert (rated["trade-offs"].score, rated["trade-offs"].level) == (0.0, "no hire")
     assert (rated["structure"].score, rated["structure"].level) == (None, None), "nothing of M9 asks for it"
+    hardly = scorecard(content.interviews["M7"], values_of(content.interviews["M7"], {}), {}, {})
+    assert criteria(hardly.rows, {})[ORDER.index("structure")].score is None, "one light point decides no level"
 
 
 def test_what_was_said_when_asked_counts_half_and_is_quoted(content: Catalogue) -> None:
@@ -77,7 +79,8 @@ def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(cont
             True,
             3,
         ),
-        ("freed " + "and so on " * 20, False, 2),
+        ("The weights of a layer are freed after its forward " + "and so on " * 20, False, 2),
+        ("I would tune it. It should work well.", False, 0),
         ("", False, 0),
     ],
 )
