@@ -230,7 +230,8 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
             by_cure.setdefault(row.cure, []).append(row)
         elif row.verdict == NO_ANSWER:
             again = Link(f"/interview/{interview.slug}", "Sit it again")
-            found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, (again,)))
+            links = (*_to_read(content, _near(interview, row)), again)
+            found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, links))
         elif row.kind == "text":
             found += _words_to_say(content, interview, row)
         else:
@@ -242,10 +243,11 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
 
 
 def _near(interview: Interview, row: Row) -> str | None:
-    """The card nearest to a part whose answer has no cure of its own: the first that cures anything in it."""
+    """The card nearest to a part whose answer has no cure of its own: its question's, or the first of its slips'."""
     part = next((each for each in parts_of(interview) if each.id == row.id), None)
-    cures = (each.cure for each in part.source.slips) if part else ()
-    return next((each for each in cures if each), None)
+    if part is None:
+        return None
+    return part.question.cure or next((each.cure for each in part.source.slips if each.cure), None)
 
 
 def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fix]:
@@ -254,8 +256,8 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
     heaviest = max(missed, key=lambda point: point.weight * (1 - point.counts))
     title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'} in “{row.title}”"
     full = Link(f"#part-{row.id}", "Read a full answer")
-    cure = next((each.cure for each in interview.questions if each.id == row.id), None)
-    return [Fix(title, f"Above all: {heaviest.point}", row.lost, (*_to_read(content, cure), full))]
+    links = (*_to_read(content, _near(interview, row)), full)
+    return [Fix(title, f"Above all: {heaviest.point}", row.lost, links)]
 
 
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
