@@ -12,13 +12,17 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from app.exchange import limits
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
 
 STATUS = "status.json"
 FILE = "file"
@@ -69,11 +73,7 @@ def refuse(folder: Path, message: str, accepted: str = "a smaller file, such as 
 
 def _import(folder: Path, order: dict[str, Any]) -> str:
     """Read the file and store it; the address of what came of it."""
-    from app.core.db import open_database  # noqa: PLC0415 - after the limits
-    from app.core.moment import Moment  # noqa: PLC0415
-    from app.exchange import service  # noqa: PLC0415
-    from app.exchange.findings import Findings  # noqa: PLC0415
-    from app.lab import service as lab  # noqa: PLC0415
+    from app.core.moment import Moment  # noqa: PLC0415 - after the limits
 
     shown = 0.0
 
@@ -83,25 +83,38 @@ def _import(folder: Path, order: dict[str, Any]) -> str:
             shown = time.monotonic()
             write_status(folder, state="running", phase="reading", done=done, total=total)
 
-    name, known = order["name"], order["known"]
+    name, known, learner = order["name"], order["known"], order["learner"]
     moment = Moment(datetime.fromisoformat(order["moment"]["now"]), ZoneInfo(order["moment"]["zone"]))
-    found: lab.ReadRun | Findings
+    # a run is read without what cards need, and cards without what a run needs: either is most of what there is to load
+    if order["is_run"]:
+        from app.lab import service as lab  # noqa: PLC0415
+
+        with (folder / FILE).open("rb") as file:
+            run = lab.read_run_file(file, progress)
+
+        def store_run(session: Session) -> str:
+            return f"/lab/runs/{lab.store_opened(session, learner, name, run, moment.now).id}"
+
+        return _store(folder, order, len(run.events), store_run)
+    from app.exchange import service  # noqa: PLC0415
+
     with (folder / FILE).open("rb") as file:
-        if lab.is_run_file(name):
-            found = lab.read_run_file(file, progress)
-        else:
-            found = service.read_file(name, file, known, moment, progress)
-    count = len(found.events) if isinstance(found, lab.ReadRun) else len(found.cards) + len(found.catalogue)
+        found = service.read_file(name, file, known, moment, progress)
+
+    def store_cards(session: Session) -> str:
+        report = service.store(session, learner, known, name, found, moment, scheduling=order["scheduling"])
+        return f"/study/exchange/{report.id}"
+
+    return _store(folder, order, len(found.cards) + len(found.catalogue), store_cards)
+
+
+def _store(folder: Path, order: dict[str, Any], count: int, store: Callable[[Session], str]) -> str:
+    """Everything that was read, in one transaction; returns what `store` does."""
+    from app.core.db import open_database  # noqa: PLC0415 - after the limits
+
     write_status(folder, state="running", phase="storing", done=count, total=count)
-    database = open_database(order["database"])
-    with database.write() as session:
-        if isinstance(found, lab.ReadRun):
-            stored = lab.store_opened(session, order["learner"], name, found, moment.now)
-            leads_to = f"/lab/runs/{stored.id}"
-        else:
-            scheduling = order["scheduling"]
-            report = service.store(session, order["learner"], known, name, found, moment, scheduling=scheduling)
-            leads_to = f"/study/exchange/{report.id}"
+    with open_database(order["database"]).write() as session:
+        leads_to = store(session)
         # from here on a cancel or the clock comes too late: what is committed must be said to be done
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGALRM})
         return leads_to

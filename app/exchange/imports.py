@@ -28,6 +28,7 @@ from app.core.moment import Moment
 from app.exchange.archive import refused
 from app.exchange.child import FILE, STATUS, refuse
 from app.exchange.limits import CHILD_CPU_SECONDS, CHILD_DEADLINE_SECONDS, UPLOAD_BYTES
+from app.lab.service import is_run_file
 
 CANCELLED, PROCESS = "cancelled", "process.json"
 KEPT = 20  # folders of imports that ended; their files are gone by then
@@ -57,7 +58,7 @@ class Order:
     @property
     def as_json(self) -> bytes:
         moment = {"now": self.moment.now.isoformat(), "zone": str(self.moment.zone)}
-        return json.dumps({**vars(self), "moment": moment}).encode()
+        return json.dumps({**vars(self), "moment": moment, "is_run": is_run_file(self.name)}).encode()
 
 
 @dataclass(frozen=True)

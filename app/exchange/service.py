@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
@@ -32,6 +31,9 @@ from app.exchange.models import ImportReport
 from app.exchange.text_file import ACCEPTED, read_card_file, read_decks_zip
 from app.study import api as study
 from app.study.api import Remembered
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 REPORTS_LISTED = 20
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy.orm import Session
 
-from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
 from app.content.schemas import Experiment
 from app.core.errors import NotFound
@@ -14,6 +15,9 @@ from app.lab.models import ACTIVE, ENDED, WAITING, Run
 from app.lab.quantities import dimension_of
 from app.lab.records import Prediction
 from app.reveal.comparison import is_right
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which opening a run does without
+    from app.content.catalogue import Catalogue
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run:

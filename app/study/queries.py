@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.errors import NotFound
 from app.decks.shelf import find_own_card, own_cards
 from app.study.days import day_number, day_start
 from app.study.models import CardState, ParameterSet, Review
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 MOST_NAMED = 5000  # in one IN: both databases take more
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from app.content.asked import Asked, ask
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
@@ -27,6 +27,9 @@ from app.study.queries import State
 from app.study.queue.agenda import NOTHING, Agenda, Filter, agenda, next_due_at
 from app.study.queue.marking import mark
 from app.study.queue.queues import note_met_blocks
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 __all__ = [
     "NEW_CARDS_PER_DAY",

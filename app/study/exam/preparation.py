@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sqlalchemy import Table, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
@@ -32,6 +31,9 @@ from app.study.fsrs import memory_model
 from app.study.models import CardState, InterviewPlan
 from app.study.policy import policy_for
 from app.study.queue import queues
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 SECONDS_PER_ANSWER = 25.0
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.study import queries
@@ -23,6 +23,9 @@ from app.study.fsrs.scheduling import LEECH_LAPSES
 from app.study.policy import Policy
 from app.study.queue import queues
 from app.study.queue.queues import Scheduled
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 Chosen = tuple[Collection[str], Collection[str]]
 LEARN_AHEAD = timedelta(minutes=20)  # when nothing else is left, a card in its learning steps need not be waited for

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.moment import Moment
 from app.study import queries
 from app.study.fsrs import scheduling
@@ -17,6 +17,9 @@ from app.study.fsrs.scheduling import Rules
 from app.study.models import CardState, Review
 from app.study.policy import policy_for, rules_of
 from app.study.queue.agenda import Filter
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 PER_PAGE = 50
 

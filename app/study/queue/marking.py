@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
@@ -10,7 +11,6 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, Stale, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
@@ -18,6 +18,9 @@ from app.study import queries
 from app.study.days import study_day
 from app.study.log import recording
 from app.study.models import CardState
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 LONGEST_NOTE = 2000
 ACTIONS = ("suspend", "unsuspend", "bury", "unbury", "flag", "unflag", "note")

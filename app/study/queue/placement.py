@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from fsrs import Rating
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.moment import Moment
 from app.study import queries
@@ -22,6 +22,9 @@ from app.study.days import today
 from app.study.fsrs import scheduling
 from app.study.log import recording
 from app.study.policy import Policy, policy_for, rules_of
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 SAMPLE = 6
 FEWEST_NEW = 4  # below that, answering the cards is shorter than a test

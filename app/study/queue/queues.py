@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import (
     BindParameter,
@@ -28,10 +28,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
-from app.content.catalogue import Catalogue
 from app.study.fsrs.scheduling import KNOWN, NEW, NOT_REVIEWED
 from app.study.models import CardState, MetBlock, Review
 from app.study.queries import Standing, rows
+
+if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
+    from app.content.catalogue import Catalogue
 
 
 class Scheduled(NamedTuple):
