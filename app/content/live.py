@@ -183,11 +183,20 @@ class Expressions:
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self.values = dict(values or {})
         self.shown: list[Markup] = []
+        self._context: Context | None = None  # made once: an expression of one name costs less than its making
+
+    def let(self, name: str, expression: str) -> None:
+        """Compute a value that the expressions after it may use. Raises ExpressionError."""
+        self.values[name] = self.value(expression)
+        if self._context is not None:
+            self._context.parent[name] = self.values[name]
 
     def value(self, expression: str) -> Any:
         """The value of one expression: a number or a text. Raises ExpressionError."""
+        if self._context is None:
+            self._context = _OwnContext(_ENVIRONMENT, {**_ENVIRONMENT.globals, **self.values}, "", {})
         try:
-            value = _compiled(expression)(**self.values)
+            value = _compiled(expression)(self._context)
         except ExpressionError:
             raise
         except _FAILURES as error:
@@ -216,7 +225,9 @@ class Expressions:
         if is_plain(text):
             return text.removesuffix("\n")  # as Jinja does; making a template of a plain text takes a millisecond
         try:
-            return _template(text).render(**self.values, **{_KEEPER: self})
+            names = {**_ENVIRONMENT.globals, **self.values, _KEEPER: self}
+            template = _template(text)
+            return "".join(template.root_render_func(template.new_context(names, shared=True)))
         except ExpressionError:
             raise
         except _FAILURES as error:
@@ -295,10 +306,15 @@ COMPILED = CompiledTexts(Path(__file__).with_name("__pycache__"), Path(__file__)
 
 
 @lru_cache(maxsize=8192)  # a problem's expressions are evaluated for every seed anew
-def _compiled(expression: str) -> Callable[..., Any]:
-    made = _ENVIRONMENT.compile_expression(expression, undefined_to_none=False)
-    made._template.globals = _ENVIRONMENT.globals
-    return made
+def _compiled(expression: str) -> Callable[[Context], Any]:
+    root = _ENVIRONMENT.compile_expression(expression, undefined_to_none=False)._template.root_render_func
+
+    def evaluated(context: Context) -> Any:
+        for _ in root(context):  # an expression writes nothing
+            pass
+        return context.vars.pop("result")  # where Jinja puts it
+
+    return evaluated
 
 
 @lru_cache(maxsize=8192)

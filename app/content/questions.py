@@ -66,10 +66,11 @@ def make_number(source: NumberSource, values: Values, let: Mapping[str, str] | N
     """
     assert source.key is not None, "asked of numbers alone"
     assert source.unit is not None, "asked of numbers alone"
+    expressions = Expressions(values)
     with at("key"):
-        key = float(Expressions(values).number(source.key))
+        key = float(expressions.number(source.key))
     with at("slips"):
-        slips = told_apart(list(_known_slips(source.slips, key, source.tolerance, values)), source.tolerance)
+        slips = told_apart(list(_known_slips(source.slips, key, source.tolerance, expressions)), source.tolerance)
     structure = partial(structure_of, source.key, let or {}, values)
     return NumberQuestion(key, source.unit, source.tolerance, slips, structure, _unit_asked_for(source))
 
@@ -94,14 +95,16 @@ def follow_own(source: NumberSource, values: Values) -> NumberQuestion | None:
     return found if found.key > 0 else None
 
 
-def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, values: Values) -> Iterator[KnownSlip]:
+def _known_slips(
+    slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions
+) -> Iterator[KnownSlip]:
     """The slips of a variant. One whose value would count as right cannot be told from right and is left out."""
     for index, slip in enumerate(slips):
         with at(index, "value"):
-            value = float(Expressions(values).number(slip.value))
+            value = float(expressions.number(slip.value))
         if not within(value, key, tolerance):
             with at(index, "message"):
-                message = render_inline(slip.message, Expressions(values)).striptags()
+                message = render_inline(slip.message, Expressions(expressions.values)).striptags()
             yield KnownSlip(slip.id, value, slip.title, message, slip.cure)
 
 

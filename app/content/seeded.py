@@ -43,8 +43,8 @@ def _is_taken(where: str | None, let: tuple[tuple[str, str], ...], drawn: tuple[
 
 def with_lets(let: Mapping[str, str], drawn: Drawn) -> dict[str, object]:
     """Drawn parameters and what `let` computes from them."""
-    values = dict(drawn)
+    found = Expressions(drawn)
     for name, expression in let.items():
         with at("let", name):
-            values[name] = Expressions(values).value(expression)
-    return values
+            found.let(name, expression)
+    return found.values

@@ -63,7 +63,7 @@ def _visible(text: str, example: str) -> str:
     """The text without what cannot be seen: direction marks, zero-width spaces, double spaces, "about"."""
     if len(text) > MAX_LENGTH:
         raise Unreadable(f"That is {len(text)} characters; a quantity such as {example} is enough.")
-    visible = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    visible = text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
     stripped = _PER.sub("/", _ABOUT.sub("", _SPACE.sub(" ", visible).strip()).strip())
     if not stripped.isprintable():
         raise Unreadable(f"There are characters in it that cannot be shown. Write it such as {example}.")
