@@ -95,9 +95,7 @@ def follow_own(source: NumberSource, values: Values) -> NumberQuestion | None:
     return found if found.key > 0 else None
 
 
-def _known_slips(
-    slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions
-) -> Iterator[KnownSlip]:
+def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions) -> Iterator[KnownSlip]:
     """The slips of a variant. One whose value would count as right cannot be told from right and is left out."""
     for index, slip in enumerate(slips):
         with at(index, "value"):

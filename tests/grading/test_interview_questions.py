@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import make_rubric
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import Rubric, grade
+from tests.support.yaml_files import read_yaml
 
 HERE = Path(__file__).parent / "interview_questions"
 IDS = [f"IQ{number}" for number in range(1, 13)]
-ANSWERS: list[dict[str, Any]] = [
-    answer for path in sorted(HERE.glob("IQ*.yaml")) for answer in yaml.safe_load(path.read_text("utf-8"))
-]
-CLAIMS: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "claims.yaml").read_text("utf-8"))
+ANSWERS: list[dict[str, Any]] = [answer for path in sorted(HERE.glob("IQ*.yaml")) for answer in read_yaml(path)]
+CLAIMS: dict[str, dict[str, list[str]]] = read_yaml(HERE / "claims.yaml")
 
 
 @pytest.fixture(scope="module")

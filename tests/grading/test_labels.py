@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+
+from tests.support.yaml_files import read_yaml
 
 HERE = Path(__file__).parent / "answers"
 RUBRICS = Path(__file__).parents[2] / "cards" / "rubrics"
@@ -33,7 +34,7 @@ Answer = dict[str, Any]
 
 
 def read(part: str) -> list[Answer]:
-    return [answer for slug in SLUGS for answer in yaml.safe_load((HERE / part / f"{slug}.yaml").read_text("utf-8"))]
+    return [answer for slug in SLUGS for answer in read_yaml(HERE / part / f"{slug}.yaml")]
 
 
 OPEN, FROZEN = read("open"), read("frozen")
@@ -43,7 +44,7 @@ ANSWERS = OPEN + FROZEN
 @pytest.fixture(scope="module")
 def rubrics() -> dict[str, Answer]:
     """The rubrics by id, as their files have them: only ids and weights are looked at here."""
-    files = [yaml.safe_load(path.read_text("utf-8")) for path in sorted(RUBRICS.glob("R*.yaml"))]
+    files = [read_yaml(path) for path in sorted(RUBRICS.glob("R*.yaml"))]
     return {rubric["id"]: rubric for rubric in files}
 
 

@@ -178,7 +178,7 @@ def test_a_links_number_is_written_as_a_person_would(key: str, name: str, value:
 @pytest.mark.parametrize("formula", all_formulas(), ids=lambda formula: formula.name)
 def test_what_a_panel_shows_can_be_sent_back_and_changes_nothing(formula: Formula) -> None:
     """The form sends every field as it is shown; changing one must not move the others."""
-    for point in evaluations(formula, 20):
+    for point in evaluations(formula, 4 if formula.name == "exposed_transfers" else 20):  # which plays whole steps
         first = derive(formula, {name: str(value) for name, value in point.inputs.items()})
         assert first.evaluation is not None
         assert first.evaluation.value == point.value

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from app.content.catalogue import catalogue
 from app.content.rubric_schemas import make_rubric
 from app.grading.levels import CAP, NAMES, is_at_least
 from app.grading.rubrics.grader import RubricGrade, grade
+from tests.support.yaml_files import read_yaml
 
 ANSWERS = Path(__file__).parent.parent / "grading" / "answers"
 NEVER_GOOD = ("stuffed", "fluent-wrong")
@@ -53,7 +53,7 @@ class Agreement:
 def graded(part: str, only: str = "") -> list[tuple[dict[str, Any], RubricGrade]]:
     """Each labelled answer of a part with the grader's own grade."""
     rubrics = {identity: make_rubric(rubric) for identity, rubric in catalogue().rubrics.items()}
-    labels = [each for path in sorted((ANSWERS / part).glob("*.yaml")) for each in yaml.safe_load(path.read_text())]
+    labels = [each for path in sorted((ANSWERS / part).glob("*.yaml")) for each in read_yaml(path)]
     return [
         (label, grade(rubrics[label["rubric"]], label["text"])) for label in labels if label["rubric"].startswith(only)
     ]

@@ -9,12 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from app.content.catalogue import catalogue
 from app.content.rubric_schemas import RubricFile, make_rubric
 from app.grading.rubrics.grader import RubricGrade, grade
 from tests.support.agreement import agreement, differences
+from tests.support.yaml_files import read_yaml
 
 WRITTEN = Path(__file__).parent.parent / "grading" / "written"
 Answer = dict[str, Any]
@@ -22,7 +21,7 @@ Answer = dict[str, Any]
 
 def written(only: str = "") -> dict[str, list[Answer]]:
     """The answers by rubric, as their files have them."""
-    return {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(WRITTEN.glob(f"{only}*.yaml"))}
+    return {path.stem: read_yaml(path) for path in sorted(WRITTEN.glob(f"{only}*.yaml"))}
 
 
 def labelled(answer: Answer, rubric: RubricFile) -> Answer:
