@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -33,6 +34,23 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 ROOM = Path(__file__).parent
 # What takes minutes starts first, so that no worker is left with it at the end.
 LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
+# Journeys that need workers: one product for them all, for it takes longer to start than most of them to live through.
+ONE_PRODUCT = tuple(
+    f"tests/journeys/test_{name}.py" for name in ("film_and_player", "first_minute", "interview", "lab", "pages")
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whole files are dealt to the workers, and those of one product together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Dealing(LoadFileScheduling):  # type: ignore[misc] - xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return ONE_PRODUCT[0] if file in ONE_PRODUCT else file
+
+    return Dealing(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.support.browser import browser_path
-from tests.support.product import Product, running_product
+from tests.support.product import Product, Site, running_product
+from tests.support.served import served
 
 expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 
@@ -24,6 +26,14 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 @pytest.fixture(scope="session")
+def site(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """What pages are asked of: the web server alone. A file whose journeys need workers gives the product for it."""
+    with served(sqlite_template, tmp_path_factory.mktemp("site")) as site:
+        site.post_form("/first/skip")
+        yield site
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path())
@@ -32,8 +42,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def context(browser: Browser, product: Product) -> Iterator[BrowserContext]:
-    context = browser.new_context(base_url=product.url, viewport=DESKTOP, locale="en-GB")
+def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+    context = browser.new_context(base_url=site.url, viewport=DESKTOP, locale="en-GB")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     context.set_default_timeout(30_000)
     yield context

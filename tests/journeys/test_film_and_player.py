@@ -17,6 +17,12 @@ SPEC = {"model": "gpt-mini", "training": {"steps": 3, "sequence": 32}, "parallel
 
 
 @pytest.fixture(scope="module")
+def site(product: Product) -> Product:
+    """Journeys here need workers."""
+    return product
+
+
+@pytest.fixture(scope="module")
 def run_id(product: Product) -> int:
     """A finished run of FSDP on two ranks, with the default probes."""
     _, run = product.post_json("/api/v1/lab/runs", {"spec": SPEC})

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.content.catalogue import Catalogue
 from tests.journeys.conftest import PHONE
-from tests.support.product import Product
+from tests.support.product import Site
 
 UNSURE = (
     "With 5 stages and 4 micro-batches (p−1)/(m+p−1) is 4/8, half idle. With 16 micro-batches it becomes 20 %.\n"
@@ -53,8 +53,8 @@ def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:
     expect(page.get_by_role("row").filter(has_text="R09")).to_contain_text("Lean no hire")
 
 
-def test_it_works_without_script_on_a_phone(browser: Browser, product: Product) -> None:
-    context = browser.new_context(base_url=product.url, viewport=PHONE, java_script_enabled=False)
+def test_it_works_without_script_on_a_phone(browser: Browser, site: Site) -> None:
+    context = browser.new_context(base_url=site.url, viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
     page.goto("/rubrics/hang-at-a-step")
     page.get_by_label("Your answer").fill("I would raise the timeout to two hours so that it recovers.")

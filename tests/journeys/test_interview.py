@@ -6,12 +6,19 @@ import re
 import sqlite3
 import time
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.journeys.conftest import DESKTOP, PHONE
 from tests.support.product import Product
 
 BILLIONS = re.compile(r"A (\d+)B model")
+
+
+@pytest.fixture(scope="module")
+def site(product: Product) -> Product:
+    """Journeys here need workers."""
+    return product
 
 
 def _start(page: Page) -> float:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app.core.settings import ROOT
@@ -15,6 +16,12 @@ from tests.journeys.conftest import PHONE
 from tests.support.product import Product
 
 RUN_SECONDS = 90_000
+
+
+@pytest.fixture(scope="module")
+def site(product: Product) -> Product:
+    """Journeys here need workers."""
+    return product
 
 
 def _finish(page: Page) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
-from tests.support.product import Product
+from tests.support.product import Site
 
 
 def test_a_card_is_written_by_keyboard_and_survives_a_mistake(page: Page) -> None:
@@ -97,8 +97,8 @@ def test_cards_go_out_and_come_back(page: Page, tmp_path: Path) -> None:
     page.get_by_role("button", name="Delete 2 cards").click()
 
 
-def test_the_editor_works_without_script(browser: Browser, product: Product) -> None:
-    context = browser.new_context(base_url=product.url, java_script_enabled=False)
+def test_the_editor_works_without_script(browser: Browser, site: Site) -> None:
+    context = browser.new_context(base_url=site.url, java_script_enabled=False)
     page = context.new_page()
     page.goto("/study/own/new")
     page.get_by_label("Question", exact=True).fill("Without $x$?")

@@ -63,6 +63,12 @@ MADE = ("sitting", "scorecard", "settled problem", "finished run", "failed run")
 
 
 @pytest.fixture(scope="module")
+def site(product: Product) -> Product:
+    """Journeys here need workers."""
+    return product
+
+
+@pytest.fixture(scope="module")
 def made_pages(browser: Browser, product: Product) -> Iterator[dict[str, str]]:
     """Pages there are only once something was done: runs that ended, a sitting, its scorecard, a settled problem."""
     small = {"model": "gpt-mini", "training": {"steps": 6, "sequence": 32}, "parallel": {"data": 2, "zero": 3}}

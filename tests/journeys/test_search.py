@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.support.product import Product
+from tests.support.product import Site
 
 
 def test_search_by_keyboard_from_any_page(page: Page) -> None:
@@ -64,8 +64,8 @@ def test_the_search_page_answers_while_one_types_and_keeps_its_address(page: Pag
     expect(page.locator("main mark").first).to_have_text("bubble", ignore_case=True)
 
 
-def test_search_works_without_script(context: BrowserContext, product: Product) -> None:
-    plain = context.browser.new_context(base_url=product.url, java_script_enabled=False)  # type: ignore[union-attr]
+def test_search_works_without_script(context: BrowserContext, site: Site) -> None:
+    plain = context.browser.new_context(base_url=site.url, java_script_enabled=False)  # type: ignore[union-attr]
     page = plain.new_page()
     page.goto("/")
     page.get_by_role("link", name="Search").click()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.journeys.conftest import DESKTOP, PHONE
 from tests.journeys.test_pages import AXE
 from tests.support.kinds import KINDS, write_kinds
-from tests.support.product import Product, Site
+from tests.support.product import Site
 from tests.support.served import served
 
 
@@ -34,7 +34,7 @@ def test_today_of_whoever_skipped_the_question_teaches_and_its_numbers_open(page
     expect(number).to_be_focused()
 
 
-def test_reviewing_by_keyboard_counts_once_and_can_be_undone(page: Page, product: Product) -> None:
+def test_reviewing_by_keyboard_counts_once_and_can_be_undone(page: Page, site: Site) -> None:
     page.goto("/")
     page.keyboard.press("g")
     page.keyboard.press("s")
@@ -54,11 +54,11 @@ def test_reviewing_by_keyboard_counts_once_and_can_be_undone(page: Page, product
     page.keyboard.press("u")
     expect(page.locator(f'[data-card="{first}"]')).to_be_visible()
     expect(page.locator(".notice")).to_contain_text(f"Took back the answer to {first}")
-    assert product.get_json("/api/v1/study/next")["progress"]["done"] == 0
+    assert site.get_json("/api/v1/study/next")["progress"]["done"] == 0
 
 
-def test_two_tabs_never_review_a_card_twice(page: Page, context: BrowserContext, product: Product) -> None:
-    before = product.get_json("/api/v1/study/next")["progress"]["done"]
+def test_two_tabs_never_review_a_card_twice(page: Page, context: BrowserContext, site: Site) -> None:
+    before = site.get_json("/api/v1/study/next")["progress"]["done"]
     other = context.new_page()
     for tab in (page, other):
         tab.goto("/study")
@@ -69,28 +69,28 @@ def test_two_tabs_never_review_a_card_twice(page: Page, context: BrowserContext,
     other.bring_to_front()
     other.keyboard.press("3")
     expect(other.locator(".notice")).to_contain_text("Nothing was counted twice")
-    assert product.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
+    assert site.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
 
 
-def test_a_double_click_rates_once(page: Page, product: Product) -> None:
-    before = product.get_json("/api/v1/study/next")["progress"]["done"]
+def test_a_double_click_rates_once(page: Page, site: Site) -> None:
+    before = site.get_json("/api/v1/study/next")["progress"]["done"]
     page.goto("/study")
     page.keyboard.press("Space")
     page.locator(".rating").nth(4).dblclick()
     expect(page.locator(".where")).to_contain_text(f"{before + 1} answered today")
     page.wait_for_timeout(300)
-    assert product.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
+    assert site.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
 
 
-def test_studying_works_without_script(context: BrowserContext, product: Product) -> None:
-    plain = context.browser.new_context(base_url=product.url, java_script_enabled=False)  # type: ignore[union-attr]
+def test_studying_works_without_script(context: BrowserContext, site: Site) -> None:
+    plain = context.browser.new_context(base_url=site.url, java_script_enabled=False)  # type: ignore[union-attr]
     page = plain.new_page()
     page.goto("/study")
     page.get_by_role("button", name="Show the answer").click()
     expect(page.locator("[data-answer]")).to_be_visible()
-    before = product.get_json("/api/v1/study/next")["progress"]["done"]
+    before = site.get_json("/api/v1/study/next")["progress"]["done"]
     page.locator(".rating").nth(3).click()
-    assert product.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
+    assert site.get_json("/api/v1/study/next")["progress"]["done"] == before + 1
     plain.close()
 
 
