@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -35,22 +34,9 @@ ROOM = Path(__file__).parent
 # What takes minutes starts first, so that no worker is left with it at the end.
 LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
 # Journeys that need workers: one product for them all, for it takes longer to start than most of them to live through.
-ONE_PRODUCT = tuple(
-    f"tests/journeys/test_{name}.py" for name in ("film_and_player", "first_minute", "interview", "lab", "pages")
-)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Whole files are dealt to the workers, and those of one product together."""
-    from xdist.scheduler import LoadFileScheduling
-
-    class Dealing(LoadFileScheduling):  # type: ignore[misc] - xdist has no types
-        def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
-            return ONE_PRODUCT[0] if file in ONE_PRODUCT else file
-
-    return Dealing(config, log)
+ONE_PRODUCT = [
+    ROOM / f"journeys/test_{name}.py" for name in ("film_and_player", "first_minute", "interview", "lab", "pages")
+]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,14 +45,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(ROOM / "journeys"):
             item.add_marker(pytest.mark.slow)
+        if item.path in ONE_PRODUCT:
+            item.add_marker(pytest.mark.together("one product"))
     items.sort(key=_turn)
 
 
-def _turn(item: pytest.Item) -> int:
+def _turn(item: pytest.Item) -> tuple[int, bool]:
     if item.get_closest_marker("slow") is None:
-        return len(LONGEST_FIRST) + 1
+        return len(LONGEST_FIRST) + 1, False
     name = item.path.relative_to(ROOM).as_posix()
-    return next((turn for turn, place in enumerate(LONGEST_FIRST) if name.startswith(place)), len(LONGEST_FIRST))
+    turn = next((turn for turn, place in enumerate(LONGEST_FIRST) if name.startswith(place)), len(LONGEST_FIRST))
+    return turn, item.path not in ONE_PRODUCT
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """`pytest --processes 3`: collects once and then forks, so that what tests import is loaded once and not by each.
 
-A process takes whole files, in the order of the collection, for the tests of a file share fixtures. Reports come back
+A process takes whole files, in the order of the collection, for the tests of a file share fixtures; files that are
+marked as `together` follow each other, and one process takes them all. Reports come back
 to the first process, which counts and prints them as it does its own. One that dies fails the test it was at, and
 another takes what it has left.
 """
@@ -50,12 +51,18 @@ class _Child:
     at: pytest.Item | None = None
 
 
+def _group(item: pytest.Item) -> object:
+    """What one process takes whole: a file, or the files of one mark."""
+    mark = item.get_closest_marker("together")
+    return item.path if mark is None else mark.args[0]
+
+
 class _Parent:
     """Hands out files and hears what became of them."""
 
     def __init__(self, session: pytest.Session) -> None:
         self.session, self.hook = session, session.config.hook
-        numbered = groupby(enumerate(session.items), lambda each: each[1].path)
+        numbered = groupby(enumerate(session.items), lambda each: _group(each[1]))
         self.files = deque([place for place, _ in file] for _, file in numbered)
         self.children: dict[Connection, _Child] = {}
         self.stop = mmap.mmap(-1, 1)  # shared by all: no more tests, once it is not zero
