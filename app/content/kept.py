@@ -17,28 +17,42 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_DIGEST_BYTES = sha256().digest_size
+
 
 def kept(folder: Path, made_of: Sequence[Path], make: Callable[[], T], is_right: Callable[[T], bool]) -> T:
     """What `make` makes: read from `folder` where it was kept, or made now, and then kept where it `is_right`. It holds
     for the files below `made_of`, content and code alike, this Python and these releases of what is installed."""
     path = folder / f"content.{_digest(made_of)}"
-    try:
-        found: T = pickle.loads(path.read_bytes())  # noqa: S301 - ours, as the compiled modules beside it
-    except (OSError, EOFError, pickle.UnpicklingError):
-        found = make()
-        if is_right(found):
-            _write(path, found)
+    whole = _read(path)
+    if whole is not None:
+        found: T = pickle.loads(whole)  # noqa: S301 - ours, as the compiled modules beside it
+        return found
+    found = make()
+    if is_right(found):
+        _write(path, found)
     return found
+
+
+def _read(path: Path) -> bytes | None:
+    """What `_write` wrote, if it is there and whole: what a damaged pickle does is anybody's guess."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    digest, whole = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    return whole if sha256(whole).digest() == digest else None
 
 
 def _write(path: Path, made: object) -> None:
     """A folder that cannot be written keeps nothing."""
+    whole = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         for old in path.parent.glob("content.*"):
             old.unlink()
-        partial.write_bytes(pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+        partial.write_bytes(sha256(whole).digest() + whole)
         partial.replace(path)
 
 

@@ -81,12 +81,12 @@ def test_content_with_mistakes_is_not_kept(cards: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "kept").exists()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_damaged_file_is_as_none(cards: Path, tmp_path: Path, share: float) -> None:
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:99], lambda whole: whole[:-9] + whole[-8:]])
+def test_a_damaged_file_is_as_none(cards: Path, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     _loaded(cards, tmp_path / "kept")
     (path,) = (tmp_path / "kept").iterdir()
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(len(whole) * share)])
+    path.write_bytes(damage(whole))
     assert _loaded(cards, tmp_path / "kept").cards.keys() == load(cards).cards.keys()
     assert path.read_bytes() == whole
 
