@@ -112,6 +112,7 @@ def _hired(score: float) -> bool:
         "explanation": "W",
         "exemplar": "W",
         "weak": "V",
+        "cure": "C01",
         "rubric": [{"id": "w", "text": "W", "met": ["w"]}],
     }
     interview = Interview.model_validate({**head, "parameters": {}, "questions": [words]})

@@ -71,8 +71,10 @@ def as_part(source: Mapping[str, Any], text: str, seed: int) -> tuple[str, float
 
 def as_interview(source: Mapping[str, Any], text: str) -> tuple[str, float, str]:
     head = {"id": "M1", "slug": "s", "title": "S", "about": "S.", "concepts": ["memory"], "minutes": 9}
-    shared = {"id": "q", "title": "Q", "minutes": 1, "points": 8, "explanation": "So."}
-    made = Interview.model_validate({**head, "parameters": {"n": [7]}, "questions": [{**shared, **source}]})
+    question = {"id": "q", "title": "Q", "minutes": 1, "points": 8, "explanation": "So.", **source}
+    if "slips" in question:  # an interviewer asks about them
+        question["slips"] = [{**each, "ask": "Is it?"} for each in question["slips"]]
+    made = Interview.model_validate({**head, "parameters": {"n": [7]}, "questions": [question]})
     row = scoring.scorecard(made, {"n": 7}, {"q": text}, {}).row("q")
     return STATUS[row.verdict], row.reached / row.points, row.message
 

@@ -30,7 +30,7 @@ from worker.context import Context
 from worker.devices import Devices
 
 Outage = Callable[[], AbstractContextManager[None]]
-STEPS = 30
+STEPS = 120  # some seconds: longer than an outage
 SPEC: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": STEPS, "sequence": 32}, "parallel": {"data": 1}}
 
 
