@@ -13,7 +13,7 @@ parameter: once while training waits (synchronous), and once with training going
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.distributed as dist
@@ -112,27 +112,42 @@ def best_interval(intervals: list[float], goodputs: list[float]) -> tuple[float,
 
 # --- the checkpoint
 
+_KINDS = {"synchronous": True, "asynchronous": False}  # whether training waits until all is written
+
 
 def _write(options: FailuresOptions, bench: Bench) -> dict[str, float]:
     with CheckpointedTraining(options.parameters, options.steps, bench.device) as training:
         for wait in (True, False):  # the first of each kind also sets up what later ones find
             training.run(f"warm-up-{wait}", wait)
-        waiting = training.run("synchronous", wait=True)
-        going_on = training.run("asynchronous", wait=False)
+        waiting, going_on = (_of_all(training.run(name, wait), bench) for name, wait in _KINDS.items())
         written = training.bytes_written("synchronous")
     bench.point("bytes_by_rank", "written", bench.rank, written)
     for name, timeline in (("synchronous", waiting), ("asynchronous", going_on)):
         for step, seconds in enumerate(timeline.step_seconds, start=1):
             bench.point_of_all("stall", name, step, seconds)
         bench.say(f"{name}: {_told(timeline)}")
-    found = {
-        "checkpoint_bytes_per_rank": written,
+    (largest_written,) = bench.largest([written])
+    return {
+        "checkpoint_bytes_per_rank": largest_written,
         "write_seconds": waiting.blocked_seconds,
         "sync_stall_seconds": waiting.lost_seconds,
         "async_stall_seconds": going_on.lost_seconds,
         "async_blocked_seconds": going_on.blocked_seconds,
     }
-    return dict(zip(found, bench.largest([*found.values()]), strict=True))
+
+
+def _of_all(timeline: Timeline, bench: Bench) -> Timeline:
+    """The job's: a step is over when the slowest rank's is. Collective."""
+    *steps, done, blocked, written_after = bench.largest(
+        [*timeline.step_seconds, timeline.done_step, timeline.blocked_seconds, timeline.written_after_seconds]
+    )
+    return replace(
+        timeline,
+        step_seconds=steps,
+        done_step=int(done),
+        blocked_seconds=blocked,
+        written_after_seconds=written_after,
+    )
 
 
 def _told(timeline: Timeline) -> str:

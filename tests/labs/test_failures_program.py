@@ -143,8 +143,8 @@ def test_a_synchronous_save_stops_training_for_as_long_as_it_takes(three_ranks: 
     steps = [e["y"] for e in three_ranks.of_kind("measurement") if e.get("name") == "synchronous"]
     with_checkpoint = steps[4]  # the first of the second half
     assert with_checkpoint > statistics.median(steps)
-    assert 0 < summary["write_seconds"] < 2 * with_checkpoint  # on the rank that began first
-    assert summary["sync_stall_seconds"] == pytest.approx(with_checkpoint - statistics.median(steps[:4]), rel=0.5)
+    assert 0 < summary["write_seconds"] <= with_checkpoint
+    assert summary["sync_stall_seconds"] == pytest.approx(with_checkpoint - statistics.median(steps[:4]))
     assert summary["async_blocked_seconds"] > 0
 
 
