@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
 
 import jinja2
+
+from app.content.kept import keep
 
 
 class CompiledTexts:
@@ -47,16 +48,7 @@ class CompiledTexts:
             self._asked = None
         if not asked.keys() <= (self._kept or {}).keys():
             self._kept = asked
-            self._write(asked)
-
-    def _write(self, codes: dict[str, CodeType]) -> None:
-        partial = self._path.with_suffix(f".{os.getpid()}")
-        with suppress(OSError):
-            partial.parent.mkdir(exist_ok=True)
-            for old in partial.parent.glob("expressions.*"):
-                old.unlink()
-            partial.write_bytes(marshal.dumps(codes))
-            partial.replace(self._path)
+            keep(self._path, marshal.dumps(asked))
 
     def _read(self) -> dict[str, CodeType]:
         try:

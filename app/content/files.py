@@ -12,13 +12,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from app.content.outside_yaml import HostileYaml, check_outside_yaml
+from app.content.outside_yaml import HostileYaml, SafeLoader, check_outside_yaml
 from app.core.errors import ContentProblem
 
 S = TypeVar("S", bound=BaseModel)
-
-# libyaml reads all content in a fifth of the time; where it is missing, PyYAML's own parser does
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _HEADING = re.compile(r"^# +(.+?)\s*$")
 
@@ -47,7 +44,7 @@ class Source:
     @cached_property
     def _node(self) -> yaml.Node:
         """Made again where a line is asked for: most files have no mistake, and nodes take more room than all else."""
-        node: yaml.Node | None = _SafeLoader(self.text).get_single_node()
+        node: yaml.Node | None = SafeLoader(self.text).get_single_node()
         return node or yaml.ScalarNode("", "", yaml.Mark(self.path, 0, 0, 0, "", 0))
 
     def line(self, location: tuple[object, ...]) -> int:
@@ -146,7 +143,7 @@ def _parse(text: str, shown: str, offset: int = 0, *, from_outside: bool = False
     try:
         if from_outside:
             check_outside_yaml(text)
-        loader = _SafeLoader(text)
+        loader = SafeLoader(text)
         node = loader.get_single_node()
         twice = _key_given_twice(node)
         data = None if node is None else loader.construct_document(node)

@@ -45,14 +45,19 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, made: object) -> None:
-    """A folder that cannot be written keeps nothing."""
     whole = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
+    keep(path, sha256(whole).digest() + whole)
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Put `data` at `path`, whole or not at all, in place of files of the same stem. A folder that cannot be written
+    keeps nothing."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        for old in path.parent.glob("content.*"):
+        for old in path.parent.glob(f"{path.stem}.*"):
             old.unlink()
-        partial.write_bytes(sha256(whole).digest() + whole)
+        partial.write_bytes(data)
         partial.replace(path)
 
 

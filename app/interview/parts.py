@@ -140,7 +140,7 @@ def _with_reactions(part: Part, reactions: Reactions) -> list[Part]:
 def _part_of(part: Part, reaction: Reaction) -> Part | None:
     """What `reaction` to `part` asks; None where today's content no longer has it."""
     about = replace(part, id=reaction.asks, reaction=reaction)
-    if reaction.asks == again_id(part):
+    if reaction.asks == again_id(part.id):
         return replace(about, role="again", points=part.points * PUSHED_SHARE)
     if reaction.asks == harder_id(part):
         return replace(about, role="harder", points=0.0, is_follow_up=False) if part.question.harder else None
@@ -151,9 +151,9 @@ def _part_of(part: Part, reaction: Reaction) -> Part | None:
     return replace(about, role="probe", point=point, points=part.points * point.weight / weights * PUSHED_SHARE)
 
 
-def again_id(part: Part) -> str:
-    """The part that questions a wrong number."""
-    return f"{part.id}.again"
+def again_id(part: str) -> str:
+    """The part that questions the wrong number said in `part`."""
+    return f"{part}.again"
 
 
 def harder_id(part: Part) -> str:
@@ -170,7 +170,7 @@ def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
     """What later parts go by: the number said last. One that is questioned leads nowhere until that is answered."""
     found = dict(answers)
     for part, reaction in reactions.items():
-        if reaction.asks == f"{part}.again" and part in found:
+        if reaction.asks == again_id(part) and part in found:
             said = answers.get(reaction.asks, "").strip()
             if said:
                 found[part] = said

@@ -64,7 +64,7 @@ def _to_number(part: Part, known: Values, answers: Answers, reactions: Reactions
     number = number_of(part, known)
     found = number.grade(answers[part.id])
     if found.status == "wrong" and found.value is not None:
-        return Reaction(again_id(part), said=scaled(found.value, number.unit), slip=found.misconception)
+        return Reaction(again_id(part.id), said=scaled(found.value, number.unit), slip=found.misconception)
     was_questioned = question.id in reactions
     if question.harder and is_last_number(part) and not was_questioned and found.status == "correct":
         return Reaction(harder_id(part))

@@ -14,13 +14,13 @@ import pytest
 from labs.command import torchrun_command
 from labs.spec import parse_run_spec
 from tests.labs.ranks import PROGRAMS, Run, call, parse_events, run_now, torchrun
-from tests.support.shared import made_once, session_folder
+from tests.support.shared import made_once
 
 
 @pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[..., Run]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """run(spec): the finished run. The same spec is run only once in a session."""
-    folder = session_folder(tmp_path_factory, worker_id)
+    folder = tmp_path_factory.getbasetemp()
 
     def run_once(data: Mapping[str, Any]) -> Run:
         def make(place: Path) -> None:

@@ -22,7 +22,7 @@ from labs.spec import SUPPORT, Row, RunSpec, SpecError, parse_run_spec
 from labs.spec.events import read_events
 from tests.labs.covering import Options, covering, share_of_this_commit
 from tests.labs.ranks import PROGRAMS, call, parse_events, torchrun
-from tests.support.shared import made_once, session_folder
+from tests.support.shared import made_once
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -122,9 +122,9 @@ SHARDED = [case for case in RUN if (twin := _replicated(case)) and twin in RUN]
 
 
 @pytest.fixture(scope="session")
-def seen(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[Case], list[dict[str, Any]]]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], list[dict[str, Any]]]:
     """seen(case): what every rank reported of it. The first case of a world size runs all of that size."""
-    folder = session_folder(tmp_path_factory, worker_id)
+    folder = tmp_path_factory.getbasetemp()
 
     @cache
     def all_of(ranks: int) -> dict[str, list[dict[str, Any]]]:
@@ -161,9 +161,9 @@ def reports(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def dry(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[Case], dict[str, Any]]:
+def dry(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], dict[str, Any]]:
     """dry(case): its dry run. The first case of a world size runs all of that size, in one process."""
-    folder = session_folder(tmp_path_factory, worker_id)
+    folder = tmp_path_factory.getbasetemp()
 
     @cache
     def all_of(ranks: int) -> dict[str, dict[str, Any]]:

@@ -1,9 +1,8 @@
 """`pytest --processes 3`: collects once and then forks, so that what tests import is loaded once and not by each.
 
 A process takes whole files, in the order of the collection, for the tests of a file share fixtures; files that are
-marked as `together` follow each other, and one process takes them all. Reports come back
-to the first process, which counts and prints them as it does its own. One that dies fails the test it was at, and
-another takes what it has left.
+marked as `together` follow each other, and one process takes them all. Reports come back to the first process, which
+counts and prints them as it does its own. One that dies fails the test it was at, and another takes what it has left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the workers of one test session make once and share: the first that asks makes it, the others wait for it."""
+"""What the processes of one test session make once and share: the first that asks makes it, the others wait for it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-
-def session_folder(tmp_path_factory: pytest.TempPathFactory, worker: str) -> Path:
-    """The folder of the whole session: with several workers (`worker` is not "master"), the parent of this one's."""
-    base = tmp_path_factory.getbasetemp()
-    return base if worker == "master" else base.parent
-
 
 def made_once(folder: Path, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder that `make` filled for `key`, whichever worker did it. What was left half-made is made again."""
+    """The folder that `make` filled for `key`, whichever process did it. What was left half-made is made again."""
     place = folder / "shared" / hashlib.sha256(key.encode()).hexdigest()[:16]
     place.parent.mkdir(exist_ok=True)
     with place.with_suffix(".lock").open("w") as lock:

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from app.content.outside_yaml import SafeLoader
 
 
 def read_yaml(path: Path) -> Any:
-    return yaml.load(path.read_text("utf-8"), Loader=_LOADER)  # noqa: S506 - a safe one
+    return yaml.load(path.read_text("utf-8"), Loader=SafeLoader)  # noqa: S506 - a safe one
