@@ -82,7 +82,7 @@ test: setup $(WEB)/node_modules/.ready
 	@$(MAKE) --no-print-directory -j 4 types rules audit browser
 	$(PYTEST)
 
-# All rows of the support matrix; `make test` takes those of every pair of options, and a third of the others.
+# All rows of the support matrix; `make test` takes those of every pair of options, and an eighth of the others.
 matrix: setup
 	RANKZERO_ALL_ROWS=1 $(PYTEST) tests/labs/test_matrix.py
 

@@ -39,7 +39,7 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     page.keyboard.press("Control+Enter")
     page.wait_for_url(re.compile(r"/lab/runs/\d+$"))
 
-    expect(page.locator(".phases .now")).to_contain_text(re.compile(r"Step [1-9]\d* of 40"), timeout=RUN_SECONDS)
+    expect(page.locator(".phases .now")).to_contain_text(re.compile(r"Step [1-9]\d* of 20"), timeout=RUN_SECONDS)
     expect(page.locator("[data-curve-table] tbody tr").first).to_be_attached()
     page.reload()  # mid-run: everything so far must be there again
     expect(page.locator("[data-curve-table] tbody tr td").first).to_have_text("1")
@@ -52,7 +52,7 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
     expect(page.locator("[data-reveal='4']")).to_have_count(1)
 
-    assert page.locator("[data-curve-table] tbody tr").count() == 40
+    assert page.locator("[data-curve-table] tbody tr").count() == 20
     rows = page.locator("table.pm tbody tr")
     expect(rows.nth(0)).to_contain_text("25.99 MB")
     expect(rows.nth(0)).to_contain_text("exact")
