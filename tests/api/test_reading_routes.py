@@ -68,7 +68,7 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
     at = job.headers["location"]
     while "/jobs/" in (shown := client.get(at)).headers.get("location", at):
         assert shown.status_code == 200
-        time.sleep(0.05)
+        time.sleep(0.3)
     return {
         "/study/cards/{card_id}": ["/study/cards/C27"],
         "/study/placement/{deck_id}": ["/study/placement/DK1"],

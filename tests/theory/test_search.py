@@ -120,15 +120,12 @@ def test_no_plan_is_reported_twice_and_selective_is_not_looked_at_where_it_is_no
 @pytest.mark.slow
 def test_one_plan_for_each_division_of_the_gpus() -> None:
     request = asked("llama-3-8b", 8192, 64, "h100-80gb", 4, limit=30)
-    layouts = [
-        (each.parallel.tensor, each.parallel.pipeline, each.parallel.context)
-        for each in search(parse_search_request({**request, "distinct": "layout"})).best
-    ]
+    distinct = search(parse_search_request({**request, "distinct": "layout"})).best
+    layouts = [(each.parallel.tensor, each.parallel.pipeline, each.parallel.context) for each in distinct]
     assert len(set(layouts)) == len(layouts) == 30
     plain = search(parse_search_request(request)).best
     firsts = {(each.parallel.tensor, each.parallel.pipeline, each.parallel.context): each for each in reversed(plain)}
-    again = search(parse_search_request({**request, "distinct": "layout"})).best
-    for each in again[: len(firsts)]:
+    for each in distinct[: len(firsts)]:
         key = (each.parallel.tensor, each.parallel.pipeline, each.parallel.context)
         assert each.estimate == firsts[key].estimate
 
