@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fastapi.testclient import TestClient
@@ -19,11 +20,13 @@ from app.core.moment import Moment
 from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
-from tests.support.postgres import postgres_url
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
 
-pytest_plugins = ["tests.support.forked"]
+if TYPE_CHECKING:
+    from tests.support.postgres import OwnPostgres
+
+pytest_plugins = ["tests.support.forked", "tests.support.postgres"]
 
 # A busy machine takes long over what is right, and what fails once must fail again.
 properties.register_profile("same-every-time", derandomize=True, deadline=None, database=None)
@@ -71,11 +74,16 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Database]:
+def postgres(own_postgres: OwnPostgres) -> Iterator[Database]:
     """A real PostgreSQL with the newest schema, emptied after each test."""
-    with postgres_url() as url:
+
+    def prepare(url: str) -> None:
         database = open_database(url)
         migrate(database, NOW)
+        database.engine.dispose()
+
+    with own_postgres(prepare) as url:
+        database = open_database(url)
         yield database
         database.engine.dispose()
 

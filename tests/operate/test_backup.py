@@ -36,13 +36,13 @@ __all__ = ["rankzero"]
 @pytest.fixture
 def other(postgres: Database) -> Iterator[Database]:
     """An empty PostgreSQL database beside the session's, with which a restore may do as it likes."""
-    name = "rz_restored"
+    name = f"{postgres.engine.url.database}_restored"
     with postgres.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"DROP DATABASE IF EXISTS {name}"))
         connection.execute(text(f"CREATE DATABASE {name}"))
-    found = open_database(postgres.engine.url.set(database=name).render_as_string(hide_password=False))
-    yield found
-    found.engine.dispose()
+        found = open_database(postgres.engine.url.set(database=name).render_as_string(hide_password=False))
+        yield found
+        found.engine.dispose()
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 def _fill(database: Database) -> int:

