@@ -23,6 +23,18 @@ class Option(Strict):
     message: Text
 
 
+class Given(Option):
+    """One thing a candidate may ask to be told. It is `correct` where it is needed; then `reply` says what it is."""
+
+    reply: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_told_where_it_is_needed(self) -> Given:
+        if self.correct != (self.reply is not None):
+            raise ValueError(f"{self.id}: what is needed has a reply, and nothing else has one")
+        return self
+
+
 class QuestionedSlip(Slip):
     """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right."""
 
@@ -63,11 +75,13 @@ class Question(Strict):
     `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
     must come out as a strong one, `weak` as none. `harder` is asked of who got every number of it right at once; it
     sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
-    lacks.
+    or the choice of `givens` lacks.
+
+    A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     """
 
     id: Slug
-    kind: Literal["number", "choice", "text"]
+    kind: Literal["number", "choice", "text", "givens"]
     title: Text
     prompt: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
@@ -81,6 +95,7 @@ class Question(Strict):
     follow_up: FollowUp | None = None
     harder: FollowUp | None = None
     options: tuple[Option, ...] = ()
+    givens: tuple[Given, ...] = ()
     rubric: tuple[ProbedPoint, ...] = ()
     exemplar: str | None = None
     weak: str | None = None
@@ -98,8 +113,13 @@ class Question(Strict):
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
             raise ValueError("a text question needs a rubric, an exemplar and a weak answer")
-        if self.kind == "text" and not self.cure:
-            raise ValueError("a text question needs cure, the card to read for what was not said")
+        if self.kind in ("text", "givens") and not self.cure:
+            raise ValueError(f"a {self.kind} question needs cure, the card to read for what was not said")
+        if (self.kind == "givens") != bool(self.givens):
+            raise ValueError("a givens question, and no other, has givens")
+        needed = sum(given.correct for given in self.givens)
+        if self.givens and not 2 <= needed <= len(self.givens) / 2:
+            raise ValueError(f"{needed} of {len(self.givens)} givens are needed: at least 2, and at most half")
         return self
 
 

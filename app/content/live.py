@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import StrictUndefined, Template, TemplateError, Undefined, pass_context
+from jinja2.meta import find_undeclared_variables
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
@@ -249,6 +250,11 @@ class Expressions:
         """Remember a piece of HTML; returns the mark that stands for it."""
         self.shown.append(html)
         return f"{OPEN}{len(self.shown) - 1}{CLOSE}"
+
+
+def names_in(text: str) -> set[str]:
+    """The names that the expressions of a text go by, such as those of drawn parameters."""
+    return set(find_undeclared_variables(_ENVIRONMENT.parse(text))) - NAMES.keys()
 
 
 def is_plain(text: str) -> bool:

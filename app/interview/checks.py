@@ -23,6 +23,8 @@ from app.interview.parts import (
     right_answer,
     rubric_of,
 )
+from app.interview.givens import told
+from app.interview.givens_checks import givens_findings
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
@@ -39,6 +41,8 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
     for interview in catalogue.interviews.values():
         if sum(question.minutes for question in interview.questions) > interview.minutes:
             yield interview.id, ("minutes",), "the questions take longer than the sitting"
+        for reason in givens_findings(interview):
+            yield interview.id, ("questions",), reason
         for seed in SEEDS:
             try:
                 reason = _finding(interview, seed)
@@ -61,6 +65,8 @@ def _finding(interview: Interview, seed: int) -> str | None:
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
         offered(part, values, answers, seed)
+        if linked := [each.id for each in told(part, values, "") if "data-live" in each.says]:
+            return f"the reply to {', '.join(linked)} of {part.id} links to a formula: name the value in let"
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
         if part.kind == "text" and seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
             return misheard

@@ -78,7 +78,8 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         if row.is_harder:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
-            yield ("depth" if row.id.endswith(".follow") else "correctness"), _Share(row.reached, row.points, quote)
+            by_kind = "structure" if row.kind == "givens" else "correctness"
+            yield ("depth" if row.id.endswith(".follow") else by_kind), _Share(row.reached, row.points, quote)
         return
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
@@ -94,6 +95,8 @@ def _number_quote(row: Row) -> Quote | None:
     said = row.said_text or row.said
     if row.verdict == "right":
         return Quote(f"{row.title}: {said}", "ok")
+    if row.kind == "givens":
+        return Quote(f"{row.title}: asked for {said}", "un")
     right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
     return Quote(f"{row.title}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no")

@@ -232,6 +232,10 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
             again = Link(f"/interview/{interview.slug}", "Sit it again")
             links = (*_to_read(content, _near(interview, row)), again)
             found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, links))
+        elif row.kind == "givens":
+            why = Link(f"#part-{row.id}", "See what was needed")
+            links = (*_to_read(content, _near(interview, row)), why)
+            found.append(Fix(f"Ask for what you need in “{row.title}”", row.message, row.lost, links))
         elif row.kind == "text":
             found += _words_to_say(content, interview, row)
         else:
@@ -288,6 +292,8 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
             what = f"{row.said}, where {row.key} is right" if row.kind == "number" else "a wrong option"
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
             said.append(f"{row.title}: said {what}{slip}.{_when_questioned(row)}")
+        elif row.kind == "givens" and row.givens and row.verdict != "right":
+            said.append(_letter_on_givens(row))
         elif row.kind == "text" and row.said:
             said.append(_letter_on_words(row))
     blank = [row.title for row in card.rows if row.verdict == NO_ANSWER and row.points]
@@ -301,6 +307,12 @@ def _when_questioned(row: Row) -> str:
     if row.verdict == CORRECTED:
         return " Put it right when questioned."
     return " Stayed wrong when questioned." if any(each.said for each in row.pushed) else ""
+
+
+def _letter_on_givens(row: Row) -> str:
+    beside = sum(each.standing == "wrong" for each in row.givens)
+    said = f"{row.title}: {row.verdict} before computing"
+    return f"{said}, and {beside} that did not matter." if beside else f"{said}."
 
 
 def _letter_on_words(row: Row) -> str:

@@ -19,6 +19,7 @@ from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.expectation import NOT_SAID, compare, over_sittings
+from app.interview.givens import Told, told, told_before
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import (
     FOLLOW_UP_SHARE,
@@ -56,7 +57,8 @@ class PartRow:
 class SittingPage:
     """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
 
-    `earlier` is the answer that the interviewer asks about, where the part comes of one.
+    `earlier` is the answer that the interviewer asks about, where the part comes of one; `told`, what there is to
+    compute with that had to be asked for.
     """
 
     sitting: Sitting
@@ -68,11 +70,18 @@ class SittingPage:
     left: str
     example: str
     choice: ChoiceQuestion | None
+    told: tuple[Told, ...]
     earlier: str
 
     @property
     def kind(self) -> str:
         return self.current.part.question.kind
+
+    @property
+    def chosen(self) -> list[str]:
+        """The options that are ticked."""
+        found = self.choice.chosen(self.current.answer) if self.choice else None
+        return [option.id for option in found or ()]
 
     @property
     def all_final(self) -> bool:
@@ -138,6 +147,7 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "levels": levels.for_page(),
         "share": FOLLOW_UP_SHARE,
         "pushed_share": PUSHED_SHARE,
+        "givens": any(question.kind == "givens" for question in found.questions),
     }
 
 
@@ -172,9 +182,19 @@ def sitting(
         seconds_left=seconds,
         left=timing.left_text(seconds),
         example=example_of(part.source.unit) if part.source.unit is not None else "",
-        choice=offered(part, values, texts, found.id) if part.kind == "choice" else None,
+        choice=offered(part, values, texts, found.id) if part.kind in ("choice", "givens") else None,
+        told=_told(part, parts, values, current if current.final else None, texts),
         earlier=_earlier(part, saved),
     )
+
+
+def _told(
+    part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers
+) -> tuple[Told, ...]:
+    """What the interviewer said to what was asked for: at once where this was `given`, then where it is needed."""
+    if given and part.kind == "givens":
+        return told(part, values, given.answer)
+    return told_before(part, parts, values, texts)
 
 
 def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:

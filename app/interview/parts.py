@@ -180,8 +180,11 @@ def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
 
 
 def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] | None:
-    """What a part's expressions see: the values, and the candidate's own numbers; None where one is missing."""
-    if any(not answers.get(each.id, "").strip() for each in part.builds_on):
+    """What a part's expressions see: the values, and the candidate's own numbers; None where one is missing.
+
+    What was not asked for is given, so a missing question for givens keeps nothing from being computed.
+    """
+    if any(not answers.get(each.id, "").strip() for each in part.builds_on if each.kind != "givens"):
         return None
     numbers = [each for each in (*part.builds_on, part.question) if each.kind == "number"]
     own = {each.id: value for each in numbers if (value := _own(each, answers)) is not None}
@@ -194,10 +197,11 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
 def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
     """What is asked; None while what it builds on has no answer that leads anywhere."""
     known = known_to(part, values, answers)
-    if known is None or not leads_somewhere(part, known):
+    unasked = any(each.kind == "givens" and not answers.get(each.id, "").strip() for each in part.builds_on)
+    if known is None or unasked or not leads_somewhere(part, known):
         return None
     try:
-        return _worded(part, Expressions(_unlinked(known)))
+        return _worded(part, Expressions(unlinked(known)))
     except ExpressionError:
         if part.goes_by_own_numbers:
             return None  # their figure has no consequence, as nothing divides by 0
@@ -248,12 +252,14 @@ def rubric_of(part: Part, known: Values) -> Rubric:
 
 
 def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:
-    """The options a part offers, in the order of `seed`, without links: a formula would give it away."""
+    """The options a part offers, in the order of `seed`, without links: a formula would give it away. Of what may be
+    asked to be told, several are chosen."""
     options = tuple(
         replace(option, text=Markup("{}").format(option.text.striptags()))
-        for option in make_options(part.question.options, known)
+        for option in make_options(part.question.options or part.question.givens, known)
     )
-    return ChoiceQuestion(tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options)
+    ordered = tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options
+    return ChoiceQuestion(ordered, several=part.kind == "givens")
 
 
 def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQuestion:
@@ -264,7 +270,7 @@ def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQu
 def right_answer(part: Part, values: Values, answers: Answers) -> str:
     """What would be answered to a number or a choice, after `answers` to the parts before. Raises ExpressionError."""
     known = known_to(part, values, answers) or values
-    question = choice_of(part, known) if part.kind == "choice" else number_of(part, known)
+    question = number_of(part, known) if part.kind == "number" else choice_of(part, known)
     return question.answer_text
 
 
@@ -277,6 +283,6 @@ def _own(question: Question, answers: Answers) -> float | None:
         return None
 
 
-def _unlinked(known: Values) -> dict[str, object]:
+def unlinked(known: Values) -> dict[str, object]:
     """The same values without the formulas they come from: a prompt must not lead to its own answer."""
     return {name: float(value) if isinstance(value, Computed) else value for name, value in known.items()}

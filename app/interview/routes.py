@@ -88,10 +88,11 @@ def save(
     moment: CurrentMoment,
     sitting_id: RowId,
     part: Annotated[str, Form()],
-    answer: Annotated[str, Form()] = "",
+    answers: Annotated[list[str] | None, Form(alias="answer")] = None,
     final: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Save a draft (the page does so while one types), or give the answer."""
+    """Save a draft (the page does so while one types), or give the answer: of several boxes, those that are ticked."""
+    answer = ", ".join(answers or ())
     quiet = "application/json" in request.headers.get("accept", "")
     now = moment.now
     _touch(database, content, learner, sitting_id, now)

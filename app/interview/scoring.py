@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from app.grading.grade import Grade
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion
 from app.grading.rubrics.grader import Verdict, grade
+from app.interview.givens import Told, told
 from app.interview.parts import (
     NOTHING_ASKED,
     PUSHED_SHARE,
@@ -38,6 +39,7 @@ VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
 _NO_NUMBER = "The question before it had no number to follow up."
+_NOT_IN_IT = "It was not asked in this sitting."
 _LEADS_NOWHERE = "Your own figure before it leads to no number here."
 
 
@@ -107,7 +109,7 @@ class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
     `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
-    heard in words beyond the points: wrong sums, mere terms.
+    heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told.
     """
 
     id: str
@@ -130,6 +132,7 @@ class Row:
     notes: tuple[str, ...] = ()
     pushed: tuple[Pushed, ...] = ()
     is_harder: bool = False
+    givens: tuple[Told, ...] = ()
 
     @property
     def is_evidence(self) -> bool:
@@ -148,7 +151,9 @@ class Row:
         rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
         pushed = tuple(Pushed.from_json(each) for each in stored.get("pushed", ()))
         notes = tuple(stored.get("notes", ()))
-        return cls(**{**stored, "rubric": rubric, "number": number, "notes": notes, "pushed": pushed})
+        givens = tuple(Told.from_json(each) for each in stored.get("givens", ()))
+        read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
+        return cls(**{**stored, **read})
 
 
 @dataclass(frozen=True)
@@ -250,7 +255,7 @@ def _row(part: Part, sitting: _Sitting) -> Row:
     try:
         row = replace(row, asked=_asked(part, sitting))
         row = replace(row, explanation=str(render(part.source.explanation, Expressions(known))))
-        return _heard(row, part, known, sitting) if part.kind == "text" else _graded(row, part, known, sitting)
+        return _BY_KIND.get(part.kind, _graded)(row, part, known, sitting)
     except ExpressionError:
         if part.goes_by_own_numbers:
             return replace(row, message=_LEADS_NOWHERE, explanation="")
@@ -262,8 +267,8 @@ def _asked(part: Part, sitting: _Sitting) -> str:
 
 
 def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
-    """The row of a number or a choice."""
-    question = choice_of(part, known) if part.kind == "choice" else number_of(part, known)
+    """The row of a number or of what was chosen."""
+    question = number_of(part, known) if part.kind == "number" else choice_of(part, known)
     row = replace(row, key=question.key_text)
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
@@ -282,6 +287,21 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     for again in sitting.pushed(part):
         row = _questioned(row, again, question.grade(sitting.said(again)), sitting)
     return row
+
+
+def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
+    """The row of what was asked for before computing: what is needed and was not earns nothing, what does not matter
+    takes back as much."""
+    if not row.said and any(part.question in each.builds_on and sitting.said(each) for each in sitting.parts):
+        return replace(row, points=0.0, verdict=NOT_ASKED, message=_NOT_IN_IT)  # begun before the question was there
+    row = _graded(row, part, known, sitting)
+    if not row.said:
+        return row
+    givens = told(part, known, row.said)
+    asked = sum(each.standing == "right" for each in givens)
+    needed = asked + sum(each.standing == "missed" for each in givens)
+    verdict = row.verdict if row.verdict == "right" else f"{asked} of {needed} asked for"
+    return replace(row, givens=givens, verdict=verdict)
 
 
 def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
@@ -345,3 +365,6 @@ def _probed(probe: Part, replies: Mapping[str, Reply], sitting: _Sitting) -> Pus
 
 def _plain(text: str, known: Values) -> str:
     return str(render_inline(text, Expressions(known)).striptags())
+
+
+_BY_KIND: Mapping[str, Callable[[Row, Part, Values, _Sitting], Row]] = {"text": _heard, "givens": _asked_for}

@@ -20,6 +20,7 @@ from app.core.texts import storable
 from app.grading import levels
 from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
+from app.grading.questions.reading import read_ids
 from app.interview import expectation, queries, scoring, timing
 from app.interview.expectation import Expectation
 from app.interview.models import Sitting, SittingAnswer
@@ -309,6 +310,12 @@ def _must_be_an_answer(part: Part, text: str) -> None:
         known = [option.id for option in part.question.options]
         if text not in known:
             violation = Violation(part.id, text, "That is none of the options.", ", ".join(known))
+    elif part.question.kind == "givens":
+        known = [given.id for given in part.question.givens]
+        chosen = read_ids(text)
+        if not chosen or not set(chosen) <= set(known):
+            why = "That is nothing you can ask for." if chosen else "There is nothing to ask for yet."
+            violation = Violation(part.id, text, why, f"one or more of {', '.join(known)}")
     elif not text.strip():
         violation = Violation(part.id, text, "There is nothing to give yet.", "your words")
     if violation is not None:

@@ -25,14 +25,15 @@ let giving = false; // the answer is on its way for good: no draft may race it
 
 function value() {
   const data = new FormData(form);
-  return String(data.get("answer") ?? "");
+  return data.getAll("answer").map(String).join(", ");
 }
 
 // What the page came with. Somebody quick has typed more before this script was there.
 function served() {
   const fields = [...form.elements].filter((field) => field.name === "answer");
-  const chosen = fields.find((field) => field.type !== "radio" || field.defaultChecked);
-  return chosen ? (chosen.type === "radio" ? chosen.value : chosen.defaultValue) : "";
+  const ticked = fields.filter((field) => field.defaultChecked).map((field) => field.value);
+  const isTyped = (field) => field.type !== "radio" && field.type !== "checkbox";
+  return fields.find(isTyped)?.defaultValue ?? ticked.join(", ");
 }
 
 const isUnsaved = () => form !== null && !giving && value() !== saved && value() !== refused;
