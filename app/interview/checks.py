@@ -10,6 +10,8 @@ from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import number_findings
 from app.grading.rubrics.grader import grade
+from app.interview.givens import told
+from app.interview.givens_checks import givens_findings
 from app.interview.parts import (
     NOTHING_ASKED,
     Answers,
@@ -23,8 +25,6 @@ from app.interview.parts import (
     right_answer,
     rubric_of,
 )
-from app.interview.givens import told
-from app.interview.givens_checks import givens_findings
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
@@ -60,13 +60,11 @@ def _finding(interview: Interview, seed: int) -> str | None:
         asked = prompt(part, values, answers)
         if asked is None:
             return f"{part.id} is not asked although what it builds on was answered"
-        if "data-live" in asked:
-            return f"the prompt of {part.id} links to a formula: name the value in let"
+        if "data-live" in "".join((asked, *(each.says for each in told(part, values, "")))):
+            return f"what is said in {part.id} links to a formula: name the value in let"
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
         offered(part, values, answers, seed)
-        if linked := [each.id for each in told(part, values, "") if "data-live" in each.says]:
-            return f"the reply to {', '.join(linked)} of {part.id} links to a formula: name the value in let"
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
         if part.kind == "text" and seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
             return misheard

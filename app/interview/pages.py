@@ -188,9 +188,7 @@ def sitting(
     )
 
 
-def _told(
-    part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers
-) -> tuple[Told, ...]:
+def _told(part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers) -> tuple[Told, ...]:
     """What the interviewer said to what was asked for: at once where this was `given`, then where it is needed."""
     if given and part.kind == "givens":
         return told(part, values, given.answer)

@@ -300,8 +300,12 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     givens = told(part, known, row.said)
     asked = sum(each.standing == "right" for each in givens)
     needed = asked + sum(each.standing == "missed" for each in givens)
-    verdict = row.verdict if row.verdict == "right" else f"{asked} of {needed} asked for"
-    return replace(row, givens=givens, verdict=verdict)
+    if row.verdict == "right":
+        return replace(row, givens=givens)
+    left_out = {each.id for each in givens if each.standing == "missed"}
+    why = [option.message for option in choice_of(part, known).options if option.id in left_out]
+    message = " ".join(why) or "All that was needed was asked for, and more that does not matter here."
+    return replace(row, givens=givens, verdict=f"{asked} of {needed} asked for", message=message)
 
 
 def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:

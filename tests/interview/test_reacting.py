@@ -88,7 +88,11 @@ def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.Dat
             continue
         right = right_answer(part, sat.values, sat.own)
         unit = part.source.unit or ""
-        if part.kind == "choice":
+        if part.kind == "givens":
+            answer = ", ".join(
+                data.draw(st.sets(st.sampled_from([each.id for each in part.question.givens]), min_size=1))
+            )
+        elif part.kind == "choice":
             answer = next(each.id for each in part.question.options if each.correct)
         elif part.role == "again":
             stays = data.draw(st.booleans())
@@ -112,6 +116,8 @@ def _adds_up(sat: Sat) -> None:
     for row in card.rows:
         again = sat.given.get(f"{row.id}.again")
         assert 0 <= row.reached <= row.points
+        if row.kind == "givens":
+            assert row.lost == pytest.approx(min(row.points, sum(each.price for each in row.givens)), abs=1e-3)
         assert row.kind != "number" or (again is not None) == bool(row.pushed)
         if row.verdict == "corrected":
             assert again is not None

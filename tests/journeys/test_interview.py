@@ -160,6 +160,23 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
     page.get_by_role("button", name="End it now").click()
     _expects(page, "I would rather not say")
     expect(page.locator("[id='part-q1.harder']")).to_contain_text("Right")
+    _asks_for_what_is_needed(page)
+
+
+def _asks_for_what_is_needed(page: Page) -> None:
+    """By keyboard: what is ticked is saved, there again, and answered once it is given."""
+    page.goto("/interview/M8")
+    page.get_by_role("button", name="Start, 20 min").click()
+    page.get_by_role("link", name="What to ask").click()
+    for asked in ("How often does one GPU fail", "For how long does a checkpoint stop"):
+        page.get_by_label(re.compile(asked)).press("Space")
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    page.reload()
+    expect(page.locator("input[name=answer]:checked")).to_have_count(2)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".told")).to_contain_text("GPU-hours, each of which stops the job.")
+    expect(page.locator(".told .worth")).to_have_text("given to you, − 1.33 points")
+    _never_scrolls_sideways(page)
 
 
 def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, product: Product) -> None:
