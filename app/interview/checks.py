@@ -41,8 +41,8 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
     for interview in catalogue.interviews.values():
         if sum(question.minutes for question in interview.questions) > interview.minutes:
             yield interview.id, ("minutes",), "the questions take longer than the sitting"
-        for reason in givens_findings(interview):
-            yield interview.id, ("questions",), reason
+        for finding in givens_findings(interview):
+            yield interview.id, ("questions",), finding
         for seed in SEEDS:
             try:
                 reason = _finding(interview, seed)
