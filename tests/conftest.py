@@ -20,6 +20,7 @@ from app.core.moment import Moment
 from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
+from tests.support.product import SharedProduct
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
 
@@ -40,6 +41,8 @@ LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
 ONE_PRODUCT = [
     ROOM / f"journeys/test_{name}.py" for name in ("film_and_player", "first_minute", "interview", "lab", "pages")
 ]
+# The second file ends the product that both use.
+SHARED_PRODUCT = [ROOM / "attacks/test_folders.py", ROOM / "operate/test_start.py"]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,15 +53,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if item.path in ONE_PRODUCT:
             item.add_marker(pytest.mark.together("one product"))
+        if item.path in SHARED_PRODUCT and item.get_closest_marker("slow") is not None:
+            item.add_marker(pytest.mark.together("shared product"))
     items.sort(key=_turn)
 
 
-def _turn(item: pytest.Item) -> tuple[int, bool]:
+def _turn(item: pytest.Item) -> tuple[int, int]:
     if item.get_closest_marker("slow") is None:
-        return len(LONGEST_FIRST) + 1, False
+        return len(LONGEST_FIRST) + 1, 0
+    if item.path in SHARED_PRODUCT:
+        return LONGEST_FIRST.index("operate"), SHARED_PRODUCT.index(item.path) - len(SHARED_PRODUCT)
     name = item.path.relative_to(ROOM).as_posix()
     turn = next((turn for turn, place in enumerate(LONGEST_FIRST) if name.startswith(place)), len(LONGEST_FIRST))
-    return turn, item.path not in ONE_PRODUCT
+    return turn, int(item.path not in ONE_PRODUCT)
 
 
 @pytest.fixture(scope="session")
@@ -135,6 +142,14 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
     """A real Redis of one test."""
     with running_redis(tmp_path / "redis") as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def shared_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedProduct]:
+    """A product that is started when it is first asked for."""
+    shared = SharedProduct(lambda: tmp_path_factory.mktemp("product"))
+    yield shared
+    shared.close()
 
 
 @pytest.fixture(scope="session")

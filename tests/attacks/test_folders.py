@@ -19,7 +19,7 @@ from app.core.limits import Limits
 from app.core.private import close_to_others
 from labs.spec.events import PhaseEvent, event_line
 from tests.support.events import log, result, step
-from tests.support.product import Product, running_product
+from tests.support.product import Product, SharedProduct
 from tests.support.sockets import Watch, tree
 from worker import untrusted
 from worker.failures import explain, last_lines
@@ -75,23 +75,17 @@ def test_what_is_no_installs_own_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Watch]]:
-    """The product under a careless umask, with a run that is under way, and who listened meanwhile."""
-    before = os.umask(0)
-    try:
-        with (
-            running_product(tmp_path_factory.mktemp("product") / "var", warm=True) as running,
-            Watch(running.process.pid) as watch,
-        ):
-            spec = {"model": "gpt-mini", "training": {"steps": 20}, "parallel": {"data": 2}, "device": "cpu"}
-            _, run = running.post_json("/api/v1/lab/runs", {"spec": spec})
-            deadline = time.monotonic() + 180  # the machine may have other work
-            while running.get_json(f"/api/v1/lab/runs/{run['id']}")["status"] not in ("finished", "failed"):
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
-            yield running, watch
-    finally:
-        os.umask(before)
+def product(shared_product: SharedProduct) -> tuple[Product, Watch]:
+    """The product under a careless umask, with a run that it carried out, and who listened meanwhile."""
+    running = shared_product.up()
+    with Watch(running.process.pid) as watch:
+        spec = {"model": "gpt-mini", "training": {"steps": 20}, "parallel": {"data": 2}, "device": "cpu"}
+        _, run = running.post_json("/api/v1/lab/runs", {"spec": spec})
+        deadline = time.monotonic() + 180  # the machine may have other work
+        while running.get_json(f"/api/v1/lab/runs/{run['id']}")["status"] not in ("finished", "failed"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    return running, watch
 
 
 @pytest.mark.slow

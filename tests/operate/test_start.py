@@ -19,11 +19,11 @@ from tests.support.product import (
     ENDS_SECONDS,
     READY_SECONDS,
     Product,
+    SharedProduct,
     environment,
     free_port,
     launch,
     running_product,
-    wait_until_ready,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -44,29 +44,19 @@ def _named(product: Product, part: str) -> psutil.Process:
     raise AssertionError(f"no {part} among {product.children()}")
 
 
-def test_one_command_brings_everything_up_outlives_its_terminal_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+def test_one_command_brings_everything_up_and_outlives_its_terminal(shared_product: SharedProduct) -> None:
     """One product for what disturbs none: each start of its processes takes many seconds."""
-    product = launch(tmp_path, free_port(), warm=True, before=("nohup",))
-    wait_until_ready(product)
+    product = shared_product.up()
     ready = product.get_json("/readyz")
     assert ready["redis"] == "ok"
     assert ready["control"] is True
     assert [worker["devices"][0]["kind"] for worker in ready["workers"] if worker["kind"] == "device"] == ["cpu"]
-    started = product.children()
-    assert len(started) >= 10, "five parts, each on its leash"
+    assert len(product.children()) >= 10, "five parts, each on its leash"
     _nothing_listens_but_the_page_on_loopback(product)
     _a_second_start_says_what_is_already_running(product)
     product.process.send_signal(signal.SIGHUP)
     time.sleep(1)
     assert product.get_json("/healthz") == {"status": "ok"}
-    said = product.stop()
-    assert f"RankZero is at {product.url}" in said
-    assert product.process.returncode == 0
-    assert _gone(started)
-    assert not (tmp_path / "running.json").exists()
-    assert sqlite3.connect(tmp_path / "rankzero.sqlite3").execute(
-        "SELECT count(*) FROM worker_presence"
-    ).fetchone() == (0,)
 
 
 def _nothing_listens_but_the_page_on_loopback(product: Product) -> None:
@@ -113,10 +103,12 @@ def _has(product: Product, part: str) -> bool:
     return False
 
 
-def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again(tmp_path: Path) -> None:
-    """The second start is one that differs in what else may: where it listens, and cards that somebody is writing."""
-    product = launch(tmp_path, free_port(), warm=True)
-    wait_until_ready(product)
+def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again(
+    shared_product: SharedProduct, tmp_path: Path
+) -> None:
+    """The second start is one that differs in what else may: where it listens, and cards that somebody is writing. It
+    ends as it should, with Ctrl-C."""
+    product = shared_product.up()
     started = product.children()
     os.kill(product.process.pid, signal.SIGKILL)
     product.process.wait()
@@ -125,14 +117,28 @@ def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again
     extra = {"RANKZERO_CARDS": str(cards), "RANKZERO_ENVIRONMENT": "development"}
     bind = "::1" if _has_ipv6() else "127.0.0.1"
     host = f"[{bind}]" if ":" in bind else bind
-    with running_product(tmp_path, warm=True, host=host, RANKZERO_BIND=bind, **extra) as again:
+    with running_product(product.data, warm=True, host=host, RANKZERO_BIND=bind, **extra) as again:
         assert again.get_json("/healthz") == {"status": "ok"}
         assert f"RankZero is at http://{host}:" in again.said()
         assert again.get_json("/api/v1/problems") == [], "development serves what is right"
         _parts_that_crash_come_back(again)
+        present = _workers_written_down(again)
         started = again.children()
-        assert again.stop().count("starting it again") >= 3
+        said = again.stop()
+        assert said.count("starting it again") >= 3
+        assert f"RankZero is at {again.url}" in said
+        assert again.process.returncode == 0
         assert _gone(started)
+    assert not (product.data / "running.json").exists()
+    stopped = {str(each.pid) for each in started}
+    assert {name for name in present if name.rpartition("-")[2] in stopped}
+    assert not {name for name in _workers_written_down(again) if name.rpartition("-")[2] in stopped}
+
+
+def _workers_written_down(product: Product) -> set[str]:
+    """By name, which ends with the process; those that were killed stay for a while."""
+    with contextlib.closing(sqlite3.connect(product.data / "rankzero.sqlite3")) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM worker_presence")}
 
 
 def _has_ipv6() -> bool:

@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +23,7 @@ import psutil
 
 READY_SECONDS = 150.0  # longer than a start waits itself
 ENDS_SECONDS = 120.0  # a busy machine is slow, not wrong
+CARELESS = ("sh", "-c", 'umask 0; exec nohup "$@"', "sh")  # everybody may write its new files; it outlives its terminal
 
 
 def free_port() -> int:
@@ -128,9 +129,11 @@ def wait_until_ready(product: Product) -> None:
 
 
 @contextlib.contextmanager
-def running_product(data: Path, warm: bool = False, host: str = "127.0.0.1", **extra: str) -> Iterator[Product]:
+def running_product(
+    data: Path, warm: bool = False, host: str = "127.0.0.1", before: Sequence[str] = (), **extra: str
+) -> Iterator[Product]:
     """A product that is up, and gone afterwards with everything it started."""
-    product = launch(data, free_port(), host=host, warm=warm, **extra)
+    product = launch(data, free_port(), before, host, warm, **extra)
     started: list[psutil.Process] = []
     try:
         wait_until_ready(product)
@@ -145,3 +148,23 @@ def running_product(data: Path, warm: bool = False, host: str = "127.0.0.1", **e
         for process in started:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+
+
+class SharedProduct:
+    """One product for the tests of several files, from a careless shell and without its hangup. Whoever ends it harms
+    nobody: the next that asks starts another."""
+
+    def __init__(self, new_folder: Callable[[], Path]) -> None:
+        self._new_folder = new_folder
+        self._running = contextlib.ExitStack()
+        self._product: Product | None = None
+
+    def up(self) -> Product:
+        if self._product is None or self._product.process.poll() is not None:
+            self.close()
+            start = running_product(self._new_folder() / "var", warm=True, before=CARELESS)
+            self._product = self._running.enter_context(start)
+        return self._product
+
+    def close(self) -> None:
+        self._running.close()
