@@ -93,10 +93,11 @@ def _number_quote(row: Row) -> Quote | None:
     if row.verdict in (NO_ANSWER, NOT_ASKED):
         return None
     said = row.said_text or row.said
+    if row.kind == "givens":
+        is_right = row.verdict == "right"
+        return Quote(f"{row.title}: {'all that was needed' if is_right else row.verdict}", "ok" if is_right else "un")
     if row.verdict == "right":
         return Quote(f"{row.title}: {said}", "ok")
-    if row.kind == "givens":
-        return Quote(f"{row.title}: asked for {said}", "un")
     right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
     return Quote(f"{row.title}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no")
