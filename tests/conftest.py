@@ -20,6 +20,7 @@ from app.core.moment import Moment
 from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
+from labs.warm import WarmHost
 from tests.support.product import SharedProduct
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
@@ -142,6 +143,15 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
     """A real Redis of one test."""
     with running_redis(tmp_path / "redis") as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def host() -> Iterator[WarmHost]:
+    """A warm host, loaded once and again only where a test ended it. Who kills or closes it harms nobody: it starts
+    again when it is asked."""
+    host = WarmHost()
+    yield host
+    host.close()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import pytest
 from labs.command import environment, torchrun_command
 from labs.failures import OUT_OF_MEMORY
 from labs.spec import parse_run_spec
+from labs.warm import WarmHost
 from worker.failures import explain
 from worker.launcher import launch
 from worker.tail import Follower
@@ -46,8 +47,9 @@ def test_a_rank_has_what_it_needs(monkeypatch: pytest.MonkeyPatch, name: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.together("attacked runs")  # with tests/attacks/test_sockets.py, on one warm host
 def test_a_rank_that_takes_more_than_its_cap_ends_with_the_cause_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, host: WarmHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the product starts it; only what the ranks do is another program's, which takes a gigabyte after the other."""
     hog = Path(__file__).with_name("programs") / "hog.py"
@@ -59,7 +61,7 @@ def test_a_rank_that_takes_more_than_its_cap_ends_with_the_cause_named(
         return [*command[: at - 1], str(hog), *command[at + 1 :]]
 
     monkeypatch.setattr("worker.launcher.torchrun_command", with_the_hog)
-    launched = launch(spec, tmp_path / "run", {"CUDA_VISIBLE_DEVICES": ""})
+    launched = launch(spec, tmp_path / "run", {"CUDA_VISIBLE_DEVICES": ""}, host)
     try:
         deadline = time.monotonic() + 90
         while launched.exit_code() is None:

@@ -18,17 +18,9 @@ from labs.spec import parse_run_spec
 from labs.warm import WarmHost
 from tests.support.sockets import Listener, listeners, tree
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.together("attacked runs")]
 
 TIME_LIMIT_SECONDS = 120
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[WarmHost]:
-    host = WarmHost()
-    host.warm_up()
-    yield host
-    host.close()
 
 
 @pytest.fixture(params=["by the worker", "by the worker's warm host", "by hand"])
@@ -42,6 +34,7 @@ def long_run(request: pytest.FixtureRequest, tmp_path: Path, host: WarmHost) -> 
         from worker.launcher import launch
 
         is_warm = request.param == "by the worker's warm host"
+        host.warm_up()
         launched = launch(parse_run_spec(spec), tmp_path / "run", {}, host if is_warm else None)
         above = host.pid if is_warm else launched.process.pid
         assert above is not None
