@@ -27,7 +27,8 @@ start: setup
 # The stamp says which folder and which pyproject.toml the environment was made for, and is written last: an
 # interrupted set-up starts again, a moved clone gets a new environment (its scripts carry absolute paths), a changed
 # list of dependencies is installed into the one there is. Everything comes at the locked version with its digest
-# checked; PyTorch at its exact pin, and which file that is depends on the machine.
+# checked; PyTorch at its exact pin, and which file that is depends on the machine. It is as large as all the rest, so
+# it comes beside them; what it needs that only some machines do, such as CUDA's libraries, after both.
 setup:
 	@set -e; \
 	stamp="$(CURDIR) $$(cat pyproject.toml $(LOCK) | cksum)"; found="$$(cat $(READY) 2>/dev/null || true)"; \
@@ -38,8 +39,11 @@ setup:
 	case "$$found" in "$(CURDIR) "*) clear= ;; *) clear=--clear ;; esac; \
 	$(PYTHON) -m venv $$clear $(VENV) || { \
 	  echo "Python could not make a virtual environment. On Debian and Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }; \
-	$(PIP) --require-hashes --requirement $(LOCK); \
-	$(PIP) "$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
+	torch="$$(sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)"; \
+	$(PIP) --no-deps "$$torch" & beside=$$!; \
+	$(PIP) --require-hashes --requirement $(LOCK) || { kill $$beside; exit 1; }; \
+	wait $$beside; \
+	$(PIP) "$$torch"; \
 	$(PIP) --no-deps --no-build-isolation --editable .; \
 	$(BIN)/python -c 'import labs.train; from labs.preload import *; preload(*EVERY_STRATEGY)' & \
 	{ $(BIN)/python -c 'import alembic.command, app.main, app.operate.start, worker.control, worker.tasks; \
