@@ -21,6 +21,7 @@ let timer = 0;
 let saved = form ? served() : "";
 let refused = null; // a text the server would not take is not sent again
 let saving = null;
+let sending = null; // the text that is on its way
 let giving = false; // the answer is on its way for good: no draft may race it
 
 function value() {
@@ -56,13 +57,14 @@ async function send() {
   clearTimeout(timer);
   const status = form.querySelector("[data-saved]");
   const sent = value();
-  const body = new URLSearchParams({ part: form.elements.part.value, answer: sent });
+  const body = new URLSearchParams({ part: form.elements.part.value, answer: sent }).toString();
+  sending = sent;
   try {
     const reply = await fetch(form.action, {
       method: "POST",
       body,
-      headers: { Accept: "application/json" },
-      keepalive: sent.length < 60000,
+      headers: { Accept: "application/json", "Content-Type": "application/x-www-form-urlencoded;charset=UTF-8" },
+      keepalive: body.length < 60000, // more than 64 KiB of it a browser refuses to send behind a page that is gone
     });
     const said = await reply.json();
     if (reply.ok) {
@@ -79,6 +81,37 @@ async function send() {
   }
 }
 
+// What the page is left with goes behind it, and may come after the page that is asked for next: so the tab keeps it
+// too, with the texts that the server may still show instead. Where it shows another, somebody went on elsewhere.
+const kept = form ? `draft ${root.dataset.sitting} ${form.elements.part.value}` : "";
+
+function leave() {
+  try {
+    if (isUnsaved()) sessionStorage.setItem(kept, JSON.stringify({ text: value(), before: [saved, sending ?? saved] }));
+    else sessionStorage.removeItem(kept);
+  } catch {
+    // a browser that keeps nothing: what is on its way is all there is
+  }
+  if (isUnsaved()) send();
+}
+
+function restore() {
+  let draft = null;
+  try {
+    draft = JSON.parse(sessionStorage.getItem(kept) ?? "null");
+    sessionStorage.removeItem(kept);
+  } catch {
+    // as above
+  }
+  if (draft === null || value() !== saved || !draft.before.includes(saved)) return;
+  const chosen = draft.text.split(", ");
+  for (const field of form.elements) {
+    if (field.name !== "answer") continue;
+    if (field.type === "radio" || field.type === "checkbox") field.checked = chosen.includes(field.value);
+    else field.value = draft.text;
+  }
+}
+
 function count() {
   const words = form.querySelector("[data-words]");
   if (words) words.textContent = `${value().split(/\s+/).filter(Boolean).length} words`;
@@ -89,6 +122,7 @@ if (form) {
     count();
     saveIn(800);
   });
+  form.addEventListener("change", save); // nobody types a tick
   form.addEventListener("focusout", save);
   form.addEventListener("submit", async (event) => {
     giving = true;
@@ -101,7 +135,16 @@ if (form) {
   addEventListener("pageshow", (event) => {
     if (event.persisted) giving = false; // back from the page after
   });
-  addEventListener("pagehide", () => isUnsaved() && send());
+  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", () => document.hidden && save()); // a phone may not come back to it
+  root.querySelector("form[action$='/finish']")?.addEventListener("submit", async (event) => {
+    if (!saving && !isUnsaved()) return;
+    event.preventDefault(); // what was typed last counts too, if the server takes it
+    await save();
+    giving = true;
+    event.target.submit();
+  });
+  restore();
   count();
   if (isUnsaved()) saveIn(800);
   document.addEventListener("keydown", (event) => {

@@ -164,15 +164,25 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
 
 
 def _asks_for_what_is_needed(page: Page) -> None:
-    """By keyboard: what is ticked is saved, there again, and answered once it is given."""
+    """By keyboard: what is ticked is there again in a page that is loaded at once, even before it is saved; it is
+    answered once it is given."""
     page.goto("/interview/M8")
     page.get_by_role("button", name="Start, 20 min").click()
     page.get_by_role("link", name="What to ask").click()
-    with page.expect_response(lambda reply: "%2C" in (reply.request.post_data or "")):  # the draft that has both
-        for asked in ("How often does one GPU fail", "For how long does a checkpoint stop"):
-            page.get_by_label(re.compile(asked)).press("Space")
-    page.reload()
+    held: list[Route] = []
+    page.route(re.compile("/answers$"), held.append)
+    for asked in ("How often does one GPU fail", "For how long does a checkpoint stop"):
+        page.get_by_label(re.compile(asked)).press("Space")
+    page.reload()  # nothing of it has reached the server
     expect(page.locator("input[name=answer]:checked")).to_have_count(2)
+    assert held, "what the page was left with was to be sent behind it"
+    page.unroute(re.compile("/answers$"))
+    with page.expect_response(lambda reply: "%2C" in (reply.request.post_data or "")):  # the draft that has both
+        page.get_by_label(re.compile("For how long does a checkpoint stop")).press("Tab")
+    page.get_by_label(re.compile("How often does one GPU fail")).press("Space")
+    page.reload()
+    expect(page.locator("input[name=answer]:checked")).to_have_count(1)
+    page.get_by_label(re.compile("How often does one GPU fail")).press("Space")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".told")).to_contain_text("GPU-hours, each of which stops the job.")
     expect(page.locator(".told .worth")).to_have_text("given to you, − 1.33 points")
