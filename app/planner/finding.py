@@ -25,6 +25,8 @@ from app.theory.planner import (
 )
 from app.theory.planner.search import notably_faster
 from app.theory.planner.space import GATHERS, KEEPS
+from app.units import bytes_text, seconds_text
+from app.words import capital
 
 MOST_OPTIONS = 8
 ANY = "any"  # implementation
@@ -32,6 +34,9 @@ SMALLER = (0.6, 0.4)  # of a GPU's memory: where the fastest plan is looked for 
 MOST_REMEMBERED = 8  # searches
 MOST_ADVICE = 3
 AXES = ("tensor", "pipeline", "context", "expert", "data")
+AXIS_NAMES = {"micro_batch": "micro-batch", "virtual_stages": "virtual stages"}
+ALIKE_SECONDS = 0.5e-3  # less is the same step time
+ALIKE_BYTES = 0.5e6  # and less is the same memory
 
 
 @dataclass(frozen=True)
@@ -96,25 +101,56 @@ class Advice:
     bytes: float
     address: str
 
+    @property
+    def title(self) -> str:
+        """What it changes, into what, and what has to change with it."""
+        step = self.step
+        return ", ".join([capital(f"{named(step.axis, step.value)} instead of {_instead(step)}"), *step.besides])
+
+    @property
+    def said(self) -> str:
+        """What it takes and holds beside the plan as it is."""
+        seconds = "same step time" if abs(self.seconds) < ALIKE_SECONDS else f"{_more(self.seconds, 'seconds')} a step"
+        held = "same memory" if abs(self.bytes) < ALIKE_BYTES else f"{_more(self.bytes, 'bytes')} on the fullest GPU"
+        return f"{seconds}, {held}"
+
+
+def named(axis: str, value: str) -> str:
+    """An axis of a plan at a value, as it is called: "tensor 8", "ZeRO-2"."""
+    if axis == "zero":
+        return f"ZeRO-{value}" if value != "0" else "no sharding"
+    return f"{AXIS_NAMES.get(axis, axis)} {value}"
+
+
+def _instead(step: Step) -> str:
+    return named(step.axis, step.instead) if step.axis == "zero" else step.instead
+
+
+def _more(value: float, dimension: str) -> str:
+    text = seconds_text(abs(value)) if dimension == "seconds" else bytes_text(abs(value))
+    return f"{'−' if value < 0 else '+'}{text}"
+
 
 def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:
     """The changes that save most time and fit, and then the one that frees memory at the least time a byte."""
     now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     every = [
-        Advice(step, step.step_seconds - now, step.memory_bytes - held, _step_address(made, step, scope))
+        Advice(step, step.step_seconds - now, step.memory_bytes - held, step_address(made, step, scope))
         for step in steps
         if step.step_seconds is not None and step.memory_bytes is not None
     ]
     every = list({(each.seconds, each.bytes): each for each in reversed(every)}.values())  # of two alike the plainer
-    faster = [each for each in every if each.step.fits and (each.seconds < 0 or not made.stage.fits)]
+    faster = [each for each in every if each.step.fits and (each.seconds <= -ALIKE_SECONDS or not made.stage.fits)]
     chosen = sorted(faster, key=lambda each: each.seconds)[: MOST_ADVICE - 1]
     smaller = [each for each in every if each.bytes < 0 and each not in chosen]
     return (*chosen, *sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)])
 
 
-def _step_address(made: Plan, step: Step, scope: str) -> str:
+def step_address(made: Plan, step: Step, scope: str) -> str:
+    """Where the page shows the plan one step away, with the global batch of the plan it is a step from."""
     assert step.request is not None, "a step that was timed has a request"
-    batch = step.request.training.global_batch or _global_batch(made)
+    batch = step.request.training.global_batch
+    assert batch is not None, "a step keeps the batch of its plan"
     return f"/planner?{_query(made, step.request, batch, made.typed['profile'], scope)}"
 
 
@@ -132,7 +168,7 @@ def choose(made: Plan, scope: str = "1") -> Choice:
     _remembered.move_to_end(key)
     if len(_remembered) > MOST_REMEMBERED:
         _remembered.popitem(last=False)
-    batch = _global_batch(made)
+    batch = global_batch_of(made)
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
     csv = f"/planner/search.csv?{urlencode(made.typed)}"
     return Choice(tuple(options), found, batch, csv, tuple(on_front), seen)
@@ -165,7 +201,8 @@ def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
     return Option(candidate, f"/planner?{query}", f"/planner/compare?{beside}")
 
 
-def _global_batch(made: Plan) -> int:
+def global_batch_of(made: Plan) -> int:
+    """Sequences of a step of the plan."""
     micro_batches = made.estimate.pipeline.micro_batches
     assert micro_batches is not None, "only a model with a shape is searched for"
     return int(micro_batches * made.form.values["micro_batch"] * made.form.data)
@@ -188,7 +225,7 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
     nodes = request["parallel"].get("expert_nodes")
     return {
         "model": request["model"],
-        "training": {**fixed, "global_batch": _global_batch(made)},
+        "training": {**fixed, "global_batch": global_batch_of(made)},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
         "profile": profile,
         "axes": {"expert_nodes": [nodes]} if nodes else {},

@@ -90,13 +90,45 @@ def test_the_peers_drawn_are_the_meshs() -> None:
     assert [axis.nodes for axis in drawn.axes] == [1, 1, 2, 4]
 
 
-def test_advice_is_the_estimate_with_one_thing_changed(made: service.Plan) -> None:
-    every = finding.advice(made, finding.steps_from(made), "")
-    assert every
-    for each in every:
-        other = service.plan(dict(part.split("=") for part in each.address.removeprefix("/planner?").split("&")))
-        assert other.estimate.time.step_seconds == pytest.approx(made.estimate.time.step_seconds + each.seconds)
-        assert other.stage.total == pytest.approx(made.stage.total + each.bytes)
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"model": "llama-3-70b", "ranks": "64", "tensor": "8", "zero": "1"},
+        {"model": "mixtral-8x7b", "ranks": "64", "tensor": "2", "expert": "8", "pipeline": "2", "zero": "1"},
+        SMALL,
+    ],
+    ids=lambda form: form["model"],
+)
+def test_every_step_and_advice_is_the_estimate_at_its_address(form: dict[str, str]) -> None:
+    now = service.plan(form)
+    steps = finding.steps_from(now)
+    said = {
+        finding.step_address(now, step, ""): (step.step_seconds, step.memory_bytes) for step in steps if step.request
+    }
+    advised = finding.advice(now, steps, "")
+    assert len(said) > len(advised) >= 2
+    said |= {
+        each.address: (now.estimate.time.step_seconds + each.seconds, now.stage.total + each.bytes) for each in advised
+    }
+    work = {finding.global_batch_of(now)}
+    for address, (seconds, held) in said.items():
+        then = service.plan(dict(parse_qsl(urlsplit(address).query, keep_blank_values=True)))
+        assert then.errors == {}
+        assert (then.estimate.time.step_seconds, then.stage.total) == pytest.approx((seconds, held))
+        work.add(finding.global_batch_of(then))
+    assert len(work) == 1, "a step does as many sequences as the plan it is a step from"
+
+
+def test_advice_says_all_that_it_changes() -> None:
+    large = service.plan({"model": "llama-3-70b", "ranks": "64", "tensor": "8", "zero": "1"})
+    steps = finding.steps_from(large)
+    said = {(step.axis, step.value): finding.Advice(step, -0.0004, 2e9, "") for step in steps}
+    assert said["tensor", "16"].title == "Tensor 16 instead of 8, with sequence parallel"
+    assert said["zero", "2"].title == "ZeRO-2 instead of ZeRO-1"
+    assert said["zero", "0"].title == "No sharding instead of ZeRO-1"
+    assert said["zero", "2"].said == "same step time, +2 GB on the fullest GPU"
+    third = finding.steps_from(service.plan({"model": "llama-3-8b", "zero": "2"}))
+    assert [step.besides for step in third if (step.axis, step.value) == ("zero", "3")] == [("as fsdp2 does it",)]
 
 
 def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_search(client: TestClient) -> None:

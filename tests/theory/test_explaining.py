@@ -62,6 +62,9 @@ def test_one_step_on_every_axis_keeps_the_gpus_and_says_why_not() -> None:
     (doubled,) = [step for step in steps if (step.axis, step.value) == ("tensor", "8")]
     assert doubled.request is not None
     assert (doubled.request.parallel.tensor, doubled.request.parallel.data) == (8, 4)
+    unset = made(training={"global_batch": None})
+    batches = {step.request.training.global_batch for step in one_step_away(unset) if step.request}
+    assert batches == {128}, "what a plan leaves open is kept as it came out"
     impossible = [step for step in one_step_away(made(training={"global_batch": 8})) if step.axis == "micro_batch"]
     assert "no multiple" in impossible[0].why_not
 

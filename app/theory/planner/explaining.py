@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.theory.planner.estimate import estimate
-from app.theory.planner.requests import EstimateRequest, parse_estimate_request
+from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import Estimate
 from app.theory.records import json_data
 from labs.spec import SCHEDULE_RULES, Recompute, SpecError
@@ -67,10 +68,13 @@ def next_bottleneck(made: Estimate) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """A plan one step away on one axis: what it would take and hold, or why it cannot be."""
+    """A plan one step away on one axis, `instead` of the value there: what it would take and hold, or why it cannot be.
+    `besides` says what has to change with it."""
 
     axis: str
     value: str
+    instead: str
+    besides: tuple[str, ...]
     step_seconds: float | None
     memory_bytes: float | None
     fits: bool | None
@@ -84,16 +88,26 @@ class Step:
 
 def one_step_away(request: EstimateRequest) -> Iterator[Step]:
     """Every axis halved and doubled, or at its other choices, with the GPUs and the global batch kept."""
-    data = request.model_dump(mode="json", exclude_none=True)
+    data = with_batch(request).model_dump(mode="json", exclude_none=True)
     parallel, training = data["parallel"], data["training"]
     with_experts = data["model"].get("experts", 1) > 1
     for axis, value, changed in (*_degrees(parallel), *_sharing(parallel, with_experts), *_chunks(parallel)):
-        yield _step(data, axis, str(value), parallel=changed)
+        yield _step(request, data, axis, str(value), parallel=changed)
     for size in _beside(training["micro_batch"]):
-        yield _step(data, "micro_batch", str(size), training={"micro_batch": size})
+        yield _step(request, data, "micro_batch", str(size), training={"micro_batch": size})
     for choice in get_args(Recompute):
         if choice != training["recompute"]:
-            yield _step(data, "recompute", choice, training={"recompute": choice})
+            yield _step(request, data, "recompute", choice, training={"recompute": choice})
+
+
+def with_batch(request: EstimateRequest) -> EstimateRequest:
+    """The same plan with its global batch said: one that is left open would follow data parallelism, so that another
+    division of the GPUs would do another amount of work."""
+    training = request.training
+    if training.global_batch is not None or isinstance(request.model, ParameterCount):
+        return request
+    batch = micro_batches_of(request) * training.micro_batch * request.parallel.data
+    return request.model_copy(update={"training": training.model_copy(update={"global_batch": batch})})
 
 
 Change = tuple[str, int, dict[str, Any]]  # axis, value, and what of `parallel` is then different
@@ -138,12 +152,24 @@ def _beside(value: int) -> tuple[int, ...]:
     return (value // 2, value * 2) if value % 2 == 0 else (value * 2,)
 
 
-def _step(data: dict[str, Any], axis: str, value: str, **changed: dict[str, Any]) -> Step:
+def _step(now: EstimateRequest, data: dict[str, Any], axis: str, value: str, **changed: dict[str, Any]) -> Step:
     asked = {**data, **{part: {**data[part], **values} for part, values in changed.items()}}
+    instead = str(data["training" if "training" in changed else "parallel"][axis])
     try:
         request = parse_estimate_request(asked)
     except SpecError as error:
-        return Step(axis, value, None, None, None, str(error.violations[0].message), None)
+        return Step(axis, value, instead, (), None, None, None, str(error.violations[0].message), None)
     made = estimate(request)
     held = made.memory.per_rank_bytes.total
-    return Step(axis, value, made.time.step_seconds, held, made.memory.fits, "", request)
+    besides = tuple(_besides(now, request))
+    return Step(axis, value, instead, besides, made.time.step_seconds, held, made.memory.fits, "", request)
+
+
+def _besides(now: EstimateRequest, then: EstimateRequest) -> Iterator[str]:
+    """What one step changes besides its own axis and data parallelism."""
+    if now.parallel.sequence_parallel != then.parallel.sequence_parallel:
+        yield "with sequence parallel" if then.parallel.sequence_parallel else "without sequence parallel"
+    if now.parallel.schedule != then.parallel.schedule:
+        yield f"with schedule {then.parallel.schedule}"
+    if profile_of(now) != profile_of(then):
+        yield f"as {profile_of(then)} does it"
