@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from app.content.live import ExpressionError, Expressions, is_plain
 
 _REFERENCE = re.compile(r"&amp;(#x[0-9A-Fa-f]+;)")
-_MATH = re.compile(r"\$([^$\n]+)\$")
+_MATH = re.compile(r"\$([^$\n]+)\$([.,;:?!)]*)")  # and the punctuation that no line begins with
 _FENCED = re.compile(r"^(```[^\n]*\n)(.*?)(?=^```)", re.MULTILINE | re.DOTALL)
 _BLANK = re.compile(r"\[\[(.+?)\]\]")
 GAP = Markup('<span class="gap"><span class="visually-hidden">blank</span></span>')  # what a blank shows while asked
@@ -79,7 +79,12 @@ def render_cloze(source: str) -> Markup:
 def _filled(source: str, known: Expressions) -> str:
     """`source` with its expressions and mathematics set. A program keeps its braces and dollars."""
     kept = _FENCED.sub(lambda m: f"{m.group(1)}{known.keep(escape(m.group(2).rstrip()))}\n", source)
-    return _MATH.sub(lambda m: known.keep(mathml(m.group(1))), known.fill(kept))
+    return _MATH.sub(lambda m: known.keep(_closed(mathml(m.group(1)), m.group(2))), known.fill(kept))
+
+
+def _closed(formula: Markup, punctuation: str) -> Markup:
+    """A formula and what closes it, on one line."""
+    return Markup('<span class="unbroken">{}{}</span>').format(formula, punctuation) if punctuation else formula
 
 
 def _blank(text: str, known: Expressions) -> Markup:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dates
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from app.core.days import DAY_STARTS_HOUR, day_number, today
 from app.core.moment import Moment
 
 
@@ -19,15 +21,16 @@ def clock_seconds(at: datetime, zone: ZoneInfo) -> str:
 
 
 def date(moment: Moment) -> str:
-    """Saturday 21 November."""
-    local = moment.now.astimezone(moment.zone)
-    return f"{local:%A} {local.day} {local:%B}"
+    """Saturday 21 November: the learner's day, which lasts until some hours after midnight, and then says so."""
+    day = dates.date.fromordinal(today(moment))
+    is_late = moment.now.astimezone(moment.zone).hour < DAY_STARTS_HOUR
+    return f"{day:%A} {day.day} {day:%B}{f', until {DAY_STARTS_HOUR:02}:00' if is_late else ''}"
 
 
 def day(at: datetime, moment: Moment) -> str:
-    """As said at `moment`: today, yesterday, 6 days ago, on 3 December."""
-    then, today = at.astimezone(moment.zone).date(), moment.now.astimezone(moment.zone).date()
-    days = (today - then).days
+    """The learner's day of `at`, as said at `moment`: today, yesterday, 6 days ago, on 3 December."""
+    number = day_number(at, moment.zone)
+    days, then = today(moment) - number, dates.date.fromordinal(number)
     if days in (0, 1):
         return ("today", "yesterday")[days]
     return f"{days} days ago" if 1 < days < 30 else f"on {then.day} {then:%B}"

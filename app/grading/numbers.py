@@ -125,10 +125,11 @@ def _how_far(value: float, key: float) -> str:
     if value == 0 or key == 0 or (value < 0) != (key < 0):
         return "No known slip leads to this value. Check the formula and the sign."
     ratio = value / key
-    for factor, what in ((1000, "a thousand"), (1e6, "a million"), (8, "eight: bits for bytes?"), (2, "two")):
+    for factor, what in ((1000, "a thousand"), (1e6, "a million"), (8, "eight"), (2, "two")):
+        also = " Bits for bytes?" if factor == 8 else ""
         if within(ratio, factor, 0.02):
-            return f"This is too large by a factor of {what}."
+            return f"This is too large by a factor of {what}.{also}"
         if within(ratio, 1 / factor, 0.02):
-            return f"This is too small by a factor of {what}."
+            return f"This is too small by a factor of {what}.{also}"
     direction = "large" if ratio > 1 else "small"
     return f"This is too {direction} by a factor of {max(ratio, 1 / ratio):.3g}."

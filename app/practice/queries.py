@@ -49,6 +49,12 @@ def find_open_variant(session: Session, learner_id: int, problem_id: str, revisi
     )
 
 
+def list_newest(session: Session, learner_id: int, problem_id: str, limit: int) -> Sequence[Variant]:
+    """The variants issued last."""
+    issued = select(Variant).where(Variant.learner_id == learner_id, Variant.problem_id == problem_id)
+    return session.scalars(issued.order_by(Variant.id.desc()).limit(limit)).all()
+
+
 def list_attempts(session: Session, variant_id: int) -> Sequence[Attempt]:
     return session.scalars(select(Attempt).where(Attempt.variant_id == variant_id).order_by(Attempt.id)).all()
 

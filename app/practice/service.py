@@ -38,6 +38,8 @@ from app.practice.topics import Topic, topics_of
 
 STREAK, STREAK_SCORE, FAILED_SCORE = 2, 0.9, 0.5  # so many variants in a row, at least so good, lead a level up
 PAGE = 25  # variants on a page of the history
+OTHER_THAN = 3  # newest variants whose numbers are not asked again
+MOST_DRAWS = 20
 
 
 def find_problem(content: Catalogue, key: str) -> Problem:
@@ -49,14 +51,17 @@ def find_problem(content: Catalogue, key: str) -> Problem:
 
 
 def issue_variant(session: Session, learner_id: int, problem: Problem, now: datetime) -> VariantRow:
-    """A seed this learner has not had, of the level a streak has led to; only issued seeds count as evidence."""
+    """A seed this learner has not had, of the level a streak has led to; only issued seeds count as evidence.
+
+    Its numbers are others than those of the newest variants, as far as a problem has so many.
+    """
     level = next_level(session, learner_id, problem)
-    while True:
-        seed = secrets.randbelow(variants.LARGEST_ISSUED_SEED) + 1
-        of_level = variants.level_of(problem, seed) == level
-        if of_level and queries.find_variant(session, learner_id, problem.id, seed) is None:
+    newest = [row.drawn for row in queries.list_newest(session, learner_id, problem.id, OTHER_THAN)]
+    for _ in range(MOST_DRAWS):
+        seed = _new_seed(session, learner_id, problem, level)
+        drawn = variants.draw(problem, seed)
+        if drawn not in newest:
             break
-    drawn = variants.draw(problem, seed)
     row = VariantRow(
         learner_id=learner_id,
         problem_id=problem.id,
@@ -69,6 +74,14 @@ def issue_variant(session: Session, learner_id: int, problem: Problem, now: date
     session.add(row)
     session.flush()
     return row
+
+
+def _new_seed(session: Session, learner_id: int, problem: Problem, level: int) -> int:
+    while True:
+        seed = secrets.randbelow(variants.LARGEST_ISSUED_SEED) + 1
+        of_level = variants.level_of(problem, seed) == level
+        if of_level and queries.find_variant(session, learner_id, problem.id, seed) is None:
+            return seed
 
 
 def next_level(session: Session, learner_id: int, problem: Problem) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
-from app.study.days import day_number, day_start, today
+from app.core.days import day_number, day_start, today
 from app.study.exam.preparation import (
     Forecast,
     drop_plan,

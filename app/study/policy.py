@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.core.days import today as today_of
 from app.core.errors import DomainError, Violation
 from app.core.models import Learner
 from app.core.moment import Moment
-from app.study.days import today as today_of
 from app.study.fsrs.parameters import DEFAULT, DEFAULT_ID
 from app.study.fsrs.scheduling import Rules
 from app.study.models import InterviewPlan, ParameterFit, StudySettings

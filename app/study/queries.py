@@ -16,9 +16,9 @@ from sqlalchemy import BindParameter, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
+from app.core.days import day_number, day_start
 from app.core.errors import NotFound
 from app.decks.shelf import find_own_card, own_cards
-from app.study.days import day_number, day_start
 from app.study.models import CardState, ParameterSet, Review
 
 if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without

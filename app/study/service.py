@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from app.content.asked import Asked, ask
 from app.content.cards import Card
+from app.core.days import day_number
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
 from app.study import checking, queries
 from app.study.checking import Checked
-from app.study.days import day_number
 from app.study.exam import preparation
 from app.study.fsrs import scheduling
 from app.study.log import evidence as reviewed

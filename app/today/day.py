@@ -126,10 +126,10 @@ def _went(found: Evidence | None, moment: Moment) -> str:
 
 
 def standing_lanes(standings: Mapping[str, Standing], titles: Mapping[str, str]) -> list[Lane]:
-    """The concepts that stand weakest among those with results, with 95 % Wilson intervals; the weakest last."""
+    """The concepts that stand weakest among those with results, with 95 % Wilson intervals; the weakest first."""
     known = [each for each in standings.values() if each.recent is not None]
     weakest = sorted(known, key=lambda each: (each.recent or 0.0, -each.results))[:SHOWN_CONCEPTS]
-    return [_lane(each, titles[each.concept_id]) for each in reversed(weakest)]
+    return [_lane(each, titles[each.concept_id]) for each in weakest]
 
 
 def _lane(standing: Standing, title: str) -> Lane:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
@@ -29,6 +30,7 @@ from labs.spec import parse_run_spec
 Item = TypeVar("Item")
 FIRST_EXPERIMENT = "L10"
 DAYS_AHEAD = 12
+INTERVIEW_RESTS = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, moment.now),
         desk,
-        _asked_for(checkpoints, "interview", content.interview) or _shortest(content),
+        _asked_for(checkpoints, "interview", content.interview) or next_interview(content, every, moment.now),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         checkpoints,
@@ -119,9 +121,11 @@ def run_first(session: Session, learner_id: int, content: Catalogue, now: dateti
     return lab.submit_run(session, learner_id, spec, prediction, now, experiment.id).id
 
 
-def _shortest(content: Catalogue) -> Interview | None:
-    """An interview to begin with."""
-    return min(content.interviews.values(), key=lambda each: each.minutes, default=None)
+def next_interview(content: Catalogue, every: Iterable[Evidence], now: datetime) -> Interview | None:
+    """The shortest that was not sat of late."""
+    sat = {each.item_id for each in every if each.kind == "interview" and each.at > now - INTERVIEW_RESTS}
+    left = [each for each in content.interviews.values() if each.id not in sat]
+    return min(left, key=lambda each: each.minutes, default=None)
 
 
 def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:

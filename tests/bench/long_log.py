@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.study.days import day_number, day_start
+from app.core.days import day_number, day_start
 from app.study.fsrs.parameters import DEFAULT_ID
 from app.study.fsrs.scheduling import SCHEDULER_NAME
 

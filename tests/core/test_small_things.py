@@ -76,3 +76,11 @@ def test_moments_are_said_in_the_learners_zone(delta: timedelta, said: str) -> N
 def test_days_ago() -> None:
     assert times.day(NOW - timedelta(days=9), THEN) == "9 days ago"
     assert times.day(NOW, THEN) == "today"
+
+
+def test_a_day_ends_where_the_study_day_does() -> None:
+    late = Moment(datetime(2026, 11, 22, 0, 30, tzinfo=UTC), ZoneInfo("UTC"))
+    assert times.date(late) == "Saturday 21 November, until 04:00"
+    assert times.day(late.now - timedelta(hours=1), late) == "today"
+    assert times.day(late.now - timedelta(hours=21), late) == "yesterday"
+    assert times.date(Moment(late.now + timedelta(hours=4), late.zone)) == "Sunday 22 November"

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from app.content.catalogue import Catalogue
+from app.core.days import day_start
 from app.core.db import Database
 from app.decks import service as decks
 from app.decks.cards import Stored, card_id_of
@@ -28,7 +29,6 @@ from app.exchange.csv_file import read_csv, write_csv
 from app.exchange.findings import Findings
 from app.exchange.text_file import read_decks_zip
 from app.study import service as study
-from app.study.days import day_start
 from app.study.log import transfer
 from app.study.log.transfer import Remembered
 from tests.conftest import NOW, moment_at

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from app.content.catalogue import Catalogue
+from app.core.days import day_number
 from app.core.db import Database
 from app.decks import service as decks
 from app.decks.drafts import Draft, DraftOption
 from app.exchange import service
 from app.study import service as study
-from app.study.days import day_number
 from app.study.log import transfer
 from tests.conftest import moment_at
 from tests.exchange.conftest import Take, basic

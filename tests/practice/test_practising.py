@@ -281,6 +281,12 @@ def test_any_character_can_be_stored_and_shown(desk: Desk, text: str) -> None:
     assert "\0" not in shown
 
 
+def test_a_new_variant_has_other_numbers_than_the_last_three(database: Database, desk: Desk) -> None:
+    with database.write() as session:
+        drawn = [service.issue_variant(session, LEARNER, desk.problem, NOW).drawn for _ in range(12)]
+    assert all(numbers not in drawn[max(0, at - 3) : at] for at, numbers in enumerate(drawn))
+
+
 def test_an_open_variant_is_taken_up_again_and_a_settled_one_is_not(database: Database, desk: Desk) -> None:
     with database.write() as session:
         assert service.start_variant(session, LEARNER, desk.problem, NOW) == desk.seed

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.content.catalogue import Catalogue
+from app.core.days import today
 from app.core.db import Database, open_database
 from app.study import queries, service
-from app.study.days import today
 from tests.conftest import NOW, moment_at
 
 CARDS = 60  # more than are looked at, of clusters with several cards

@@ -11,7 +11,7 @@ from fsrs import scheduler as fsrs_scheduler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.study.days import day_number
+from app.core.days import day_number
 from app.study.fsrs import parameters, scheduling
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from fastapi.testclient import TestClient
 
+from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
 from app.core.db import Database
 from app.core.moment import Moment
@@ -16,6 +17,7 @@ from app.lab.models import Run
 from app.practice.models import Variant
 from app.progress.evidence import Standing
 from app.today.day import choose, done_today, due_bars, standing_lanes
+from app.today.service import next_interview
 from tests.conftest import NOW
 
 MOMENT = Moment(NOW, ZoneInfo("UTC"))
@@ -87,9 +89,17 @@ def test_the_weakest_concepts_show_with_an_interval_that_holds_them() -> None:
         for name, share in (("a", 0.9), ("b", 0.25), ("c", None), ("d", 1.0))
     }
     lanes = standing_lanes(standings, {name: name.upper() for name in standings})
-    assert [lane.label for lane in lanes] == ["D", "A", "B"]
-    assert lanes[-1].cells == ("8 results", "25 %", "7 to 59 %", "shaky")
+    assert [lane.label for lane in lanes] == ["B", "A", "D"]
+    assert lanes[0].cells == ("8 results", "25 %", "7 to 59 %", "shaky")
     assert all(float(lane.low) <= float(lane.dot) <= float(lane.high) for lane in lanes)
+
+
+def test_an_interview_that_was_just_sat_is_not_offered_again(content: Catalogue) -> None:
+    shortest = min(content.interviews.values(), key=lambda each: each.minutes)
+    assert next_interview(content, [], NOW) == shortest
+    sat = Evidence("interview", shortest.id, NOW - timedelta(days=6), 0.5)
+    assert next_interview(content, [sat], NOW) not in (shortest, None)
+    assert next_interview(content, [sat], NOW + timedelta(days=2)) == shortest
 
 
 def test_bars_of_coming_cards_begin_today() -> None:

@@ -18,11 +18,11 @@ from sqlalchemy.orm import Session
 
 from app.content.cards import Card
 from app.content.preparation_schemas import FEWEST_MINUTES, FURTHEST_DAYS, MOST_MINUTES
+from app.core.days import day_number, study_day
+from app.core.days import today as today_of
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.study import queries
-from app.study.days import day_number, study_day
-from app.study.days import today as today_of
 from app.study.exam.forecast import Course
 from app.study.exam.order import introduction_order, left_out_last
 from app.study.exam.search import choose_strategy, live, rule_of

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, ReviewLog, Scheduler
 
-from app.study.days import day_number
+from app.core.days import day_number
 from app.study.fsrs.parameters import DEFAULT
 
 FITTED_SHARE = 0.8

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, Scheduler, State
 
-from app.study.days import DAY_STARTS_HOUR, day_number, day_start
+from app.core.days import DAY_STARTS_HOUR, day_number, day_start
 from app.study.fsrs.parameters import DEFAULT, Parameters
 from app.units import factor_of
 

@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from app.content.cards import Card
+from app.core.days import DAY_STARTS_HOUR
 from app.core.errors import DomainError, Stale
 from app.core.moment import Moment
 from app.study import queries
-from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import parameters, scheduling
 from app.study.log.replaying import recompute
 from app.study.models import CardState, ParameterSet, Review

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from fsrs import Card, Rating, State
 
-from app.study.days import day_number, day_start
+from app.core.days import day_number, day_start
 from app.study.fsrs import scheduling
 from app.study.fsrs.parameters import Parameters
 from app.study.fsrs.scheduling import (

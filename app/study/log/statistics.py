@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Table, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from app.core.days import day_number, day_start
 from app.core.share import Share
-from app.study.days import day_number, day_start
 from app.study.fsrs.scheduling import KNOWN
 from app.study.models import CardState, Review
 

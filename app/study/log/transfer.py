@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.core.days import DAY_STARTS_HOUR
 from app.core.moment import Moment
-from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import scheduling
 from app.study.fsrs.parameters import DEFAULT_ID
 from app.study.log.recording import ANSWER, IMPORT, set_available

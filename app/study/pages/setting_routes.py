@@ -9,11 +9,11 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.content.web import Content
+from app.core.days import DAY_STARTS_HOUR
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, ReadSession
 from app.study import policy
-from app.study.days import DAY_STARTS_HOUR
 from app.study.fsrs import scheduling
 from app.study.queue import placement
 

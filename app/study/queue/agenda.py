@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
+from app.core.days import study_day
 from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.study import queries
-from app.study.days import study_day
 from app.study.fsrs.scheduling import LEECH_LAPSES
 from app.study.policy import Policy
 from app.study.queue import queues

@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from app.content.cards import Card
+from app.core.days import study_day
 from app.core.errors import DomainError, Stale, Violation
 from app.core.moment import Moment
 from app.core.texts import storable
 from app.study import queries
-from app.study.days import study_day
 from app.study.log import recording
 from app.study.models import CardState
 

@@ -15,10 +15,10 @@ from fsrs import Rating
 from sqlalchemy.orm import Session
 
 from app.content.cards import Card
+from app.core.days import today
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.moment import Moment
 from app.study import queries
-from app.study.days import today
 from app.study.fsrs import scheduling
 from app.study.log import recording
 from app.study.policy import Policy, policy_for, rules_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.days import day_number, day_start, study_day
 from app.core.moment import Moment
-from app.study.days import day_number, day_start, study_day
 
 ZONES = st.sampled_from(sorted(available_timezones() - {"localtime", "Factory"}))
 MOMENTS = st.datetimes(datetime(1975, 1, 1), datetime(2037, 1, 1), timezones=st.just(UTC))
