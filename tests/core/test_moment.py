@@ -62,11 +62,14 @@ def test_without_a_zone_it_is_the_machines(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_application_counts_days_in_the_zone_of_its_own_settings(settings_for, sqlite, clock: Clock) -> None:  # type: ignore[no-untyped-def]
-    """At noon of 21 November in Greenwich it is the 22nd on Kiritimati, fourteen hours ahead."""
+    """At noon of 21 November in Greenwich it is two in the night on Kiritimati, fourteen hours ahead, where the 21st is
+    studied until four; three hours later the 22nd has begun there."""
     chosen: Settings = settings_for(time_zone="Pacific/Kiritimati")
     app = create_app(chosen, sqlite)
     app.state.clock = clock
     with TestClient(app, base_url="http://localhost") as client:
         client.post("/first/skip")
+        assert "Saturday 21 November, until 04:00" in client.get("/").text
+        clock.advance(hours=3)
         assert "Sunday 22 November" in client.get("/").text
         assert "04:00, Pacific/Kiritimati" in client.get("/settings").text

@@ -170,7 +170,11 @@ def _asks_for_what_is_needed(page: Page) -> None:
     page.get_by_role("button", name="Start, 20 min").click()
     page.get_by_role("link", name="What to ask").click()
     held: list[Route] = []
-    page.route(re.compile("/answers$"), held.append)
+
+    def hold(route: Route) -> None:  # a built-in method cannot be a handler
+        held.append(route)
+
+    page.route(re.compile("/answers$"), hold)
     for asked in ("How often does one GPU fail", "For how long does a checkpoint stop"):
         page.get_by_label(re.compile(asked)).press("Space")
     page.reload()  # nothing of it has reached the server
@@ -187,6 +191,9 @@ def _asks_for_what_is_needed(page: Page) -> None:
     expect(page.locator(".told")).to_contain_text("GPU-hours, each of which stops the job.")
     expect(page.locator(".told .worth")).to_have_text("given to you, − 1.33 points")
     _never_scrolls_sideways(page)
+    page.get_by_text("End the interview").click()  # another cannot be started beside it
+    page.get_by_role("button", name="End it now").click()
+    expect(page.get_by_role("button", name="See the debrief")).to_be_visible()
 
 
 def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, product: Product) -> None:

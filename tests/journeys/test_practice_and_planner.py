@@ -120,11 +120,11 @@ def test_a_pipeline_is_planned_by_keyboard(page: Page) -> None:
     assert time.bounding_box()["x"] > memory.bounding_box()["x"] + 400  # type: ignore[index] - both are shown
     page.set_viewport_size(DESKTOP)
     assert time.bounding_box()["x"] == memory.bounding_box()["x"]  # type: ignore[index]
-    expect(page.get_by_label("Schedule")).to_be_hidden()
+    expect(page.get_by_label("Schedule", exact=True)).to_be_hidden()
     page.get_by_label("Pipeline").focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("4")
-    expect(page.get_by_label("Schedule")).to_be_visible()
+    expect(page.get_by_label("Schedule", exact=True)).to_be_visible()
     expect(page.get_by_role("status").first).to_contain_text("Tensor 8, pipeline 4, data 2, ZeRO-1.")
     expect(page.get_by_role("img", name=re.compile("A step of .*Bubble"))).to_be_visible()
     page.get_by_label("Tensor", exact=True).fill("3")
