@@ -14,8 +14,19 @@ from app.lab import findings, queries
 from app.lab.naming import title
 from app.lab.run_page import compared
 from app.lab.view import RunView
+from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter, finding
 from labs.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One quantity that was predicted: `ratio` is the prediction over what was measured, `is_inside` whether that lay
+    within what the learner was sure of, None where they did not say."""
+
+    dimension: str
+    ratio: float
+    is_inside: bool | None
 
 
 @dataclass(frozen=True)
@@ -28,8 +39,7 @@ class Predicted:
     title: str
     ended_at: datetime
     meter: Meter
-    ranges: int  # given with a prediction
-    held: int  # of them, those that the measurement lay in
+    guesses: tuple[Guess, ...]
 
 
 def list_predicted(session: Session, learner_id: int, content: Catalogue) -> list[Predicted]:
@@ -50,7 +60,14 @@ def _predicted(session: Session, learner_id: int, content: Catalogue) -> Iterato
         answered = [meter for meter in meters if meter.row.off_by is not None]
         if not answered:
             continue
-        kept = [meter.row.kept_confidence for meter in answered if meter.row.kept_confidence is not None]
         name = f"{item.id}, {title(spec)}" if item else title(spec)
         says, _ = findings.headings(run, meters)
-        yield Predicted(run.id, name, says, run.ended_at, finding(answered) or answered[0], len(kept), sum(kept))
+        guesses = tuple(_guess(meter.row) for meter in answered)
+        yield Predicted(run.id, name, says, run.ended_at, finding(answered) or answered[0], guesses)
+
+
+def _guess(row: Comparison) -> Guess:
+    assert row.predicted is not None
+    assert row.measured is not None
+    ratio = row.predicted / row.measured if row.measured else 1.0  # both are zero then
+    return Guess(row.dimension, ratio, row.kept_confidence)

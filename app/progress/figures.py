@@ -14,9 +14,10 @@ from app.core.charts import PERCENT_TICKS, Scale, Tick, round_scale
 from app.core.share import Share
 from app.study.api import Answer, Memory, Retention, seconds_of
 
-WEEKS = 53
+FEWEST_WEEKS, MOST_WEEKS = 20, 53  # of a calendar
+FEWEST_SPREAD = 30  # cards below which a distribution says nothing
 LEVEL_NAMES = {1: "Blank", 2: "Partly wrong", 3: "With effort", 4: "Good", 5: "Easy"}
-CELL, LEFT, TOP = 15, 28, 17  # px: a day's square with its gap, and room for the labels
+CELL = 15  # px: a day's square with its gap
 FEWEST_TIMED, SHOWN_CONCEPTS = 3, 12
 
 
@@ -48,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Reviews per day: squares by how many, months, and the table by month."""
+    """Reviews per day over `weeks`: squares by how many, months, and the table by month."""
 
     squares: Mapping[str, str]
     months: Sequence[tuple[int, str]]
@@ -58,6 +59,18 @@ class HeatMap:
     rows: Sequence[tuple[str, int, int]]
     total: int
     days_studied: int
+    weeks: int
+
+    @property
+    def span(self) -> str:
+        """The time it covers, in words."""
+        return "a year" if self.weeks == MOST_WEEKS else f"{self.weeks} weeks"
+
+
+def since_begun(counts: Sequence[int]) -> Sequence[int]:
+    """The weeks of `counts` from the first with a review on, FEWEST_WEEKS at the least; it begins with a Monday."""
+    begun = next((index for index, count in enumerate(counts) if count), len(counts)) // 7
+    return counts[7 * min(begun, MOST_WEEKS - FEWEST_WEEKS) :]
 
 
 def heat_map(counts: Sequence[int], last: date) -> HeatMap:
@@ -74,19 +87,20 @@ def heat_map(counts: Sequence[int], last: date) -> HeatMap:
         step = 0 if not count else 1 + sum(count >= bound for bound in bounds)
         paths[f"c{step}"].append(f"M{CELL * week} {CELL * row + 6}h12")
         if day.day == 1 or day == days[0]:
-            months.append((LEFT + CELL * week, f"{day:%b}"))
+            months.append((CELL * week, f"{day:%b}"))
     if len(months) > 1 and months[1][0] - months[0][0] < 2 * CELL:
         months.pop(0)
     week, row = divmod((last - start).days, 7)
     return HeatMap(
         {name: "".join(found) for name, found in paths.items()},
         months,
-        LEFT + CELL * (week + 1),
+        CELL * (week + 1),
         (CELL * week - 1, CELL * row - 1),
         _steps(bounds),
         _by_month(days, counts),
         sum(counts),
         len(busy),
+        week + 1,
     )
 
 

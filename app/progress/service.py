@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.core.moment import Moment
-from app.lab.predictions import Predicted, list_predicted
-from app.progress import figures
+from app.lab.predictions import Guess, Predicted, list_predicted
+from app.progress import figures, guesses
 from app.study import api as study
 from app.study.api import policy_for
 
@@ -29,21 +29,25 @@ class Progress:
     predicted: list[Predicted]
 
     @property
-    def ranges(self) -> int:
-        """How often the learner said how sure they were of a prediction."""
-        return sum(each.ranges for each in self.predicted)
+    def guesses(self) -> list[Guess]:
+        """Every quantity that was predicted."""
+        return [guess for run in self.predicted for guess in run.guesses]
 
     @property
-    def held(self) -> int:
-        """How often the measurement lay within that."""
-        return sum(each.held for each in self.predicted)
+    def ranges(self) -> tuple[int, int]:
+        """How often the measurement lay inside a range that the learner gave, and how many were given."""
+        return guesses.ranges(self.guesses)
+
+    @property
+    def guess_lanes(self) -> list[guesses.GuessLane]:
+        return guesses.lanes(self.guesses)
 
 
 def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Progress:
     """Everything the progress page shows."""
     zone, today = moment.zone, study.today(moment)
     day = date.fromordinal(today)
-    first = today - day.weekday() - 7 * (figures.WEEKS - 1)
+    counts = study.count_by_day(session, learner_id, today - day.weekday() - 7 * (figures.MOST_WEEKS - 1), today, zone)
     decay = policy_for(session, learner_id, moment).parameters[20]
     answers = study.newest_answers(session, learner_id, zone)
     memories = study.memories(session, learner_id, moment.now, zone)
@@ -51,7 +55,7 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
     times, seconds = figures.time_lanes(answers, study.all_cards(session, learner_id, catalogue))
     due = study.count_due_by_day(session, learner_id, today, FORECAST_DAYS, zone)
     charts = figures.as_context(
-        heat=figures.heat_map(study.count_by_day(session, learner_id, first, today, zone), day),
+        heat=figures.heat_map(figures.since_begun(counts), day),
         due=figures.due_columns(due, day),
         due_total=sum(due),
         retention=figures.retention_lanes(study.retention(answers, decay)),
@@ -63,6 +67,8 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
         calibration=figures.calibration_lanes(study.calibration(answers)),
         concepts=figures.concept_lanes(recall, answers, catalogue),
         cards_met=len(memories),
+        fewest_spread=figures.FEWEST_SPREAD,
+        guess_ticks=guesses.TICKS,
         is_first_day=all(each.elapsed_days == 0 for each in memories),
         recall_now=sum(recall.values()) / len(recall) if recall else 0.0,
         is_capped=len(answers) == study.NEWEST,
@@ -91,4 +97,5 @@ def _title_of_predictions(found: Progress) -> str:
     """Where nothing but predictions is there to tell of."""
     runs = len(found.predicted)
     said = f"{runs} {'run' if runs == 1 else 'runs'} predicted"
-    return f"{said}, {found.held} of {found.ranges} inside your range" if found.ranges else said
+    inside, given = found.ranges
+    return f"{said}, {inside} of {given} inside your range" if given else said

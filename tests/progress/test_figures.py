@@ -12,7 +12,8 @@ from app.core.db import Database
 from app.core.share import Share
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import Draft
-from app.progress import figures
+from app.lab.predictions import Guess
+from app.progress import figures, guesses
 from app.progress.checkpoints import Done, standings, up_to_next
 from app.study.fsrs.parameters import DEFAULT
 from app.study.log import statistics
@@ -76,6 +77,33 @@ def test_the_calendar_counts_study_days_and_marks_today() -> None:
     assert heat.now == (14, 89), "a Sunday is the last row of the second week"
     assert heat.rows == [("November 2026", 29, 4)]
     assert sum(path.count("M") for path in heat.squares.values()) == 14
+
+
+def test_the_calendar_begins_with_the_first_review_and_is_twenty_weeks_or_more() -> None:
+    nothing, year = [0] * (7 * 52 + 3), 7 * 52 + 3
+    assert len(figures.since_begun(nothing)) == 7 * 19 + 3
+    assert len(figures.since_begun([*nothing[:-1], 4])) == 7 * 19 + 3
+    early = [0] * 16 + [1] + [0] * (year - 17)
+    assert len(figures.since_begun(early)) == year - 14, "from the Monday of its week on"
+    begun = figures.heat_map(figures.since_begun(early), date(2026, 11, 25))
+    assert (begun.weeks, begun.span) == (51, "51 weeks")
+    assert figures.heat_map([1, *nothing[1:]], date(2026, 11, 25)).span == "a year"
+
+
+def test_predictions_stand_over_what_was_measured_by_kind() -> None:
+    made = [
+        Guess("seconds", 2.0, False),
+        Guess("bytes", 1.0, True),
+        Guess("bytes", 0.5, None),
+        Guess("bytes", 100.0, True),
+    ]
+    lanes = guesses.lanes(made)
+    assert [lane.label for lane in lanes] == ["Bytes", "Time"]
+    assert lanes[0].dots == (("50.0", ""), ("25.0", ""), ("100.0", "")), "what lies beyond the axis stands at its end"
+    assert (lanes[0].middle, lanes[0].value) == ("50.0", "2 of 2")
+    assert lanes[0].cells == ("3", "1.00 ×", "5.85 ×", "2 of 2")
+    assert (lanes[1].dots, lanes[1].value) == ((("75.0", "miss"),), "0 of 1")
+    assert guesses.ranges(made) == (2, 3)
 
 
 def test_bins_take_every_value_once() -> None:
