@@ -29,18 +29,18 @@ class Progress:
     predicted: list[Predicted]
 
     @property
-    def guesses(self) -> list[Guess]:
+    def guessed(self) -> list[Guess]:
         """Every quantity that was predicted."""
         return [guess for run in self.predicted for guess in run.guesses]
 
     @property
     def ranges(self) -> tuple[int, int]:
         """How often the measurement lay inside a range that the learner gave, and how many were given."""
-        return guesses.ranges(self.guesses)
+        return guesses.ranges(self.guessed)
 
     @property
     def guess_lanes(self) -> list[guesses.GuessLane]:
-        return guesses.lanes(self.guesses)
+        return guesses.lanes(self.guessed)
 
 
 def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Progress:
