@@ -77,6 +77,8 @@ class Question(Strict):
     sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
     or the choice of `givens` lacks.
 
+    `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
+
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     """
 
@@ -94,6 +96,7 @@ class Question(Strict):
     slips: tuple[QuestionedSlip, ...] = ()
     follow_up: FollowUp | None = None
     harder: FollowUp | None = None
+    hints: Annotated[tuple[Text, ...], Field(max_length=3)] = ()
     options: tuple[Option, ...] = ()
     givens: tuple[Given, ...] = ()
     rubric: tuple[ProbedPoint, ...] = ()
@@ -109,6 +112,8 @@ class Question(Strict):
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
+        if self.kind != "number" and self.hints:
+            raise ValueError("only a number question has hints")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):

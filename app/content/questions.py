@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -30,6 +31,8 @@ from app.units import SCALES, UNITS
 
 Values = Mapping[str, Any]  # what expressions see of a variant
 
+# A number in a text, and what stands behind it.
+_QUANTITY = re.compile(r"(?P<number>\d(?:[\d,]*\d)?(?:\.\d+)?(?:e\d+)?)(?: ?(?:[A-Za-zµ]+(?:/s)?|%|×))?")
 _EXPRESSION = re.compile(r"\$\{(.+)\}", re.DOTALL)
 
 
@@ -119,6 +122,15 @@ def number_findings(number: NumberQuestion) -> Iterator[str]:
             yield f"slip {slip.id} grades as {found.status}: {slip.value}"
         if found.misconception != slip.id:
             yield f"slip {slip.id} is taken for {found.misconception}: {slip.value}"
+
+
+def hint_findings(hint: str, number: NumberQuestion) -> Iterator[str]:
+    """What is wrong with the plain words of a hint to a number: it must not say what is right, to the tolerance."""
+    asked = replace(number, slips=(), structure=None)  # right or not is all that is asked here
+    for found in _QUANTITY.finditer(hint):
+        said = found["number"] if number.dimension == "count" else found[0]  # a count of whatever is named behind it
+        if asked.grade(said).status == "correct":
+            yield f"a hint says what is right, {said}"
 
 
 def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Option]:

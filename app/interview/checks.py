@@ -8,10 +8,11 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
-from app.content.questions import number_findings
+from app.content.questions import hint_findings, number_findings
 from app.grading.rubrics.grader import grade
 from app.interview.givens import told
 from app.interview.givens_checks import givens_findings
+from app.interview.hints import hint
 from app.interview.parts import (
     NOTHING_ASKED,
     Answers,
@@ -99,6 +100,9 @@ def _reactions(part: Part, interview: Interview, values: Values, answers: Answer
     known = known_to(part, values, answers)
     assert known is not None, "asked, so it is known"
     number = number_of(part, known)
+    for index in range(len(part.question.hints) if part.id == part.question.id else 0):
+        for finding in hint_findings(hint(part, index + 1, values, answers), number):
+            yield f"{part.id}: {finding}"
     for slip in number.slips if seed in QUESTIONED else ():
         said = {**answers, part.id: f"{slip.value / SCALES[number.unit][1]!r} {number.unit}"}
         found = react(part, parts_of(interview), values, said, NOTHING_ASKED)

@@ -10,7 +10,9 @@ from itertools import islice
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.grading import levels
+from app.grading.hints import share_left
 from app.interview.criteria import Criterion, criteria
+from app.interview.hints import told_hints
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
@@ -236,6 +238,11 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
             why = Link(f"#part-{row.id}", "See what was needed")
             links = (*_to_read(content, _near(interview, row)), why)
             found.append(Fix(f"Ask for what you need in “{row.title}”", row.message, row.lost, links))
+        elif row.verdict == "right" and row.hints:
+            says = f"It was right; what was open left {100 * share_left(len(row.hints)):.0f} % of its points."
+            why = Link(f"#part-{row.id}", "See how it is computed")
+            links = (*_to_read(content, _near(interview, row)), why)
+            found.append(Fix(f"Do “{row.title}” without a hint", says, row.lost, links))
         elif row.kind == "text":
             found += _words_to_say(content, interview, row)
         else:
@@ -285,13 +292,13 @@ def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
 
 def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     """What could be written to a committee, a sentence each, from the rows and nothing else."""
-    right = [row.title for row in card.rows if row.verdict == "right"]
+    right = [f"{row.title}{told_hints(row.hints)}" for row in card.rows if row.verdict == "right"]
     said = [f"Right on {listed(right)}."] if right else []
     for row in card.rows:
         if row.verdict in ("wrong", CORRECTED):
             what = f"{row.said}, where {row.key} is right" if row.kind == "number" else "a wrong option"
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
-            said.append(f"{row.title}: said {what}{slip}.{_when_questioned(row)}")
+            said.append(f"{row.title}{told_hints(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "givens" and row.givens and row.verdict != "right":
             said.append(_letter_on_givens(row))
         elif row.kind == "text" and row.said:

@@ -14,12 +14,14 @@ from app.content.concept_map import named
 from app.content.interview_schemas import Interview
 from app.core.errors import DomainError
 from app.grading import levels
+from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.expectation import NOT_SAID, compare, over_sittings
 from app.interview.givens import Told, told, told_before
+from app.interview.hints import points_left, said_hints
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import (
     FOLLOW_UP_SHARE,
@@ -58,7 +60,7 @@ class SittingPage:
     """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `told`, what there is to
-    compute with that had to be asked for.
+    compute with that had to be asked for. `hints` are open, and leave `points` of the part's.
     """
 
     sitting: Sitting
@@ -72,10 +74,24 @@ class SittingPage:
     choice: ChoiceQuestion | None
     told: tuple[Told, ...]
     earlier: str
+    hints: tuple[str, ...]
+    points: float
 
     @property
     def kind(self) -> str:
         return self.current.part.question.kind
+
+    @property
+    def next_hint(self) -> int | None:
+        """The hint that may be opened now, from 1."""
+        part, following = self.current.part, len(self.hints) + 1
+        is_hinted = part.role == "asked" and not part.is_follow_up and not self.current.final
+        return following if is_hinted and following <= len(part.question.hints) else None
+
+    @property
+    def points_then(self) -> float:
+        """What the next hint leaves of the points."""
+        return self.current.part.points * share_left(len(self.hints) + 1)
 
     @property
     def chosen(self) -> list[str]:
@@ -147,6 +163,7 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "levels": levels.for_page(),
         "share": FOLLOW_UP_SHARE,
         "pushed_share": PUSHED_SHARE,
+        "hint_share": share_left(1) if any(question.hints for question in found.questions) else None,
         "givens": any(question.kind == "givens" for question in found.questions),
     }
 
@@ -185,6 +202,8 @@ def sitting(
         choice=offered(part, values, texts, found.id) if part.kind in ("choice", "givens") else None,
         told=_told(part, parts, values, current if current.final else None, texts),
         earlier=_earlier(part, saved),
+        hints=said_hints(part, {each: answer.answer for each, answer in saved.items()}),
+        points=points_left(part, saved),
     )
 
 

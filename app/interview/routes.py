@@ -101,22 +101,63 @@ def save(
             found = service.find_sitting(session, learner, sitting_id)
             saved = service.save_answer(session, content, found, part, answer, final, now)
     except DomainError as error:
-        if quiet:
-            return JSONResponse(problem_details(error), error.status, media_type="application/problem+json")
-        if error.status == 409:
-            return page(
-                request, "interview/late.html", {"error": error, "sitting_id": sitting_id, "answer": answer}, status=409
-            )
-        with database.read() as session:
-            found = service.find_sitting(session, learner, sitting_id)
-            shown = pages.sitting(session, content, found, part, now, typed=answer, error=error)
-        return page(request, "interview/sitting.html", {"shown": shown}, status=422)
+        return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     if quiet:
         return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone)})
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
         following = pages.next_part(session, content, found, part) if final else part
     return RedirectResponse(f"/interview/sittings/{sitting_id}?part={following}", 303)
+
+
+@router.post("/interview/sittings/{sitting_id}/hints")
+def open_hint(
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    sitting_id: RowId,
+    part: Annotated[str, Form()],
+    hint: Annotated[int, Form()],
+    answers: Annotated[list[str] | None, Form(alias="answer")] = None,
+) -> Response:
+    """Open a hint at its price, and save what is typed so far as a draft."""
+    _touch(database, content, learner, sitting_id, now)
+    answer = ", ".join(answers or ())
+    try:
+        with database.write() as session:
+            found = service.find_sitting(session, learner, sitting_id)
+            service.open_hint(session, content, found, part, hint, now)
+            if answers:
+                service.save_answer(session, content, found, part, answer, False, now)
+    except DomainError as error:
+        return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
+    return RedirectResponse(f"/interview/sittings/{sitting_id}?part={part}", 303)
+
+
+def _refused(
+    request: Request,
+    database: Database,
+    content: Catalogue,
+    learner: int,
+    now: datetime,
+    sitting_id: int,
+    part: str,
+    answer: str,
+    error: DomainError,
+) -> Response:
+    """What was not taken, and why, with the answer that came with it."""
+    if "application/json" in request.headers.get("accept", ""):
+        return JSONResponse(problem_details(error), error.status, media_type="application/problem+json")
+    if error.status == 409:
+        return page(
+            request, "interview/late.html", {"error": error, "sitting_id": sitting_id, "answer": answer}, status=409
+        )
+    with database.read() as session:
+        found = service.find_sitting(session, learner, sitting_id)
+        shown = pages.sitting(session, content, found, part, now, typed=answer, error=error)
+    return page(request, "interview/sitting.html", {"shown": shown}, status=error.status)
 
 
 @router.post("/interview/sittings/{sitting_id}/finish")

@@ -10,10 +10,12 @@ from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
+from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion
 from app.grading.rubrics.grader import Verdict, grade
 from app.interview.givens import Told, told
+from app.interview.hints import said_hints
 from app.interview.parts import (
     NOTHING_ASKED,
     PUSHED_SHARE,
@@ -109,7 +111,8 @@ class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
     `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
-    heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told.
+    heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
+    `hints` those that were opened, in plain words.
     """
 
     id: str
@@ -133,6 +136,12 @@ class Row:
     pushed: tuple[Pushed, ...] = ()
     is_harder: bool = False
     givens: tuple[Told, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    @property
+    def worth(self) -> float:
+        """What opened hints left of its points."""
+        return self.points * share_left(len(self.hints))
 
     @property
     def is_evidence(self) -> bool:
@@ -153,6 +162,7 @@ class Row:
         notes = tuple(stored.get("notes", ()))
         givens = tuple(Told.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
+        read["hints"] = tuple(stored.get("hints", ()))
         return cls(**{**stored, **read})
 
 
@@ -269,7 +279,7 @@ def _asked(part: Part, sitting: _Sitting) -> str:
 def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     """The row of a number or of what was chosen."""
     question = number_of(part, known) if part.kind == "number" else choice_of(part, known)
-    row = replace(row, key=question.key_text)
+    row = replace(row, key=question.key_text, hints=said_hints(part, sitting.answers))
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
@@ -279,7 +289,7 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         slip=slip_of(number, grade),
         number=number,
         verdict=VERDICTS[grade.status],
-        reached=part.points * grade.credit,
+        reached=row.worth * grade.credit,
         message=_message(grade),
         cure=grade.cure,
         said_text=question.said(row.said),
@@ -315,7 +325,7 @@ def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
     row = replace(row, pushed=(*row.pushed, pushed))
     if grade.status != "correct" or row.verdict != VERDICTS["wrong"]:
         return row
-    return replace(row, verdict=CORRECTED, reached=row.reached + PUSHED_SHARE * (row.points - row.reached))
+    return replace(row, verdict=CORRECTED, reached=row.reached + PUSHED_SHARE * (row.worth - row.reached))
 
 
 def _message(grade: Grade) -> str:

@@ -23,8 +23,9 @@ from app.grading.questions import read_number
 from app.grading.questions.reading import read_ids
 from app.interview import expectation, queries, scoring, timing
 from app.interview.expectation import Expectation
+from app.interview.hints import hint, hint_id, hinted_part, opened
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.parts import Part, Reaction, Reactions, parts_of
+from app.interview.parts import Part, Reaction, Reactions, built_on, parts_of, prompt
 from app.interview.reacting import react
 from app.interview.scoring import Scorecard
 
@@ -116,10 +117,7 @@ def save_answer(
     part = next((each for each in parts_of(interview, reactions_in(given)) if each.id == part_id), None)
     if part is None:
         raise NotFound(f"There is no question {part_id!r} in {interview.id}.")
-    if timing.is_over(sitting.deadline_at, now):
-        raise TooLate(_too_late(sitting, now))
-    if sitting.closed_at is not None:
-        raise TooLate("This sitting is closed; nothing was changed.")
+    _must_be_open(sitting, now)
     if len(text) > LONGEST_ANSWER:
         raise DomainError(
             "The answer was not saved.",
@@ -139,6 +137,47 @@ def save_answer(
         answer.reaction = _reaction(interview, sitting, part, {**given, part_id: answer})
     session.flush()
     return answer
+
+
+def open_hint(
+    session: Session, content: Catalogue, sitting: Sitting, part_id: str, number: int, now: datetime
+) -> SittingAnswer:
+    """Open hint `number`, from 1, of a part that is asked and not answered; one that is open stays as it is.
+
+    Raises TooLate, AlreadyFinal, NotFound, or DomainError for a hint that is not the next one.
+    """
+    sitting = queries.lock_sitting(session, sitting.id)
+    interview, given = _interview(content, sitting), answers_of(session, sitting)
+    part = next((each for each in parts_of(interview, reactions_in(given)) if each.id == part_id), None)
+    if part is None or hinted_part(part) != part_id:
+        raise NotFound(f"There is no hint to {part_id!r} in {interview.id}.")
+    _must_be_open(sitting, now)
+    if part_id in given and given[part_id].final:
+        raise AlreadyFinal("This answer was already given; no hint can be opened to it.")
+    before = given.get(hint_id(part_id, number))
+    if before is not None:
+        return before
+    values = values_of(interview, sitting.drawn)
+    texts = built_on({each.part_id: each.answer for each in given.values() if each.final}, reactions_in(given))
+    if prompt(part, values, texts) is None:
+        raise DomainError("No hint was opened: what the question builds on is not answered yet.")
+    following = opened(part, given) + 1
+    if number != following or number > len(part.question.hints):
+        accepted = str(following) if following <= len(part.question.hints) else "none, all are open"
+        raise DomainError("No hint was opened.", [Violation("hint", number, "That is not the next hint.", accepted)])
+    said = hint(part, number, values, texts)
+    row = SittingAnswer(sitting_id=sitting.id, part_id=hint_id(part_id, number), answer=said, final=True, saved_at=now)
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _must_be_open(sitting: Sitting, now: datetime) -> None:
+    """Raises TooLate."""
+    if timing.is_over(sitting.deadline_at, now):
+        raise TooLate(_too_late(sitting, now))
+    if sitting.closed_at is not None:
+        raise TooLate("This sitting is closed; nothing was changed.")
 
 
 def _reaction(

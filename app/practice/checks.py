@@ -9,20 +9,22 @@ from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.live import ExpressionError
 from app.content.problem_schemas import ChoicePart, Problem, TextPart
-from app.content.questions import number_findings
+from app.content.questions import hint_findings, number_findings
 from app.content.seeded import CHECKED_SEEDS
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion, Question
 from app.practice.variants import Variant, draw, make_variant
 
 RENDERED_SEEDS = 50  # whose texts are rendered as well: half of the time of the check, and they have few branches
+HINTED_SEEDS = range(8)  # a hint that says what is right does so in each; in some it may, as numbers coincide
 LEAST_SHARE = 0.1  # of the variants in which a slip must be one: where it rarely is, it is not worth its words
 
 
 def check_problems(catalogue: Catalogue) -> Iterator[Finding]:
     """Every problem at every seed; each finding once, with the first seed that shows it."""
     for problem in catalogue.problems.values():
-        for location, reason in (*_reference_findings(problem, catalogue), *_problem_findings(problem)):
-            yield problem.id, location, reason
+        yield from ((problem.id, *found) for found in _reference_findings(problem, catalogue))
+        found = list(_problem_findings(problem))
+        yield from ((problem.id, *each) for each in found or _told_findings(problem))
 
 
 def _reference_findings(problem: Problem, catalogue: Catalogue) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -67,6 +69,20 @@ def _problem_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...],
             if kept[index, slip.id] < LEAST_SHARE * len(CHECKED_SEEDS):
                 seldom = f"slip {slip.id} can be told from the key and the slips before it in {kept[index, slip.id]}"
                 yield ("parts", index, "slips"), f"{seldom} of {len(CHECKED_SEEDS)} variants"
+
+
+def _told_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The hints that say what is right in a number part, at a price or not."""
+    told: Counter[tuple[int, str]] = Counter()
+    for seed in HINTED_SEEDS:
+        variant = make_variant(problem, seed)
+        for index, hint in enumerate(variant.hints):
+            for part in variant.parts:
+                if isinstance(part.question, NumberQuestion) and any(hint_findings(hint.striptags(), part.question)):
+                    told[index, part.id] += 1
+    for (index, part_id), variants in told.items():
+        if variants == len(HINTED_SEEDS):
+            yield ("hints", index), f"it says what is right in part {part_id}"
 
 
 def _findings(part: Question | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 from app.content.problem_schemas import Problem
 from app.core.errors import DomainError, NotFound, Violation
 from app.grading.grade import Grade
+from app.grading.hints import share_left
 from app.grading.questions import NumberQuestion
 from app.practice import variants
 from app.practice.parts import Part
 from app.reveal.meter import Meter
 from app.reveal.number import SaidNumber, said_number, slip_of
 
-HINT_FACTOR = 0.75  # each opened hint leaves three quarters of the credit of the parts that are still open
 LONGEST_ANSWER = 500
 
 
@@ -123,10 +123,6 @@ def grade_in_order(parts: Sequence[Part], answers: Mapping[str, str], before: Ma
     return found
 
 
-def after_hints(grade: Grade, hints_opened: int) -> Grade:
-    return replace(grade, credit=round(grade.credit * HINT_FACTOR**hints_opened, 4))
-
-
 def is_unaided(score: float, hints_opened: int) -> bool:
     """Whether everything was right and no hint was open."""
     return score == 1 and not hints_opened
@@ -134,7 +130,7 @@ def is_unaided(score: float, hints_opened: int) -> bool:
 
 def is_solved(score: float, hints_opened: int) -> bool:
     """Whether everything was right, whatever was left of it by the hints that were open."""
-    return score >= round(HINT_FACTOR**hints_opened, 4)
+    return score >= round(share_left(hints_opened), 4)
 
 
 def score_of(states: tuple[PartState, ...]) -> float:

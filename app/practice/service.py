@@ -19,11 +19,11 @@ from app.core.errors import NotFound, Stale
 from app.core.records import as_record
 from app.core.texts import storable
 from app.grading.grade import Grade
+from app.grading.hints import after_hints
 from app.practice import queries, variants
 from app.practice.desk import (
     Desk,
     PartState,
-    after_hints,
     check_answers,
     check_seed,
     grade_alone,
