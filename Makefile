@@ -18,7 +18,7 @@ PORT ?=
 # What is compiled is kept, whatever the shell asks for: these commands start the same modules a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: start setup lint types rules audit browser check test bench matrix screenshots lock clean
+.PHONY: start setup lint types rules audit browser check test tests bench matrix screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -82,8 +82,11 @@ check: lint
 audit:
 	$(BIN)/python -m tests.support.audit
 
+# The rules beside the tests, of which many wait for processes that they started.
 test: setup $(WEB)/node_modules/.ready
-	@$(MAKE) --no-print-directory -j 4 types rules audit browser
+	@$(MAKE) --no-print-directory -j 4 tests types rules audit
+
+tests: browser
 	$(PYTEST)
 
 # All rows of the support matrix; `make test` takes those of every pair of options, and an eighth of the others.

@@ -39,6 +39,7 @@ def test_the_check_sees_what_is_missing(tmp_path: Path) -> None:
     assert not list(ROOT.glob("app/nowhere.py"))
 
 
+@pytest.mark.slow
 def test_the_examples_run_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs/estimate.md").read_text(), re.DOTALL)
     assert len(examples) > 2

@@ -151,6 +151,7 @@ def _refuse_writes(connection: Any) -> None:
     connection.exec_driver_sql("PRAGMA query_only=ON")  # SQLite itself then refuses
 
 
+@pytest.mark.slow
 def test_the_database_of_that_test_takes_no_writes(shop: TestClient, sqlite: Database) -> None:
     event.listen(sqlite.engine, "begin", _refuse_writes)
     app: Any = shop.app

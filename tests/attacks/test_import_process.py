@@ -183,6 +183,7 @@ def test_an_import_that_is_none_is_not_found(client_of: ClientOf, identity: str)
     assert client.post(f"/study/exchange/jobs/{identity}/cancel").status_code in (404, 405, 422)
 
 
+@pytest.mark.slow
 def test_a_run_from_a_file_is_opened_by_the_same_process_and_its_page_says_why_not(client_of: ClientOf) -> None:
     client = client_of()
     html = {"Accept": "text/html"}

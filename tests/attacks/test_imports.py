@@ -283,6 +283,7 @@ HTML_BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", HTML_BOMBS)
 def test_html_that_is_nested_or_unclosed_costs_little(read: Read, attack: str) -> None:
     data = package(collection([("g", f"front {HTML_BOMBS[attack]}\x1fback")]))

@@ -51,6 +51,7 @@ def _kill(supervisor: Supervisor, child: Child) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_a_part_that_dies_again_and_again_does_not_end_the_product(supervisor: Supervisor, tmp_path: Path) -> None:
     victim, neighbour = supervisor.children
     assert neighbour.process is not None

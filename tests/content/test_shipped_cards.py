@@ -105,6 +105,7 @@ def test_most_cards_have_live_numbers() -> None:
     assert len(live) > len(CARDS) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_live_numbers_of_problems_open_on_what_they_show(content: Catalogue, seed: int) -> None:
     for problem in content.problems.values():

@@ -43,6 +43,7 @@ def loaded() -> dict[str, set[str]]:
     return dict(zip(STEPS, map(set, json.loads(done.stdout)), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_start_loads_nothing_that_it_does_not_use(loaded: dict[str, set[str]], step: str) -> None:
     module, unused = STEPS[step]

@@ -110,6 +110,7 @@ def _as_is(cards: list[Stored]) -> dict[str, Draft]:
     return {stored.guid: stored.draft for stored in cards}
 
 
+@pytest.mark.slow
 @many
 @given(SHELVES)
 def test_a_cards_file_is_read_back_as_it_was(cards: list[Stored]) -> None:
@@ -120,6 +121,7 @@ def test_a_cards_file_is_read_back_as_it_was(cards: list[Stored]) -> None:
         assert card_text(Stored(stored.guid, tidy(draft))) == text
 
 
+@pytest.mark.slow
 @many
 @given(SHELVES)
 def test_a_zip_of_decks_is_read_back_as_it_was(cards: list[Stored]) -> None:
@@ -133,6 +135,7 @@ def _choice(*options: DraftOption) -> list[Stored]:
     return [Stored("0", tidy(draft))]
 
 
+@pytest.mark.slow
 @many
 @given(SHELVES)
 @example(_choice(DraftOption("1", True), DraftOption("0 |", False, "0")))
@@ -144,6 +147,7 @@ def test_a_table_is_read_back_as_it_was(cards: list[Stored]) -> None:
     assert _brought(read_csv(write_csv(cards), _always)) == _as_is(cards)
 
 
+@pytest.mark.slow
 @many
 @given(SHELVES)
 def test_no_cell_of_a_table_is_computed_by_a_spreadsheet(cards: list[Stored]) -> None:
@@ -153,6 +157,7 @@ def test_no_cell_of_a_table_is_computed_by_a_spreadsheet(cards: list[Stored]) ->
         assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in row)
 
 
+@pytest.mark.slow
 @many
 @given(SHELVES)
 def test_a_package_is_read_back_as_it_was(cards: list[Stored]) -> None:
@@ -212,6 +217,7 @@ def test_a_schedule_is_read_back_as_it_was(
     assert from_row(row, Calendar(first_day, zone), None, NOW) == remembered
 
 
+@pytest.mark.slow
 def test_a_whole_install_goes_to_another_and_back(
     sqlite: Database, content: Catalogue, tmp_path: Path, take: Take, sqlite_template: Path
 ) -> None:

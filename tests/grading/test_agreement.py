@@ -12,6 +12,7 @@ def frozen() -> Agreement:
     return agreement(graded("frozen"))
 
 
+@pytest.mark.slow
 def test_there_are_enough_labelled_answers(frozen: Agreement) -> None:
     assert frozen.answers >= 40
     assert frozen.answers + len(graded("open")) >= 120

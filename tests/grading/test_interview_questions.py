@@ -42,6 +42,7 @@ def test_every_question_is_answered_in_many_voices_and_on_every_side() -> None:
     assert len({answer["id"] for answer in ANSWERS}) == len({answer["text"] for answer in ANSWERS}) == len(ANSWERS)
 
 
+@pytest.mark.slow
 def test_most_levels_are_the_very_same(rubrics: dict[str, Rubric]) -> None:
     same = sum(grade(rubrics[each["rubric"]], each["text"]).level == each["level"] for each in ANSWERS)
     assert same >= 0.7 * len(ANSWERS)

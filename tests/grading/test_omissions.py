@@ -110,6 +110,7 @@ def _tree(question: NumberQuestion) -> Node:
     return found
 
 
+@pytest.mark.slow
 def test_every_key_of_the_problems_is_taken_apart_to_its_own_value(questions: list[NumberQuestion]) -> None:
     assert questions
     for question in questions:

@@ -81,6 +81,7 @@ def test_bytes_and_counts_in_short_form_read_back(value: float) -> None:
     assert read_quantity(count_text(value, 4), "count").value == pytest.approx(value, rel=6e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=500)
 @given(text=TEXTS, expected=st.sampled_from(sorted(DIMENSIONS)))
 def test_any_text_is_read_or_refused_with_a_reason(text: str, expected: str) -> None:

@@ -121,6 +121,7 @@ def test_each_command_takes_its_own_mode(given, dry):
     assert [violation.field for violation in raised.value.violations] == ["mode"]
 
 
+@pytest.mark.slow
 def test_bad_input_is_named_and_the_exit_code_is_2():
     done = call([sys.executable, "-m", "labs.dryrun", "-"], input=json.dumps(spec({"data": 0})))
     assert done.returncode == 2

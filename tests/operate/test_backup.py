@@ -198,6 +198,7 @@ def test_nothing_is_written_over(sqlite: Database, tmp_path: Path) -> None:
         back_up_install(sqlite, tmp_path / "no" / "folder.zip", "0.1.0", NOW)
 
 
+@pytest.mark.slow
 def test_an_install_is_reset_and_brought_back_by_commands(
     rankzero: Command, sqlite_template: Path, tmp_path: Path
 ) -> None:

@@ -402,6 +402,7 @@ def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
     assert "Which configuration" not in page.get("/planner", params=OWN_7B | {"find": "1"}).text
 
 
+@pytest.mark.slow
 def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> None:
     request = {
         "model": "llama-3-8b",

@@ -59,6 +59,7 @@ def test_every_kind_of_part_is_answered_with_a_plain_form(page: TestClient, cont
     assert "Worked solution" in settled
 
 
+@pytest.mark.slow
 def test_no_page_gives_a_key_away_before_it_is_earned(page: TestClient, content: Catalogue) -> None:
     for problem in content.problems.values():
         seed = opened(page, problem.slug)
@@ -153,6 +154,7 @@ NASTY = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     identity=st.sampled_from(["P03", "P07", "P11", "P14", "P19", "SP1"]),

@@ -39,6 +39,7 @@ def test_seed_7_is_what_it_was(content: Catalogue, problem: str) -> None:
     assert [part.key for part in variant.parts] == pytest.approx(keys, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_seed_means_the_same_in_another_process(content: Catalogue) -> None:
     program = (
         "from app.content.files import read_yaml, validated; from app.content.problem_schemas import Problem;"

@@ -62,6 +62,7 @@ def test_every_chart_has_a_question_a_sentence_and_a_table(
     assert "134 cards met" in text
 
 
+@pytest.mark.slow
 def test_a_date_is_set_shown_and_dropped(client: TestClient, content: Catalogue) -> None:
     assert "When is the interview?" in client.get("/progress/plan").text
     reply = client.post("/progress/plan", data={"day": DAY, "minutes_per_day": 20})

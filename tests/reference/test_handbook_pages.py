@@ -46,6 +46,7 @@ def test_a_page_has_its_sections_figures_and_neighbours(page: TestClient) -> Non
     assert 'rel="next" href="/reference/deepspeed-and-fsdp"' in html
 
 
+@pytest.mark.slow
 def test_every_page_and_every_link_of_the_room_opens(page: TestClient, content: Catalogue) -> None:
     room = {"/reference", "/reference/glossary", "/reference/errata", *(f"/reference/{slug}" for slug in content.pages)}
     found = set[str]()

@@ -282,6 +282,7 @@ def test_what_cannot_be_evaluated_is_problem_details(
         assert {error["field"] for error in reply.json()["errors"]} == fields
 
 
+@pytest.mark.slow
 def test_the_reference_leads_to_every_formula_and_each_opens(page: TestClient) -> None:
     html = page.get("/reference").text
     for section in sections():

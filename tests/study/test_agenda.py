@@ -70,6 +70,7 @@ def learned(database: Database, content: Catalogue) -> datetime:
     return NOW + timedelta(days=90)
 
 
+@pytest.mark.slow
 def test_two_processes_see_each_others_answers(database: Database, other: Database, content: Catalogue) -> None:
     now, draw = learned(database, content), random.Random(3)
     hidden = 0

@@ -90,6 +90,7 @@ def test_where_nothing_is_better_plain_fsrs_stays() -> None:
     assert rule(W, new_cards(1, 20), 0, 1, 5).new.tolist() == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "answers"), [(3, 40), (7, 70), (14, 60), (21, 50), (21, 12)])
 def test_the_strategy_kept_is_believed_better_than_plain_fsrs_with_no_more_answers(days: int, answers: float) -> None:
     choice = choose_strategy(W, new_cards(1, 60), days, answers)
@@ -100,6 +101,7 @@ def test_the_strategy_kept_is_believed_better_than_plain_fsrs_with_no_more_answe
         assert choice.course.answers.sum() <= choice.plain.answers.sum()
 
 
+@pytest.mark.slow
 def test_it_holds_for_learners_whose_memory_is_not_what_is_believed() -> None:
     days, answers, cards = 21, 50, new_cards(60, 80)
     true = model.parameters(draw_parameters(60, np.random.default_rng(5)))

@@ -24,6 +24,7 @@ CLOSE = 1e-9  # relative: the same formulas, but NumPy's exp and power may diffe
 LONGEST_DAYS = Scheduler().maximum_interval
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(parameters=PARAMETERS, history=HISTORIES, retention=st.floats(0.70, 0.97))
 def test_every_review_is_that_of_py_fsrs(

@@ -72,6 +72,7 @@ def test_new_cards_come_in_the_order_of_the_checkpoints_at_the_plans_pace(
     assert expected.new[0] == policy.new_per_day
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plan")
 def test_following_the_plan_day_by_day_meets_every_card_and_keeps_to_the_minutes(
     database: Database, content: Catalogue, clock: Clock
@@ -190,6 +191,7 @@ def test_the_first_answer_of_a_day_writes_down_what_the_page_showed(
     assert after.progress.left >= looked.progress.left - 1 - (after.buried - looked.buried)
 
 
+@pytest.mark.slow
 def test_when_nobody_plans_a_day_everything_held_is_back(database: Database, content: Catalogue, clock: Clock) -> None:
     _answer_all(database, content, clock.now)
     _set(database, content, 12, 20, clock.advance(days=3))
@@ -266,6 +268,7 @@ def test_what_does_not_fit_is_named_and_comes_last(database: Database, content: 
     assert list(expected.left_out) == found.card_order[expected.met_on_the_day :]
 
 
+@pytest.mark.slow
 def test_other_minutes_for_the_same_day_keep_the_start(database: Database, content: Catalogue, clock: Clock) -> None:
     _set(database, content, 10, 20, clock.now)
     clock.advance(days=2)

@@ -83,6 +83,7 @@ STEP = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEP, min_size=1, max_size=25))
 def test_any_life_replays(  # type: ignore[no-untyped-def]
@@ -140,6 +141,7 @@ def _study_for_weeks(database: Database, content: Catalogue, days: int = 40) -> 
         now += timedelta(hours=22)
 
 
+@pytest.mark.slow
 def test_weeks_of_study_replay_on_both_databases(database: Database, content: Catalogue) -> None:
     _study_for_weeks(database, content)
     report = check(database)

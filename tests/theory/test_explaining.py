@@ -116,6 +116,7 @@ def test_a_plan_as_torchtitan_is_told_it() -> None:
     assert any("ZeRO-1" in each for each in flags_of(made())[1].leaves_open)
 
 
+@pytest.mark.slow
 def test_no_point_of_the_front_beats_another_and_the_fastest_is_the_searchs() -> None:
     request = parse_search_request(SEARCH)
     points = front(request)

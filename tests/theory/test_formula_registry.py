@@ -22,6 +22,7 @@ STATE = FORMULAS.by_name["zero_state"]
 
 
 POINTS, POINTS_OF_A_SIMULATION = 200, 60  # a simulation plays two steps for each
+SIMULATED = "exposed_transfers"
 
 
 def refused(formula: Formula, given: dict[str, Any]) -> dict[str, str]:
@@ -30,10 +31,14 @@ def refused(formula: Formula, given: dict[str, Any]) -> dict[str, str]:
     return {violation.field: violation.message for violation in raised.value.violations}
 
 
-@pytest.mark.parametrize("formula", ALL, ids=lambda formula: formula.name)
+@pytest.mark.parametrize(
+    "formula",
+    [pytest.param(each, marks=pytest.mark.slow if each.name == SIMULATED else ()) for each in ALL],
+    ids=lambda formula: formula.name,
+)
 def test_any_point_gives_a_finite_number_or_names_the_inputs_that_clash(formula: Formula) -> None:
     names, agreed = {each.name for each in formula.inputs}, 0
-    for given in points(formula, POINTS_OF_A_SIMULATION if formula.name == "exposed_transfers" else POINTS):
+    for given in points(formula, POINTS_OF_A_SIMULATION if formula.name == SIMULATED else POINTS):
         found = outcome(formula, given)
         if isinstance(found, list):
             assert found

@@ -151,6 +151,7 @@ PLAN: dict[str, Any] = {"cluster": {"gpu": "a100-80gb", "gpus_per_node": 8}}
 EXACT = ("gpipe", "1f1b", "interleaved", "looped-bfs")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.sampled_from(get_args(Schedule)), st.integers(2, 8), st.integers(1, 32), st.integers(1, 4))
 def test_the_closed_forms_are_what_the_simulation_plays(schedule: Schedule, p: int, m: int, v: int) -> None:

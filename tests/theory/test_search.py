@@ -107,6 +107,7 @@ def test_no_plan_beats_the_bounds_it_would_be_left_out_by(name: str) -> None:
         assert held <= made.memory.per_rank_bytes.total
 
 
+@pytest.mark.slow
 def test_no_plan_is_reported_twice_and_selective_is_not_looked_at_where_it_is_nothing() -> None:
     result = found("llama-3-8b", 8192, 64, "h100-80gb", 4, limit=100)
     plans = {str((each.parallel, each.training, each.request.profile)) for each in result.best}
@@ -144,6 +145,7 @@ def test_llama_405b_on_16384_gpus_is_laid_out_as_its_makers_did() -> None:
     assert long.parallel.context > 1
 
 
+@pytest.mark.slow
 def test_deepseek_v3_spreads_its_experts_over_many_gpus() -> None:
     """DeepSeek-AI 2024, section 3.2: 64 expert ranks on 8 nodes, under a router that sends a token to four nodes."""
     axes = {"context": [1, 2], "tensor": [1, 2], "micro_batch": [1], "recompute": ["none"]}
@@ -152,6 +154,7 @@ def test_deepseek_v3_spreads_its_experts_over_many_gpus() -> None:
     assert {each.parallel.expert_nodes for each in result.best} == {4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "batch"), [(2500, 2000), (3750, 3000)])
 def test_tens_of_thousands_of_gpus_with_odd_factors_are_searched(nodes: int, batch: int) -> None:
     result = found("llama-3-405b", 8192, batch, "h100-80gb", nodes, limit=3, axes={"micro_batch": [1], "tensor": [8]})
