@@ -247,7 +247,7 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
             found += _words_to_say(content, interview, row)
         else:
             why = Link(f"#part-{row.id}", "See how it is computed")
-            says = row.message or "No known slip leads to your number."
+            says = _why(row) or "No known slip leads to your number."
             found.append(Fix(row.slip or row.title, says, row.lost, (*_to_read(content, _near(interview, row)), why)))
     found += [_cure(content, cure, rows) for cure, rows in by_cure.items()]
     return sorted(found, key=lambda each: -each.points)[:MOST_FIXES]
@@ -274,7 +274,13 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
     first = rows[0]
     lost = sum(row.lost for row in rows)
-    return Fix(first.slip or first.title, first.message, lost, _to_read(content, card_id))
+    return Fix(first.slip or first.title, _why(first), lost, _to_read(content, card_id))
+
+
+def _why(row: Row) -> str:
+    """A row's message, without the name of the slip where it begins with that: it stands above as a title."""
+    named = f"{row.slip}. "
+    return row.message[len(named) :] if row.slip and row.message.startswith(named) else row.message
 
 
 def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:

@@ -16,7 +16,9 @@ from app.reveal.meter import Meter, make_scale
 from app.units import SCALES
 from app.words import capital, listed
 
-_ROOM, _REACH = 1.25, 3.0  # times the right answer that a scale reaches at least, and for a number that is far off
+# In times the right answer: what a scale reaches at least, the largest number that it holds (a factor of eight is a
+# slip to see), and where it ends for one that lies beyond.
+_ROOM, _HELD, _REACH = 1.25, 8.5, 3.0
 # Colours by what a term's name speaks of, the first that fits; plain where none does.
 _KINDS = (
     ("gradient", "gradients"),
@@ -49,7 +51,8 @@ class SaidNumber:
         row = Comparison(
             title, dimension, self.text, self.value, None, self.key, None, unit=self.unit, is_computed=True
         )
-        scale = make_scale(min(self.value, _REACH * self.key), _ROOM * self.key, 0.0, dimension, self.unit)
+        reach = self.value if self.value <= _HELD * self.key else _REACH * self.key
+        scale = make_scale(reach, _ROOM * self.key, 0.0, dimension, self.unit)
         return Meter(row, "", self.terms, self.gap, scale, "plain", True)
 
     def to_json(self) -> dict[str, object]:
