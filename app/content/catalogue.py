@@ -18,6 +18,7 @@ from app.content.live import COMPILED
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
+from app.content.rounds import NoSuchPart, Round, RoundFile, make_round
 from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
@@ -175,12 +176,13 @@ class _Loader:
         concepts = self._concepts()
         decks, cards = self._decks()
         knowledge = self._knowledge()
+        problems = self._items("problems/*.yaml", Problem)
         loaded = Catalogue(
             concepts,
             decks,
             cards,
-            self._items("problems/*.yaml", Problem),
-            self._interviews(knowledge),
+            problems,
+            {**self._interviews(knowledge), **self._rounds(problems)},
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
@@ -204,6 +206,21 @@ class _Loader:
         for interview in interviews.values():
             interview.read_with(knowledge.wordings)
         return interviews
+
+    def _rounds(self, problems: Mapping[str, Problem]) -> Mapping[str, Round]:
+        """Timed rounds: interviews made of parts of problems."""
+        files = sorted(self.folder.glob("rounds/*.yaml"))
+        found = [self._try(lambda path=path: self._round(path, problems)) for path in files]  # type: ignore[misc]
+        return {each.id: each for each in found if each is not None}
+
+    def _round(self, path: Path, problems: Mapping[str, Problem]) -> Round:
+        source = read_yaml(path, self._shown(path))
+        try:
+            made = make_round(validated(RoundFile, source), problems)
+        except NoSuchPart as error:
+            raise ContentError([source.problem(error.location, str(error))]) from None
+        self._claim("rounds", made.id, source)
+        return made
 
     def _rubrics(self, knowledge: Knowledge) -> Mapping[str, RubricFile]:
         rubrics: dict[str, RubricFile] = self._items("rubrics/*.yaml", RubricFile)

@@ -80,15 +80,16 @@ class Question(Strict):
     `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
 
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
+    The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`).
     """
 
     id: Slug
-    kind: Literal["number", "choice", "text", "givens"]
+    kind: Literal["number", "choice", "text", "givens", "set", "configuration"]
     title: Text
     prompt: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
-    explanation: Text
+    explanation: str
     builds_on: tuple[Slug, ...] = ()
     key: str | None = None
     unit: Unit | None = None
@@ -106,6 +107,10 @@ class Question(Strict):
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
+        if self.kind in ("set", "configuration"):
+            raise ValueError(f"a {self.kind} question is a part of a problem, which a round asks")
+        if not self.explanation.strip():
+            raise ValueError("a question needs an explanation")
         if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
         if unasked := [slip.id for slip in self.slips if not slip.ask]:
@@ -140,6 +145,11 @@ class Interview(Item):
     def read_with(self, wordings: Wordings) -> None:
         """Read answers with these; the catalogue gives every interview those of the rubrics."""
         self._wordings = wordings
+
+    @property
+    def is_round(self) -> bool:
+        """Whether its questions are parts of problems."""
+        return False
 
     @property
     def wordings(self) -> Wordings:

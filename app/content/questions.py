@@ -15,16 +15,18 @@ from markupsafe import Markup
 
 from app.content.live import ExpressionError, Expressions, at
 from app.content.markdown import render_inline
-from app.content.problem_schemas import ConfigurationPart, OrderPart
+from app.content.problem_schemas import ConfigurationPart, NumberPart, OrderPart
 from app.content.schemas import Slip
 from app.content.structures import structure_of
 from app.grading.numbers import KnownSlip, within
 from app.grading.questions import (
+    Carried,
     ConfigurationQuestion,
     NumberQuestion,
     Option,
     OrderItem,
     OrderQuestion,
+    carried_values,
     told_apart,
 )
 from app.units import SCALES, UNITS
@@ -96,6 +98,18 @@ def follow_own(source: NumberSource, values: Values) -> NumberQuestion | None:
     except (ExpressionError, OverflowError):
         return None
     return found if found.key > 0 else None
+
+
+def carried_by(source: NumberPart, values: Values, own: Mapping[str, float]) -> Carried | None:
+    """Key and slips as they follow from wrong earlier values among a learner's `own`, by part; `values` hold the right
+    ones as `answer`. None where none was wrong or they lead nowhere."""
+    right = values["answer"]
+    mine = carried_values(source.carries, own, right) or {}
+    changed = tuple(part for part, value in mine.items() if value != right[part])
+    if not changed:
+        return None
+    found = follow_own(source, {**values, "answer": {**right, **mine}})
+    return Carried(source.carries, found.key, found.slips) if found else None
 
 
 def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions) -> Iterator[KnownSlip]:

@@ -25,6 +25,7 @@ from app.interview.parts import (
     prompt,
     right_answer,
     rubric_of,
+    scene,
 )
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import is_last_number, react
@@ -44,7 +45,7 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
             yield interview.id, ("minutes",), "the questions take longer than the sitting"
         for finding in givens_findings(interview):
             yield interview.id, ("questions",), finding
-        for seed in SEEDS:
+        for seed in QUESTIONED if interview.is_round else SEEDS:  # of a round's numbers practice checks many more
             try:
                 reason = _finding(interview, seed)
             except ExpressionError as error:
@@ -61,6 +62,7 @@ def _finding(interview: Interview, seed: int) -> str | None:
         asked = prompt(part, values, answers)
         if asked is None:
             return f"{part.id} is not asked although what it builds on was answered"
+        scene(part.question, values)
         if "data-live" in "".join((asked, *(each.says for each in told(part, values, "")))):
             return f"what is said in {part.id} links to a formula: name the value in let"
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:

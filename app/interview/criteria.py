@@ -28,6 +28,8 @@ _ABOUT = {
     "structure": "asks first, decides, goes in order, separates what it knows from what it guesses",
 }
 
+_BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-offs"}
+
 
 @dataclass(frozen=True)
 class Quote:
@@ -79,7 +81,7 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         if row.is_harder:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
-            by_kind = "structure" if row.kind == "givens" else "correctness"
+            by_kind = _BY_KIND.get(row.kind, "correctness")
             yield ("depth" if row.id.endswith(".follow") else by_kind), _Share(row.reached, row.points, quote)
         return
     weights = sum(point.weight for point in row.rubric)

@@ -21,6 +21,11 @@ from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest
 from app.words import listed
 
 MOST_FIXES = 3
+_WRONG = {
+    "choice": "a wrong option",
+    "set": "something that is not right, or not all that is",
+    "configuration": "a plan that falls short",
+}
 
 
 @dataclass(frozen=True)
@@ -302,7 +307,7 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     said = [f"Right on {listed(right)}."] if right else []
     for row in card.rows:
         if row.verdict in ("wrong", CORRECTED):
-            what = f"{row.said}, where {row.key} is right" if row.kind == "number" else "a wrong option"
+            what = f"{row.said}, where {row.key} is right" if row.kind == "number" else _WRONG.get(row.kind, "")
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
             said.append(f"{row.title}{told_hints(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "givens" and row.givens and row.verdict != "right":

@@ -12,10 +12,12 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.interview_schemas import Interview
+from app.content.rounds import BorrowedQuestion, Round
 from app.core.errors import DomainError
 from app.grading import levels
 from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
+from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
@@ -28,11 +30,15 @@ from app.interview.parts import (
     PUSHED_SHARE,
     Answers,
     Part,
+    Scene,
     Values,
     built_on,
+    configuration_of,
+    known_to,
     offered,
     parts_of,
     prompt,
+    scene,
 )
 from app.interview.scoring import NOT_ASKED, Scorecard
 
@@ -54,13 +60,22 @@ class PartRow:
             return {"again": "sure?", "probe": "probe", "harder": "harder"}[self.part.role]
         return "follow-up" if self.part.is_follow_up else self.part.question.title
 
+    @property
+    def brief(self) -> str:
+        """Where there are many: problem and part, as 2c."""
+        question = self.part.question
+        if self.part.role == "asked" and isinstance(question, BorrowedQuestion):
+            return f"{question.problem.id.removeprefix('SP')}{question.part.id}"
+        return "?" if self.part.role == "again" else self.short
+
 
 @dataclass(frozen=True)
 class SittingPage:
     """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `told`, what there is to
-    compute with that had to be asked for. `hints` are open, and leave `points` of the part's.
+    compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
+    asks for. `hints` are open, and leave `points` of the part's.
     """
 
     sitting: Sitting
@@ -76,6 +91,8 @@ class SittingPage:
     earlier: str
     hints: tuple[str, ...]
     points: float
+    scene: Scene | None
+    plan: ConfigurationQuestion | None
 
     @property
     def kind(self) -> str:
@@ -163,9 +180,24 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "levels": levels.for_page(),
         "share": FOLLOW_UP_SHARE,
         "pushed_share": PUSHED_SHARE,
+        "problems": _problems(found) if isinstance(found, Round) else [],
         "hint_share": share_left(1) if any(question.hints for question in found.questions) else None,
         "givens": any(question.kind == "givens" for question in found.questions),
     }
+
+
+def _problems(found: Round) -> list[dict[str, object]]:
+    """The problems of a round, with what of it they are."""
+    asked = {name: [each for each in found.questions if each.problem.id == name] for name in found.problems}
+    return [
+        {
+            "problem": found.problems[name],
+            "parts": len(questions),
+            "minutes": sum(each.minutes for each in questions),
+            "points": sum(each.points for each in questions),
+        }
+        for name, questions in asked.items()
+    ]
 
 
 def sitting(
@@ -190,6 +222,7 @@ def sitting(
     if typed is not None:
         current = replace(current, answer=typed)
     seconds, part = timing.seconds_left(found.deadline_at, now), current.part
+    plan = configuration_of(part, known_to(part, values, texts) or values) if part.kind == "configuration" else None
     return SittingPage(
         sitting=found,
         interview=interview,
@@ -198,12 +231,14 @@ def sitting(
         error=error,
         seconds_left=seconds,
         left=timing.left_text(seconds),
-        example=example_of(part.source.unit) if part.source.unit is not None else "",
-        choice=offered(part, values, texts, found.id) if part.kind in ("choice", "givens") else None,
+        example=example_of(part.source.unit) if part.source.unit is not None else plan.example if plan else "",
+        choice=offered(part, values, texts, found.id) if part.kind in ("choice", "givens", "set") else None,
         told=_told(part, parts, values, current if current.final else None, texts),
         earlier=_earlier(part, saved),
         hints=said_hints(part, {each: answer.answer for each, answer in saved.items()}),
         points=points_left(part, saved),
+        scene=scene(part.question, values),
+        plan=plan,
     )
 
 
@@ -268,9 +303,12 @@ def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str,
     saved = service.answers_of(session, found)
     card = _with_questions(service.scorecard_of(found), interview, found, saved)
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
+    values = service.values_of(interview, found.drawn)
+    scenes = {question.id: scene(question, values) for question in interview.questions}
     return {
         "sitting": found,
         "interview": interview,
+        "scenes": scenes,
         "card": card,
         "debrief": debrief(content, interview, found, card, saved, service.reactions_in(saved)),
         "levels": levels.for_page(),

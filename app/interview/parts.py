@@ -4,7 +4,7 @@ interviewer asks on account of an answer. Pure."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,11 +13,27 @@ from markupsafe import Markup
 from app.content.interview_schemas import FollowUp, Interview, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.questions import follow_own, make_number, make_options
+from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart
+from app.content.questions import (
+    OptionSource,
+    carried_by,
+    follow_own,
+    make_configuration,
+    make_number,
+    make_options,
+)
+from app.content.rounds import BorrowedQuestion
 from app.content.rubric_schemas import make_points
 from app.grading.numbers import OMISSION
 from app.grading.quantities import Unreadable
-from app.grading.questions import ChoiceQuestion, NumberQuestion, carried_values, read_number, shuffled
+from app.grading.questions import (
+    ChoiceQuestion,
+    ConfigurationQuestion,
+    NumberQuestion,
+    carried_values,
+    read_number,
+    shuffled,
+)
 from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
@@ -114,6 +130,15 @@ class Part:
         return self.builds_on_own or any(earlier.kind == "number" for earlier in self.builds_on)
 
 
+@dataclass(frozen=True)
+class Scene:
+    """The statement of a problem, and what is given with it by label, as HTML without links."""
+
+    problem: str
+    statement: Markup
+    given: tuple[tuple[str, Markup], ...]
+
+
 def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list[Part]:
     """Every part in order; follow-ups and what `reactions` ask come right behind what they are about."""
     found: list[Part] = []
@@ -121,7 +146,8 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
     for question in interview.questions:
         earlier = tuple(by_id[each] for each in question.builds_on)
         following = question.points * FOLLOW_UP_SHARE if question.follow_up else 0.0
-        whole = Part(question.id, question, False, float(question.points), earlier, interview.let, interview.wordings)
+        let = question.problem.let if isinstance(question, BorrowedQuestion) else interview.let
+        whole = Part(question.id, question, False, float(question.points), earlier, let, interview.wordings)
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
@@ -182,8 +208,14 @@ def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
 def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] | None:
     """What a part's expressions see: the values, and the candidate's own numbers; None where one is missing.
 
-    What was not asked for is given, so a missing question for givens keeps nothing from being computed.
+    What was not asked for is given, so a missing question for givens keeps nothing from being computed. A part of a
+    problem sees the values of that problem alone, and what was said in its earlier parts as `own`.
     """
+    if isinstance(part.question, BorrowedQuestion):
+        carried = part.question.carries.items()
+        read = {each.id: _read(answers.get(id_, ""), each.unit) for id_, each in carried}
+        mine = {name: value for name, value in read.items() if value is not None}
+        return {**values[part.question.problem.id], "own": mine}
     if any(not answers.get(each.id, "").strip() for each in part.builds_on if each.kind != "givens"):
         return None
     numbers = [each for each in (*part.builds_on, part.question) if each.kind == "number"]
@@ -243,7 +275,11 @@ def leads_somewhere(part: Part, known: Values) -> bool:
 
 def number_of(part: Part, known: Values) -> NumberQuestion:
     """The number a part asks for. Raises ExpressionError."""
-    return make_number(part.source, known, part.let)
+    number = make_number(part.source, known, part.let)
+    source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
+    if isinstance(source, NumberPart):
+        return replace(number, carried=carried_by(source, known, known["own"]))
+    return number
 
 
 def rubric_of(part: Part, known: Values) -> Rubric:
@@ -253,13 +289,44 @@ def rubric_of(part: Part, known: Values) -> Rubric:
 
 def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:
     """The options a part offers, in the order of `seed`, without links: a formula would give it away. Of what may be
-    asked to be told, several are chosen."""
+    asked to be told, and of a set, several are chosen."""
     options = tuple(
         replace(option, text=Markup("{}").format(option.text.striptags()))
-        for option in make_options(part.question.options or part.question.givens, known)
+        for option in make_options(options_of(part.question), known)
     )
     ordered = tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options
-    return ChoiceQuestion(ordered, several=part.kind == "givens")
+    return ChoiceQuestion(ordered, several=part.kind in ("givens", "set"))
+
+
+def options_of(question: Question) -> Sequence[OptionSource]:
+    """What a question offers to choose from."""
+    if isinstance(question, BorrowedQuestion):
+        return question.part.options if isinstance(question.part, ChoicePart) else ()
+    return question.options or question.givens
+
+
+def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
+    """The plan whose fields a part asks for. Raises ExpressionError."""
+    assert isinstance(part.question, BorrowedQuestion), "asked of parts of problems alone"
+    assert isinstance(part.question.part, ConfigurationPart), "asked of configurations alone"
+    return make_configuration(part.question.part, known)
+
+
+def question_of(part: Part, known: Values) -> NumberQuestion | ChoiceQuestion | ConfigurationQuestion:
+    """What grades an answer that is not in words. Raises ExpressionError."""
+    if part.kind == "number":
+        return number_of(part, known)
+    return configuration_of(part, known) if part.kind == "configuration" else choice_of(part, known)
+
+
+def scene(question: Question, values: Values) -> Scene | None:
+    """What a part of a problem stands before; None where a question says all there is."""
+    if not isinstance(question, BorrowedQuestion):
+        return None
+    problem = question.problem
+    expressions = Expressions(unlinked(values[problem.id]))
+    given = tuple((each.label, render_inline(each.text, expressions)) for each in problem.given)
+    return Scene(problem.id, render(problem.statement, expressions), given)
 
 
 def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQuestion:
@@ -268,17 +335,20 @@ def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQu
 
 
 def right_answer(part: Part, values: Values, answers: Answers) -> str:
-    """What would be answered to a number or a choice, after `answers` to the parts before. Raises ExpressionError."""
-    known = known_to(part, values, answers) or values
-    question = number_of(part, known) if part.kind == "number" else choice_of(part, known)
-    return question.answer_text
+    """What would be answered to a part not in words, after `answers` to those before. Raises ExpressionError."""
+    return question_of(part, known_to(part, values, answers) or values).answer_text
 
 
 def _own(question: Question, answers: Answers) -> float | None:
     """The candidate's own number, in base units."""
     assert question.unit is not None, "asked of numbers alone"
+    return _read(answers.get(question.id, ""), question.unit)
+
+
+def _read(text: str, unit: str) -> float | None:
+    """The number in `text`, in base units; None where there is none."""
     try:
-        return read_number(answers.get(question.id, ""), question.unit)
+        return read_number(text, unit)
     except Unreadable:
         return None
 

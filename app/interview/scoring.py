@@ -26,9 +26,9 @@ from app.interview.parts import (
     choice_of,
     known_to,
     leads_somewhere,
-    number_of,
     parts_of,
     prompt,
+    question_of,
     rubric_of,
 )
 from app.interview.reacting import Reply, heard_in_replies
@@ -277,8 +277,8 @@ def _asked(part: Part, sitting: _Sitting) -> str:
 
 
 def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
-    """The row of a number or of what was chosen."""
-    question = number_of(part, known) if part.kind == "number" else choice_of(part, known)
+    """The row of a number, of what was chosen, or of a plan."""
+    question = question_of(part, known)
     row = replace(row, key=question.key_text, hints=said_hints(part, sitting.answers))
     if not row.said:
         return replace(row, verdict=NO_ANSWER)

@@ -10,10 +10,12 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.content import seeded
+from app.content import problem_draws, seeded
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
+from app.content.problem_schemas import Problem
+from app.content.rounds import Round
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.records import as_record
 from app.core.texts import storable
@@ -25,7 +27,18 @@ from app.interview import expectation, queries, scoring, timing
 from app.interview.expectation import Expectation
 from app.interview.hints import hint, hint_id, hinted_part, opened
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.parts import Part, Reaction, Reactions, built_on, parts_of, prompt
+from app.interview.parts import (
+    Part,
+    Reaction,
+    Reactions,
+    Values,
+    built_on,
+    configuration_of,
+    known_to,
+    options_of,
+    parts_of,
+    prompt,
+)
 from app.interview.reacting import react
 from app.interview.scoring import Scorecard
 
@@ -94,13 +107,28 @@ def start(session: Session, learner_id: int, content: Catalogue, interview: Inte
 
 def draw(interview: Interview, seed: int) -> dict[str, object]:
     """The parameters of a sitting, drawn by seed. They are stored: a later revision must not change a sitting."""
+    if isinstance(interview, Round):  # beyond the seeds that practice has
+        beyond = problem_draws.LARGEST_SEED + 1 + seed
+        return {name: problem_draws.draw(problem, beyond) for name, problem in interview.problems.items()}
     return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
 
 
 def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
-    """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes."""
+    """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes; of
+    a round, by problem, with what is right in each of its parts."""
+    if isinstance(interview, Round):
+        return {name: _values_in(problem, drawn.get(name)) for name, problem in interview.problems.items()}
     kept = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
     return seeded.with_lets(interview.let, kept)
+
+
+def _values_in(problem: Problem, drawn: object) -> dict[str, object]:
+    """The values of a problem in a round; drawn anew where its content has other parameters since."""
+    kept = drawn if isinstance(drawn, Mapping) and set(drawn) == set(problem.parameters) else None
+    if kept is None:
+        kept = problem_draws.draw(problem, problem_draws.LARGEST_SEED + 1)
+    values = seeded.with_lets(problem.let, kept)
+    return {**values, "answer": problem_draws.right_numbers(problem, values)}
 
 
 def save_answer(
@@ -124,7 +152,7 @@ def save_answer(
             [Violation(part_id, "…", f"{len(text):,} characters are too many.", f"up to {LONGEST_ANSWER:,}")],
         )
     if final:
-        _must_be_an_answer(part, text)
+        _must_be_an_answer(part, text, values_of(interview, sitting.drawn))
     answer = session.get(SittingAnswer, (sitting.id, part_id), with_for_update=True)
     if answer is None:
         answer = SittingAnswer(sitting_id=sitting.id, part_id=part_id, answer=text, final=final, saved_at=now)
@@ -337,8 +365,9 @@ def _interview(content: Catalogue, sitting: Sitting) -> Interview:
     return find_interview(content, sitting.interview_id)
 
 
-def _must_be_an_answer(part: Part, text: str) -> None:
-    """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered."""
+def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
+    """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, a
+    plan that no cluster could run."""
     violation = None
     if part.question.kind == "number":
         try:
@@ -346,15 +375,19 @@ def _must_be_an_answer(part: Part, text: str) -> None:
         except Unreadable as error:
             violation = Violation(part.id, text, str(error), "a number with its unit")
     elif part.question.kind == "choice":
-        known = [option.id for option in part.question.options]
+        known = [option.id for option in options_of(part.question)]
         if text not in known:
             violation = Violation(part.id, text, "That is none of the options.", ", ".join(known))
-    elif part.question.kind == "givens":
-        known = [given.id for given in part.question.givens]
+    elif part.question.kind in ("givens", "set"):
+        known = [option.id for option in options_of(part.question)]
         chosen = read_ids(text)
         if not chosen or not set(chosen) <= set(known):
-            why = "That is nothing you can ask for." if chosen else "There is nothing to ask for yet."
+            why = "That is none of what is offered." if chosen else "Nothing is chosen yet."
             violation = Violation(part.id, text, why, f"one or more of {', '.join(known)}")
+    elif part.question.kind == "configuration":
+        plan = configuration_of(part, known_to(part, values, {}) or values)
+        if why := plan.invalid(text):
+            violation = Violation(part.id, text, why, f"a value for each of {', '.join(plan.fields)}")
     elif not text.strip():
         violation = Violation(part.id, text, "There is nothing to give yet.", "your words")
     if violation is not None:

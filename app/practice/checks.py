@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.live import ExpressionError
+from app.content.problem_draws import draw
 from app.content.problem_schemas import ChoicePart, Problem, TextPart
 from app.content.questions import hint_findings, number_findings
 from app.content.seeded import CHECKED_SEEDS
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion, Question
-from app.practice.variants import Variant, draw, make_variant
+from app.practice.variants import Variant, make_variant
 
 RENDERED_SEEDS = 50  # whose texts are rendered as well: half of the time of the check, and they have few branches
 HINTED_SEEDS = range(8)  # a hint that says what is right does so in each; in some it may, as numbers coincide

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from app.content import problem_draws
 from app.content.problem_schemas import Problem
 from app.core.errors import DomainError, NotFound, Violation
 from app.grading.grade import Grade
@@ -94,7 +95,7 @@ class Desk:
     def level(self) -> str | None:
         """Which level the variant is of and its title, where the problem has levels."""
         levels = self.variant.problem.levels
-        level = variants.level_of(self.variant.problem, self.variant.seed)
+        level = problem_draws.level_of(self.variant.problem, self.variant.seed)
         return f"{level + 1} of {len(levels)}, {levels[level].title}" if levels else None
 
 
@@ -141,8 +142,8 @@ def score_of(states: tuple[PartState, ...]) -> float:
 
 def check_seed(seed: int) -> None:
     """Raises NotFound for a seed that is no variant's."""
-    if not 0 <= seed <= variants.LARGEST_SEED:
-        raise NotFound(f"Seed {seed} is out of range. Accepted: 0 to {variants.LARGEST_SEED:,}.")
+    if not 0 <= seed <= problem_draws.LARGEST_SEED:
+        raise NotFound(f"Seed {seed} is out of range. Accepted: 0 to {problem_draws.LARGEST_SEED:,}.")
 
 
 def check_answers(answers: Mapping[str, Any], known: Mapping[str, Any]) -> None:

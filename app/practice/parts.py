@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from app.content import problem_schemas as schemas
 from app.content.questions import (
-    follow_own,
+    carried_by,
     inline,
     make_configuration,
     make_number,
@@ -25,7 +25,6 @@ from app.grading.questions import (
     NumberQuestion,
     OrderQuestion,
     Question,
-    carried_values,
     shuffled,
 )
 
@@ -101,13 +100,7 @@ class Part:
         """Key and slips as they follow from wrong earlier values; None where none was wrong or they lead nowhere."""
         if not isinstance(self.source, schemas.NumberPart):
             return None
-        right = self.values["answer"]
-        mine = carried_values(self.source.carries, own, right) or {}
-        changed = tuple(part for part, value in mine.items() if value != right[part])
-        if not changed:
-            return None
-        found = follow_own(self.source, {**self.values, "answer": {**right, **mine}})
-        return Carried(self.source.carries, found.key, found.slips) if found else None
+        return carried_by(self.source, self.values, own)
 
 
 def make_part(

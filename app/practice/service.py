@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.content import problem_draws
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
 from app.content.live import ExpressionError
@@ -59,7 +60,7 @@ def issue_variant(session: Session, learner_id: int, problem: Problem, now: date
     newest = [row.drawn for row in queries.list_newest(session, learner_id, problem.id, OTHER_THAN)]
     for _ in range(MOST_DRAWS):
         seed = _new_seed(session, learner_id, problem, level)
-        drawn = variants.draw(problem, seed)
+        drawn = problem_draws.draw(problem, seed)
         if drawn not in newest:
             break
     row = VariantRow(
@@ -79,7 +80,7 @@ def issue_variant(session: Session, learner_id: int, problem: Problem, now: date
 def _new_seed(session: Session, learner_id: int, problem: Problem, level: int) -> int:
     while True:
         seed = secrets.randbelow(variants.LARGEST_ISSUED_SEED) + 1
-        of_level = variants.level_of(problem, seed) == level
+        of_level = problem_draws.level_of(problem, seed) == level
         if of_level and queries.find_variant(session, learner_id, problem.id, seed) is None:
             return seed
 
@@ -89,8 +90,8 @@ def next_level(session: Session, learner_id: int, problem: Problem) -> int:
     settled = queries.list_settled(session, learner_id, problem.id, STREAK)
     if not problem.levels or not settled:
         return 0
-    last = variants.level_of(problem, settled[0].seed)
-    scores = [row.score or 0.0 for row in settled if variants.level_of(problem, row.seed) >= last]
+    last = problem_draws.level_of(problem, settled[0].seed)
+    scores = [row.score or 0.0 for row in settled if problem_draws.level_of(problem, row.seed) >= last]
     if len(scores) == STREAK and min(scores) >= STREAK_SCORE:
         return min(last + 1, len(problem.levels) - 1)
     return max(0, last - 1) if scores[0] < FAILED_SCORE else last

@@ -12,11 +12,10 @@ from app.content import seeded
 from app.content.figures import Figure, draw_figure
 from app.content.live import Expressions, at
 from app.content.markdown import render, render_inline
+from app.content.problem_draws import draw, right_numbers
 from app.content.problem_schemas import Problem
-from app.grading.questions import NumberQuestion
 from app.practice.parts import Part, make_part
 
-LARGEST_SEED = 2**31 - 1
 LARGEST_ISSUED_SEED = 999_999  # short enough to read out
 
 
@@ -57,20 +56,6 @@ class Variant:
             return draw_figure(self.problem.figure, Expressions(self.values)) if self.problem.figure else None
 
 
-def level_of(problem: Problem, seed: int) -> int:
-    """Which of the problem's levels a seed belongs to, 0 the easiest: seeds take turns."""
-    return seed % len(problem.levels) if problem.levels else 0
-
-
-def draw(problem: Problem, seed: int) -> dict[str, object]:
-    """The parameters of `seed`. Raises ExpressionError when none of the draws satisfies the conditions."""
-    where = problem.where
-    if problem.levels:
-        narrowed = problem.levels[level_of(problem, seed)].where
-        where = f"({where}) and ({narrowed})" if where else narrowed
-    return seeded.draw(f"{problem.id}:{problem.revision}", problem.parameters, problem.let, where, seed)
-
-
 def make_variant(problem: Problem, seed: int, drawn: Mapping[str, object] | None = None) -> Variant:
     """The variant of `problem` at `seed`. Raises ExpressionError when its content does not compute, now or where one
     of its texts is asked for.
@@ -86,13 +71,10 @@ def make_variant(problem: Problem, seed: int, drawn: Mapping[str, object] | None
 
 def _parts(problem: Problem, values: Mapping[str, object], seed: int) -> tuple[tuple[Part, ...], Mapping[str, float]]:
     """The parts in order, and the right values of its numbers, which later parts may build on."""
+    right = right_numbers(problem, values)
     parts: list[Part] = []
-    right: dict[str, float] = {}
     for index, source in enumerate(problem.parts):
         with at("parts", index):
             name = f"{problem.id}:{problem.revision}:{source.id}:{seed}"
-            part = make_part(source, {**values, "answer": dict(right)}, name, problem.let)
-        if isinstance(part.question, NumberQuestion):
-            right[part.id] = part.question.key
-        parts.append(part)
+            parts.append(make_part(source, {**values, "answer": right}, name, problem.let))
     return tuple(parts), right

@@ -122,10 +122,10 @@ def run_first(session: Session, learner_id: int, content: Catalogue, now: dateti
 
 
 def next_interview(content: Catalogue, every: Iterable[Evidence], now: datetime) -> Interview | None:
-    """The shortest that was not sat of late."""
+    """The shortest that was not sat of late; rounds, which ask for all of a subject at once, after all others."""
     sat = {each.item_id for each in every if each.kind == "interview" and each.at > now - INTERVIEW_RESTS}
     left = [each for each in content.interviews.values() if each.id not in sat]
-    return min(left, key=lambda each: each.minutes, default=None)
+    return min(left, key=lambda each: (each.is_round, each.minutes), default=None)
 
 
 def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from app.content import problem_draws
 from app.content.catalogue import Catalogue
 from app.content.problem_schemas import Problem
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale
 from app.core.models import LOCAL_LEARNER as LEARNER
 from app.practice import desk as desks
-from app.practice import service, variants
+from app.practice import service
 from app.practice.models import Attempt
 from app.practice.variants import make_variant
 from tests.conftest import NOW
@@ -181,7 +182,7 @@ def test_a_streak_leads_a_level_up_and_a_failure_one_down(database: Database, co
     levels = []
     for right in (True, True, True, True, False, True):
         desk = Desk(database, problem)
-        levels.append(variants.level_of(problem, desk.seed))
+        levels.append(problem_draws.level_of(problem, desk.seed))
         desk.answer(**desk.keys) if right else desk.give_up()
     assert levels == [0, 0, 1, 1, 1, 0]
 

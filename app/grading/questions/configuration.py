@@ -118,6 +118,11 @@ class ConfigurationQuestion:
         """What the fields are called on a page, by name."""
         return {name: LABELS.get(name, name.replace("_", " ").capitalize()) for name in self.fields}
 
+    @property
+    def example(self) -> str:
+        """Some plan, right or not: how it may be written."""
+        return ", ".join(f"{name.replace('_', '-')} {values[0]}" for name, values in self.fields.items())
+
     def said(self, text: str) -> str:
         """An answer as a person reads it."""
         return text
@@ -149,7 +154,7 @@ class ConfigurationQuestion:
 
     def _pairs(self, text: str) -> list[tuple[str, int | str]]:
         """Names and values, a name in full however it was shortened."""
-        return [(SHORT.get(name.lower(), name.lower()), _value(value)) for name, value in _PAIR.findall(text)]
+        return [(_name(name.lower()), _value(value)) for name, value in _PAIR.findall(text)]
 
     def judged(self, chosen: Mapping[str, int | str]) -> Judged:
         """Raises SpecError naming every violated field."""
@@ -177,15 +182,26 @@ class ConfigurationQuestion:
         seconds = judged.seconds
         return judged.memory if self.objective == "memory" or seconds is None else seconds
 
-    def grade(self, text: str) -> Grade:
-        """What a learner's configuration is worth; one that breaks a rule is not counted, and is told which."""
+    def invalid(self, text: str) -> str:
+        """Why a plan cannot be judged: what cannot be read, or a rule that it breaks; nothing where it can."""
+        read = self._mine(text)
+        return read if isinstance(read, str) else ""
+
+    def _mine(self, text: str) -> Judged | str:
+        """The plan in `text` with what it takes; a text says what is wrong instead."""
         chosen = self.read(text)
         if isinstance(chosen, str):
-            return invalid(chosen)
+            return chosen
         try:
-            mine = self.judged(chosen)
+            return self.judged(chosen)
         except SpecError as error:
-            return invalid("That plan is not valid. " + " ".join(str(each) for each in error.violations))
+            return "That plan is not valid. " + " ".join(str(each) for each in error.violations)
+
+    def grade(self, text: str) -> Grade:
+        """What a learner's configuration is worth; one that breaks a rule is not counted, and is told which."""
+        mine = self._mine(text)
+        if isinstance(mine, str):
+            return invalid(mine)
         best = self.best()
         if not mine.fits:
             return Grade(
@@ -253,6 +269,10 @@ def _with(plan: Mapping[str, Any], chosen: Mapping[str, int | str]) -> dict[str,
     for name, value in chosen.items():
         made[_section(name) or "parallel"][name] = value
     return made
+
+
+def _name(text: str) -> str:
+    return SHORT.get(text, text.replace("-", "_"))
 
 
 def _value(text: str) -> int | str:

@@ -47,6 +47,7 @@ class NumberQuestion:
     slips: tuple[KnownSlip, ...] = ()
     structure: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
     asked_unit: str | None = None  # what a bare number is taken in, where the question says “how many GB”
+    carried: Carried | None = None  # what follows from own wrong values, where they are known when it is asked
 
     @property
     def dimension(self) -> str:
@@ -85,6 +86,7 @@ class NumberQuestion:
     def grade(self, text: str, carried: Carried | None = None) -> Grade:
         """What an answer is worth. What follows from own wrong values counts in full, and so does the key itself."""
         found = self._grade(text, self.key, self.slips)
+        carried = carried or self.carried
         if carried is None or found.status != "wrong" or found.value is None:
             return found
         if within(found.value, carried.key, self.tolerance):

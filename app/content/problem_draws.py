@@ -1,0 +1,38 @@
+"""The numbers of a problem: drawn by seed at one of its levels, and what is right for them. Pure.
+
+Practice issues seeds up to `LARGEST_SEED`; a round draws beyond them, so that nobody has met its numbers there by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.content import seeded
+from app.content.live import Expressions, at
+from app.content.problem_schemas import NumberPart, Problem
+
+LARGEST_SEED = 2**31 - 1  # of practice
+
+
+def level_of(problem: Problem, seed: int) -> int:
+    """Which of the problem's levels a seed belongs to, 0 the easiest: seeds take turns."""
+    return seed % len(problem.levels) if problem.levels else 0
+
+
+def draw(problem: Problem, seed: int) -> dict[str, object]:
+    """The parameters of `seed`. Raises ExpressionError when none of the draws satisfies the conditions."""
+    where = problem.where
+    if problem.levels:
+        narrowed = problem.levels[level_of(problem, seed)].where
+        where = f"({where}) and ({narrowed})" if where else narrowed
+    return seeded.draw(f"{problem.id}:{problem.revision}", problem.parameters, problem.let, where, seed)
+
+
+def right_numbers(problem: Problem, values: Mapping[str, object]) -> dict[str, float]:
+    """What is right in each number part, in base units, as later parts see it. Raises ExpressionError."""
+    found: dict[str, float] = {}
+    for index, part in enumerate(problem.parts):
+        if isinstance(part, NumberPart):
+            with at("parts", index, "key"):
+                found[part.id] = float(Expressions({**values, "answer": dict(found)}).number(part.key))
+    return found

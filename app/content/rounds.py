@@ -1,0 +1,134 @@
+"""Rounds: parts of strategy problems against the clock, `cards/rounds/<name>.yaml`.
+
+A round is an interview whose questions are parts of problems. A file names the parts and gives each a title and its
+minutes; prompts, keys, slips and options are the problem's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from app.content.interview_schemas import Interview, Question, QuestionedSlip
+from app.content.problem_schemas import AnyPart, ChoicePart, ConfigurationPart, NumberPart, Problem
+from app.content.schemas import InterviewId, Item, ProblemId, Slug, Strict, Text
+
+ASKED = (NumberPart, ChoicePart, ConfigurationPart)  # the kinds of parts that a round can ask
+
+
+class NoSuchPart(ValueError):
+    """A round asks for what is not among the problems; `location` is the field that does."""
+
+    def __init__(self, location: tuple[str | int, ...], reason: str) -> None:
+        super().__init__(reason)
+        self.location = location
+
+
+class AskedPart(Strict):
+    """A part of a problem, as a round asks it."""
+
+    part: Slug
+    title: Text
+    minutes: Annotated[int, Field(ge=1, le=30)]
+
+
+class AskedProblem(Strict):
+    """A problem with the parts of it that a round asks, in order."""
+
+    problem: ProblemId
+    parts: Annotated[tuple[AskedPart, ...], Field(min_length=1)]
+
+
+class RoundFile(Item):
+    """The fields of a round's file."""
+
+    id: InterviewId
+    problems: Annotated[tuple[AskedProblem, ...], Field(min_length=1)]
+
+
+class BorrowedQuestion(Question):
+    """A part of a problem as a question. What later parts go by is its candidate's own number where there is one."""
+
+    _problem: Problem = PrivateAttr()
+    _part: AnyPart = PrivateAttr()
+
+    @property
+    def problem(self) -> Problem:
+        """Whose statement and numbers it goes by."""
+        return self._problem
+
+    @property
+    def part(self) -> AnyPart:
+        """What it asks."""
+        return self._part
+
+    @property
+    def carries(self) -> Mapping[str, NumberPart]:
+        """The number parts it goes on with, by the id of the question that asks them."""
+        names = self._part.carries if isinstance(self._part, NumberPart) else ()
+        earlier = [each for each in self._problem.parts if isinstance(each, NumberPart) and each.id in names]
+        return {question_id(self._problem, each): each for each in earlier}
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> BorrowedQuestion:
+        return self  # the problem was checked
+
+
+class Round(Interview):
+    """An interview made of parts of problems; `drawn` of its sittings holds the parameters of each by its id."""
+
+    questions: Annotated[tuple[BorrowedQuestion, ...], Field(min_length=1)]
+
+    @property
+    def is_round(self) -> bool:
+        return True
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        """The problems it asks, in order."""
+        return {question.problem.id: question.problem for question in self.questions}
+
+
+def question_id(problem: Problem, part: AnyPart) -> str:
+    """What a part of a problem is called among the questions of a round."""
+    return f"{problem.id.lower()}-{part.id}"
+
+
+def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
+    """The round of a file. Raises NoSuchPart."""
+    questions: list[BorrowedQuestion] = []
+    for index, asked in enumerate(file.problems):
+        problem = problems.get(asked.problem)
+        if problem is None:
+            raise NoSuchPart(("problems", index, "problem"), f"there is no problem {asked.problem}")
+        parts = {part.id: part for part in problem.parts if isinstance(part, ASKED)}
+        for number, each in enumerate(asked.parts):
+            if each.part not in parts:
+                accepted = ", ".join(parts)
+                where = ("problems", index, "parts", number, "part")
+                raise NoSuchPart(where, f"{each.part} is no part of {problem.id} that a round can ask: {accepted}")
+            is_last = each is asked.parts[-1]
+            questions.append(_question(problem, parts[each.part], each, problem.solution if is_last else ""))
+    head = file.model_dump(exclude={"problems"})
+    return Round(**head, parameters={}, questions=tuple(questions))
+
+
+def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: str) -> BorrowedQuestion:
+    number = {}
+    if isinstance(part, NumberPart):
+        number = {"key": part.key, "unit": part.unit, "tolerance": part.tolerance}
+    question = BorrowedQuestion(
+        id=question_id(problem, part),
+        kind=part.kind,
+        title=asked.title,
+        prompt=part.prompt,
+        minutes=asked.minutes,
+        points=part.points,
+        explanation=explanation,
+        slips=tuple(QuestionedSlip(**slip.model_dump()) for slip in part.slips),
+        **number,
+    )
+    question._problem, question._part = problem, part
+    return question

@@ -1,0 +1,134 @@
+"""Rounds: parts of problems against the clock, graded as practice grades them, with numbers that it never draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.content.catalogue import load
+from app.content.problem_draws import LARGEST_SEED
+from app.content.rounds import Round
+from app.core.errors import NotFound
+from app.grading.questions import ConfigurationQuestion, NumberQuestion
+from app.interview.criteria import criteria
+from app.interview.parts import parts_of, right_answer
+from app.interview.scoring import scorecard
+from app.interview.service import draw, values_of
+from app.practice.desk import check_seed, grade_in_order
+from app.practice.variants import make_variant
+from app.units import SCALES
+from tests.support.cards import write_cards
+from tests.support.shipped import shipped
+
+ROUNDS = {"T1": (15, ["SP2"]), "T2": (60, ["SP1", "SP2", "SP3", "SP4", "SP5"])}
+
+
+def _round(identity: str) -> Round:
+    found = shipped().interviews[identity]
+    assert isinstance(found, Round)
+    return found
+
+
+def test_each_asks_its_problems_in_its_minutes_with_numbers_beyond_those_of_practice() -> None:
+    assert [each.id for each in shipped().interviews.values() if each.is_round] == list(ROUNDS)
+    for identity, (minutes, problems) in ROUNDS.items():
+        found = _round(identity)
+        assert (found.minutes, list(found.problems)) == (minutes, problems)
+        assert sum(question.minutes for question in found.questions) == minutes
+        assert draw(found, 7) == draw(found, 7)
+        first = found.problems[problems[0]]
+        beyond = make_variant(first, LARGEST_SEED + 8)
+        assert draw(found, 7)[first.id] == {name: beyond.values[name] for name in first.parameters}
+        with pytest.raises(NotFound):
+            check_seed(LARGEST_SEED + 1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 50), st.data())
+def test_answers_are_worth_what_they_are_worth_in_practice(seed: int, data: st.DataObject) -> None:
+    """Right and wrong numbers, slips, what follows from an own wrong one, ticks, and blanks: part by part."""
+    found = _round("T2")
+    drawn = draw(found, seed)
+    said: dict[str, str] = {}
+    expected: dict[str, float] = {}
+    for name, problem in found.problems.items():
+        variant = make_variant(problem, 0, drawn[name])  # type: ignore[arg-type]
+        asked = {
+            part.id: part for part in variant.parts if f"{name.lower()}-{part.id}" in {q.id for q in found.questions}
+        }
+        mine = {}
+        for part in asked.values():
+            question = part.question
+            options = ["", part.answer_text] if not isinstance(question, ConfigurationQuestion) else [""]
+            if isinstance(question, NumberQuestion):
+                scale = SCALES[question.unit][1]
+                wrong = [question.key * 1.37, *(slip.value for slip in question.slips)]
+                options += [f"{value / scale!r} {question.unit}" for value in wrong]
+                own = {
+                    each: grade.value for each, grade in grade_in_order(variant.parts, mine, {}).items() if grade.value
+                }
+                carried = part._carried(own)
+                options += [f"{carried.key / scale!r} {question.unit}"] if carried else []
+            mine[part.id] = data.draw(st.sampled_from(options))
+        grades = grade_in_order(variant.parts, mine, {})
+        said |= {f"{name.lower()}-{part}": text for part, text in mine.items()}
+        expected |= {f"{name.lower()}-{part}": grades[part].credit if part in grades else 0.0 for part in mine}
+    card = scorecard(found, values_of(found, drawn), said, {})
+    assert {row.id: round(row.reached / row.points, 4) for row in card.rows} == pytest.approx(expected)
+
+
+def test_who_is_right_in_all_has_all_points_and_a_rating_of_trade_offs() -> None:
+    found = _round("T1")
+    values, answers = values_of(found, draw(found, 3)), {}
+    for part in parts_of(found):
+        answers[part.id] = right_answer(part, values, answers)
+    card = scorecard(found, values, answers, {})
+    assert (card.score, card.level) == (1.0, "strong hire")
+    rated = {each.id: each for each in criteria(card.rows, {})}
+    assert (rated["correctness"].score, rated["trade-offs"].score, rated["communication"].score) == (1.0, 1.0, None)
+    assert card.rows[-1].explanation.startswith("<"), "the solution stands behind the last part"
+
+
+def test_a_plan_that_cannot_be_judged_is_not_taken_and_counts_nothing(client: TestClient) -> None:
+    sitting = client.post("/interview/T1").headers["location"]
+
+    def give(part: str, *answer: str) -> str:
+        data = {"part": part, "answer": list(answer), "final": "true"}
+        return " ".join(client.post(f"{sitting}/answers", data=data, headers={"Accept": "text/html"}).text.split())
+
+    shown = client.get(f"{sitting}?part=sp2-c").text
+    assert "A colleague proposes" in shown
+    assert "Model state on one GPU" in shown
+    assert "/reference/formulas/" not in shown, "a number of the statement leads to no formula"
+    assert "Missing: pipeline" in give("sp2-i", "tensor 8")
+    assert "not valid" in give("sp2-i", "tensor 8, pipeline 2, data 2, zero 1, micro-batch 1")
+    assert "none of what is offered" in give("sp2-h", "luck")
+    give("sp2-h", "tensor-in-the-node", "data-outermost")
+    client.post(f"{sitting}/answers", data={"part": "sp2-i", "answer": "3, 5, 7, 1, 1"})  # a draft may say anything
+    client.post(f"{sitting}/finish")
+    client.post(f"{sitting}/expectation", data={"level": ""})
+    debrief = " ".join(client.get(sitting).text.split())
+    assert "A colleague proposes" in debrief
+    assert debrief.count("Problem SP2") == 1
+    assert "Not readable" in debrief, "a draft of no plan"
+    assert "1.33 of 2 points" in debrief, "two of three reasons"
+
+
+def test_a_file_that_asks_for_what_is_not_there_is_named_with_its_line(tmp_path: Path) -> None:
+    cards = write_cards(tmp_path / "cards")
+    (cards / "rounds").mkdir()
+    head = "id: T1\nslug: t\ntitle: T\nabout: It.\nconcepts: [memory]\nminutes: 5\nproblems:\n"
+    file = cards / "rounds" / "T1.yaml"
+    for problem, part, says in (
+        ("P01", "z", "9 problems.0.parts.0.part: z is no part of P01"),
+        ("P02", "a", "8 problems.0.problem: there is no problem P02"),
+        ("P01", "a", ""),
+    ):
+        file.write_text(f"{head}  - problem: {problem}\n    parts: [{{part: {part}, title: It, minutes: 2}}]\n")
+        loaded = load(cards)
+        assert [str(each).partition(".yaml:")[2][: len(says)] for each in loaded.mistakes] == ([says] if says else [])
+    assert [question.id for question in loaded.interviews["T1"].questions] == ["p01-a"]
