@@ -49,7 +49,7 @@ def _rows(identity: str, seed: int, opened: int, share: float, again: float | No
         yield scorecard(interview, values, answers, {}, reactions).row(part.id)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.sampled_from(HINTED), st.integers(0, 99), st.integers(0, 2), st.floats(1.3, 1.45))
 def test_each_open_hint_leaves_its_share_also_of_what_is_put_right(
     identity: str, seed: int, opened: int, off: float
