@@ -193,7 +193,8 @@ def probe_id(part: Part, point: ProbedPoint) -> str:
 
 
 def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
-    """What later parts go by: the number said last. One that is questioned leads nowhere until that is answered."""
+    """What later parts go by: the number said last. One that is questioned leads nowhere until that is answered; it is
+    kept beside, for the parts of problems, which are all asked at once."""
     found = dict(answers)
     for part, reaction in reactions.items():
         if reaction.asks == again_id(part) and part in found:
@@ -201,8 +202,12 @@ def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:
             if said:
                 found[part] = said
             else:
-                del found[part]
+                found[_questioned_id(part)] = found.pop(part)
     return found
+
+
+def _questioned_id(part: str) -> str:
+    return f"{part}.questioned"
 
 
 def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] | None:
@@ -212,9 +217,11 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
     problem sees the values of that problem alone, and what was said in its earlier parts as `own`.
     """
     if isinstance(part.question, BorrowedQuestion):
-        carried = part.question.carries.items()
-        read = {each.id: _read(answers.get(id_, ""), each.unit) for id_, each in carried}
-        mine = {name: value for name, value in read.items() if value is not None}
+        mine: dict[str, float] = {}
+        for id_, carried in part.question.carries.items():
+            text = answers.get(id_) or answers.get(_questioned_id(id_), "")
+            if (value := _read(text, carried.unit)) is not None:
+                mine[carried.id] = value
         return {**values[part.question.problem.id], "own": mine}
     if any(not answers.get(each.id, "").strip() for each in part.builds_on if each.kind != "givens"):
         return None

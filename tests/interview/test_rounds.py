@@ -15,7 +15,7 @@ from app.content.rounds import Round
 from app.core.errors import NotFound
 from app.grading.questions import ConfigurationQuestion, NumberQuestion
 from app.interview.criteria import criteria
-from app.interview.parts import parts_of, right_answer
+from app.interview.parts import Reaction, parts_of, right_answer
 from app.interview.scoring import scorecard
 from app.interview.service import draw, values_of
 from app.practice.desk import check_seed, grade_in_order
@@ -47,7 +47,7 @@ def test_each_asks_its_problems_in_its_minutes_with_numbers_beyond_those_of_prac
             check_seed(LARGEST_SEED + 1)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 50), st.sampled_from(["SP1", "SP2", "SP3", "SP4", "SP5"]), st.data())
 def test_answers_are_worth_what_they_are_worth_in_practice(seed: int, name: str, data: st.DataObject) -> None:
     """Right and wrong numbers, slips, what follows from an own wrong one, ticks, and blanks: part by part."""
@@ -76,6 +76,16 @@ def test_answers_are_worth_what_they_are_worth_in_practice(seed: int, name: str,
     card = scorecard(found, values_of(found, drawn), dict(zip(expected, said.values(), strict=True)), {})
     reached = {row.id: round(row.reached / row.points, 4) for row in card.rows if row.id in expected}
     assert reached == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("replies", [{}, {"sp4-b.again": "99 GB"}])
+def test_an_own_number_is_carried_also_while_it_is_questioned(replies: dict[str, str]) -> None:
+    found = _round("T2")
+    values = values_of(found, draw(found, 1))
+    seconds = 99e9 / values["SP4"]["bandwidth"]  # type: ignore[index]
+    answers = {"sp4-b": "99 GB", "sp4-c": f"{seconds!r} s", **replies}
+    card = scorecard(found, values, answers, {}, {"sp4-b": Reaction("sp4-b.again", said="99 GB")})
+    assert (card.row("sp4-b").verdict, card.row("sp4-c").verdict) == ("wrong", "right")
 
 
 def test_who_is_right_in_all_has_all_points_and_a_rating_of_trade_offs() -> None:
