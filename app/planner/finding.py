@@ -104,8 +104,7 @@ class Advice:
     @property
     def title(self) -> str:
         """What it changes, into what, and what has to change with it."""
-        step = self.step
-        return ", ".join([capital(f"{named(step.axis, step.value)} instead of {_instead(step)}"), *step.besides])
+        return change_of(self.step)
 
     @property
     def said(self) -> str:
@@ -113,6 +112,11 @@ class Advice:
         seconds = "same step time" if abs(self.seconds) < ALIKE_SECONDS else f"{_more(self.seconds, 'seconds')} a step"
         held = "same memory" if abs(self.bytes) < ALIKE_BYTES else f"{_more(self.bytes, 'bytes')} on the fullest GPU"
         return f"{seconds}, {held}"
+
+
+def change_of(step: Step) -> str:
+    """What a step changes, into what, and what has to change with it: "Tensor 16 instead of 8, with …"."""
+    return ", ".join([capital(f"{named(step.axis, step.value)} instead of {_instead(step)}"), *step.besides])
 
 
 def named(axis: str, value: str) -> str:

@@ -10,27 +10,31 @@ from app.planner.finding import Choice, Option
 from app.planner.service import Plan
 from app.units import factor_of
 
-MORE = 1.3  # of the time of the slowest found: as far the axis goes for the search alone
-MOST = 6.0  # of it: a plan of the form up to there widens the axis, one beyond lies outside
+SHOWN = 2.0  # times the fastest: as far the axis of time goes for what is merely slow
+MOST = 3.0  # times the fastest, or a GPU's memory: the front and the form's plan widen the axes up to there
 Place = tuple[str, str]  # percent from the left and from the top
 
 
 @dataclass(frozen=True)
 class OnFront:
-    """A plan of the front and its place."""
+    """A plan of the front and its place, on the edge where it lies outside."""
 
     option: Option
     place: Place
+    is_inside: bool
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """The scatter. `at` counts the plans of the front that are no larger than the form's; `yours` is None outside."""
+    """The scatter. `at` counts the plans of the front that are no larger than the form's, `outside` those that were
+    estimated and lie beyond the axes; `yours` stands on the edge where it does."""
 
     dots: tuple[Place, ...]
+    outside: int
     front: tuple[OnFront, ...]
     path: str
-    yours: Place | None
+    yours: Place
+    is_yours_inside: bool
     at: int
     capacity: str
     bytes_scale: Scale
@@ -40,29 +44,39 @@ class Frontier:
 
 def draw(made: Plan, choice: Choice) -> Frontier | None:
     """The scatter of what a search found; None where it found nothing that fits. Its axes hold the form's plan and the
-    ones it came from, so that choosing another moves neither."""
+    ones it came from, so that choosing another moves neither; beyond `MOST` these stand on the edge."""
     if not choice.front:
         return None
     fastest = min(seconds for seconds, _ in choice.seen)
     slowest = max(seconds for seconds, _ in choice.seen)
+    on_front = max(option.candidate.step_seconds for option in choice.front)
     seconds, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     reach_seconds, reach_bytes = (max(both) for both in zip(made.form.reach, (seconds, held), strict=True))
     across = byte_scale([made.capacity, *(size for _, size in choice.seen), min(reach_bytes, MOST * made.capacity)])
-    highest = max(MORE * slowest, reach_seconds if reach_seconds <= MOST * slowest else 0.0)
+    wanted = max(min(slowest, SHOWN * fastest), on_front, reach_seconds if reach_seconds <= MOST * fastest else 0.0)
+    highest = min(wanted, MOST * fastest)
     low, high, ticks, unit = _seconds_axis(fastest, highest)
 
+    def is_inside(seconds: float, held: float) -> bool:
+        return low <= seconds <= high and held <= across.maximum
+
     def place(seconds: float, held: float) -> Place:
-        return across.percent(held), f"{100 * (high - seconds) / (high - low):.2f}"
+        down = (high - min(max(seconds, low), high)) / (high - low)
+        return across.percent(min(held, across.maximum)), f"{100 * down:.2f}"
 
     front = tuple(
-        OnFront(option, place(option.candidate.step_seconds, option.candidate.memory_bytes)) for option in choice.front
+        OnFront(option, place(*figures), is_inside(*figures))
+        for option in choice.front
+        for figures in [(option.candidate.step_seconds, option.candidate.memory_bytes)]
     )
-    inside = low <= seconds <= high and held <= across.maximum
+    dots = [place(*each) for each in choice.seen if is_inside(*each)]
     return Frontier(
-        tuple(dict.fromkeys(place(*each) for each in choice.seen)),
+        tuple(dict.fromkeys(dots)),
+        len(choice.seen) - len(dots),
         front,
         _path(front),
-        place(seconds, held) if inside else None,
+        place(seconds, held),
+        is_inside(seconds, held),
         sum(option.candidate.memory_bytes <= held for option in choice.front),
         across.percent(made.capacity),
         across,

@@ -66,6 +66,7 @@ class PlannerPage:
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
     table_of = staticmethod(beside.table)
+    change_of = staticmethod(finding.change_of)
 
 
 @dataclass(frozen=True)

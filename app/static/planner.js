@@ -14,8 +14,11 @@ const recompute = () => show(`${form.getAttribute("action")}?${fieldsOf(form)}`,
  */
 async function show(address, withForm) {
   const turn = ++asked;
+  const out = document.querySelector(".out");
+  out.setAttribute("aria-busy", "true");
   const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (turn !== asked) return;
+  out.removeAttribute("aria-busy");
   if (!reply?.ok) {
     document.querySelector('[role="status"]').textContent =
       "The server does not answer; these figures are of an earlier form.";
@@ -98,7 +101,22 @@ document.addEventListener("keydown", (event) => {
   take(found[event.key]);
 });
 
+// A search takes seconds and answers with a page: until it comes, say so where it was asked for and above.
+const searching = (link) => {
+  document.querySelector('[role="status"]').textContent =
+    "Searching every way to divide these GPUs. A hard search takes some seconds …";
+  document.querySelector(".out").setAttribute("aria-busy", "true");
+  link.setAttribute("aria-busy", "true");
+  link.textContent = "Searching …";
+};
+// who comes back by the browser's own way finds the page as it was before the search
+addEventListener("pageshow", (event) => {
+  if (event.persisted && document.querySelector("[data-search][aria-busy]")) location.reload();
+});
+
 document.addEventListener("click", (event) => {
+  const search = within(event, "[data-search]");
+  if (search && !event.ctrlKey && !event.metaKey && !event.shiftKey) searching(search);
   const link = within(event, "[data-apply], [data-plan-at] a");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from app.planner import beside, cluster, finding, frontier, service
 from app.theory.mesh import AXES, Mesh
+from app.units import factor_of
 
 SMALL = {"model": "llama-3-8b", "ranks": "8", "global_batch": "64"}
 
@@ -51,7 +53,7 @@ def test_a_slower_plan_widens_the_axes_and_they_stay_when_another_is_taken(choic
     found = finding.choose(slow, finding.ANY)
     drawn = frontier.draw(slow, found)
     assert drawn is not None
-    assert drawn.yours is not None
+    assert drawn.is_yours_inside
     assert slow.form.unread == ()
     taken = service.plan(dict(parse_qsl(urlsplit(found.options[0].address).query)))
     other = frontier.draw(taken, finding.choose(taken, finding.ANY))
@@ -62,6 +64,21 @@ def test_a_slower_plan_widens_the_axes_and_they_stay_when_another_is_taken(choic
     ratio = slow.estimate.time.step_seconds / found.options[0].candidate.step_seconds
     said = beside.verdict(slow, found)
     assert said.startswith(f"{100 * (ratio - 1):.0f} % slower" if ratio < 2 else f"{ratio:.1f} × as long")
+
+
+def test_the_axis_of_time_ends_at_what_is_worth_a_look(made: service.Plan, choice: finding.Choice) -> None:
+    fastest = min(seconds for seconds, _ in choice.seen)
+    crawling = tuple((100 * fastest, 1e9 * each) for each in range(1, 4))
+    one, more = (replace(choice, seen=(*choice.seen, *crawling[:count])) for count in (1, 3))
+    before, after = frontier.draw(made, one), frontier.draw(made, more)
+    assert before is not None
+    assert after is not None
+    assert (before.outside, after.outside) == (1, 3)
+    assert after.dots == before.dots
+    largest = float(after.seconds_ticks[-1].text.replace(",", "")) * factor_of(after.unit)
+    assert largest <= 1.2 * frontier.MOST * fastest
+    lost = replace(made, form=replace(made.form, reach=(100 * fastest, 1e9)))
+    assert frontier.draw(lost, more).seconds_ticks == after.seconds_ticks, "what one came from does not squash the rest"
 
 
 def test_the_bars_beside_another_plan_add_up_to_the_steps_difference(choice: finding.Choice) -> None:
@@ -136,6 +153,8 @@ def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_se
     html = client.get(f"/planner?{query}&find=any").text
     assert 'role="slider" data-front' in html
     assert len(html.encode()) < 150_000
+    order = ["p-front", "p-groups", "p-why", "p-help", "p-find", "p-mem"]
+    assert order == sorted(order, key=lambda each: html.index(f'<h2 id="{each}"'))
     address = unescape(re.search(r'data-plan-at="([^"]*)"', html)[1])
     assert "data-front" in client.get(address, headers={"HX-Request": "true"}).text
     other = client.get(f"/planner?{query}&find=any&sequence=2048", headers={"HX-Request": "true"}).text
