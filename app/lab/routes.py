@@ -12,12 +12,13 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from app.content.players.player import Player
 from app.content.web import Content
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.core.idempotency import once
 from app.core.release import release
-from app.core.templating import page, wants_fragment
+from app.core.templating import environment, page, wants_fragment
 from app.core.web import (
     MOST_ROW_ID,
     CurrentMoment,
@@ -50,6 +51,7 @@ from app.lab import (
 from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
+from app.lab.playing import figure_of
 from app.lab.stream import Hub, Message
 from app.lab.trace import chrome_trace
 from app.lab.web_form import FormData
@@ -190,6 +192,29 @@ def film(
     if found is None:
         raise NotFound(f"Run {run_id} has no film of rank {rank} to show.")
     return page(request, "lab/reel.html", {"film": found})
+
+
+@router.get("/lab/runs/{run_id}/figure", response_class=HTMLResponse)
+def figure(request: Request, session: ReadSession, learner: LearnerId, run_id: RowId) -> HTMLResponse:
+    """A run's figure as it was asked for: where its buttons lead without its script."""
+    return page(request, "lab/figure.html", {"run_id": run_id, "figure": _figure(request, session, learner, run_id)})
+
+
+@router.get("/lab/runs/{run_id}/figure/frames")
+def figure_frames(request: Request, session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
+    """All its states, and the figure itself, for its script."""
+    found = _figure(request, session, learner, run_id)
+    html = environment().get_template("reference/figure.html").render(p=found)
+    return JSONResponse(found.as_json(html), headers={"Cache-Control": "no-cache"})
+
+
+def _figure(request: Request, session: Session, learner: int, run_id: int) -> Player:
+    run = reading.find_run(session, learner, run_id)
+    turned = dict(request.query_params)
+    found = figure_of(RunSpec.model_validate(run.spec), run_page.figure_address(run), turned)
+    if found is None or findings.is_hidden(run):
+        raise NotFound(f"Run {run_id} has no figure to step through.")
+    return found
 
 
 @router.post("/lab/runs/{run_id}/cancel")

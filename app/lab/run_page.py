@@ -176,7 +176,7 @@ def _lesson(
     content: Catalogue, item: Experiment | None, found: Run, spec: RunSpec, rows: list[Comparison]
 ) -> Lesson | None:
     if item is None:
-        return _lesson_of_own(content, spec, rows)
+        return _lesson_of_own(content, found, spec, rows)
     values = explanation_values(spec, found.theory, found.result or {})
     return Lesson(
         missed=_missed(content, item, rows),
@@ -184,11 +184,15 @@ def _lesson(
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),
         counts_for=named(content.concepts, item.concepts),
-        figure=figure_of(spec),
+        figure=figure_of(spec, figure_address(found)),
     )
 
 
-def _lesson_of_own(content: Catalogue, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+def figure_address(found: Run) -> str:
+    return f"/lab/runs/{found.id}/figure"
+
+
+def _lesson_of_own(content: Catalogue, found: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
     """The cards on what was predicted wrong, and the experiments that ask for the same quantities."""
     names = {quantity.title: name for name, quantity in quantities_of(spec).items()}
     asked = {names[row.title] for row in rows if row.predicted is not None}
@@ -204,7 +208,7 @@ def _lesson_of_own(content: Catalogue, spec: RunSpec, rows: list[Comparison]) ->
     return Lesson(
         missed=content.related_links(Related(cards=tuple(dict.fromkeys(cures.values())))),
         next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
-        figure=figure_of(spec),
+        figure=figure_of(spec, figure_address(found)),
     )
 
 

@@ -91,14 +91,7 @@ def frames(request: Request, key: str) -> JSONResponse:
     """All states of a figure, and the figure itself, for its script."""
     made = player(key, dict(request.query_params))
     html = environment().get_template("reference/figure.html").render(p=made)
-    found = {
-        "html": html,
-        "frames": [each.as_json() for each in made.frames],
-        "few": made.few,
-        "phases": made.phases,
-        "at": made.at,
-    }
-    return JSONResponse(found, headers={"Cache-Control": "no-cache"})
+    return JSONResponse(made.as_json(html), headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/reference/formulas/{key}", response_class=HTMLResponse)

@@ -89,6 +89,8 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/lab/sweeps/{sweep_id}": [f"/lab/sweeps/{swept}"],
         "/lab/runs/{run_id}": [f"/lab/runs/{run}"],
         "/lab/runs/{run_id}/film/{rank}": [f"/lab/runs/{run}/film/0"],
+        "/lab/runs/{run_id}/figure": [f"/lab/runs/{run}/figure"],
+        "/lab/runs/{run_id}/figure/frames": [f"/lab/runs/{run}/figure/frames"],
         "/lab/runs/{run_id}/live": [f"/lab/runs/{run}/live"],
         "/lab/runs/{run_id}/events": [f"/lab/runs/{run}/events"],
         "/api/v1/lab/runs/{run_id}/events": [f"/api/v1/lab/runs/{run}/events"],

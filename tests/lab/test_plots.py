@@ -3,11 +3,14 @@
 import re
 from itertools import pairwise
 
+import pytest
+
 from app.content.diagrams.plot import HEIGHT, TOP
-from app.lab.playing import figure_of
+from app.lab.playing import figure_of, trained
 from app.lab.plots import draw_figure
-from app.theory.lab_runs import Point
-from labs.spec import Figure, parse_run_spec
+from app.theory.lab_runs import Point, run_theory
+from app.units import bytes_text
+from labs.spec import Figure, RunSpec, parse_run_spec
 
 TIME = Figure("Time of an all-reduce", "size", "time", "B", "s", x_log=True, y_log=True)
 
@@ -66,3 +69,52 @@ def test_a_run_is_shown_step_by_step_at_its_own_size() -> None:
     assert figure(data=4) == ("collective", 4)
     assert figure(tensor=2) == ("tensor", "2")
     assert figure(data=1) is None
+
+
+@pytest.mark.parametrize("micro_batches", [1, 4])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_what_a_runs_figure_counts_at_its_end_is_the_theory_of_its_ledger(
+    stage: int, ranks: int, micro_batches: int
+) -> None:
+    spec = l10(stage, ranks, micro_batches)
+    found, theory = figure_of(spec, "/lab/runs/7/figure"), run_theory(spec)
+    assert found is not None
+    assert found.address == "/lab/runs/7/figure"
+    assert found.note == "as theory has it, at this run’s size"
+    payload, sent = bytes_text(theory.payload_bytes_per_step), bytes_text(theory.wire_bytes_per_step)
+    assert found.frames[-1].counters[2:] == (f"{payload} of {payload}", f"{sent} of {sent}")
+    state = trained(spec, stage, ranks)
+    assert state.layout.total == 16
+    assert state.layout.parameters == 4
+    assert 16 * state.parameters == pytest.approx(16 * theory.parameters, rel=1e-2)  # padded on three ranks
+    if stage == 3:
+        assert [unit.stays for unit in state.units] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("micro_batches", [1, 4])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_the_ring_of_ddp_is_of_the_runs_own_gradients(ranks: int, micro_batches: int) -> None:
+    spec = l10(0, ranks, micro_batches)
+    found, theory = figure_of(spec), run_theory(spec)
+    assert found is not None
+    assert found.figure == "collective"
+    assert found.title.endswith(f"S = {bytes_text(theory.payload_bytes_per_step)}")
+    sent = bytes_text(theory.wire_bytes_per_step)
+    assert found.frames[-1].counters[1] == f"{sent} of {sent}"
+    turned = figure_of(l10(3, ranks, micro_batches), turned={"stage": "0"})  # the same by turning FSDP's figure
+    assert turned is not None
+    assert turned.frames[-1].counters[2].endswith(f" of {bytes_text(theory.payload_bytes_per_step)}")
+
+
+def test_a_figure_that_does_not_tell_all_a_run_sends_says_that_its_numbers_are_others() -> None:
+    dealt_out = {"training": {"zero_implementation": "ZeroRedundancyOptimizer"}, "parallel": {"data": 2, "zero": 1}}
+    for asked in (dealt_out, {"parallel": {"tensor": 2}}):
+        found = figure_of(parse_run_spec({"model": "gpt-mini", **asked}))
+        assert found is not None
+        assert found.note.endswith("not this run’s numbers")
+
+
+def l10(stage: int, ranks: int, micro_batches: int) -> RunSpec:
+    training = {"sequence": 128, "micro_batch": 2, "micro_batches": micro_batches, "steps": 20, "seed": 1}
+    return parse_run_spec({"model": "gpt-small", "training": training, "parallel": {"data": ranks, "zero": stage}})

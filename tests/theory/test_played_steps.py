@@ -20,10 +20,11 @@ from app.theory.collectives import (
 )
 from app.theory.state import zero_state_bytes
 from app.theory.tensor_step import FIRST, INPUT, SECOND, product, relu, tensor_step
-from app.theory.zero_step import zero_step
+from app.theory.zero_step import Unit, equal_layers, zero_step
 
 RANKS = range(2, 9)
-WEIGHTS, LAYERS = 7e9, 4
+WEIGHTS = 7e9
+UNITS = (Unit("root", 1e9), *equal_layers(6e9, 4))
 
 
 @pytest.mark.parametrize("ranks", RANKS)
@@ -48,19 +49,19 @@ def test_the_naive_way_sends_all_of_it_to_all_others() -> None:
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("stage", range(4))
 def test_a_zero_step_holds_and_sends_what_the_closed_forms_say(stage: int, ranks: int) -> None:
-    states = zero_step(WEIGHTS, LAYERS, ranks, stage)
+    states = zero_step(UNITS, ranks, stage)
     begin, end = states[0], states[-1]
     for part in ("parameters", "optimizer"):
-        assert begin.held_bytes(WEIGHTS)[part] == pytest.approx(zero_state_bytes(WEIGHTS, ranks, stage, part=part))
+        assert begin.held_bytes(UNITS)[part] == pytest.approx(zero_state_bytes(WEIGHTS, ranks, stage, part=part))
     all_reduce = ring_all_reduce_bytes(2 * WEIGHTS, ranks)
     assert end.sent_bytes == pytest.approx(all_reduce * (1.5 if stage == 3 else 1.0))
     update = next(each for each in states if each.move == "update")
-    assert update.held_bytes(WEIGHTS)["gradients"] == pytest.approx(
+    assert update.held_bytes(UNITS)["gradients"] == pytest.approx(
         zero_state_bytes(WEIGHTS, ranks, stage, part="gradients")
     )
     assert (end.parameters, sum(end.gradients)) == (begin.parameters, 0.0)
     assert all(early.sent_bytes <= late.sent_bytes for early, late in pairwise(states))
-    most = max(sum(each.held_bytes(WEIGHTS).values()) for each in states)
+    most = max(sum(each.held_bytes(UNITS).values()) for each in states)
     assert most == pytest.approx(16 * WEIGHTS) if stage == 0 else most < 16 * WEIGHTS
 
 

@@ -47,10 +47,13 @@ def player(name: str, given: Mapping[str, str]) -> Player:
     found = FIGURES.get(name)
     if found is None:
         raise NotFound(f"There is no figure {name[:40]!r}. There are: {', '.join(FIGURES)}.")
-    settings = read_settings(found.controls, dict(given))
+    return _made(name, tuple(read_settings(found.controls, dict(given)).items()), frame_number(given))
+
+
+def frame_number(given: Mapping[str, str]) -> int | None:
+    """The frame to begin with, `at`; None where none was asked for, or none that could be."""
     text = given.get("at", "")
-    at = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
-    return _made(name, tuple(settings.items()), at)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
 
 
 @lru_cache(maxsize=64)

@@ -35,6 +35,7 @@ from app.theory.collectives import (
     simulate_ring_all_reduce,
     simulate_tree_all_reduce,
 )
+from app.units import bytes_text
 from app.words import capital
 
 _CELL, _ROW, _GAP, _WIRE = 100.0, 28.0, 7.0, 34.0
@@ -83,7 +84,8 @@ CONTROLS: tuple[Control, ...] = (
 )
 
 
-def make(settings: Settings, at: int | None) -> Player:
+def make(settings: Settings, at: int | None, size_bytes: float | None = None) -> Player:
+    """size_bytes: what S is; None where it stands for any size."""
     name, ranks = str(settings["algorithm"]), int(settings["ranks"])
     kind = _KINDS[name]
     run = kind.play(1.0, ranks, 1.0)
@@ -93,16 +95,20 @@ def make(settings: Settings, at: int | None) -> Player:
     worst = max(range(ranks), key=lambda rank: run.sent_bytes[rank])
     total = run.sent_bytes[worst]
     opening = Markup(_opening(name, ranks))  # noqa: S704 - made of numbers and the words below
-    first = Frame(painter.drawn(begun, ()), opening, _counted(0, len(states), 0.0, total, 0.0, run.seconds))
+    first = Frame(
+        painter.drawn(begun, ()), opening, _counted(0, len(states), (0.0, total), (0.0, run.seconds), size_bytes)
+    )
     frames = [first]
     for index, state in enumerate(states, start=1):
-        counters = _counted(index, len(states), state.sent_bytes[worst], total, state.end_seconds, run.seconds)
+        counters = _counted(
+            index, len(states), (state.sent_bytes[worst], total), (state.end_seconds, run.seconds), size_bytes
+        )
         says = _says(name, ranks, index, len(states), state)
         frames.append(Frame(painter.drawn(state.held, state.messages), says, counters, moves=painter.moves(state)))
     half = (len(states) // 2,) * 2 if len(kind.phases) == 2 else (len(states),)
     return Player(
         figure="collective",
-        title=f"{kind.title} on {ranks} ranks",
+        title=f"{kind.title} on {ranks} ranks" + (f", S = {bytes_text(size_bytes)}" if size_bytes else ""),
         controls=CONTROLS,
         settings=settings,
         frames=tuple(frames),
@@ -144,8 +150,14 @@ def _few(frames: int) -> tuple[int, ...]:
     return tuple(sorted({*range(0, frames, stride), frames - 1}))
 
 
-def _counted(step: int, steps: int, sent: float, of: float, time: float, in_all: float) -> tuple[str, ...]:
-    return f"{step} of {steps}", f"{share(sent)} S of {share(of)} S", f"{share(time)} of {share(in_all)}"
+def _counted(
+    step: int, steps: int, sent: tuple[float, float], times: tuple[float, float], size_bytes: float | None
+) -> tuple[str, ...]:
+    """So far, and in all."""
+    so_far, in_all = (
+        f"{share(each)} S" if not size_bytes else bytes_text(each * size_bytes) if each else "0 B" for each in sent
+    )
+    return f"{step} of {steps}", f"{so_far} of {in_all}", " of ".join(map(share, times))
 
 
 class _Painter:

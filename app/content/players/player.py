@@ -63,7 +63,8 @@ class Frame:
 @dataclass(frozen=True)
 class Player:
     """A figure with its settings. `still` is the part of its picture that does not change; `phases` divide its steps;
-    `few` are the frames that stand for all where nothing may move."""
+    `few` are the frames that stand for all where nothing may move. `note` says whose numbers these are, and `home` is
+    its address where it is of a run and not of the reference."""
 
     figure: str
     title: str
@@ -78,6 +79,8 @@ class Player:
     rows: tuple[tuple[str, ...], ...]
     few: tuple[int, ...]
     at: int
+    note: str = ""
+    home: str = ""
     still: Markup = field(default_factory=Markup)
     columns: int = 0
 
@@ -91,7 +94,12 @@ class Player:
 
     @property
     def address(self) -> str:
-        return f"/reference/figures/{self.figure}"
+        return self.home or f"/reference/figures/{self.figure}"
+
+    def as_json(self, html: str) -> dict[str, Any]:
+        """For its script: all states, and the figure itself as `html`."""
+        frames = [each.as_json() for each in self.frames]
+        return {"html": html, "frames": frames, "few": self.few, "phases": self.phases, "at": self.at}
 
     def query(self, at: int) -> str:
         return urlencode({**self.settings, "at": at})
