@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,7 +15,7 @@ from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page, wants_fragment
 from app.planner import beside, cluster, deciding, finding, frontier, here, service
-from app.planner.fields import OWN, REACH, SEARCH
+from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
@@ -65,6 +65,7 @@ class PlannerPage:
     profiles: tuple[str, ...] = get_args(Profile)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     own: str = OWN
+    defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
     table_of = staticmethod(beside.table)
     change_of = staticmethod(finding.change_of)
 

@@ -49,6 +49,8 @@ async function show(address, withForm) {
     input.setAttribute("aria-invalid", String(error !== null));
     if (error) input.setAttribute("aria-describedby", error.id);
     else input.removeAttribute("aria-describedby");
+    const folded = /** @type {HTMLDetailsElement} */ (field.closest("[data-more-fields]"));
+    if (error && folded) folded.open = true; // what is wrong is seen
   }
   history.replaceState(null, "", address);
 }

@@ -451,6 +451,22 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
     assert reply.json()["best"], "a number with many divisors is searched as any other"
 
 
+def test_what_is_folded_in_the_form_says_what_was_changed_in_it_and_opens_where_it_is_wrong(page: TestClient) -> None:
+    def folded(query: str) -> list[tuple[bool, str]]:
+        found = re.findall(
+            r'<details class="more wide"([^>]*)>.*?data-part="changed-\w+">([^<]*)<', page.get(query).text, re.S
+        )
+        return [("open" in attributes, said.strip()) for attributes, said in found]
+
+    assert folded("/planner") == [(False, "as usual")] * 3
+    assert [said for _, said in folded("/planner?ranks=16&context=2&shard=4")] == [
+        "as usual",
+        "context 2, shard over 4",
+        "as usual",
+    ]
+    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, True, False]
+
+
 def test_after_a_search_the_form_stays_and_the_plan_stands_in_the_table(page: TestClient) -> None:
     html = page.get("/planner?find=1").text
     assert "data-plan" in html
