@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,8 +22,13 @@ from tests.support.anki import real_anki
 
 pytestmark = pytest.mark.slow
 
-# Anki counts days by the machine's own clock
 NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+@pytest.fixture(autouse=True)
+def _at_the_machines_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anki counts days by it: a test must not begin with a time of the day before."""
+    monkeypatch.setattr(sys.modules[__name__], "NOW", datetime.now(UTC).replace(microsecond=0))
 
 
 @pytest.fixture

@@ -140,6 +140,8 @@ def pid_is_alive(pid: int) -> bool:
     """Whether `pid` still does anything: a zombie, which nobody has collected, does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:  # it went while it was read
+        return False
     except FileNotFoundError:
         if Path("/proc").exists():
             return False
