@@ -21,7 +21,7 @@ let timer = 0;
 let saved = form ? served() : "";
 let refused = null; // a text the server would not take is not sent again
 let saving = null;
-let sending = null; // the text that is on its way
+const recent = [saved]; // what the server may still show in a page it has made already
 let giving = false; // the answer is on its way for good: no draft may race it
 
 function value() {
@@ -58,7 +58,7 @@ async function send() {
   const status = form.querySelector("[data-saved]");
   const sent = value();
   const body = new URLSearchParams({ part: form.elements.part.value, answer: sent }).toString();
-  sending = sent;
+  recent.push(sent);
   try {
     const reply = await fetch(form.action, {
       method: "POST",
@@ -81,14 +81,15 @@ async function send() {
   }
 }
 
-// What the page is left with goes behind it, and may come after the page that is asked for next: so the tab keeps it
-// too, with the texts that the server may still show instead. Where it shows another, somebody went on elsewhere.
+// What the page is left with goes behind it, and may come after the page that is asked for next; and that page may
+// have been made before a text that is saved by now. So the tab keeps the last one too, with those that the server may
+// show instead. Where it shows another, somebody went on elsewhere.
 const kept = form ? `draft ${root.dataset.sitting} ${form.elements.part.value}` : "";
 
 function leave() {
   try {
-    if (isUnsaved()) sessionStorage.setItem(kept, JSON.stringify({ text: value(), before: [saved, sending ?? saved] }));
-    else sessionStorage.removeItem(kept);
+    if (giving || value() === refused) sessionStorage.removeItem(kept);
+    else sessionStorage.setItem(kept, JSON.stringify({ text: value(), before: recent.slice(-10) }));
   } catch {
     // a browser that keeps nothing: what is on its way is all there is
   }
