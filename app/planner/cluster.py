@@ -84,5 +84,5 @@ def _nodes(mesh: Mesh, name: str, per_node: int) -> int:
 def _measured(made: Plan, groups: tuple[str, ...]) -> tuple[str, float]:
     """(links, seconds that no compute hides) of what the estimate says these groups send."""
     rows = [row for row in made.estimate.communication if row.group in groups]
-    links = dict.fromkeys(row.link.replace("_", " ") for row in rows)
-    return ", ".join(links), sum(row.exposed_seconds or 0.0 for row in rows)
+    links = dict.fromkeys(made.link_text(row.link) for row in rows)
+    return " and ".join(links), sum(row.exposed_seconds or 0.0 for row in rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from app.theory.planner import CollectiveEstimate
-from app.units import LADDERS, SCALES
+from app.units import LADDERS, SCALES, digits
 
 _SIGNIFICANT = 3
 _BYTES = tuple(step.unit for step in LADDERS["bytes"])
@@ -32,9 +32,21 @@ def seconds_column(values: Sequence[float]) -> Column:
     return _column(values, _SECONDS)
 
 
+def texts_in_one_unit(values: Sequence[float], dimension: str) -> tuple[str, ...]:
+    """Each value with its unit, all in the one that suits the largest, to four significant digits: for cells that are
+    read, and derived, one by one."""
+    unit = _unit(values, _BYTES if dimension == "bytes" else _SECONDS)
+    return tuple(f"{digits(float(f'{value / SCALES[unit][1]:.4g}'))} {unit}" for value in values)
+
+
+def _unit(values: Sequence[float], units: Sequence[str]) -> str:
+    largest = max((abs(value) for value in values), default=0.0)
+    return next((each for each in units if largest >= SCALES[each][1]), units[-1])
+
+
 def _column(values: Sequence[float], units: Sequence[str]) -> Column:
     largest = max((abs(value) for value in values), default=0.0)
-    unit = next((each for each in units if largest >= SCALES[each][1]), units[-1])
+    unit = _unit(values, units)
     scaled = [value / SCALES[unit][1] for value in values]
     top = largest / SCALES[unit][1]
     decimals = max(0, _SIGNIFICANT - 1 - floor(log10(top))) if top > 0 else 0

@@ -9,11 +9,12 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from app.core.errors import SpecError
-from app.planner.columns import Communication, communication_table
+from app.planner.columns import Communication, communication_table, texts_in_one_unit
 from app.planner.fields import Form, read_form
 from app.planner.rows import search_csv
 from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
+from app.theory.hardware import GPUS
 from app.theory.planner import (
     Estimate,
     EstimateRequest,
@@ -103,6 +104,26 @@ class Plan:
         if self.form.is_own or values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
             return None
         return {"parameters": self.estimate.parameters.per_rank, "ranks": self.form.data * values["context"]}
+
+    @property
+    def stage_texts(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of the table by ZeRO stage: a text for each stage, one unit in a column."""
+        found = {
+            part: texts_in_one_unit([stage.bytes.get(part, 0.0) for stage in self.stages], "bytes")
+            for part in ("parameters", "gradients", "optimizer", "activations", "temporary")
+        }
+        found["total"] = texts_in_one_unit([stage.total for stage in self.stages], "bytes")
+        found["step"] = texts_in_one_unit([stage.step_seconds or 0.0 for stage in self.stages], "seconds")
+        return found
+
+    def link_text(self, link: str) -> str:
+        """What a link of the estimate is called on this GPU, with its data sheet's bytes a second where those hold."""
+        gpu, values = GPUS[self.form.values["gpu"]], self.form.values
+        if link == "intra_node":
+            named, rate = gpu.scale_up, gpu.scale_up_bytes_per_second
+        else:
+            named, rate = "network", values["inter_node"] or gpu.nic_bytes_per_second
+        return named if values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
 
     @property
     def communication(self) -> Communication:

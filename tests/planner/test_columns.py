@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.planner.columns import bytes_column, communication_table, seconds_column
+from app.planner.columns import bytes_column, communication_table, seconds_column, texts_in_one_unit
 from app.theory.planner import CollectiveEstimate
 
 
@@ -23,3 +23,8 @@ def test_time_and_what_is_not_hidden_share_a_unit() -> None:
     assert table.time.unit == table.exposed.unit == "s"
     assert table.time.texts == ("2.00", "0.50")
     assert table.exposed.texts == ("< 0.01", "0")
+
+
+def test_cells_with_their_unit_share_it() -> None:
+    assert texts_in_one_unit([141.26e9, 535.4e6, 0.0], "bytes") == ("141.3 GB", "0.5354 GB", "0 GB")
+    assert texts_in_one_unit([1.49, 0.0941], "seconds") == ("1.49 s", "0.0941 s")
