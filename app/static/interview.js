@@ -1,4 +1,7 @@
 // The clock shows what the server owns, and what is typed is saved while it is typed.
+import { setUpPad } from "./pad.js";
+
+setUpPad();
 const root = document.querySelector("[data-sitting]");
 const form = root.querySelector("[data-answer]");
 const clock = root.querySelector("[data-clock]");
