@@ -40,6 +40,10 @@ def _give_by_keyboard(page: Page) -> None:
 def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product: Product) -> None:
     state = _start(page)
     expect(page.locator("[data-clock]")).to_have_text("10 min left")
+    pad = page.get_by_label("Calculate")
+    pad.fill("13e9 × 16 B")
+    pad.press("Enter")
+    expect(page.locator(".calc li")).to_contain_text("208 GB")
 
     # a number that cannot be read is not taken, and says why
     page.get_by_label(re.compile("Your answer")).fill(f"{state:g} GB/s")
