@@ -11,6 +11,7 @@ from app.units import LADDERS, SCALES, digits
 
 _SIGNIFICANT = 3
 _BYTES = tuple(step.unit for step in LADDERS["bytes"])
+_UP_TO_GB = _BYTES[_BYTES.index("GB") :]  # what a GPU holds is told in GB, however much it would be
 _SECONDS = ("s", "ms", "µs")
 
 
@@ -35,7 +36,7 @@ def seconds_column(values: Sequence[float]) -> Column:
 def texts_in_one_unit(values: Sequence[float], dimension: str) -> tuple[str, ...]:
     """Each value with its unit, all in the one that suits the largest, to four significant digits: for cells that are
     read, and derived, one by one."""
-    unit = _unit(values, _BYTES if dimension == "bytes" else _SECONDS)
+    unit = _unit(values, _UP_TO_GB if dimension == "bytes" else _SECONDS)
     return tuple(f"{digits(float(f'{value / SCALES[unit][1]:.4g}'))} {unit}" for value in values)
 
 

@@ -27,4 +27,5 @@ def test_time_and_what_is_not_hidden_share_a_unit() -> None:
 
 def test_cells_with_their_unit_share_it() -> None:
     assert texts_in_one_unit([141.26e9, 535.4e6, 0.0], "bytes") == ("141.3 GB", "0.5354 GB", "0 GB")
+    assert texts_in_one_unit([1.12e12], "bytes") == ("1,120 GB",)
     assert texts_in_one_unit([1.49, 0.0941], "seconds") == ("1.49 s", "0.0941 s")
