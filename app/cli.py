@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from app.codelabs.commands import labs_app
 from app.core.errors import DomainError, SpecError, problem_details
 from app.exchange.commands import add_export_commands, import_app
 from app.operate.commands import add_operate_commands
@@ -27,6 +28,7 @@ app.add_typer(export_app, name="export")
 add_export_commands(export_app)
 app.add_typer(import_app, name="import")
 app.add_typer(study_app, name="study")
+app.add_typer(labs_app, name="labs")
 add_operate_commands(app)
 
 TextArgument = Annotated[str, typer.Argument(help="A text file, or - for standard input.")]
@@ -204,6 +206,7 @@ def check() -> None:
         "interview": catalogue.interviews,
         "experiment": catalogue.experiments,
         "rubric": catalogue.rubrics,
+        "code lab": catalogue.labs,
     }
     counts = [f"{len(found)} {name}{'' if len(found) == 1 else 's'}" for name, found in things.items()]
     _say(f"{', '.join(counts)}: all in order.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
+from app.content.code_labs import CodeLab, load_code_lab
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
@@ -47,6 +48,7 @@ class Catalogue:
     rubrics: Mapping[str, RubricFile] = field(default_factory=dict)
     preparation: Preparation = field(default_factory=Preparation)
     statements: Statements = field(default_factory=Statements)
+    labs: Mapping[str, CodeLab] = field(default_factory=dict)
 
     @cached_property
     def revised_cards(self) -> tuple[str, ...]:
@@ -76,6 +78,9 @@ class Catalogue:
 
     def experiment(self, key: str) -> Experiment | None:
         return _by_id_or_slug(self.experiments, key)
+
+    def lab(self, key: str) -> CodeLab | None:
+        return _by_id_or_slug(self.labs, key)
 
     def cards_of(self, slug: str) -> list[Card]:
         """The cards that a handbook page teaches: those it names, then all others of its concepts. Raises KeyError."""
@@ -189,8 +194,19 @@ class _Loader:
             rubrics=self._rubrics(knowledge),
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
+            labs=self._labs(),
         )
         return replace(loaded, mistakes=tuple(self.mistakes))
+
+    def _labs(self) -> Mapping[str, CodeLab]:
+        folders = sorted(path for path in self.folder.glob("labs/*") if path.is_dir())
+        found = [self._try(lambda path=path: self._lab(path)) for path in folders]  # type: ignore[misc]
+        return {each.id: each for each in found if each is not None}
+
+    def _lab(self, path: Path) -> CodeLab:
+        lab = load_code_lab(path, self._shown(path))
+        self._claim("labs", lab.id, lab.source)
+        return lab
 
     def _given(self) -> Mapping[str, str]:
         figures = self._single("given.yaml", GivenFigures)

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.content.card_checks import check_cards
 from app.content.catalogue import Catalogue, load, source_key
+from app.content.code_labs import check_code_labs
 from app.content.concept_map import in_circles
 from app.content.files import Source
 from app.content.handbook_checks import check_handbook
@@ -36,6 +37,7 @@ def check_content(folder: Path, more: Iterable[Check] = ()) -> tuple[Catalogue, 
         check_handbook,
         check_preparation,
         check_statements,
+        check_labs,
         *more,
     ):
         try:
@@ -98,7 +100,13 @@ def _with_slugs(catalogue: Catalogue) -> dict[str, Mapping[str, Any]]:
         "rubrics": catalogue.rubrics,
         "interviews": catalogue.interviews,
         "experiments": catalogue.experiments,
+        "labs": catalogue.labs,
     }
+
+
+def check_labs(catalogue: Catalogue) -> Iterator[Finding]:
+    """Words for what the graders name."""
+    yield from check_code_labs(catalogue.labs, catalogue.cards)
 
 
 def check_slugs(catalogue: Catalogue) -> Iterator[Finding]:

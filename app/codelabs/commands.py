@@ -1,0 +1,126 @@
+"""`rankzero labs`: code labs from one's own editor."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.codelabs.folder import find_lab, make_folder, read_folder
+from app.codelabs.judging import judge
+from app.codelabs.proof import make_proof, read_proof, same_verdict
+from app.codelabs.words import verdict_json
+from app.content.catalogue import Catalogue, catalogue
+from app.content.code_labs import CodeLab
+from app.core.errors import DomainError, problem_details
+from labs.spec.code import CheckEvent, Mode, OutputEvent, Submission, Verdict, VerdictEvent
+
+labs_app = typer.Typer(no_args_is_help=True, help="Code labs, from your own editor.")
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `rankzero labs new`.")]
+
+
+@labs_app.command("list")
+def list_labs() -> None:
+    """Every lab: its id, minutes, title and what you write."""
+    for lab in catalogue().labs.values():
+        _say(f"{lab.id}  {lab.head.minutes:>3} min  {lab.title:32} {lab.head.signature.splitlines()[0]}")
+
+
+@labs_app.command("new")
+def new(
+    identity: Annotated[str, typer.Argument(metavar="ID")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder to make.")],
+) -> None:
+    """A folder with the statement and a starter to write in."""
+    with _told():
+        lab = find_lab(catalogue(), identity)
+        make_folder(lab, folder, lab.statement_text)
+    _say(f"Write in {folder}/solution.py.")
+    _say(f"`rankzero labs run {folder}` tries it, `rankzero labs submit {folder}` judges it.")
+
+
+@labs_app.command("run")
+def run(folder: Folder) -> None:
+    """The visible checks on 2 and 3 ranks, with what your program prints."""
+    with _told():
+        lab, code = read_folder(catalogue(), folder)
+        verdict = _judged(lab, code, "run", None, aloud=True)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+@labs_app.command("submit")
+def submit(
+    folder: Folder,
+    proof: Annotated[Path | None, typer.Option(help="Where to write a proof that `verify` can check.")] = None,
+) -> None:
+    """All checks on 2, 3 and 4 ranks with hidden inputs; the verdict as JSON, exit 0 when passed."""
+    with _told():
+        lab, code = read_folder(catalogue(), folder)
+        verdict = _judged(lab, code, "submit", None, aloud=False)
+        if proof is not None:
+            proof.write_text(json.dumps(make_proof(lab, code, verdict), indent=2) + "\n")
+    _say(json.dumps(verdict_json(verdict, lab), indent=2, ensure_ascii=False))
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+@labs_app.command("verify")
+def verify(proof: Annotated[Path, typer.Argument(metavar="PROOF", help="A file of `submit --proof`.")]) -> None:
+    """Run a proof's program again with its inputs: exit 0 where verdict and ledger come out the same."""
+    with _told():
+        known: Catalogue = catalogue()
+        claimed = read_proof(proof)
+        lab = find_lab(known, claimed.lab)
+        again = _judged(lab, claimed.code, "submit", claimed.seed, aloud=False)
+        differences = same_verdict(lab, claimed, again)
+    _say(json.dumps({"lab": lab.id, "verified": not differences, "differences": differences}, indent=2))
+    raise typer.Exit(1 if differences else 0)
+
+
+def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) -> Verdict:
+    for event in judge(Submission(lab=lab.id, code=code, mode=mode, seed=seed)):
+        if isinstance(event, VerdictEvent):
+            if aloud:
+                _tell_end(event.verdict, lab)
+            return event.verdict
+        if aloud and isinstance(event, CheckEvent):
+            check = event.check
+            _say(f"{'passed' if check.passed else 'FAILED'}  {check.name} on {check.ranks} ranks")
+            if not check.passed:
+                _say(f"    expected {check.expected or 'nothing'}\n    seen     {check.seen}")
+                _say(f"    {check.meaning}")
+        if aloud and isinstance(event, OutputEvent):
+            for line in event.text.splitlines():
+                _say(f"    rank {event.rank} | {line}")
+    raise DomainError("The judge ended without a verdict.")
+
+
+def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
+    said = verdict_json(verdict, lab)["mistake_says"]
+    error = verdict.error
+    if error is not None and error.line is not None:
+        _say(f"solution.py:{error.line}: {error.type}: {error.message}")
+        if error.text:
+            _say(f"    {error.text}\n    {' ' * max(0, (error.column or 1) - 1)}^")
+    if said is not None:
+        _say(f"{said['title']}. {said['says']}")
+    _say(f"{'Passed' if verdict.passed else 'Not passed'}: {verdict.score:.0%} of the checks, {verdict.seconds:.1f} s.")
+
+
+class _told:  # noqa: N801 - reads as a word
+    """Domain errors as problem-details JSON on standard error, exit code 2."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DomainError):
+            sys.stderr.write(json.dumps(problem_details(error), indent=2) + "\n")
+            raise typer.Exit(2) from None
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,172 @@
+"""The checks that labs share: values against one process, and the ledger of calls against what is enough.
+
+Each gives a `Check` that says what was expected and what was seen, at the first place where they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from labs.code.grader import Case
+from labs.code.record import MESSAGES, Call, Record
+from labs.probes.communication import ring_wire_bytes
+from labs.spec.code import Check
+
+# Sums in another order differ by about 1e-15 of a value in fp64, in fp32 by 1e-7; a mistake by a thousandth or more.
+RELATIVE = {torch.float64: 1e-9, torch.float32: 1e-5}
+_MOST_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a rank does of one operation: how often, and how many bytes of payload in all."""
+
+    calls: int
+    payload_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.calls} × {self.payload_bytes:,} bytes in all"
+
+
+def wire_bytes(call: Call) -> int:
+    """What the rank sends for a call when the ranks form a ring; a message counts where it is sent."""
+    if call.operation in ("recv", "barrier"):
+        return 0
+    if call.operation in ("reduce", "gather", "scatter"):
+        return call.sent_bytes
+    return ring_wire_bytes(call.operation, call.payload_bytes, len(call.group))  # type: ignore[arg-type]
+
+
+def values(
+    name: str,
+    ranks: int,
+    cases: Sequence[Case],
+    record: Record,
+    result: str,
+    expected: Callable[[Case, int], Any],
+    meaning: str,
+    read: Callable[[Case, Any], Any] = lambda _, value: value,
+) -> Check:
+    """Whether what each rank hands over as `result` is what `expected` says, to rounding. `read` may take off what may
+    be one way or the other."""
+    for index, case in enumerate(cases):
+        for rank in range(ranks):
+            difference = differ(read(case, record.results.get((index, rank, result))), expected(case, rank))
+            if difference is not None:
+                wanted, seen = difference
+                where = f"rank {rank}{f', {case.name}' if case.name else ''}: "
+                return Check(name=name, ranks=ranks, passed=False, expected=wanted, seen=where + seen, meaning=meaning)
+    return Check(name=name, ranks=ranks, passed=True, expected="as one process has it", seen="the same on every rank")
+
+
+Difference = tuple[str, str]  # what was expected, and what was seen
+
+
+def differ(seen: Any, expected: Any, at: str = "") -> Difference | None:
+    """The first difference of two values, as what was expected and what was seen; None where they are alike."""
+    if isinstance(expected, Tensor):
+        return _differ_tensors(seen, expected, at)
+    if isinstance(expected, Mapping | list | tuple):
+        return _differ_inside(seen, expected, at)
+    if isinstance(expected, float) and isinstance(seen, int | float):
+        alike = abs(seen - expected) <= 1e-9 * max(1.0, abs(expected))
+        return None if alike else (f"{at}{expected:.6g}", f"{at}{seen:.6g}")
+    return None if seen == expected else (f"{at}{_shown(expected)}", f"{at}{_shown(seen)}")
+
+
+def _differ_inside(seen: Any, expected: Any, at: str) -> Difference | None:
+    if isinstance(expected, Mapping):
+        if not isinstance(seen, Mapping) or set(seen) != set(expected):
+            return f"{at}{', '.join(sorted(map(str, expected)))}", f"{at}{_shown_keys(seen)}"
+        found = [differ(seen[key], expected[key], f"{at}{key}: ") for key in expected]
+    else:
+        if not isinstance(seen, list | tuple) or len(seen) != len(expected):
+            return f"{at}{_shown(expected)}", f"{at}{_shown(seen)}"
+        pairs = enumerate(zip(seen, expected, strict=True))
+        found = [differ(one, other, f"{at}[{index}] ") for index, (one, other) in pairs]
+    return next((each for each in found if each is not None), None)
+
+
+def _differ_tensors(seen: Any, expected: Tensor, at: str) -> Difference | None:
+    if not isinstance(seen, Tensor):
+        return f"{at}a tensor of {list(expected.shape)}", f"{at}{_shown(seen)}"
+    if seen.shape != expected.shape:
+        return f"{at}a tensor of {list(expected.shape)}", f"{at}a tensor of {list(seen.shape)}"
+    if seen.is_floating_point() != expected.is_floating_point():
+        return f"{at}a tensor of {expected.dtype}", f"{at}a tensor of {seen.dtype}"
+    one, other = seen.double().reshape(-1), expected.double().reshape(-1)
+    scale = float(other.abs().max()) if len(other) else 0.0
+    wrong = ~torch.isclose(one, other, rtol=RELATIVE.get(seen.dtype, 1e-2), atol=RELATIVE.get(seen.dtype, 1e-2) * scale)
+    if not bool(wrong.any()):
+        return None
+    first, count = int(wrong.nonzero()[0]), int(wrong.sum())
+    of = f"{count} of {len(other)} values differ, the first at {first}: " if len(other) > 1 else ""
+    return f"{at}{float(other[first]):.6g}", f"{at}{of}{float(one[first]):.6g}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor of {list(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _shown_keys(value: Any) -> str:
+    return ", ".join(sorted(map(str, value))) or "nothing" if isinstance(value, Mapping) else _shown(value)
+
+
+def traffic(record: Record, case: int, rank: int) -> dict[str, Traffic]:
+    """What a rank did in a case, by operation; a message counts where it is sent."""
+    found: dict[str, list[int]] = {}
+    for call in record.of(case, rank):
+        if call.operation != "recv":
+            found.setdefault(call.operation, []).append(call.payload_bytes)
+    return {operation: Traffic(len(each), sum(each)) for operation, each in sorted(found.items())}
+
+
+def ledger(
+    name: str,
+    ranks: int,
+    cases: Sequence[Case],
+    record: Record,
+    expected: Callable[[Case, int], Mapping[str, Traffic]],
+    meaning: Callable[[Mapping[str, Traffic], Mapping[str, Traffic]], str],
+) -> Check:
+    """Whether each rank makes exactly the calls that `expected` says, to the byte. `meaning` is asked with what was
+    expected and what was seen."""
+    shown = ""
+    for index, case in enumerate(cases):
+        for rank in range(ranks):
+            wanted, seen = dict(sorted(expected(case, rank).items())), traffic(record, index, rank)
+            shown = shown or show_traffic(wanted)
+            if wanted != seen:
+                where = f"rank {rank}{f', {case.name}' if case.name else ''}: "
+                return Check(
+                    name=name,
+                    ranks=ranks,
+                    passed=False,
+                    expected=show_traffic(wanted),
+                    seen=where + show_traffic(seen),
+                    meaning=meaning(wanted, seen),
+                )
+    return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="exactly that, on every rank")
+
+
+def show_traffic(found: Mapping[str, Traffic]) -> str:
+    return ", ".join(f"{operation} {each}" for operation, each in list(found.items())[:_MOST_SHOWN]) or "no call at all"
+
+
+def sums(calls: Iterable[Call]) -> tuple[int, int]:
+    """Messages and bytes sent."""
+    sent = [call.sent_bytes for call in calls if call.operation == "send"]
+    return len(sent), sum(sent)
+
+
+def only_messages(record: Record) -> bool:
+    """Whether nothing but messages was used."""
+    return all(call.operation in MESSAGES for call in record.calls)

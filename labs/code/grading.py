@@ -1,0 +1,244 @@
+"""The verdict on a submission: runs on 2, 3 and 4 ranks, checked one by one, and the mistake named."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from labs.code.checks import wire_bytes
+from labs.code.grader import Draw, Grader, Judged
+from labs.code.graders import graders
+from labs.code.record import RankError, Record
+from labs.code.running import Job, Outcome, Running
+from labs.code.sandbox import Pool, Sandbox
+from labs.spec.code import (
+    MOST_CODE_BYTES,
+    Check,
+    CheckEvent,
+    CodeError,
+    CodeEvent,
+    OutputEvent,
+    PhaseEvent,
+    Submission,
+    Verdict,
+    VerdictEvent,
+)
+
+VISIBLE_SEED = 1
+FINISHES = "finishes"
+# What a hang, or another end, is called where no sign of the lab's own shows.
+_SHARED_MISTAKES = {
+    "exception": "crash",
+    "exception on one rank": "crash",
+    "wrong order": "wrong-order",
+    "missing call": "missing-call",
+    "wrong dtype": "wrong-dtype",
+    "wrong shape": "wrong-shape",
+    "wrong root": "wrong-root",
+    "wrong reduction": "wrong-reduction",
+    "still computing": "endless-loop",
+    "everyone sends first": "everyone-sends-first",
+    "everyone receives first": "everyone-receives-first",
+    "messages that do not meet": "messages-do-not-meet",
+    "missing message": "missing-message",
+}
+SHARED_MISTAKES = (*dict.fromkeys(_SHARED_MISTAKES.values()), "syntax-error", "wrong-signature", "forged", "unreadable")
+
+
+@dataclass
+class _Judging:
+    """A submission while it is judged."""
+
+    submission: Submission
+    grader: Grader
+    emit: Callable[[CodeEvent], None]
+    started: float
+
+    def now(self) -> float:
+        return round(time.monotonic() - self.started, 3)
+
+    def phase(self, phase: str, detail: str = "") -> None:
+        event = PhaseEvent(id=self.submission.id, t=self.now(), phase=phase, detail=detail)
+        self.emit(event)
+
+    def said(self, ranks: int, rank: int, text: str) -> None:
+        self.emit(OutputEvent(id=self.submission.id, t=self.now(), ranks=ranks, rank=rank, text=text))
+
+    def check(self, check: Check) -> None:
+        self.emit(CheckEvent(id=self.submission.id, t=self.now(), check=check))
+
+
+def judge(submission: Submission, pool: Pool, emit: Callable[[CodeEvent], None]) -> Verdict:
+    """Judge a submission with sandboxes of `pool`, telling of each thing as it happens.
+
+    Raises NoSandbox, LookupError.
+    """
+    grader = graders().get(submission.lab)
+    if grader is None:
+        raise LookupError(f"there is no lab {submission.lab}; there are {', '.join(graders())}")
+    judging = _Judging(submission, grader, emit, time.monotonic())
+    judging.phase("starting")
+    verdict = _refuse(submission) or _judge(judging, pool)
+    judging.phase("judged")
+    emit(VerdictEvent(id=submission.id, t=judging.now(), verdict=verdict))
+    return verdict
+
+
+def _refuse(submission: Submission) -> Verdict | None:
+    """A file that cannot be one is not run at all."""
+    size = len(submission.code.encode(errors="surrogatepass"))
+    message = None
+    if size > MOST_CODE_BYTES:
+        message = f"The file has {size:,} bytes; {MOST_CODE_BYTES:,} are the most."
+    elif "\0" in submission.code:
+        line = submission.code[: submission.code.index("\0")].count("\n") + 1
+        message = f"Line {line} has a NUL character; a Python file has none."
+    if message is None:
+        return None
+    error = CodeError(type="Unreadable", message=message)
+    return Verdict(lab=submission.lab, passed=False, score=0.0, mistake="unreadable", error=error, mode=submission.mode)
+
+
+def _judge(judging: _Judging, pool: Pool) -> Verdict:
+    grader, submission = judging.grader, judging.submission
+    seed = _seed(submission)
+    ranks = grader.ranks if submission.mode == "submit" else grader.visible_ranks
+    sandboxes = pool.take(max(ranks))
+    runs: list[Judged] = []
+    try:
+        for count in ranks:
+            judging.phase("running", f"{count} ranks")
+            runs.append(_run(judging, sandboxes, count, seed))
+            if _is_hopeless(runs[-1]):
+                break
+    finally:
+        pool.give_back(sandboxes)
+    return _verdict(judging, runs, seed, len(ranks))
+
+
+def _seed(submission: Submission) -> int:
+    if submission.mode == "run":
+        return VISIBLE_SEED
+    return secrets.randbits(61) if submission.seed is None else submission.seed
+
+
+def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int) -> Judged:
+    grader = judging.grader
+    cases = grader.cases(ranks, Draw(seed, ranks))
+    job = Job(
+        task=grader.task,
+        source=judging.submission.code,
+        ranks=ranks,
+        cases=[case.inputs for case in cases],
+        gates=[case.gates for case in cases],
+        seed=seed % 2**31 if judging.submission.mode == "run" else secrets.randbits(31),
+        deadline_seconds=grader.deadline_seconds,
+    )
+    outcome = Running(job, sandboxes, partial(judging.said, ranks)).follow()
+    checks: list[Check] = []
+    for check in _checks(grader, ranks, cases, outcome):
+        judging.check(check)
+        checks.append(check)
+    return Judged(ranks, cases, outcome, checks)
+
+
+def _checks(grader: Grader, ranks: int, cases: Sequence[object], outcome: Outcome) -> Iterator[Check]:
+    finishes = _finishes(ranks, outcome)
+    yield finishes
+    if finishes.passed:
+        yield from grader.check(ranks, cases, outcome.record)  # type: ignore[arg-type]
+        return
+    for name in grader.checks_named:
+        yield Check(name=name, ranks=ranks, passed=False, expected="", seen="not looked at: the run did not end")
+
+
+def _finishes(ranks: int, outcome: Outcome) -> Check:
+    seen, meaning = "every rank returned", ""
+    if outcome.forged is not None:
+        seen = f"a rank sent what none of ours sends: {outcome.forged}"
+        meaning = "The program spoke past torch.distributed. What is judged is what arrives, so this comes to nothing."
+    elif outcome.autopsy is not None:
+        seen = outcome.autopsy.says
+        meaning = "A run that cannot go on is ended at once; the line is where the rank waits."
+    elif outcome.record.errors:
+        rank, error = min(outcome.record.errors.items())
+        where = f" at your line {error.line}" if error.line else ""
+        seen = f"rank {rank}: {error.type}{where}: {error.message}"
+    passed = outcome.record.finished
+    return Check(name=FINISHES, ranks=ranks, passed=passed, expected="every rank returns", seen=seen, meaning=meaning)
+
+
+def _is_hopeless(run: Judged) -> bool:
+    """Whether more ranks would say nothing new: the file cannot be used."""
+    return any(error.refused for error in run.record.errors.values())
+
+
+def _verdict(judging: _Judging, runs: Sequence[Judged], seed: int, planned: int) -> Verdict:
+    grader = judging.grader
+    checks = tuple(check for run in runs for check in run.checks)
+    total = planned * (1 + len(grader.checks_named))
+    passed = len(checks) == total and all(each.passed for each in checks)
+    broken = next((run for run in runs if not run.record.finished), None)
+    return Verdict(
+        lab=grader.lab,
+        passed=passed,
+        score=round(sum(each.passed for each in checks) / total, 4),
+        checks=checks,
+        mistake=None if passed else _mistake(grader, runs),
+        autopsy=broken.outcome.autopsy if broken else None,
+        error=_error(broken.record) if broken else None,
+        seed=seed,
+        mode=judging.submission.mode,
+        seconds=judging.now(),
+        ledger=tuple(row for run in runs for row in _ledger(run)),
+    )
+
+
+def _mistake(grader: Grader, runs: Sequence[Judged]) -> str | None:
+    for run in runs:
+        if run.outcome.forged is not None:
+            return "forged"
+        for error in run.record.errors.values():
+            if error.refused:
+                return "syntax-error" if error.column is not None else "wrong-signature"
+    named = grader.mistake(runs)
+    if named is not None:
+        return named
+    for run in runs:
+        if run.hang is not None:
+            return _SHARED_MISTAKES[run.hang]
+        if run.record.errors:
+            return "crash"
+    return None
+
+
+def _error(record: Record) -> CodeError | None:
+    if not record.errors:
+        return None
+    rank, error = min(record.errors.items())
+    return _as_error(rank, error)
+
+
+def _as_error(rank: int, error: RankError) -> CodeError:
+    return CodeError(
+        type=error.type,
+        message=error.message,
+        line=error.line,
+        column=error.column,
+        text=error.text,
+        rank=rank,
+        traceback=error.traceback,
+    )
+
+
+def _ledger(run: Judged) -> Iterator[tuple[int, int, str, int, int, int]]:
+    found: dict[tuple[int, str], list[int]] = {}
+    for call in run.record.calls:
+        row = found.setdefault((call.rank, call.operation), [0, 0, 0])
+        for place, value in enumerate((1, call.payload_bytes, wire_bytes(call))):
+            row[place] += value
+    for (rank, operation), row in sorted(found.items()):
+        yield (run.ranks, rank, operation, row[0], row[1], row[2])
