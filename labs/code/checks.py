@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from labs.code.grader import Case
-from labs.code.record import MESSAGES, Call, Record
+from labs.code.memory import NOISE_BYTES
+from labs.code.record import MESSAGES, Call, Moment, Note, Record
 from labs.probes.communication import ring_wire_bytes
 from labs.spec.code import Check
 
@@ -170,3 +171,58 @@ def sums(calls: Iterable[Call]) -> tuple[int, int]:
 def only_messages(record: Record) -> bool:
     """Whether nothing but messages was used."""
     return all(call.operation in MESSAGES for call in record.calls)
+
+
+def memory(
+    name: str,
+    ranks: int,
+    cases: Sequence[Case],
+    record: Record,
+    note: str,
+    most_bytes: Callable[[Case, int], int],
+    meaning: str,
+    at_peak: bool = False,
+) -> Check:
+    """Whether a rank holds at most `most_bytes` more at `note` than at the case's first note, or `at_peak` held at most
+    so many more at any time between `note` and the note before it. By the kernel's count."""
+    shown = ""
+    for index, case in enumerate(cases):
+        for rank in range(ranks):
+            notes = [each for each in record.notes if (each.case, each.rank) == (index, rank)]
+            wanted = [each for each in notes if each.name == note]
+            if not wanted:
+                continue
+            most = most_bytes(case, rank)
+            last = wanted[-1]
+            held = (last.peak_bytes if at_peak else last.bytes) - notes[0].bytes
+            expected = f"at most {most / 2**20:.1f} MiB more than before"
+            shown = shown or expected
+            if held > most + NOISE_BYTES:
+                seen = f"rank {rank}{f', {case.name}' if case.name else ''}: {held / 2**20:.1f} MiB more{_told(last)}"
+                return Check(name=name, ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)
+    return Check(name=name, ranks=ranks, passed=bool(shown), expected=shown, seen="no more, on every rank")
+
+
+def _told(note: Note) -> str:
+    """What the rank says that it holds."""
+    parts = [f"{component} {held / 2**20:.1f}" for component, held in note.told.items() if held]
+    return f", of which {', '.join(parts)} MiB" if parts else ""
+
+
+def overlap(name: str, ranks: int, cases: Sequence[Case], record: Record, least: int, meaning: str) -> Check:
+    """Whether each rank had made at least `least` calls when it asked for its last gate of a case with gates: inside
+    backward, before the gradients of the first layer can be known."""
+    shown = f"at least {least} {'call' if least == 1 else 'calls'} under way before backward comes to the first layer"
+    for index, case in enumerate(cases):
+        for rank in range(ranks) if case.gates else ():
+            gates = [each for each in record.gates if (each.case, each.rank) == (index, rank)]
+            before = calls_between(gates)
+            if not gates or before < least:
+                seen = f"rank {rank}{f', {case.name}' if case.name else ''}: {before or 'none'}"
+                return Check(name=name, ranks=ranks, passed=False, expected=shown, seen=seen, meaning=meaning)
+    return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="so it was, on every rank")
+
+
+def calls_between(gates: Sequence[Moment]) -> int:
+    """How many calls a rank made between its first and its last gate of a case."""
+    return gates[-1].after - gates[0].after if gates else 0

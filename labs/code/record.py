@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,18 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Note:
+    """A rank's memory at a moment that it named: by the kernel's count, and what it says itself it holds it for."""
+
+    rank: int
+    case: int
+    name: str
+    bytes: int
+    peak_bytes: int  # since its note before
+    told: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class RankError:
     """What a rank ended with, in its own words."""
 
@@ -88,7 +100,7 @@ class Record:
     results: dict[tuple[int, int, str], Any] = field(default_factory=dict)  # by case, rank and name
     errors: dict[int, RankError] = field(default_factory=dict)
     output: dict[int, str] = field(default_factory=dict)
-    memory: dict[tuple[int, int], list[tuple[str, int]]] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
     finished: bool = False
 
     def of(self, case: int, rank: int | None = None, operations: Sequence[str] = ()) -> Iterator[Call]:

@@ -19,7 +19,8 @@ from torch import Tensor
 from labs.code.autopsy import perform
 from labs.code.inside import frames
 from labs.code.inside.frames import BadFrame, FrameReader, Header
-from labs.code.record import Moment, RankError, Record
+from labs.code.memory import forget_peak, read_pages
+from labs.code.record import Moment, Note, RankError, Record
 from labs.code.sandbox import NoSandbox, Sandbox
 from labs.code.switch import Switch
 from labs.spec.code import Autopsy
@@ -268,6 +269,28 @@ class Running:
             raise BadFrame("there is no such gate")
         self._answer(rank, header, kept[name][rank.number])
 
+    def _on_note(self, rank: _Rank, header: Header, payload: bytes) -> None:
+        self._check_case(rank)
+        pages = read_pages(rank.pid) if rank.pid is not None else None
+        if pages is None or len(self._record.notes) > 10_000:
+            raise BadFrame("there is nothing to note")
+        told = header.get("held")
+        self._record.notes.append(
+            Note(
+                rank=rank.number,
+                case=rank.case,
+                name=str(header.get("name"))[:60],
+                bytes=pages.anonymous_bytes,
+                peak_bytes=pages.peak_bytes,
+                told={str(name)[:40]: value for name, value in told.items()}
+                if isinstance(told, dict) and _is_told(told)
+                else {},
+            )
+        )
+        if rank.pid is not None:
+            forget_peak(rank.pid)
+        self._answer(rank, header, None)
+
     def _on_result(self, rank: _Rank, header: Header, payload: bytes) -> None:
         self._check_case(rank)
         rank.result_bytes += len(payload)
@@ -348,6 +371,10 @@ class Running:
                     break
             os.close(rank.output)
         self._selector.close()
+
+
+def _is_told(value: Mapping[object, object]) -> bool:
+    return len(value) < 20 and all(type(each) is int for each in value.values())
 
 
 def _number(header: Header) -> int:

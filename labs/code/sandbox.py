@@ -23,18 +23,7 @@ from pathlib import Path
 
 _LABS = Path(__file__).resolve().parent.parent
 # Of our own code only what a rank needs: not the labs' own implementations of what learners are to write.
-_MOUNTED = (
-    "__init__.py",
-    "code/__init__.py",
-    "code/inside",
-    "parallel/__init__.py",
-    "parallel/buckets.py",
-    "probes/__init__.py",
-    "probes/history.py",
-    "probes/memory.py",
-    "spec",
-    "violations.py",
-)
+_MOUNTED = ("__init__.py", "code/__init__.py", "code/inside")
 _FOLDER_BYTES = 64 * 2**20
 _FIRST_USER = 61_000  # the users of sandboxes, as root: one for each rank of each judge, by its process id
 _USERS = 4_000
@@ -114,7 +103,7 @@ def command(number: int) -> list[str]:
         elif Path("/", name).exists():
             words += ["--ro-bind", f"/{name}", f"/{name}"]
     words += ["--perms", "0755", "--dir", "/opt", "--ro-bind", str(home), "/opt/python", "--ro-bind", site, "/opt/site"]
-    for folder in ("/opt/ours", *(f"/opt/ours/labs{name}" for name in ("", "/code", "/parallel", "/probes"))):
+    for folder in ("/opt/ours", *(f"/opt/ours/labs{name}" for name in ("", "/code"))):
         words += ["--perms", "0755", "--dir", folder]
     for name in _MOUNTED:
         words += ["--ro-bind", str(_LABS / name), f"/opt/ours/labs/{name}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -37,6 +37,14 @@ class Case:
         """Say that something begins or ends now, for the order of things."""
         self._channel.tell({"kind": "mark", "name": name})
 
+    def note(self, name: str, **held: Iterable[Tensor]) -> None:
+        """Have the judge look at this process's memory now, and tell it what is held for what: `parameters`,
+        `gradients`, `optimizer` and so on, each storage once. The judge goes by the kernel's count; what is told
+        here explains it."""
+        seen: set[int] = set()
+        told = {component: sum(_storages(tensors, seen)) for component, tensors in held.items()}
+        self._channel.ask({"kind": "note", "name": name, "held": told})
+
     def gate(self, name: str) -> Any:
         """What the judge keeps back until now. It notes when it was asked for: nobody can have known it before."""
         return self._channel.ask({"kind": "gate", "name": name})
@@ -52,6 +60,15 @@ class Desk:
         """The cases, one after the other: no rank is given the next before all are done with this one."""
         while (inputs := self._channel.ask({"kind": "next"})) is not None:
             yield Case(self.rank, self.ranks, inputs, self._channel)
+
+
+def _storages(tensors: Iterable[Tensor], seen: set[int]) -> Iterator[int]:
+    """The bytes of each storage that was not met before."""
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in seen:
+            seen.add(storage.data_ptr())
+            yield storage.nbytes()
 
 
 def callable_of(learner: ModuleType, name: str) -> Callable[..., Any]:
