@@ -275,6 +275,7 @@ class Running:
         if pages is None or len(self._record.notes) > 10_000:
             raise BadFrame("there is nothing to note")
         told = header.get("held")
+        held = told if isinstance(told, dict) and _is_told(told) else {}
         self._record.notes.append(
             Note(
                 rank=rank.number,
@@ -282,9 +283,7 @@ class Running:
                 name=str(header.get("name"))[:60],
                 bytes=pages.anonymous_bytes,
                 peak_bytes=pages.peak_bytes,
-                told={str(name)[:40]: value for name, value in told.items()}
-                if isinstance(told, dict) and _is_told(told)
-                else {},
+                told={str(name)[:40]: value for name, value in held.items()},
             )
         )
         if rank.pid is not None:

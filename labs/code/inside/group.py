@@ -65,6 +65,11 @@ class JudgedGroup(dist.ProcessGroup):
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
         return BACKEND
 
+    @property
+    def group_name(self) -> Any:
+        """As torch registered it; a mesh asks for it."""
+        return dist.distributed_c10d._world.pg_names[self]
+
     def _call(self, operation: str, sent: Sequence[Tensor], outputs: Sequence[Tensor], **more: object) -> Pending:
         header = {"kind": "call", "operation": operation, "group": self._members, **more}
         return Pending(self._channel, self._channel.post(header, sent, outputs), outputs)

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import traceback
+import warnings
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -48,6 +49,7 @@ def be_rank(connection: socket.socket) -> int:
 
 
 def _run(channel: Channel, job: dict[str, Any]) -> None:
+    warnings.simplefilter("ignore", FutureWarning)  # that torch renames a function is no news about the program
     random.seed(job["seed"])
     torch.manual_seed(job["seed"])
     group.join(channel, job["rank"], job["ranks"])
