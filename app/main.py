@@ -56,6 +56,7 @@ ROOMS = (
     "practice",
     "rubrics",
     "lab",
+    "codelabs",
     "planner",
     "interview",
     "reference",

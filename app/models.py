@@ -1,5 +1,6 @@
 """Every table of every room in one place, for migrations and tests."""
 
+from app.codelabs import models as codelabs
 from app.core import models as core
 from app.core.db import Base
 from app.decks import models as decks
@@ -13,4 +14,16 @@ from app.study import models as study
 
 METADATA = Base.metadata
 
-__all__ = ["METADATA", "core", "decks", "exchange", "first", "interview", "lab", "practice", "rubrics", "study"]
+__all__ = [
+    "METADATA",
+    "codelabs",
+    "core",
+    "decks",
+    "exchange",
+    "first",
+    "interview",
+    "lab",
+    "practice",
+    "rubrics",
+    "study",
+]

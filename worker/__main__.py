@@ -19,6 +19,7 @@ from app.core.migrate import check_schema
 from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
 from app.core.settings import Settings, settings
+from worker import judging
 from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
@@ -73,11 +74,12 @@ def _beat(app: Celery, configuration: Settings) -> int:
 def _work(app: Celery, context: Context) -> int:
     _connect_signals(context)
     listens_to = [queue.CONTROL_QUEUE] if context.kind == "control" else _run_queues(context)
-    # One thread, one run at a time. Threads leave this process free to be told to stop while a run is under way;
-    # a prefork child could not be, nor could it start processes of multiprocessing.
-    # Made here and not by Celery's own command line, which loads all of its commands.
+    # Two threads: one run at a time, and beside it one submission of a code lab. Threads leave this process free to be
+    # told to stop while a run is under way; a prefork child could not be, nor could it start processes of
+    # multiprocessing. Made here and not by Celery's own command line, which loads all of its commands.
+    threads = 2 if context.kind == "device" else 1
     app.Worker(
-        loglevel="WARNING", pool="threads", concurrency=1, queues=listens_to, hostname=context.name, **QUICK_START
+        loglevel="WARNING", pool="threads", concurrency=threads, queues=listens_to, hostname=context.name, **QUICK_START
     ).start()
     return 0
 
@@ -93,6 +95,7 @@ def _connect_signals(context: Context) -> None:
         announce_forever(context)
         if context.kind == "device":
             context.queue.nudge_workers()  # runs may wait since before we came
+            context.queue.nudge_judges()
             if context.host is not None:
                 context.host.warm_up()
 
@@ -102,6 +105,7 @@ def _connect_signals(context: Context) -> None:
     def gone(**_: Any) -> None:
         if context.host is not None:
             context.host.close()
+        judging.let_go(context)
         retire(context)
 
     signals.worker_ready.connect(ready, weak=False)

@@ -12,6 +12,7 @@ import structlog
 from celery import shared_task
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.codelabs import work as submissions
 from app.core import queue
 from app.core.clock import current_moment, utc_now
 from app.core.db import database_time
@@ -34,6 +35,8 @@ def sweep_runs() -> None:
             now = database_time(session)
             ended = work.give_up_on_stale(session, now, is_gone_here) if _workers_could_beat(context) else []
             expired = work.expire_waiting(session, now)
+            if _workers_could_beat(context):
+                submissions.give_up_on_stale(session, now, is_gone_here)
             presence.forget_workers_long_gone(session, now)
             forget_old(session, utc_now())
     except SQLAlchemyError:
@@ -46,9 +49,11 @@ def sweep_runs() -> None:
         log.warning("run expired: nobody took it in time", run=run_id)
         context.queue.wake_viewers(run_id)
     with context.database.read() as session:
-        waiting = work.runs_wait(session)
+        waiting, handed_in = work.runs_wait(session), submissions.submissions_wait(session)
     if waiting:
         context.queue.nudge_workers()
+    if handed_in:
+        context.queue.nudge_judges()
 
 
 def _workers_could_beat(context: Context) -> bool:

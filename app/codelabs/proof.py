@@ -14,7 +14,7 @@ from app.core.errors import DomainError
 from labs.spec.code import Verdict
 
 FORMAT = 1
-_MOST_BYTES = 4 * 2**20
+_MOST_BYTES = 4_000_000
 
 
 class Proof(BaseModel):
@@ -29,7 +29,7 @@ class Proof(BaseModel):
     verdict: Verdict
 
 
-def make_proof(lab: CodeLab, code: str, verdict: Verdict) -> dict[str, Any]:
+def make_proof(lab: CodeLab, code: str, verdict: Verdict, revision: int | None = None) -> dict[str, Any]:
     """A proof of a verdict that was reached with hidden inputs. Raises DomainError where it was not."""
     if verdict.seed is None or verdict.mode != "submit":
         raise DomainError("Only a submission that was run can be proved.")
@@ -37,7 +37,7 @@ def make_proof(lab: CodeLab, code: str, verdict: Verdict) -> dict[str, Any]:
     proof = Proof(
         format=FORMAT,
         lab=lab.id,
-        revision=lab.head.revision,
+        revision=lab.head.revision if revision is None else revision,
         code=code,
         seed=verdict.seed,
         versions=versions,

@@ -22,6 +22,8 @@ PATIENCE_SECONDS = 0.5  # with a Redis that hangs; what is lost by it the sweep 
 NUDGE_SECONDS = 60  # the sweep nudges again as long as a run waits
 CONTROL_QUEUE = "control"
 RUN_NEXT = "worker.run_next"
+JUDGE_NEXT = "worker.judge_next"
+WARM_JUDGE = "worker.warm_judge"
 SWEEP_RUNS = "worker.sweep_runs"
 CLOSE_SITTINGS = "worker.close_sittings"
 PREPARE_DAYS = "worker.prepare_days"
@@ -79,6 +81,14 @@ class Queue:
                 sender(self.redis_url).send_task(RUN_NEXT, queue=name, retry=False, expires=NUDGE_SECONDS)
         except (OperationalError, redis.RedisError, OSError, ValueError) as error:
             log.warning("nudge lost, the sweep will find the run", error=str(error))
+
+    def nudge_judges(self, task: str = JUDGE_NEXT) -> None:
+        """Tell a worker of CPU runs that a submission of a code lab may be waiting, or (WARM_JUDGE) may come soon."""
+        try:
+            client(self.redis_url).ping()
+            sender(self.redis_url).send_task(task, queue=CPU_RUNS, retry=False, expires=NUDGE_SECONDS)
+        except (OperationalError, redis.RedisError, OSError, ValueError) as error:
+            log.warning("nudge lost, the sweep will find the submission", error=str(error))
 
     def nudge_control(self, task: str) -> None:
         """Tell the control worker that there is something to do; its beat finds it otherwise."""

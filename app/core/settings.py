@@ -83,6 +83,11 @@ class Settings(BaseSettings):
     keep_events_days: float = Field(
         0.0, ge=0, description="For how long the events of a run that has ended are kept. 0: for ever."
     )
+    code_labs: Literal["sandbox", "unconfined", "off"] = Field(
+        "sandbox",
+        description="Where learners' programs run. sandbox: under bubblewrap, and not at all where there is none; "
+        "unconfined: as this user, for a machine and programs of your own; off: nowhere.",
+    )
     time_zone: str = Field("", description="IANA zone of the learner's day. Empty: the machine's.")
     grader_url: str = Field(
         "",

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.codelabs import service as codelabs
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence, Kind
 from app.first import service as first
@@ -24,7 +25,7 @@ RECENT_FOR = timedelta(days=90)  # what is older says what was known then
 FIRM, SHAKY = 0.8, 0.5  # from here on firm, below here shaky
 FEWEST = 3  # results that a word rests on; one lucky answer is no standing
 
-_ROOMS = (study, practice, rubrics, interview, lab)
+_ROOMS = (study, practice, rubrics, interview, lab, codelabs)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
         catalogue.rubrics,
         catalogue.interviews,
         catalogue.experiments,
+        catalogue.labs,
     )
     return cards | {item.id: item.concepts for items in rooms for item in items.values()}
 

@@ -7,8 +7,10 @@ with torch loaded, so that the next submission finds them.
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
@@ -19,27 +21,41 @@ from labs.spec.code import CodeEvent, PhaseEvent, Submission
 def main(arguments: Iterable[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m labs.code", description="Judge submissions of code labs.")
     parser.add_argument("--ahead", type=int, default=0, help="how many sandboxes to keep ready")
-    parser.add_argument("--own-programs", action="store_true", help="reuse sandboxes: for programs of ours alone")
+    parser.add_argument("--unconfined", action="store_true", help="without sandboxes: your own machine")
+    parser.add_argument("--idle-seconds", type=float, help="after how long without a submission to leave")
     asked = parser.parse_args(list(arguments))
-    pool = sandbox.Pool(asked.ahead, asked.own_programs)
+    why_not = None if asked.unconfined else sandbox.why_not()
+    pool = sandbox.Pool(0 if why_not else asked.ahead, asked.unconfined)
     pool.fill()
     try:
-        for line in sys.stdin:
-            _serve(line, pool)
+        for line in _lines(asked.idle_seconds):
+            _serve(line, pool, why_not)
             pool.fill()
     finally:
         pool.end()
     return 0
 
 
-def _serve(line: str, pool: sandbox.Pool) -> None:
+def _lines(idle_seconds: float | None) -> Iterator[bytes]:
+    """The lines of standard input, until it ends or has said nothing for so long."""
+    rest = b""
+    while select.select([0], [], [], idle_seconds)[0]:
+        data = os.read(0, 2**16)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines
+    if rest.strip():
+        yield rest
+
+
+def _serve(line: bytes, pool: sandbox.Pool, why_not: str | None) -> None:
     try:
         submission = Submission.model_validate_json(line)
     except ValidationError as error:
         _emit(PhaseEvent(id="", t=0.0, phase="failed", detail=f"no submission: {error.error_count()} mistakes"))
         return
     try:
-        why_not = sandbox.why_not()
         if why_not is not None:
             raise sandbox.NoSandbox(why_not)
         grading.judge(submission, pool, _emit)

@@ -28,6 +28,7 @@ from labs.spec.code import (
 )
 
 VISIBLE_SEED = 1
+SEED_BITS = 52  # a number that JavaScript can hold
 FINISHES = "finishes"
 # What a hang, or another end, is called where no sign of the lab's own shows.
 _SHARED_MISTAKES = {
@@ -106,7 +107,7 @@ def _judge(judging: _Judging, pool: Pool) -> Verdict:
     grader, submission = judging.grader, judging.submission
     seed = _seed(submission)
     ranks = grader.ranks if submission.mode == "submit" else grader.visible_ranks
-    sandboxes = pool.take(max(ranks))
+    sandboxes = pool.take(max(ranks), submission.owner)
     runs: list[Judged] = []
     try:
         for count in ranks:
@@ -122,7 +123,7 @@ def _judge(judging: _Judging, pool: Pool) -> Verdict:
 def _seed(submission: Submission) -> int:
     if submission.mode == "run":
         return VISIBLE_SEED
-    return secrets.randbits(61) if submission.seed is None else submission.seed
+    return secrets.randbits(SEED_BITS) if submission.seed is None else submission.seed
 
 
 def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int) -> Judged:

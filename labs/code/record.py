@@ -71,8 +71,8 @@ class Note:
     rank: int
     case: int
     name: str
-    bytes: int
-    peak_bytes: int  # since its note before
+    bytes: int | None  # None where the kernel has no count for us: not Linux
+    peak_bytes: int | None  # since its note before
     told: Mapping[str, int]
 
 

@@ -109,7 +109,8 @@ class Running:
         for number, sandbox in enumerate(self._sandboxes[: self._job.ranks]):
             ours, theirs = socket.socketpair()
             reading, writing = os.pipe()
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            if hasattr(socket, "SO_PASSCRED"):  # Linux: whose bytes these are, as the kernel says it
+                ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             rank = _Rank(number, ours, reading)
             self._ranks.append(rank)
             with theirs:
@@ -202,7 +203,7 @@ class Running:
         except OSError:
             data, ancillary = b"", []
         for level, kind, value in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            if level == socket.SOL_SOCKET and kind == getattr(socket, "SCM_CREDENTIALS", None):
                 rank.pid = _CREDENTIALS.unpack(value[: _CREDENTIALS.size])[0] or None
         if not data:
             self._gone(rank)
@@ -272,8 +273,8 @@ class Running:
     def _on_note(self, rank: _Rank, header: Header, payload: bytes) -> None:
         self._check_case(rank)
         pages = read_pages(rank.pid) if rank.pid is not None else None
-        if pages is None or len(self._record.notes) > 10_000:
-            raise BadFrame("there is nothing to note")
+        if len(self._record.notes) > 10_000:
+            raise BadFrame("more notes than there may be")
         told = header.get("held")
         held = told if isinstance(told, dict) and _is_told(told) else {}
         self._record.notes.append(
@@ -281,8 +282,8 @@ class Running:
                 rank=rank.number,
                 case=rank.case,
                 name=str(header.get("name"))[:60],
-                bytes=pages.anonymous_bytes,
-                peak_bytes=pages.peak_bytes,
+                bytes=pages.anonymous_bytes if pages else None,
+                peak_bytes=pages.peak_bytes if pages else None,
                 told={str(name)[:40]: value for name, value in held.items()},
             )
         )

@@ -21,6 +21,7 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
+CONFINED = "RANKZERO_SANDBOX"  # as `inside.zygote` reads it
 _LABS = Path(__file__).resolve().parent.parent
 # Of our own code only what a rank needs: not the labs' own implementations of what learners are to write.
 _MOUNTED = ("__init__.py", "code/__init__.py", "code/inside")
@@ -37,15 +38,16 @@ class NoSandbox(Exception):
 class Sandbox:
     """One tree with a zygote in it. A rank is forked from it for each run."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, unconfined: bool = False) -> None:
+        self.owner: str | None = None  # whose programs it has run
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                command(number),
+                unconfined_command() if unconfined else command(number),
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=sys.stderr.fileno() if os.environ.get("RANKZERO_SANDBOX_STDERR") else subprocess.DEVNULL,
-                env={"PATH": "/usr/bin:/bin"},
+                env=unconfined_environment() if unconfined else {"PATH": "/usr/bin:/bin"},
                 start_new_session=True,
             )
         self._is_ready = False
@@ -113,6 +115,17 @@ def command(number: int) -> list[str]:
     return [*words, f"/opt/python/bin/{python.name}", "-P", "-m", "labs.code.inside.zygote"]
 
 
+def unconfined_command() -> list[str]:
+    """A zygote without a sandbox around it: for one's own programs on one's own machine, and only when asked for."""
+    return [sys.executable, "-P", "-m", "labs.code.inside.zygote"]
+
+
+def unconfined_environment() -> dict[str, str]:
+    found = {name: value for name, value in _environment().items() if name not in _INSIDE_ALONE}
+    return {**found, "PYTHONPATH": str(_LABS.parent), "PATH": os.defpath, "HOME": os.sep}
+
+
+_INSIDE_ALONE = (CONFINED, "PYTHONHOME", "LD_LIBRARY_PATH")
 _KEEP_TO_CHANGE_USER = ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
 
 
@@ -133,6 +146,7 @@ def _environment() -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "MALLOC_MMAP_THRESHOLD_": "65536",  # what is freed goes back to the kernel, whose count the judge reads
         "TORCH_CPP_LOG_LEVEL": "ERROR",
+        CONFINED: "1",
     }
 
 
@@ -165,35 +179,41 @@ def why_not() -> str | None:
 
 
 class Pool:
-    """Sandboxes made ahead, so that a submission finds torch loaded. One is used for one submission only, but where
-    `reused`: for programs that we wrote ourselves."""
+    """Sandboxes made ahead, so that a submission finds torch loaded.
 
-    def __init__(self, ahead: int = 0, reused: bool = False) -> None:
-        self._ahead, self._reused, self._number = ahead, reused, 0
+    One that ran somebody's program serves that owner alone from then on: whatever there might be to find in it is his.
+    """
+
+    def __init__(self, ahead: int = 0, unconfined: bool = False) -> None:
+        self._ahead, self._unconfined, self._number = ahead, unconfined, 0
         self._ready: list[Sandbox] = []
 
     def fill(self) -> None:
         """Start those that are missing; returns at once."""
+        self._ready = [each for each in self._ready if each.is_alive]
         while len(self._ready) < self._ahead:
             self._ready.append(self._make())
 
     def _make(self) -> Sandbox:
         self._number += 1
-        return Sandbox(self._number)
+        return Sandbox(self._number, self._unconfined)
 
-    def take(self, count: int) -> list[Sandbox]:
-        """`count` sandboxes, those first that were made first."""
-        alive = [each for each in self._ready if each.is_alive]
-        taken, self._ready = alive[:count], alive[count:]
-        return [*taken, *(self._make() for _ in range(count - len(taken)))]
+    def take(self, count: int, owner: str) -> list[Sandbox]:
+        """`count` sandboxes for a program of `owner`, those first that were made first."""
+        usable = [each for each in self._ready if each.is_alive and each.owner in (None, owner)]
+        taken = usable[:count]
+        for each in self._ready:
+            if each not in usable:
+                each.end()
+        self._ready = usable[count:]
+        taken += [self._make() for _ in range(count - len(taken))]
+        for each in taken:
+            each.owner = owner
+        return taken
 
     def give_back(self, sandboxes: list[Sandbox]) -> None:
         """A submission is done with these."""
-        for each in sandboxes:
-            if self._reused and each.is_alive:
-                self._ready.append(each)
-            else:
-                each.end()
+        self._ready += [each for each in sandboxes if each.is_alive]
 
     def end(self) -> None:
         for each in self._ready:

@@ -25,10 +25,10 @@ class Submission(_Strict):
     lab: Annotated[str, Field(max_length=16)]
     code: str
     mode: Mode = "submit"
-    seed: Annotated[int, Field(ge=0, lt=2**62)] | None = Field(
+    seed: Annotated[int, Field(ge=0, lt=2**53)] | None = Field(
         default=None, description="of the hidden cases; drawn where none is given, as it is for a learner"
     )
-    unconfined: bool = Field(default=False, description="run it without a sandbox, on one's own machine")
+    owner: Annotated[str, Field(max_length=64, description="whose it is: no two share a sandbox")] = ""
 
 
 class Check(_Strict):

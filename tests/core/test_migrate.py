@@ -33,7 +33,12 @@ def test_the_local_learner_is_there(database: Database) -> None:
 
 def test_every_learner_owned_table_says_whose_it_is() -> None:
     belongs_to_nobody = {"learner", "worker_presence", "item_source", "served_release"}
-    belongs_through = {"run_chunk": "run_id", "gpu_lease": "run_id", "sitting_answer": "sitting_id"}
+    belongs_through = {
+        "run_chunk": "run_id",
+        "code_chunk": "submission_id",
+        "gpu_lease": "run_id",
+        "sitting_answer": "sitting_id",
+    }
     for table in METADATA.sorted_tables:
         if table.name not in belongs_to_nobody:
             assert belongs_through.get(table.name, "learner_id") in table.columns, table.name

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
+from app.codelabs.models import CodeChunk, CodeDesk, CodeSubmission
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.models import IdempotentReply, Learner
@@ -141,7 +142,10 @@ def _fill_every_table(database: Database, content: Catalogue) -> None:
             learner_id=1, interview_id="M9", revision=1, drawn={}, started_at=NOW, deadline_at=NOW, closed_at=NOW
         )
         run = Run(learner_id=1, spec={}, theory={}, status="finished", created_at=NOW)
-        session.add_all([variant, sitting, run])
+        submission = CodeSubmission(
+            learner_id=1, lab_id="CL01", revision=1, mode="submit", code="x", created_at=NOW, status="judged"
+        )
+        session.add_all([variant, sitting, run, submission])
         session.flush()
         session.add_all(
             [
@@ -184,6 +188,8 @@ def _fill_every_table(database: Database, content: Catalogue) -> None:
                 CardReport(learner_id=1, card_id="C61", revision=1, text="wrong", created_at=NOW),
                 ImportReport(learner_id=1, file_name="in.apkg", report={}, created_at=NOW),
                 Sweep(learner_id=1, name="s", knobs=[], created_at=NOW),
+                CodeDesk(learner_id=1, lab_id="CL01", opened_at=NOW),
+                CodeChunk(submission_id=submission.id, sequence=1, events=[], created_at=NOW),
             ]
         )
 

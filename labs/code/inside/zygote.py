@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
+from pathlib import Path
 
 import torch
 import torch._dynamo  # the first optimizer would load it otherwise: a second of every rank's
@@ -19,6 +22,7 @@ import torch.distributed
 from labs.code.inside import rank, seal
 
 READY = b"r"
+CONFINED = "RANKZERO_SANDBOX"  # set where the folder for files is the sandbox's own
 
 
 def main() -> None:
@@ -39,7 +43,20 @@ def main() -> None:
         for each in descriptors:
             os.close(each)
         _, status = os.waitpid(pid, 0)
+        _wipe()
         control.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _wipe() -> None:
+    """Nothing that a rank wrote is left for the next. Where that cannot be done this process ends, and the sandbox
+    with it."""
+    folder = Path(tempfile.gettempdir())
+    if os.environ.get(CONFINED):
+        for each in folder.iterdir():
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
 
 
 def _become_rank(control: socket.socket, channel: int, output: int) -> None:

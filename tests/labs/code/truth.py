@@ -41,7 +41,7 @@ def verdict_of(program: Program, pool: Pool, seed: int | None = None) -> Verdict
 
 
 def main(labs: Iterable[str]) -> int:
-    pool, missed = Pool(reused=True), 0
+    pool, missed = Pool(), 0
     wanted = set(labs)
     try:
         for lab in catalogue().labs.values():

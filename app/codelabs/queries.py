@@ -1,0 +1,81 @@
+"""Reading submissions, their events and desks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.engine import CursorResult
+from sqlalchemy.orm import Session
+
+from app.codelabs.models import RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
+
+
+def find_submission(session: Session, learner_id: int, submission_id: int) -> CodeSubmission | None:
+    query = select(CodeSubmission).where(CodeSubmission.id == submission_id, CodeSubmission.learner_id == learner_id)
+    return session.scalar(query)
+
+
+def find_newest(session: Session, learner_id: int, lab_id: str) -> CodeSubmission | None:
+    """The newest submission to a lab, whatever became of it."""
+    query = select(CodeSubmission).where(CodeSubmission.learner_id == learner_id, CodeSubmission.lab_id == lab_id)
+    return session.scalar(query.order_by(CodeSubmission.id.desc()).limit(1))
+
+
+def list_submissions(session: Session, learner_id: int, lab_id: str | None = None) -> Sequence[CodeSubmission]:
+    """Oldest first."""
+    query = select(CodeSubmission).where(CodeSubmission.learner_id == learner_id).order_by(CodeSubmission.id)
+    return session.scalars(query if lab_id is None else query.where(CodeSubmission.lab_id == lab_id)).all()
+
+
+def labs_tried(session: Session, learner_id: int) -> set[str]:
+    query = select(CodeSubmission.lab_id).where(CodeSubmission.learner_id == learner_id).distinct()
+    return set(session.scalars(query))
+
+
+def count_waiting(session: Session, learner_id: int) -> int:
+    query = select(func.count(CodeSubmission.id)).where(CodeSubmission.learner_id == learner_id)
+    return session.scalar(query.where(CodeSubmission.status == WAITING)) or 0
+
+
+def list_queue(session: Session) -> Sequence[CodeSubmission]:
+    """Waiting submissions in the order they are taken: every learner's first before anybody's second."""
+    turn = func.row_number().over(partition_by=CodeSubmission.learner_id, order_by=CodeSubmission.id)
+    turns = select(CodeSubmission.id, turn.label("turn")).where(CodeSubmission.status == WAITING).subquery()
+    query = select(CodeSubmission).join(turns, turns.c.id == CodeSubmission.id)
+    return session.scalars(query.order_by(turns.c.turn, CodeSubmission.id)).all()
+
+
+def list_running(session: Session) -> Sequence[CodeSubmission]:
+    return session.scalars(select(CodeSubmission).where(CodeSubmission.status == RUNNING)).all()
+
+
+def list_chunks(session: Session, submission_id: int, after: int) -> Sequence[CodeChunk]:
+    query = select(CodeChunk).where(CodeChunk.submission_id == submission_id, CodeChunk.sequence > after)
+    return session.scalars(query.order_by(CodeChunk.sequence)).all()
+
+
+def find_desk(session: Session, learner_id: int, lab_id: str) -> CodeDesk | None:
+    return session.get(CodeDesk, (learner_id, lab_id))
+
+
+def list_desks(session: Session, learner_id: int) -> Sequence[CodeDesk]:
+    return session.scalars(select(CodeDesk).where(CodeDesk.learner_id == learner_id)).all()
+
+
+def list_passed(session: Session, learner_id: int) -> Sequence[CodeDesk]:
+    """Desks of labs that were passed, by when they first were."""
+    query = select(CodeDesk).where(CodeDesk.learner_id == learner_id, CodeDesk.passed_at.is_not(None))
+    return session.scalars(query.order_by(CodeDesk.passed_at)).all()
+
+
+def changed(result: Any) -> bool:
+    """Whether a conditional update found its row."""
+    assert isinstance(result, CursorResult)
+    return result.rowcount == 1
+
+
+def is_silent(submission: CodeSubmission, since: datetime) -> bool:
+    return (submission.heartbeat_at or submission.created_at) < since

@@ -1,0 +1,149 @@
+"""Code labs over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from app.codelabs import service
+from app.content.web import Content
+from app.core.db import Database
+from app.core.idempotency import once
+from app.core.queue import WARM_JUDGE
+from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
+from labs.spec.code import Mode
+
+POLL_SECONDS = 0.2  # a submission is over in seconds, and few look on
+
+api = APIRouter(prefix="/api/v1/labs", tags=["code labs"])
+
+
+class CodeRequest(BaseModel):
+    """A program; `run` tries the visible checks, `submit` all of them with hidden inputs."""
+
+    code: str
+    mode: Mode = "submit"
+
+
+class DraftRequest(BaseModel):
+    """A program as it is being typed."""
+
+    code: str
+
+
+@api.get("")
+def list_labs(session: ReadSession, content: Content, learner: LearnerId) -> list[dict[str, Any]]:
+    """Every code lab with where you stand."""
+    return service.list_labs(session, learner, content)
+
+
+@api.get("/submissions/{submission_id}")
+def get_submission(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+    """Where a submission stands; its verdict once it was judged."""
+    row = service.find_submission(session, learner, submission_id)
+    return service.show_submission(content, row) | {"queue_position": service.queue_position(session, row)}
+
+
+@api.post("/submissions/{submission_id}/cancel")
+def cancel(
+    session: WriteSession, content: Content, learner: LearnerId, now: Now, submission_id: RowId
+) -> dict[str, Any]:
+    """Take a submission back."""
+    return service.show_submission(content, service.cancel(session, learner, submission_id, now))
+
+
+@api.get("/submissions/{submission_id}/proof")
+def proof(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+    """A file that `rankzero labs verify` checks on another machine."""
+    return dict(service.proof_of(content, service.find_submission(session, learner, submission_id)))
+
+
+@api.get("/submissions/{submission_id}/events", response_class=EventSourceResponse)
+async def events(
+    request: Request,
+    learner: LearnerId,
+    submission_id: RowId,
+    after: Annotated[int, Query(ge=0, le=MOST_ROW_ID)] = 0,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> EventSourceResponse:
+    """Events while a submission is judged, in chunks; `Last-Event-ID` or `?after=` resumes behind a chunk."""
+    database: Database = request.app.state.database
+    start = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 10 else after
+    await asyncio.to_thread(_look, database, learner, submission_id, start)  # 404 before the stream begins
+    messages = _follow(database, learner, submission_id, start)
+    return EventSourceResponse(messages, ping=15, headers={"Cache-Control": "no-store"})
+
+
+async def _follow(database: Database, learner: int, submission_id: int, after: int) -> AsyncIterator[ServerSentEvent]:
+    while True:
+        chunks, status = await asyncio.to_thread(_look, database, learner, submission_id, after)
+        for chunk in chunks:
+            after = chunk["sequence"]
+            yield ServerSentEvent(json.dumps(chunk, separators=(",", ":")), event="chunk", id=str(after))
+        if status is not None:
+            yield ServerSentEvent(json.dumps({"status": status}), event="end")
+            return
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def _look(database: Database, learner: int, submission_id: int, after: int) -> tuple[list[dict[str, Any]], str | None]:
+    """New chunks and, once it is over, the status; that is read first, for the chunks precede the end."""
+    with database.read() as session:
+        row = service.find_submission(session, learner, submission_id)
+        status = row.status if service.has_ended(row) else None
+        return service.events_after(session, row, after), status
+
+
+@api.get("/{key}")
+def get_lab(session: ReadSession, queue: WorkQueue, content: Content, learner: LearnerId, key: str) -> dict[str, Any]:
+    """A code lab: statement, starter, your draft; the reference once you have passed it. Whoever asks will submit
+    soon, so the judge is told to get ready."""
+    found = service.show_lab(session, learner, content, service.find_lab(content, key))
+    queue.nudge_judges(WARM_JUDGE)
+    return found
+
+
+@api.post("/{key}/submissions", status_code=201)
+def submit(
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    asked: CodeRequest,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> dict[str, Any]:
+    """Hand a program in to be run and judged."""
+    lab = service.find_lab(content, key)
+    path = f"/api/v1/labs/{lab.id}/submissions"
+
+    def work() -> dict[str, Any]:
+        row = service.submit(session, learner, lab, asked.code, asked.mode, now)
+        return {"id": row.id, "status": row.status, "queue_position": service.queue_position(session, row)}
+
+    with database.write() as session:
+        reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump())
+    if not repeated:
+        queue.nudge_judges()
+    return reply
+
+
+@api.post("/{key}/hints")
+def take_hint(session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str) -> dict[str, Any]:
+    """Open the next hint; each costs a quarter of what passing counts."""
+    return service.take_hint(session, learner, service.find_lab(content, key), now)
+
+
+@api.put("/{key}/draft")
+def save_draft(
+    session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str, typed: DraftRequest
+) -> dict[str, Any]:
+    """Keep what is being typed."""
+    return service.save_draft(session, learner, service.find_lab(content, key), typed.code, now)

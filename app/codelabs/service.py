@@ -1,0 +1,217 @@
+"""Code labs for a learner: what there is, a program handed in, a draft kept, a hint taken, what counts as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from app.codelabs import queries
+from app.codelabs.folder import find_lab
+from app.codelabs.models import ENDED, RUNNING, WAITING, CodeDesk, CodeSubmission
+from app.codelabs.proof import make_proof
+from app.codelabs.words import verdict_json
+from app.content.catalogue import Catalogue
+from app.content.code_labs import CodeLab
+from app.content.evidence import Evidence
+from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.records import as_record
+from app.grading.hints import share_left
+from labs.spec.code import MOST_CODE_BYTES, Mode, Verdict
+
+MOST_WAITING = 4  # submissions of a learner
+
+__all__ = ["find_lab"]
+
+
+def list_labs(session: Session, learner_id: int, content: Catalogue) -> list[dict[str, Any]]:
+    """Every lab with where the learner stands: new, tried or passed."""
+    tried = queries.labs_tried(session, learner_id)
+    passed = {desk.lab_id for desk in queries.list_passed(session, learner_id)}
+    return [
+        _lab_head(lab, "passed" if lab.id in passed else "tried" if lab.id in tried else "new")
+        for lab in content.labs.values()
+    ]
+
+
+def _lab_head(lab: CodeLab, status: str) -> dict[str, Any]:
+    head = lab.head.model_dump(
+        include={"id", "slug", "title", "about", "minutes", "signature", "concepts"}, mode="json"
+    )
+    return {**head, "status": status}
+
+
+def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab) -> dict[str, Any]:
+    """A lab as its page needs it. Solutions only once it was passed."""
+    desk = queries.find_desk(session, learner_id, lab.id)
+    newest = queries.find_newest(session, learner_id, lab.id)
+    passed = desk is not None and desk.passed_at is not None
+    taken = desk.hints_taken if desk else 0
+    found = _lab_head(lab, "passed" if passed else "tried" if newest else "new") | {
+        "statement_html": str(lab.statement),
+        "starter": lab.starter,
+        "checks": [check.model_dump() for check in lab.head.checks],
+        "interview_line": lab.head.interview_line,
+        "hints": [str(hint) for hint in lab.hints[:taken]],
+        "hints_left": len(lab.hints) - taken,
+        "next_hint_leaves": share_left(taken + 1),
+        "draft": desk.draft if desk and desk.draft is not None else lab.starter,
+        "related": content.related_links(lab.related),
+        "last_submission": show_submission(content, newest) if newest else None,
+        "reference": None,
+        "right": [],
+    }
+    if passed:
+        right = [{"name": each.name, "style": each.says, "code": each.code} for each in lab.right]
+        found |= {"reference": lab.reference, "right": right}
+    return found
+
+
+def check_code(code: str) -> str:
+    """A program that can be stored and judged. Raises DomainError naming what is wrong, and where."""
+    try:
+        size = len(code.encode())
+    except UnicodeEncodeError as error:
+        line = code[: error.start].count("\n") + 1
+        raise _refused(f"line {line} has half of a surrogate pair, which is no text", "text in UTF-8") from None
+    if size > MOST_CODE_BYTES:
+        raise _refused(f"{size:,} bytes are too many", f"up to {MOST_CODE_BYTES:,} bytes")
+    if "\0" in code:
+        line = code[: code.index("\0")].count("\n") + 1
+        raise _refused(f"line {line} has a NUL character", "text without it")
+    return code.replace("\r\n", "\n")
+
+
+def _refused(message: str, accepted: str) -> DomainError:
+    return DomainError(f"The program was not taken: {message}.", [Violation("code", None, message, accepted)])
+
+
+def submit(session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, now: datetime) -> CodeSubmission:
+    """Queue a program. Raises DomainError where it cannot be one, or where too many wait."""
+    code = check_code(code)
+    if queries.count_waiting(session, learner_id) >= MOST_WAITING:
+        raise DomainError(f"{MOST_WAITING} of your submissions wait already; wait for one, or cancel it.")
+    desk = _desk(session, learner_id, lab, now)
+    desk.draft, desk.draft_at = code, now
+    row = CodeSubmission(
+        learner_id=learner_id,
+        lab_id=lab.id,
+        revision=lab.head.revision,
+        mode=mode,
+        code=code,
+        hints_taken=desk.hints_taken,
+        status=WAITING,
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _desk(session: Session, learner_id: int, lab: CodeLab, now: datetime) -> CodeDesk:
+    desk = queries.find_desk(session, learner_id, lab.id)
+    if desk is None:
+        desk = CodeDesk(learner_id=learner_id, lab_id=lab.id, hints_taken=0, opened_at=now)
+        session.add(desk)
+        session.flush()
+    return desk
+
+
+def find_submission(session: Session, learner_id: int, submission_id: int) -> CodeSubmission:
+    """Raises NotFound."""
+    row = queries.find_submission(session, learner_id, submission_id)
+    if row is None:
+        raise NotFound(f"There is no submission {submission_id}.")
+    return row
+
+
+def show_submission(content: Catalogue, row: CodeSubmission) -> dict[str, Any]:
+    """Where a submission stands and, once it was judged, its verdict in words."""
+    lab = content.labs.get(row.lab_id)
+    verdict = Verdict.model_validate(row.verdict) if row.verdict is not None else None
+    return {
+        "id": row.id,
+        "lab": row.lab_id,
+        "mode": row.mode,
+        "status": row.status,
+        "detail": row.detail,
+        "created_at": row.created_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
+        "chunks": row.chunks,
+        "verdict": verdict_json(verdict, lab) if verdict is not None and lab is not None else None,
+    }
+
+
+def queue_position(session: Session, row: CodeSubmission) -> int | None:
+    """How many are taken before it, and itself; None once it is taken."""
+    ids = [each.id for each in queries.list_queue(session)]
+    return ids.index(row.id) + 1 if row.id in ids else None
+
+
+def events_after(session: Session, row: CodeSubmission, after: int) -> list[dict[str, Any]]:
+    """Chunks of events behind number `after`."""
+    found = queries.list_chunks(session, row.id, after)
+    return [{"sequence": chunk.sequence, "events": chunk.events} for chunk in found]
+
+
+def has_ended(row: CodeSubmission) -> bool:
+    return row.status in ENDED
+
+
+def cancel(session: Session, learner_id: int, submission_id: int, now: datetime) -> CodeSubmission:
+    """Take a submission back. One that waits is cancelled at once, one that runs by whoever has it."""
+    row = find_submission(session, learner_id, submission_id)
+    waits = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == WAITING)
+    if not queries.changed(session.execute(waits.values(status="cancelled", ended_at=now))):
+        runs = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == RUNNING)
+        session.execute(runs.values(cancel_requested_at=now))
+    session.refresh(row)
+    return row
+
+
+def take_hint(session: Session, learner_id: int, lab: CodeLab, now: datetime) -> dict[str, Any]:
+    """Open the next hint. Each leaves less of what passing counts; after passing they cost nothing more."""
+    desk = _desk(session, learner_id, lab, now)
+    if desk.hints_taken >= len(lab.hints):
+        raise Stale(f"All {len(lab.hints)} hints of {lab.id} are open.")
+    desk.hints_taken += 1
+    session.flush()
+    hints: Sequence[str] = [str(hint) for hint in lab.hints[: desk.hints_taken]]
+    left = share_left(desk.hints_taken)
+    return {"hints": list(hints), "hints_left": len(lab.hints) - desk.hints_taken, "share_left": left}
+
+
+def save_draft(session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime) -> dict[str, Any]:
+    """Keep a program as it is being typed."""
+    desk = _desk(session, learner_id, lab, now)
+    desk.draft, desk.draft_at = check_code(code), now
+    session.flush()
+    return {"saved_at": now.isoformat()}
+
+
+def proof_of(content: Catalogue, row: CodeSubmission) -> Mapping[str, Any]:
+    """The proof of a submission. Raises DomainError where there is none yet."""
+    if row.verdict is None or row.mode != "submit":
+        raise DomainError("There is a proof of a submission once it was judged with hidden inputs.")
+    return make_proof(find_lab(content, row.lab_id), row.code, Verdict.model_validate(row.verdict), row.revision)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Each lab's first pass, for what the hints left of it. Attempts before it say that somebody is at work."""
+    return [
+        Evidence("code lab", desk.lab_id, desk.passed_at, share_left(desk.passed_with_hints or 0))
+        for desk in queries.list_passed(session, learner_id)
+        if desk.passed_at is not None
+    ]
+
+
+def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:
+    """Desks, submissions and their events as an export holds them."""
+    rows = queries.list_submissions(session, learner_id)
+    found = [as_record("code_submission", row, row.created_at, without=("lease", "worker")) for row in rows]
+    chunks = [chunk for row in rows for chunk in queries.list_chunks(session, row.id, 0)]
+    found += [as_record("code_chunk", chunk, chunk.created_at) for chunk in chunks]
+    return found + [as_record("code_desk", desk, desk.opened_at) for desk in queries.list_desks(session, learner_id)]
