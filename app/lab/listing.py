@@ -57,6 +57,7 @@ class RunsPage:
     found: int
     searched: int
     in_all: int
+    predicted: int  # of those searched, with a prediction that was locked first
 
 
 def runs_page(
@@ -82,6 +83,7 @@ def runs_page(
         found=len(matching),
         searched=len(newest),
         in_all=queries.count_runs(session, learner_id, STANDINGS[standing][1]),
+        predicted=sum(bool(run.prediction) for run in newest),
     )
 
 

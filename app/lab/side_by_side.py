@@ -14,6 +14,7 @@ from app.core.errors import DomainError, Violation
 from app.lab import findings, plots, results
 from app.lab.film import draw_step, step_of
 from app.lab.folds import Folds
+from app.lab.forms import FREE_FORM
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
 from app.lab.quantities import quantities_of
@@ -24,34 +25,43 @@ from app.units import value_text
 from labs.spec import Figure, Quantity, RunSpec
 from labs.spec.events import StepEvent
 
+_ALIKE = 5e-4  # apart by less, two measurements are the same
 _OF_STEPS = {
     "loss": Figure("Loss", "step", "loss", "", "nats"),
     "seconds": Figure("Time of a step", "step", "time", "", "s"),
     "rate": Figure("Tokens per second, all ranks", "step", "rate", "", "tokens/s"),
 }
 
+_FIELDS = {field.path: field for field in FREE_FORM}
+
 
 @dataclass(frozen=True)
 class Cell:
-    """What one run has in a row: measured, theory's, and how it stands to the first run."""
+    """What one run has in a row: measured, theory's, and how it stands to the first run; `part` and `tick` are where
+    the two end on the row's axis, in percent."""
 
     text: str
     theory: str = ""
     ratio: str = ""
+    part: float | None = None
+    tick: float | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity or a field of the spec, with a cell for each run."""
+    """A quantity or a field of the spec, with a cell for each run. `path` is where the field stands in the spec."""
 
     title: str
     cells: tuple[Cell, ...]
+    path: str = ""
 
 
 @dataclass(frozen=True)
 class SidePage:
-    """Everything a comparison shows. `same` counts the fields that all specs have alike."""
+    """Everything a comparison shows. `finding` is the largest difference in what was measured, empty where there is
+    none; `same` counts the fields that all specs have alike."""
 
+    finding: str
     runs: tuple[RunRow, ...]
     quantities: tuple[Row, ...]
     spec: tuple[Row, ...]
@@ -76,6 +86,7 @@ def side_by_side(
     steps = [step_of(spec, view.spans, view.details) for spec, view in zip(specs, views, strict=True)]
     seconds = max((step.seconds for step in steps if step), default=0.0)
     return SidePage(
+        finding=_finding(runs, specs),
         runs=tuple(row_of(run, content) for run in runs),
         quantities=tuple(_quantity_rows(runs, specs)),
         spec=tuple(differing),
@@ -100,19 +111,45 @@ def _shown(run: Run, view: RunView) -> RunView:
 
 def _quantity_rows(runs: Sequence[Run], specs: Sequence[RunSpec]) -> Iterator[Row]:
     """What any of them measured or theory knows, in the order of the first that has it."""
-    known: dict[str, Quantity] = {}
-    for spec in specs:
-        known |= {name: each for name, each in quantities_of(spec).items() if name not in known}
-    for name, quantity in known.items():
+    for name, quantity in _known(specs).items():
         measured = [(run.result or {}).get(name) for run in runs]
         theory = [None if findings.is_hidden(run) else run.theory.get(name) for run in runs]
         if not any(value is not None for value in (*measured, *theory)):
             continue
+        most = max(value for value in (*measured, *theory) if value is not None) or 1.0
         cells = (
-            Cell(_text(value, quantity), _text(expected, quantity), _ratio(value, measured[0]) if index else "")
+            Cell(
+                _text(value, quantity),
+                _text(expected, quantity),
+                _ratio(value, measured[0]) if index else "",
+                None if value is None else 100 * value / most,
+                None if expected is None else 100 * expected / most,
+            )
             for index, (value, expected) in enumerate(zip(measured, theory, strict=True))
         )
         yield Row(quantity.title, tuple(cells))
+
+
+def _known(specs: Sequence[RunSpec]) -> dict[str, Quantity]:
+    """The quantities that any of them has, in the order of the first that has it."""
+    known: dict[str, Quantity] = {}
+    for spec in specs:
+        known |= {name: each for name, each in quantities_of(spec).items() if name not in known}
+    return known
+
+
+def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
+    """The quantity in which those that measured it are furthest apart, the first of those alike, and how far."""
+    best, said = 1 + _ALIKE, ""
+    for name, quantity in _known(specs).items():
+        measured = {run.id: value for run in runs if (value := (run.result or {}).get(name))}
+        if len(measured) < 2:
+            continue
+        most, least = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
+        ratio = measured[most] / measured[least]
+        if ratio > best * (1 + _ALIKE):
+            best, said = ratio, f"{quantity.title}: run {most} has {ratio:.3g} times that of run {least}"
+    return said
 
 
 def _text(value: float | None, quantity: Quantity) -> str:
@@ -124,7 +161,7 @@ def _ratio(value: float | None, first: float | None) -> str:
     if not value or not first:
         return ""
     ratio = value / first
-    return "the same" if abs(ratio - 1) < 5e-4 else f"× {ratio:.3g}"
+    return "the same" if abs(ratio - 1) < _ALIKE else f"× {ratio:.3g}"
 
 
 def _spec_rows(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
@@ -132,7 +169,11 @@ def _spec_rows(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
     flat = [dict(_leaves(spec)) for spec in specs]
     fields = dict.fromkeys(field for each in flat for field in each)
     rows = [
-        Row(field, tuple(Cell(_written(each[field]) if field in each else "–") for each in flat))
+        Row(
+            _FIELDS[field].label if field in _FIELDS else field,
+            tuple(Cell(_written(each[field], field) if field in each else "–") for each in flat),
+            field,
+        )
         for field in fields
         if any(each.get(field) != flat[0].get(field) or field not in each for each in flat)
     ]
@@ -147,7 +188,11 @@ def _leaves(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def _written(value: object) -> str:
+def _written(value: object, field: str = "") -> str:
+    """A value as the form of own runs calls it; what the form does not ask for, as it stands."""
+    called = dict(_FIELDS[field].choices).get(str(value)) if field in _FIELDS else None
+    if called is not None:
+        return called.split(",")[0]
     if isinstance(value, list | tuple):
         return ", ".join(map(_written, value)) or "none"
     if isinstance(value, bool):

@@ -80,7 +80,7 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
 
 
 def _title(charts: dict[str, Any]) -> str:
-    """The strongest and the weakest concept, where there are two to tell apart."""
+    """The weakest concept, where there are some to tell apart."""
     concepts = charts["concepts"]
     if not charts["cards_met"]:
         return "Nothing to show yet"
@@ -89,8 +89,9 @@ def _title(charts: dict[str, Any]) -> str:
         return f"{met} {'card' if met == 1 else 'cards'} met today; what stays shows from tomorrow on"
     if len(concepts) < 4 or concepts[0].value == concepts[-1].value:
         return f"{charts['cards_met']} cards met, {100 * charts['recall_now']:.0f} % of them remembered today"
-    weakest, strongest = concepts[0], concepts[-1]
-    return f"{strongest.label}: {strongest.value} remembered today; {weakest.label}: {weakest.value}"
+    weakest = concepts[0]
+    share = weakest.value.replace(" ", "\N{NO-BREAK SPACE}")  # a title breaks between words, not before a %
+    return f"Weakest today: {weakest.label}, {share} remembered"
 
 
 def _title_of_predictions(found: Progress) -> str:

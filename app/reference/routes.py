@@ -54,8 +54,10 @@ def glossary(request: Request, content: Content) -> HTMLResponse:
 
 @router.get("/reference/errata", response_class=HTMLResponse)
 def errata(request: Request, content: Content) -> HTMLResponse:
+    topics = handbook.errata(content)
     context = {
-        "topics": handbook.errata(content),
+        "topics": topics,
+        "count": sum(len(entries) for _, _, entries in topics),
         "severities": handbook.SEVERITIES,
         "taught_by": lambda erratum: handbook.taught_by(content, erratum),
     }

@@ -45,7 +45,14 @@ Decisions = Annotated[dict[str, str], Depends(_decisions)]
 
 @router.get("/rubrics", response_class=HTMLResponse)
 def rubrics(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
-    context = {"groups": in_groups(content.rubrics.values()), "answers": service.marks(session, learner)}
+    answers = service.marks(session, learner)
+    groups = in_groups(content.rubrics.values())
+    context = {
+        "groups": groups,
+        "count": len(content.rubrics),
+        "answers": answers,
+        "next": next((each for group in groups for each in group.rubrics if each.id not in answers), None),
+    }
     return page(request, "rubrics/index.html", context)
 
 

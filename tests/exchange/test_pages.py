@@ -45,7 +45,7 @@ def settled(client: TestClient, reply: Any) -> Any:
 
 
 def test_a_card_goes_through_the_editor(client: TestClient) -> None:
-    assert "Nothing here yet" in client.get("/study/own").text
+    assert "Write the first one" in client.get("/study/own").text
     card_id = _add(client)
     assert "Change it" in client.get(f"/study/own/new?added={card_id}").text
     page = client.get(f"/study/own/{card_id}").text
@@ -107,7 +107,7 @@ def test_a_preview_stores_nothing_and_runs_nothing(client: TestClient) -> None:
     assert "<mfrac>" in part
     assert "{{ 7 * 7 }}" in part
     assert not re.search(r"<(script|img|svg|iframe)", part)
-    assert "Nothing here yet" in client.get("/study/own").text
+    assert "Write the first one" in client.get("/study/own").text
 
 
 def test_an_error_is_reported_listed_exported_and_removed(client: TestClient) -> None:
@@ -122,7 +122,7 @@ def test_an_error_is_reported_listed_exported_and_removed(client: TestClient) ->
     assert json.loads(line)["revision"] == int(revision)
     assert client.get("/study/reports/new?card_id=nope").status_code == 404
     client.post("/study/reports/1/delete")
-    assert "None." in client.get("/study/reports").text
+    assert "None so far" in client.get("/study/reports").text
 
 
 def test_every_card_has_its_report_link(client: TestClient) -> None:

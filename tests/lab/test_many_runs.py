@@ -85,6 +85,8 @@ def test_a_comparison_has_what_differs_and_leaves_out_what_does_not(client: Test
             _write_chunk(session, run_row, steps)
     html = client.get(f"/lab/compare?run={one}&run={other}", headers=HTML).text
     assert "1 field differs between 2 runs" in html
+    assert f"<h1>Duration of a step: run {other} has 2.5 times that of run {one}</h1>" in html
+    assert "FSDP" in html  # a value is called as the form calls it, its field also as the spec names it
     assert "parallel.zero" in html
     assert "training.steps" not in html
     assert "× 2.5" in html

@@ -34,7 +34,8 @@ def test_every_row_is_shown_with_its_error(text: str, shown: Report) -> None:
         assert len(lane.lines) == sum(len(row.measured) for row in table.rows)
         assert table.title in text
         for line in lane.lines:
-            assert f">{line.name}<span" in text
+            assert f">{line.name}<" in text
+            assert line.unit in text
             assert f">{line.error}</td>" in text
     assert f"Off by {percent(shown.speed.mean_error)} on average" in text
 

@@ -48,6 +48,11 @@ class Decision:
     request: EstimateRequest | None
     estimate: Estimate | None
 
+    @property
+    def axes(self) -> str:
+        """The plan's degrees in words."""
+        return _axes(self.request) if self.request else ""
+
 
 @dataclass(frozen=True)
 class Asked:
