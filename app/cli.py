@@ -140,10 +140,16 @@ def address() -> None:
 def worker(
     devices: Annotated[str, typer.Option(help="auto, cpu, or cuda:0,1: what its runs may use.")] = "auto",
     control: Annotated[bool, typer.Option("--control", help="Take sweeps and closings instead of runs.")] = False,
+    backend: Annotated[
+        Literal["here", "slurm"], typer.Option(help="slurm: runs over several hosts, as jobs of a partition.")
+    ] = "here",
+    partition: Annotated[str, typer.Option(help="The partition of Slurm.")] = "",
 ) -> None:
     """One worker."""
     from app.operate import processes  # noqa: PLC0415
 
+    if backend != "here":
+        _become(processes.worker_over_hosts(backend, partition))
     _become(processes.control() if control else processes.worker(devices))
 
 

@@ -68,6 +68,20 @@ def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Pat
     return command
 
 
+def torchrun_over_hosts(
+    spec: RunSpec, events_dir: Path, log_dir: Path, meeting: tuple[str, str], node_rank: str
+) -> list[str]:
+    """torchrun's argument list for one of the run's hosts, the `node_rank`-th: each host starts its own.
+
+    `meeting` is the address and the port of the first host, where all meet. Static, for everybody knows who is who
+    beforehand. The store there listens on the hosts' network, and what is in it is believed: that network must be ours.
+    """
+    command = [*TORCHRUN, "--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
+    command += ["--node-rank", node_rank, "--master-addr", meeting[0], "--master-port", meeting[1]]
+    command += ["--log-dir", str(log_dir), "--redirects", "3"]
+    return [*command, "-m", "labs.train", "--spec", compact(spec), "--events", str(events_dir)]
+
+
 def local_torchrun(ranks: int) -> list[str]:
     """torchrun of this very Python for `ranks` ranks on this host, up to where the script comes.
 
@@ -79,10 +93,13 @@ def local_torchrun(ranks: int) -> list[str]:
 def plain_command(spec: RunSpec) -> str:
     """The line a person pastes into a shell to do the same run by hand: the torchrun of this very environment."""
     beside = Path(sys.executable).with_name("torchrun")
-    words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items())]
-    words += [str(beside) if beside.exists() else "torchrun", *_MEET_IN_A_FILE]
-    words += ["--nproc-per-node", str(spec.parallel.world_size), "-m", "labs.train", "--spec", compact(spec)]
-    return shlex.join(words)
+    torchrun = str(beside) if beside.exists() else "torchrun"
+    what = ["-m", "labs.train", "--spec", compact(spec)]
+    if spec.hosts > 1:  # once on each host: N counts them from 0, HOST is the first of them
+        start = [torchrun, "--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
+        return shlex.join([*start, "--node-rank", "N", "--master-addr", "HOST", "--master-port", "29500", *what])
+    words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items()), torchrun, *_MEET_IN_A_FILE]
+    return shlex.join([*words, "--nproc-per-node", str(spec.parallel.world_size), *what])
 
 
 def compact(spec: RunSpec) -> str:

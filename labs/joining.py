@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import struct
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from labs.spec import RunSpec
 from labs.spec.events import Circumstances
 from labs.spec.limits import MAX_RUN_BYTES
 
+_SIOCGIFADDR = 0x8915  # <linux/sockios.h>: the address of an interface
 _PEER_TIMEOUT = timedelta(seconds=120)  # after which a silent rank counts as lost
 
 
@@ -55,6 +60,9 @@ def join(device: torch.device) -> None:
         # and meet in a file. (torch's own meeting place, a TCP store, would listen on every interface.)
         os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = LOOPBACK
         store = dist.FileStore(str(_shared_folder() / "store"), ranks)  # type: ignore[attr-defined]
+    elif interface := interface_towards(os.environ["MASTER_ADDR"]):
+        # else gloo takes the one of the host's own name, which often is loopback
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
     dist.init_process_group(
         backend,
         store=store,
@@ -63,6 +71,23 @@ def join(device: torch.device) -> None:
         timeout=_PEER_TIMEOUT,
         device_id=device if device.type == "cuda" else None,
     )
+
+
+def interface_towards(address: str) -> str | None:
+    """The network interface by which this host reaches `address`, or has it itself; None where that is not known."""
+    if sys.platform != "linux":
+        return None
+    import fcntl  # noqa: PLC0415 - not everywhere
+
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # sends nothing: it only asks for the way there
+        own = probe.getsockname()[0]
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # it has no address
+                request = struct.pack("256s", name.encode())
+                if socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24]) == own:
+                    return name
+    return None
 
 
 def _shared_folder() -> Path:

@@ -19,7 +19,7 @@ from types import FrameType
 from labs.command import environment, parse_spec, read_spec, torchrun_command
 from labs.leash import on_leash
 from labs.probes.report import RUN_STARTED_AT
-from labs.spec import RunSpec, SpecError
+from labs.spec import RunSpec, SpecError, Violation
 from labs.spec.events import Event, event_line, read_event
 
 _POLL_SECONDS = 0.03
@@ -36,6 +36,7 @@ def main(arguments: list[str]) -> int:
         return _EXIT_USAGE
     try:
         spec = parse_spec(sys.stdin.read()) if arguments[0] == "-" else read_spec(arguments[0])
+        _check_hosts(spec)
     except SpecError as error:
         sys.stderr.write(f"{error}\n")
         return _EXIT_USAGE
@@ -50,6 +51,12 @@ def main(arguments: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             run.terminate()
         return run.wait()
+
+
+def _check_hosts(spec: RunSpec) -> None:
+    if spec.hosts > 1:
+        message = "This starts ranks on this host alone; over several a worker does it (`rankzero worker --backend`)."
+        raise SpecError([Violation("hosts", spec.hosts, message, "1")])
 
 
 def start(spec: RunSpec, events_dir: Path) -> subprocess.Popen[bytes]:

@@ -17,11 +17,13 @@ from pathlib import Path
 from labs.command import plain_command, read_spec
 from labs.console import Console
 from labs.failures import CannotStartError, end_when_told, exit_at_once, fail
+from labs.gang import HOST
 from labs.lifeline import die_with_parent
 from labs.preload import preload
 from labs.probes.report import EventFile, Reporter
 from labs.pulse import keep_pulse
 from labs.spec import RunSpec, SpecError
+from labs.spec.events import HostEvent
 
 _EXIT_USAGE = 2
 
@@ -45,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.events is not None:
         keep_pulse(options.events, rank)
     try:
+        if host := os.environ.get(HOST):
+            reporter.emit(HostEvent, host)
         reporter.phase("starting", "loading torch" if "torch" not in sys.modules else None)
         work = _load(spec)
         work(spec, reporter)

@@ -24,6 +24,7 @@ from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
 from worker.presence import announce_forever, is_alive, retire
+from worker.slurm_jobs import Partition, find_partition
 
 # Each skips a round of messages that only matters to many workers; together they cut the start to 0.3 s.
 QUICK_START = {"without_mingle": True, "without_gossip": True, "without_heartbeat": True}
@@ -32,6 +33,8 @@ QUICK_START = {"without_mingle": True, "without_gossip": True, "without_heartbea
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="rankzero worker", description=__doc__)
     parser.add_argument("--devices", default="auto", help="auto, cpu, or cuda:0,1")
+    parser.add_argument("--backend", choices=("here", "slurm"), default="here", help="where its runs are carried out")
+    parser.add_argument("--partition", default="", help="of Slurm: where its runs over several hosts go")
     parser.add_argument("--control", action="store_true", help="sweeps and closings instead of runs")
     parser.add_argument("--beat", action="store_true", help="the clock that sends sweeps")
     parser.add_argument("--check", action="store_true", help="exit 0 when a worker of this host is alive, else 1")
@@ -54,11 +57,20 @@ def main(arguments: list[str]) -> int:
             check_schema(open_database(configuration.sqlalchemy_url))
         if asked.beat:
             return _beat(app, configuration)
-        devices = Devices(False, ()) if asked.control else find_devices(asked.devices)
+        devices = _devices(asked, configuration)
     except (UnknownDevice, DomainError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return _work(app, open_context(configuration, devices, kind, asked.devices))
+
+
+def _devices(asked: argparse.Namespace, configuration: Settings) -> Devices | Partition:
+    """Raises UnknownDevice."""
+    if asked.control:
+        return Devices(False, ())
+    if asked.backend == "slurm":
+        return find_partition(asked.partition, configuration.sqlalchemy_url)
+    return find_devices(asked.devices)
 
 
 def _beat(app: Celery, configuration: Settings) -> int:
@@ -86,6 +98,8 @@ def _work(app: Celery, context: Context) -> int:
 
 def _run_queues(context: Context) -> list[str]:
     """Also those of devices that may come later."""
+    if isinstance(context.devices, Partition):
+        return [queue.HOST_RUNS]
     may_have_gpus = context.asked != "cpu"
     return [name for name, has in ((queue.CPU_RUNS, context.devices.cpu), (queue.GPU_RUNS, may_have_gpus)) if has]
 

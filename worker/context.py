@@ -18,6 +18,7 @@ from worker.devices import Devices
 
 if TYPE_CHECKING:
     from labs.warm import WarmHost
+    from worker.slurm_jobs import Partition
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Context:
     settings: Settings
     database: Database
     queue: Queue
-    devices: Devices
+    devices: Devices | Partition
     kind: str
     name: str
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -47,13 +48,13 @@ def is_gone_here(name: str) -> bool:
 _current: Context | None = None
 
 
-def open_context(settings: Settings, devices: Devices, kind: str, asked: str = "cpu") -> Context:
+def open_context(settings: Settings, devices: Devices | Partition, kind: str, asked: str = "cpu") -> Context:
     """Make this process's context."""
     global _current  # noqa: PLW0603 - Celery calls tasks with their message only
     name = f"{kind}-{platform.node()}-{os.getpid()}"
     database = open_database(settings.sqlalchemy_url, settings.limits)
     _current = Context(settings, database, Queue(settings.redis), devices, kind, name, asked=asked)
-    if kind == "device" and devices.cpu and settings.warm:
+    if kind == "device" and isinstance(devices, Devices) and devices.cpu and settings.warm:
         from labs.warm import WarmHost  # noqa: PLC0415 - only this kind of worker has one
 
         _current.host = WarmHost(settings.warm_idle_seconds)

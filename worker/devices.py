@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from worker.smi import Found, Gpu
 
 if TYPE_CHECKING:
     from labs.spec import RunSpec
+    from worker.launcher import Launch
 
 
 class UnknownDevice(ValueError):
@@ -30,6 +31,8 @@ class Placement:
     text: str
     environment: dict[str, str]
     gpus: tuple[str, ...] = ()  # by UUID
+    launch: Callable[[RunSpec, Path, dict[str, str]], Launch] | None = None  # over several hosts; else as usual here
+    way: str = ""  # how it is started then
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Devices:
 
         `gpus_elsewhere` is the most GPUs another worker has: an `auto` run that fits there is left to it.
         """
+        if spec.hosts > 1:
+            return None
         ranks = spec.parallel.world_size
         usable = self._usable(ranks)
         found = spec.fits(len(usable), self.cpu)
@@ -60,6 +65,10 @@ class Devices:
         if found is None or (spec.device == "auto" and gpus_elsewhere >= ranks):
             return None
         return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
+
+    def without(self, trouble: str) -> Devices:
+        """What is left where `trouble` keeps the GPUs from being found."""
+        return Devices(cpu=self.cpu, gpus=(), trouble=trouble)
 
     def _usable(self, ranks: int) -> Sequence[Gpu]:
         """GPUs for so many ranks. A process sees one instance of a cut-up GPU at most, and all ranks of a run see the

@@ -33,7 +33,7 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code
     seen = list(events)
     said = {e.rank: e for e in seen if isinstance(e, PhaseEvent) and e.phase == "failed"}
     own = [event for event in said.values() if event.detail is None or event.detail.cause != LOST_ANOTHER_RANK]
-    reported = [(time, int(rank), int(code)) for time, rank, code in _REPORT.findall(torchrun_output)]
+    reported = _reports(torchrun_output)
     codes = {rank: code for _, rank, code in reported}
     silent = [rank for rank in codes if rank not in said]
     if own:
@@ -48,13 +48,23 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code
         cause, text = _of_torchrun_alone(seen, exit_code)
         return RunFailure(cause, text, lines=tuple(torchrun_output.splitlines()[-LAST_LINES:]))
     lines_rank, lines = _lines_of_first([rank, *said], seen, logs)
-    return RunFailure(cause, _short(text), rank, _last_step(seen) + 1, tuple(lines), lines_rank)
+    return RunFailure(cause, _short(text), rank, last_step(seen) + 1, tuple(lines), lines_rank)
+
+
+def reported_ranks(torchrun_output: str) -> set[int]:
+    """The ranks that torchrun says have failed."""
+    return {rank for _, rank, _ in _reports(torchrun_output)}
+
+
+def _reports(torchrun_output: str) -> list[tuple[str, int, int]]:
+    """Time, rank and exit code of each rank that torchrun says has failed."""
+    return [(time, int(rank), int(code)) for time, rank, code in _REPORT.findall(torchrun_output)]
 
 
 def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> RunFailure:
     """Why a run was ended of which one rank gave no sign of life for `seconds`."""
     seen = list(events)
-    step = _last_step(seen)
+    step = last_step(seen)
     since = f"since step {step}" if step else "since before the first step"
     text = f"Rank {rank} has been silent {since}: its process gave no sign of life for {seconds:.0f} s."
     lines_rank, lines = _lines_of_first([rank], seen, logs)
@@ -64,14 +74,14 @@ def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> R
 
 def disk_full(events: Iterable[Event]) -> RunFailure:
     """Why a run was ended, or ended itself, that had no room to write."""
-    step = _last_step(events)
+    step = last_step(events)
     when = f"after step {step}" if step else "before the first step"
     return RunFailure(DISK_FULL, f"The disk was full {when}. Make room, and run it again.", step=step or None)
 
 
 def host_lost(events: Iterable[Event]) -> RunFailure:
     """Why a warm run ended whose host is gone."""
-    step = _last_step(events)
+    step = last_step(events)
     when = f"after step {step}" if step else "before the first step"
     text = f"The process that this run was started from was killed {when}, and its ranks with it."
     return RunFailure(
@@ -88,7 +98,7 @@ def _turn_of_death(report: tuple[str, int, int]) -> tuple[bool, str, bool, int]:
 
 def _of_torchrun_alone(seen: list[Event], exit_code: int) -> tuple[str, str]:
     """Cause and message where neither a rank nor torchrun left a word on any rank."""
-    step = _last_step(seen)
+    step = last_step(seen)
     when = f"after step {step}" if step else "before the first step" if seen else "before any rank reported"
     number = -exit_code if exit_code < 0 else exit_code - 128  # the leash says 128 + n after signal n
     if number in (signal.SIGKILL, signal.SIGTERM):
@@ -98,7 +108,8 @@ def _of_torchrun_alone(seen: list[Event], exit_code: int) -> tuple[str, str]:
     return "torchrun failed", f"torchrun ended {when}."
 
 
-def _last_step(seen: Iterable[Event]) -> int:
+def last_step(seen: Iterable[Event]) -> int:
+    """The last step that was done; 0 before the first."""
     return max((event.step for event in seen if isinstance(event, StepEvent)), default=0)
 
 

@@ -24,6 +24,7 @@ from labs.spec import RunSpec
 from labs.warm import WarmHost
 
 END_SECONDS = 8.0
+STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # as labs.probes.report reads it
 GRACE_SECONDS = 1.0  # of a run that is ended by us: the ranks are told, and nothing they write then matters
 
 
@@ -81,7 +82,7 @@ class Launch:
 
     @property
     def output(self) -> Path:
-        """torchrun's own words; those of the ranks are below `logs`."""
+        """torchrun's own words; those of the ranks are below `logs`. Over several hosts each has a file beside it."""
         return self.folder / "torchrun.log"
 
     @property
@@ -99,15 +100,21 @@ class Launch:
 def launch(spec: RunSpec, folder: Path, extra: dict[str, str], host: WarmHost | None = None) -> Launch:
     """Start the ranks of `spec` with their folder at `folder`: from `host` where there is one, else cold. Raises
     OSError."""
+    events, logs = make_folders(spec, folder)
+    command = torchrun_command(spec, events, logs)
+    variables = environment({**extra, STARTED_AT: repr(time.time())})
+    process = (host.start if host is not None else OnLeash)(command, folder, variables, folder / "torchrun.log")
+    return Launch(folder, process, host is not None)
+
+
+def make_folders(spec: RunSpec, folder: Path) -> tuple[Path, Path]:
+    """The run's folder with its spec, and in it those of events and of logs, which are returned."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # whoever reads where the ranks meet could join them
     (folder / "spec.json").write_text(spec.model_dump_json(indent=2))
-    events, logs, output = folder / "events", folder / "logs", folder / "torchrun.log"
+    events, logs = folder / "events", folder / "logs"
     for each in (events, logs):
         each.mkdir(mode=0o700, exist_ok=True)
-    command = torchrun_command(spec, events, logs)
-    variables = environment({**extra, "RANKZERO_RUN_STARTED_AT": repr(time.time())})
-    process = (host.start if host is not None else OnLeash)(command, folder, variables, output)
-    return Launch(folder, process, host is not None)
+    return events, logs
 
 
 def can_start_warm(spec: RunSpec, variables: dict[str, str]) -> bool:

@@ -22,7 +22,7 @@ class Pulses:
         self._files = {rank: pulse_file(events, rank) for rank in range(ranks)}
         self._clock = clock
         self._seen: dict[int, tuple[int, float]] = {}  # the file's time, and when we saw it change
-        self._looked_at = clock()
+        self._looked_at = self._now = clock()
 
     def find_silent(self, is_running: bool) -> tuple[int, float] | None:
         """The rank that has been silent for longest, if for too long, and for how many seconds; None while all are
@@ -40,14 +40,24 @@ class Pulses:
                 self._seen[rank] = (stamp, now)
         if not self._seen:
             return None
+        self._now = now
         rank = min(self._seen, key=lambda each: self._seen[each][1])
         longest = SILENT_SECONDS if is_running else SILENT_WHILE_LOADING_SECONDS
         silent = now - self._seen[rank][1]
         return (rank, silent) if silent > longest else None
 
+    def silent_for(self, seconds: float) -> frozenset[int]:
+        """The ranks that had been silent for so long at the last look."""
+        return frozenset(rank for rank, (_, at) in self._seen.items() if self._now - at > seconds)
+
 
 def _changed_at(path: Path) -> int | None:
     try:
-        return os.lstat(path).st_mtime_ns  # of a link, its own: nothing here is followed
+        # opened, for a network's file system asks its server only then; nothing is followed, and no pipe waited for
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    try:
+        return os.fstat(opened).st_mtime_ns
+    finally:
+        os.close(opened)

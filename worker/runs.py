@@ -16,13 +16,15 @@ from app.core.disk import free_bytes, is_disk_full
 from app.lab import presence, work
 from app.lab.work import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
-from labs.spec.events import Event, LogEvent, MeasurementEvent, PhaseEvent, StepEvent
+from labs.spec.events import Event, HostEvent, LogEvent, MeasurementEvent, PhaseEvent, StepEvent
 from labs.warm import WarmHost, WarmRun
 from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
 from worker.launcher import Launch, can_start_warm, launch
+from worker.over_hosts import RanksOverHosts, find_lost, host_lost, silent_hosts
 from worker.pulses import Pulses
+from worker.slurm_jobs import Partition, cancel_leftovers
 from worker.tail import Follower
 from worker.watchdog import Watchdog
 from worker.writer import LONGEST_ABSENCE_SECONDS, StoppedWhileAway, Writer
@@ -32,6 +34,7 @@ log = structlog.get_logger()
 POLL_SECONDS = 0.03
 CHUNK_SECONDS = 0.25  # at most four chunks a second: what a page can show
 NO_ROOM_BYTES = 256 * 1024  # less is no room: a step's events take as much
+_KEPT = (PhaseEvent, StepEvent, MeasurementEvent, LogEvent, HostEvent)  # what an ending is told from
 REPORT_LINES = 500  # of torchrun's own words, which end with its report on the ranks
 
 
@@ -55,17 +58,21 @@ class _Progress:
     writer: Writer
     pulses: Pulses
     chunks: int  # the run's last chunk that we know of
-    started: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)  # from when its time counts
     pending: list[Event] = field(default_factory=list)
     seen: list[Event] = field(default_factory=list)
     last_chunk: float = 0.0
     has_stepped: bool = False
+    way: str = "cold"  # how it was started
+    doing: str = ""  # what is said in place of ranks that do not speak yet
     last_beat: float = 0.0
 
 
 def take_next(context: Context) -> bool:
     """Claim and carry out one run; False when none waits that fits here."""
     placements: list[Placement] = []
+    _end_leftovers(context)
     try:
         with context.database.write() as session:
             if presence.why_nothing_is_taken(session, context.name):
@@ -96,17 +103,29 @@ def take_next(context: Context) -> bool:
     return True
 
 
+def _end_leftovers(context: Context) -> None:
+    """Jobs of runs that are in other hands now: a worker that was killed could not end them."""
+    if not isinstance(context.devices, Partition) or not (jobs := context.devices.jobs()):
+        return
+    with context.database.read() as session:  # after the jobs: whoever submitted one had claimed its run before
+        cancel_leftovers(jobs, {_folder_name(*each) for each in work.list_leases(session)})
+
+
+def _folder_name(run_id: int, lease: str) -> str:
+    """Of this claim's own: a database that starts again at run 1 must not read what an older run 1 left."""
+    return f"{run_id}-{lease[:8]}"
+
+
 def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     """Run a claimed run. Whatever happens, its processes are gone when this returns."""
     log.info("run starts", run=claim.run_id, device=placement.text)
-    # a folder of this claim's own: a database that starts again at run 1 must not read what an older run 1 left
-    folder = context.settings.run_folder / f"{claim.run_id}-{claim.lease[:8]}"
+    folder = context.settings.run_folder / _folder_name(claim.run_id, claim.lease)
     writer, chunks = Writer(context.database, claim.run_id), claim.chunks
     for number, host in enumerate(ways := _ways(context, claim.spec, placement), 1):
         is_last = number == len(ways)
         place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         try:
-            launched = launch(claim.spec, place, placement.environment, host)
+            launched = _launch(claim.spec, place, placement, host)
         except OSError as error:
             if is_last:
                 why = RunFailure("could not start", f"torchrun could not be started: {error}.")
@@ -115,6 +134,7 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
             continue
         follower = Follower(launched.events, claim.spec.parallel.world_size, context.settings.limits)
         progress = _begin(claim, launched, host, writer, chunks, follower)
+        progress.way = placement.way or ("warm" if launched.is_warm else "cold")
         if _finish(context, claim, launched, progress, None if is_last else Watchdog(claim.spec)):
             return
         log.warning("a warm start came to nothing; once more", run=claim.run_id, cold=number + 1 == len(ways))
@@ -122,9 +142,15 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
+def _launch(spec: RunSpec, folder: Path, placement: Placement, host: WarmHost | None) -> Launch:
+    if placement.launch is not None:
+        return placement.launch(spec, folder, placement.environment)
+    return launch(spec, folder, placement.environment, host)
+
+
 def _ways(context: Context, spec: RunSpec, placement: Placement) -> list[WarmHost | None]:
     """How to start a run, one way after the other until its ranks get to work: from the warm host, once more, cold."""
-    host = context.host
+    host = context.host if placement.launch is None else None
     return [host, host, None] if host is not None and can_start_warm(spec, placement.environment) else [None]
 
 
@@ -150,7 +176,7 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
         _write_rest(context, claim, progress)
         if ending is None and watchdog and _lost_its_host(launched) and not watchdog.has_worked(progress.seen):
             return False
-        _end(context, claim, progress.writer, ending or _verdict(launched, progress))
+        _end(context, claim, progress.writer, ending or _verdict(claim.spec, launched, progress))
         if ending is not None and ending.status == "cancelled":
             shutil.rmtree(launched.folder, ignore_errors=True)
     except LeaseLost as error:
@@ -181,8 +207,9 @@ def _follow(
     context: Context, claim: Claim, launched: Launch, progress: _Progress, watchdog: Watchdog | None
 ) -> _Ending | None:
     """Read, write and beat until the ranks end or must be ended; returns why, if it was us."""
-    way = "warm" if launched.is_warm else "cold"
+    way = progress.way
     while launched.exit_code() is None:
+        _note_waiting(launched, progress)
         _write(context, claim, progress)
         now = time.monotonic()
         if now - progress.last_beat >= presence.HEARTBEAT_SECONDS / 4:
@@ -191,11 +218,24 @@ def _follow(
                 return _Ending("cancelled")
         if watchdog is not None and watchdog.hangs(launched, progress.seen):
             return _AGAIN
-        ending = _must_end(context, launched, progress)
+        lost = _lost_hosts(claim.spec, launched, progress)
+        ending = _host_lost(claim.spec, progress, lost) if lost else _must_end(context, launched, progress)
         if ending is not None:
             return ending
         time.sleep(POLL_SECONDS)
     return None
+
+
+def _note_waiting(launched: Launch, progress: _Progress) -> None:
+    """What a run over several hosts waits for; such time is none of its own."""
+    process = launched.process
+    if not isinstance(process, RanksOverHosts):
+        return
+    if process.doing != progress.doing and not _has_step(progress.seen):
+        progress.doing = process.doing
+        progress.pending.append(PhaseEvent(time.monotonic() - progress.began, 0, "starting", doing=progress.doing))
+    if process.is_waiting:
+        progress.started = time.monotonic()
 
 
 def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Ending | None:
@@ -248,9 +288,7 @@ def _write_rest(context: Context, claim: Claim, progress: _Progress) -> None:
 def _read(progress: _Progress) -> None:
     fresh = progress.follower.read()
     progress.pending += fresh
-    progress.seen += [
-        event for event in fresh if isinstance(event, PhaseEvent | StepEvent | MeasurementEvent | LogEvent)
-    ]
+    progress.seen += [event for event in fresh if isinstance(event, _KEPT)]
 
 
 def _chunk(claim: Claim, progress: _Progress) -> Callable[[Session], int]:
@@ -273,15 +311,32 @@ def _has_step(events: Iterable[Event]) -> bool:
     return any(isinstance(event, StepEvent) for event in events)
 
 
-def _verdict(launched: Launch, progress: _Progress) -> _Ending:
+def _verdict(spec: RunSpec, launched: Launch, progress: _Progress) -> _Ending:
     """How a run ended that we did not end."""
     if launched.exit_code() == 0:
         return _Ending("finished")
+    if isinstance(launched.process, RanksOverHosts) and (told := launched.process.failure()):
+        return _Ending("failed", told[0], again=told[0].message if told[1] else "")
     if _lost_its_host(launched):
         return _Ending("failed", failures.host_lost(progress.seen))
-    output = untrusted.last_lines(launched.folder, Path(launched.output.name), REPORT_LINES)
-    code = launched.exit_code() or 1
-    return _Ending("failed", failures.explain(progress.seen, "\n".join(output), launched.logs, code))
+    names = untrusted.matching(launched.folder, "torchrun*.log")
+    output = "\n".join(line for name in names for line in untrusted.last_lines(launched.folder, name, REPORT_LINES))
+    if spec.hosts > 1 and (lost := find_lost(progress.seen, output, spec)):
+        return _host_lost(spec, progress, (lost,))
+    return _Ending("failed", failures.explain(progress.seen, output, launched.logs, launched.exit_code() or 1))
+
+
+def _lost_hosts(spec: RunSpec, launched: Launch, progress: _Progress) -> tuple[str, ...]:
+    """Hosts of which nothing is heard any more, neither of any of their ranks nor otherwise."""
+    if not isinstance(launched.process, RanksOverHosts):
+        return ()
+    return launched.process.lost_hosts() or silent_hosts(progress.seen, progress.pulses, spec)
+
+
+def _host_lost(spec: RunSpec, progress: _Progress, lost: tuple[str, ...]) -> _Ending:
+    """The run itself is not to blame: it starts again."""
+    failure = host_lost(progress.seen, lost, spec)
+    return _Ending("failed", failure, again=failure.message)
 
 
 def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:

@@ -52,6 +52,13 @@ declare namespace RunEvents {
     start: number;
     end: number | null;
   }
+  /** Which host the rank sits on, of a run over several. */
+  interface HostEvent {
+    t: number;
+    rank: number;
+    host: string;
+    kind: "host";
+  }
   /** One layer's part of a pass, seconds like `t`. A forward inside of a backward is one that is computed again. */
   interface LayerPass {
     layer: number;
@@ -167,5 +174,5 @@ declare namespace RunEvents {
     collectives: (Collectives)[] | null;
     device_peak_bytes: number | null;
   }
-  type Any = PhaseEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | DetailEvent | LogEvent | ResultEvent;
+  type Any = PhaseEvent | HostEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | DetailEvent | LogEvent | ResultEvent;
 }

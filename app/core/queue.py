@@ -17,7 +17,8 @@ from redis.retry import Retry
 
 log = structlog.get_logger()
 
-CPU_RUNS, GPU_RUNS = "runs-cpu", "runs-gpu"  # a nudge goes to both: one kind of worker may not be able to take a run
+# A nudge goes to all of them: one kind of worker may not be able to take a run.
+CPU_RUNS, GPU_RUNS, HOST_RUNS = "runs-cpu", "runs-gpu", "runs-hosts"
 PATIENCE_SECONDS = 0.5  # with a Redis that hangs; what is lost by it the sweep and the viewers' polling find
 NUDGE_SECONDS = 60  # the sweep nudges again as long as a run waits
 CONTROL_QUEUE = "control"
@@ -77,7 +78,7 @@ class Queue:
         """Tell device workers that a run may be waiting."""
         try:
             client(self.redis_url).ping()  # fails at once where the task sender would try for seconds
-            for name in (CPU_RUNS, GPU_RUNS):
+            for name in (CPU_RUNS, GPU_RUNS, HOST_RUNS):
                 sender(self.redis_url).send_task(RUN_NEXT, queue=name, retry=False, expires=NUDGE_SECONDS)
         except (OperationalError, redis.RedisError, OSError, ValueError) as error:
             log.warning("nudge lost, the sweep will find the run", error=str(error))

@@ -76,6 +76,11 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
     return None
 
 
+def list_leases(session: Session) -> list[tuple[int, str]]:
+    """Of every run in somebody's hands, its id and the lease it is held by."""
+    return [(run.id, run.lease) for run in queries.list_active(session) if run.lease]
+
+
 def runs_wait(session: Session) -> bool:
     """Whether any run waits to be claimed."""
     return bool(queries.list_queue(session))
@@ -124,7 +129,7 @@ def end_run(session: Session, claim: Claim, status: str, now: datetime, failure:
     result = results.summarise(session, run) if status == "finished" else None
     if status == "finished" and result is None:
         status, failure = "failed", RunFailure("no result", "The ranks ended without reporting a result.")
-    said = results.ran_on(result, claim.spec.parallel.world_size) if result else None
+    said = results.ran_on(result, claim.spec.parallel.world_size, claim.spec.hosts) if result else None
     return queries.changed(
         session.execute(
             _owned(claim).values(

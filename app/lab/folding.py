@@ -14,6 +14,7 @@ from labs.spec.events import (
     Component,
     DetailEvent,
     Event,
+    HostEvent,
     LogEvent,
     MeasurementEvent,
     MemoryEvent,
@@ -47,6 +48,7 @@ class RunFold:
 
     def _begin(self) -> None:
         self._phase = ""
+        self._hosts: dict[int, str] = {}
         self._waits: list[tuple[str, float]] = []
         self._waited_until: float | None = None  # the first step's end, or the run's
         self._steps_done = 0
@@ -72,6 +74,8 @@ class RunFold:
                 self._begin()
             case PhaseEvent():
                 self._enter(event)
+            case HostEvent():
+                self._hosts[event.rank] = event.host
             case StepEvent():
                 self._waited_until = self._waited_until or event.t
                 self._steps_done, self._split = event.step, event.split or self._split
@@ -117,6 +121,7 @@ class RunFold:
         newest = self._peaks[0] if self._peaks else None
         return RunView(
             phase=self._phase,
+            hosts=dict(sorted(self._hosts.items())),
             waits=self._waited(),
             steps_done=self._steps_done,
             memory_step=newest.step if newest else None,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -97,6 +97,8 @@ def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | No
     if not kinds:
         why = why_it_takes_nothing(present[0], served_release(session))
         return why.replace("It is", f"Worker {present[0].name} is", 1)
+    if spec.hosts > 1:
+        return _why_no_hosts(spec, workers_taking_runs(session, now))
     ranks = spec.parallel.world_size
     gpus = [each.count("cuda") + (each.count("mig") if ranks == 1 else 0) for each in kinds]
     if any(spec.fits(count, "cpu" in each) for count, each in zip(gpus, kinds, strict=True)):
@@ -106,6 +108,31 @@ def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | No
     most = max(gpus)
     wanted = f"{ranks} {'GPUs' if ranks > 1 else 'GPU'}"
     return f"It asks for {wanted}, one for every rank; no worker that is there has more than {most}."
+
+
+def _why_no_hosts(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | None:
+    """The same for a run over several hosts."""
+    offers = [device for worker in workers for device in worker.devices if device.get("hosts")]
+    if not offers:
+        return (
+            f"It asks for {spec.hosts} hosts, and no worker that is there has several: "
+            "`rankzero worker --backend slurm` makes one of a Slurm partition."
+        )
+    if spec.link is not None and not any(device.get("is_shaped") for device in offers):
+        return "It asks for a link of its own, and no worker that is there is for a local cluster (`rankzero cluster`)."
+    whys = [why for device in offers if (why := _why_not_on(spec, device))]
+    return whys[0] if len(whys) == len(offers) else None
+
+
+def _why_not_on(spec: RunSpec, device: Mapping[str, Any]) -> str | None:
+    each, hosts = spec.ranks_per_host, device["hosts"]
+    large = [host for host in hosts if host["cpus"] >= each and (spec.device != "cuda" or host["gpus"] >= each)]
+    if len(hosts) < spec.hosts:
+        return f"It asks for {spec.hosts} hosts; {device['name']}."
+    if len(large) < spec.hosts:
+        what = "GPUs" if spec.device == "cuda" else "cores"
+        return f"It asks for {spec.hosts} hosts with {each} {what} each; {len(large)} have them: {device['name']}."
+    return None
 
 
 def workers_taking_runs(session: Session, now: datetime) -> list[WorkerPresence]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.engine import CursorResult
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.lab.models import ACTIVE, WAITING, Chunk, Run, Sweep, WorkerPresence
 
@@ -56,10 +56,15 @@ def count_by_status(session: Session) -> dict[str, int]:
 
 
 def list_queue(session: Session) -> Sequence[Run]:
-    """Waiting runs in the order they will be taken: every learner's first run before anybody's second."""
+    """Waiting runs in the order they will be taken: every learner's first run before anybody's second, and of those
+    first whose last turn is longest ago."""
     turn = func.row_number().over(partition_by=Run.learner_id, order_by=Run.id)
     turns = select(Run.id, turn.label("turn")).where(Run.status == WAITING).subquery()
-    return session.scalars(select(Run).join(turns, turns.c.id == Run.id).order_by(turns.c.turn, Run.id)).all()
+    began = aliased(Run)
+    last = select(began.id).where(began.learner_id == Run.learner_id, began.started_at.is_not(None))
+    last_turn = last.order_by(began.id.desc()).limit(1).correlate(Run).scalar_subquery()
+    waiting = select(Run).join(turns, turns.c.id == Run.id)
+    return session.scalars(waiting.order_by(turns.c.turn, last_turn.nulls_first(), Run.id)).all()
 
 
 def list_active(session: Session) -> Sequence[Run]:

@@ -98,14 +98,15 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
     )
 
 
-def ran_on(result: Mapping[str, Any], ranks: int) -> str | None:
+def ran_on(result: Mapping[str, Any], ranks: int, hosts: int = 1) -> str | None:
     """What a run ran on, by its ranks' own word: the worker only knows what it meant to give them."""
     device, name, backend = (result.get(each) for each in ("device", "device_name", "backend"))
     if not isinstance(device, str) or not isinstance(name, str):
         return None
+    where = f" on {hosts} hosts" if hosts > 1 else ""
     if device == "cuda":
-        return f"{ranks} × {name}, {str(backend).upper()}"
-    return f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over {backend}"
+        return f"{ranks} × {name}{where}, {str(backend).upper()}"
+    return f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'}{where} over {backend}"
 
 
 def _worst(by_rank: Mapping[int, Bytes | None]) -> Held | None:

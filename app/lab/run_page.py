@@ -37,7 +37,7 @@ from app.lab.waiting import expected_waits, waits_of
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter
 from app.theory.lab_runs import Point
-from labs.spec import Quantity, RunSpec
+from labs.spec import Quantity, RunSpec, said_of_hosts
 
 log = structlog.get_logger()
 MOST_ALIKE = 3  # experiments that a run of one's own leads to
@@ -117,6 +117,7 @@ class RunPage:
     meters: list[Meter]
     others: list[Comparison]
     waits: tuple[Wait, ...]
+    over_hosts: str  # in words, of a run over several
     failure: RunFailure | None
     lesson: Lesson | None
     pictures: Pictures
@@ -144,6 +145,7 @@ def show(
         meters=meters,
         others=others,
         waits=waits_of(found, view),
+        over_hosts=said_of_hosts(spec),
         failure=RunFailure.from_json(found.failure or {}) if found.status in ("failed", "expired") else None,
         lesson=_lesson(content, item, found, spec, asked) if found.status == "finished" else None,
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),

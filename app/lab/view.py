@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.core.charts import Scale, byte_scale
 from app.theory.lab_runs import Point
@@ -70,6 +70,7 @@ class RunView:
     """Where a run stands. Memory and spans are of its last probed step, readings of the last step."""
 
     phase: str = ""
+    hosts: Mapping[int, str] = field(default_factory=dict)  # of each rank, of a run over several
     waits: tuple[Wait, ...] = ()
     steps_done: int = 0
     memory_step: int | None = None

@@ -15,6 +15,7 @@ from app.lab.claims import (
     end_run,
     expire_waiting,
     give_up_on_stale,
+    list_leases,
     requeue,
     runs_wait,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "give_up_on_stale",
     "gpus_taken",
     "list_active_ids",
+    "list_leases",
     "requeue",
     "runs_wait",
     "take_gpus",

@@ -15,6 +15,11 @@ def worker(devices: str) -> list[str]:
     return [sys.executable, "-m", "worker", "--devices", devices]
 
 
+def worker_over_hosts(backend: str, partition: str) -> list[str]:
+    """A worker for runs over several hosts."""
+    return [sys.executable, "-m", "worker", "--backend", backend, "--partition", partition]
+
+
 def control() -> list[str]:
     """The worker of sweeps, closings and fits."""
     return [sys.executable, "-m", "worker", "--control"]

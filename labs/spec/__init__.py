@@ -6,6 +6,7 @@ Torch-free, so that the web application and the worker may import it.
 from labs.spec.checking import check_run_spec, parse_run_spec
 from labs.spec.families import SUPPORT
 from labs.spec.families.row import EXACT, Row
+from labs.spec.hosts import axes_across, host_of, said_of_hosts
 from labs.spec.limits import MAX_RUN_BYTES, MAX_RUN_FLOPS, MAX_RUN_PARAMETERS
 from labs.spec.programs import (
     PROGRAMS,
@@ -22,7 +23,7 @@ from labs.spec.programs import (
     SpeedOptions,
 )
 from labs.spec.reading import parse, violation_of
-from labs.spec.run import LAB_MODELS, LARGE_MODELS, Compression, Fault, Link, Probe, RunSpec, RunTraining
+from labs.spec.run import LAB_MODELS, LARGE_MODELS, MAX_HOSTS, Compression, Fault, Link, Probe, RunSpec, RunTraining
 from labs.spec.schedules import (
     SCHEDULE_RULES,
     V_SHAPED,
@@ -62,6 +63,7 @@ __all__ = [
     "LARGE_MODELS",
     "MAX_HEADS",
     "MAX_HIDDEN",
+    "MAX_HOSTS",
     "MAX_RUN_BYTES",
     "MAX_RUN_FLOPS",
     "MAX_RUN_PARAMETERS",
@@ -106,12 +108,15 @@ __all__ = [
     "Strict",
     "Training",
     "Violation",
+    "axes_across",
     "check_model",
     "check_run_spec",
+    "host_of",
     "multiples_near",
     "nearest_divisors",
     "parse",
     "parse_run_spec",
+    "said_of_hosts",
     "schedule_violations",
     "unscheduled_violations",
     "violation_of",

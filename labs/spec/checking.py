@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from labs.spec.families import check_support
 from labs.spec.families.row import one_of
+from labs.spec.hosts import check_hosts
 from labs.spec.limits import check_size
 from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
@@ -45,7 +46,7 @@ def check_run_spec(spec: RunSpec) -> list[Violation]:
     return [
         *check_model(spec.model),
         *one_of("options", spec.options, (None,), "A training run has no options."),
-        *one_of("link", spec.link, (None,)),
+        *check_hosts(spec),
         *_check_world_size(spec),
         *check_support(spec),
         *check_size(spec),
@@ -62,6 +63,7 @@ def _check_program(spec: RunSpec, options: Options) -> Iterator[Violation]:
         message = f"The program {spec.program!r} has no use for a model."
         yield Violation("model", spec.model.model_dump(exclude_defaults=True), message, "leave it out")
     yield from check_program(options, set_here, spec.parallel.world_size)
+    yield from check_hosts(spec)
 
 
 def _check_mode(spec: RunSpec, mode: str) -> Iterator[Violation]:
@@ -84,10 +86,12 @@ def _check_dry(spec: RunSpec) -> Iterator[Violation]:
 
 def _check_world_size(spec: RunSpec) -> Iterator[Violation]:
     ranks, data = spec.parallel.world_size, spec.parallel.data
-    most_ranks = MAX_WORLD_SIZE if spec.mode == "run" else MAX_DRY_WORLD_SIZE
+    most_ranks = MAX_WORLD_SIZE * spec.hosts if spec.mode == "run" else MAX_DRY_WORLD_SIZE
     if ranks <= most_ranks:
         return
-    message = f"data × tensor × pipeline × context = {ranks:,} ranks; a {_NAME[spec.mode]} has at most {most_ranks:,}."
+    here = f" on {spec.hosts} hosts" if spec.hosts > 1 else ""
+    message = f"data × tensor × pipeline × context = {ranks:,} ranks; a {_NAME[spec.mode]} has at most {most_ranks:,}"
+    message += f"{here}."
     others = ("parallel.tensor", "parallel.pipeline", "parallel.context")
     if most := most_ranks * data // ranks:
         yield Violation("parallel.data", data, message, f"1 to {most}", others)

@@ -163,6 +163,14 @@ class PhaseEvent(Stamped):
 
 
 @dataclass(frozen=True, slots=True)
+class HostEvent(Stamped):
+    """Which host the rank sits on, of a run over several."""
+
+    kind: Literal["host"] = field(default="host", kw_only=True)
+    host: Annotated[str, Field(max_length=200)]
+
+
+@dataclass(frozen=True, slots=True)
 class StepEvent(Stamped):
     """A step of the run, from rank 0. `step` counts from 1; `loss` is the mean over the global batch in nats a token;
     `seconds` and `tokens_per_second` of a `probed` step contain the probes."""
@@ -280,6 +288,7 @@ class ResultEvent(Stamped):
 
 Event = (
     PhaseEvent
+    | HostEvent
     | StepEvent
     | MemoryEvent
     | CommunicationEvent

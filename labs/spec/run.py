@@ -39,7 +39,7 @@ class Compression(Strict):
 
 
 class Link(Strict):
-    """A slow interconnect between groups of ranks, emulated."""
+    """How fast hosts are joined: what a local cluster's links are set to for the run (`rankzero cluster`)."""
 
     nodes: Annotated[int, Field(ge=1, le=8)] = 2
     bytes_per_second: Annotated[float, Field(gt=0)] = 25e6
@@ -55,6 +55,7 @@ class Fault(Strict):
 
 
 Probe = Literal["memory", "communication", "timeline"]
+MAX_HOSTS = 8  # as many as a run has ranks
 MAX_FAULTS = 16  # two for each of a run's ranks
 
 
@@ -68,6 +69,7 @@ class RunSpec(Strict):
     mode: Literal["run", "dry"] = "run"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     compression: Compression = Compression()
+    hosts: Annotated[int, Field(ge=1, le=MAX_HOSTS)] = 1  # over which the ranks are spread evenly (labs.spec.hosts)
     link: Link | None = None
     faults: Annotated[tuple[Fault, ...], Field(max_length=MAX_FAULTS)] = ()
     probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = get_args(Probe)
@@ -86,11 +88,15 @@ class RunSpec(Strict):
         return {"model": NO_MODEL, **data, "options": options}
 
     def fits(self, gpus: int, has_cpu: bool) -> Literal["cuda", "cpu"] | None:
-        """What it runs on where there are so many GPUs, and perhaps a CPU: `auto` takes GPUs when there is one for
-        every rank. None: it cannot run there."""
-        if self.device != "cpu" and gpus >= self.parallel.world_size:
+        """What it runs on where a host has so many GPUs, and perhaps a CPU: `auto` takes GPUs when there is one for
+        every rank on it. None: it cannot run there."""
+        if self.device != "cpu" and gpus >= self.ranks_per_host:
             return "cuda"
         return "cpu" if has_cpu and self.device != "cuda" else None
+
+    @property
+    def ranks_per_host(self) -> int:
+        return self.parallel.world_size // self.hosts
 
     @property
     def global_batch(self) -> int:

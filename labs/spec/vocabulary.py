@@ -15,7 +15,7 @@ from labs.spec.schedules import Schedule
 Count = Annotated[int, Field(ge=1)]
 MAX_HEADS = 10_000
 MAX_HIDDEN = 1_000_000
-MAX_WORLD_SIZE = 8  # of a run: its ranks share one machine
+MAX_WORLD_SIZE = 8  # of a run on one host: its ranks share the machine. Over hosts, of each
 BUCKET_BYTES = 25 * 2**20  # of gradients that PyTorch's DDP reduces at once, where nothing else is asked for
 
 Precision = Literal["fp32", "bf16-mixed", "fp16-mixed", "bf16", "fp8-mixed", "mxfp8-mixed", "nvfp4-mixed"]

@@ -98,6 +98,15 @@ def test_every_learners_first_run_comes_before_anybodys_second(database: Databas
     assert positions == [0, 1, 2, 3, 4]
 
 
+def test_who_submits_first_is_not_served_again_before_others_are(database: Database) -> None:
+    with database.write() as session:
+        session.add(Learner(name="Ada", created_at=NOW))
+    mine = [_submit(database) for _ in range(2)]
+    hers = _submit(database, learner=2)
+    claims = [_claim(database) for _ in range(3)]
+    assert [claim and claim.run_id for claim in claims] == [mine[0], hers, mine[1]]
+
+
 def test_a_run_is_claimed_once_however_many_workers_are_nudged(database: Database) -> None:
     run_id = _submit(database)
     barrier, claims = threading.Barrier(5), []

@@ -13,6 +13,7 @@ from app.lab.quantities import quantities_of
 from app.reveal.comparison import Comparison
 from app.units import value_text
 from labs.spec import parse_run_spec
+from labs.spec.events import HostEvent
 from tests.support.events import communication, log, measurement, memory, one_of_each
 
 THEORY = {
@@ -22,6 +23,10 @@ THEORY = {
     "model_state_bytes": 100.0,
     "payload_bytes_per_step": 300.0,
 }
+
+
+def test_each_rank_says_where_it_sits() -> None:
+    assert fold([HostEvent(0.2, 1, "n2"), HostEvent(0.1, 0, "n1")], THEORY).hosts == {0: "n1", 1: "n2"}
 
 
 def test_the_newest_probed_step_counts_and_the_worst_rank_is_named() -> None:

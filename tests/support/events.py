@@ -10,6 +10,7 @@ from labs.spec.events import (
     DetailEvent,
     Failure,
     Held,
+    HostEvent,
     LayerPass,
     LogEvent,
     MeasurementEvent,
@@ -91,6 +92,7 @@ def one_of_each() -> list[Any]:
     return [
         PhaseEvent(0.1, 0, "ready"),
         failed(1, "ValueError", "boom"),
+        HostEvent(0.1, 1, "n2"),
         step(1),
         StepEvent(0.2, 0, 2, None, 128, 0.1, 1280.0, True, Split(0.1, 0.2, 0.3, 0.0, 0.1)),
         memory(0, 2, "step_end", parameters=1, gradients=2),

@@ -14,11 +14,12 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import results, service
 from app.lab.models import Run
-from labs.spec.events import StepEvent
+from labs.spec.events import HostEvent, StepEvent, read_event
 from labs.warm import WarmHost
 from worker import runs
 from worker.context import Context
 from worker.devices import Devices
+from worker.slurm_jobs import Partition
 
 SECONDS = 180.0  # a busy machine is slow, not wrong
 
@@ -26,15 +27,27 @@ SECONDS = 180.0  # a busy machine is slow, not wrong
 class Working:
     """A worker's run in a thread of this process, over a connection pool of its own."""
 
-    def __init__(self, database: Database, folder: Path, spec: dict[str, Any], host: WarmHost | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        spec: dict[str, Any],
+        host: WarmHost | None = None,
+        devices: Devices | Partition | None = None,
+    ) -> None:
         self.database, self.folder = database, folder
         settings = Settings(data=folder, redis_url=f"unix://{folder}/nothing.sock")
         own = open_database(database.engine.url.render_as_string(hide_password=False))
-        self.context = Context(settings, own, Queue(settings.redis), Devices(cpu=True, gpus=()), "device", "w")
+        devices = devices or Devices(cpu=True, gpus=())
+        self.context = Context(settings, own, Queue(settings.redis), devices, "device", "w")
         self.context.host = host
         with database.write() as session:
             self.run_id = service.submit_run(session, 1, spec, None, utc_now()).id
-        self.thread = threading.Thread(target=runs.take_next, args=(self.context,))
+        self.work()
+
+    def work(self) -> None:
+        """Take a run, the one that waits first."""
+        self.thread = threading.Thread(target=runs.take_next, args=(self.context,), daemon=True)
         self.thread.start()
 
     def wait_for_step(self, number: int) -> None:
@@ -61,10 +74,21 @@ class Working:
     def ended(self) -> Run:
         self.thread.join(SECONDS)
         assert not self.thread.is_alive()
+        return self.run()
+
+    def run(self) -> Run:
         with self.database.read() as session:
             found = session.get(Run, self.run_id)
             assert found is not None
             return found
+
+    def hosts(self) -> dict[int, str]:
+        """Where the ranks of the newest claim say they are."""
+        folders = sorted(self.folder.glob("runs/*"), key=lambda each: each.stat().st_mtime)[-1:]
+        paths = (path for folder in folders for path in folder.glob("events/events-*.jsonl"))
+        lines = [line for path in paths for line in path.read_text().splitlines()]
+        found = (read_event(line) for line in lines)
+        return {event.rank: event.host for event in found if isinstance(event, HostEvent)}
 
     def steps(self) -> list[int]:
         with self.database.read() as session:

@@ -74,6 +74,8 @@ def check_program(options: Options, data: Mapping[str, object], ranks: int) -> I
     """What is wrong with a program's spec: `data` is what it sets, without what is the default anyway."""
     name = options.program
     allowed = _COMMON | ({f"parallel.{options.axis}"} if options.axis else set())
+    if options.may_span_hosts:
+        allowed |= {"hosts", "link.nodes", "link.bytes_per_second", "link.latency_seconds"}
     for field, value in _leaves(data):
         if field not in allowed and not field.startswith("options."):
             yield Violation(field, value, f"The program {name!r} has no use for this.", "leave it out")

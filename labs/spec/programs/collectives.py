@@ -37,6 +37,7 @@ class CollectivesOptions(Options):
     about: ClassVar[str] = "What rings, trees and servers send, how long they take, and what α and β explain of it."
     axis: ClassVar[Literal["data", "pipeline"] | None] = "data"
     fewest_ranks: ClassVar[int] = 2
+    may_span_hosts: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, Figure]] = {
         "seconds": Figure("Time, as the slowest rank sees it", "size", "time", "B", "s", x_log=True, y_log=True),
         "bytes_sent": Figure("Sent by the busiest rank", "size", "sent", "B", "B", x_log=True, y_log=True),

@@ -38,6 +38,7 @@ class Options(Strict):
     about: ClassVar[str]
     axis: ClassVar[Literal["data", "pipeline"] | None] = None  # along which it may have several ranks
     fewest_ranks: ClassVar[int] = 1
+    may_span_hosts: ClassVar[bool] = False
     figures: ClassVar[Mapping[str, Figure]]
     quantities: ClassVar[Mapping[str, Quantity]] = {}
 
