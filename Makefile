@@ -18,7 +18,7 @@ PORT ?=
 # What is compiled is kept, whatever the shell asks for: these commands start the same modules a hundred times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: start setup lint types rules audit browser check test tests bench matrix screenshots lock clean
+.PHONY: start setup lint types rules audit browser bubblewrap check test tests bench matrix screenshots lock clean
 .DEFAULT_GOAL := start
 
 start: setup
@@ -86,7 +86,7 @@ audit:
 test: setup $(WEB)/node_modules/.ready
 	@$(MAKE) --no-print-directory -j 4 tests types rules audit
 
-tests: browser
+tests: browser bubblewrap
 	$(PYTEST)
 
 # All rows of the support matrix; `make test` takes those of every pair of options, and an eighth of the others.
@@ -98,6 +98,9 @@ bench: setup
 
 browser: setup
 	$(BIN)/python -m tests.support.browser
+
+bubblewrap: setup
+	@$(BIN)/python -m tests.support.bubblewrap
 
 screenshots: browser
 	$(BIN)/python -m tests.support.screenshots

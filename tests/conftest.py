@@ -26,6 +26,7 @@ from tests.support.redis import running_redis
 from tests.support.shipped import shipped
 
 if TYPE_CHECKING:
+    from labs.code.sandbox import Pool
     from tests.support.postgres import OwnPostgres
 
 pytest_plugins = ["tests.support.forked", "tests.support.postgres"]
@@ -152,6 +153,16 @@ def host() -> Iterator[WarmHost]:
     host = WarmHost()
     yield host
     host.close()
+
+
+@pytest.fixture(scope="session")
+def code_pool() -> Iterator[Pool]:
+    """Sandboxes for programs of code labs, of which torch is loaded into each once."""
+    from labs.code.sandbox import Pool
+
+    pool = Pool()
+    yield pool
+    pool.end()
 
 
 @pytest.fixture(scope="session")

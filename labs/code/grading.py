@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from labs.code.checks import wire_bytes
-from labs.code.grader import Draw, Grader, Judged
+from labs.code.grader import Case, Draw, Grader, Judged
 from labs.code.graders import graders
+from labs.code.inside.frames import clean
 from labs.code.record import RankError, Record
 from labs.code.running import Job, Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
@@ -27,6 +28,7 @@ from labs.spec.code import (
     VerdictEvent,
 )
 
+MOST_SHOWN = 1000  # characters of what a check says
 VISIBLE_SEED = 1
 SEED_BITS = 52  # a number that JavaScript can hold
 FINISHES = "finishes"
@@ -57,6 +59,7 @@ class _Judging:
     grader: Grader
     emit: Callable[[CodeEvent], None]
     started: float
+    deadline_seconds: float
 
     def now(self) -> float:
         return round(time.monotonic() - self.started, 3)
@@ -72,7 +75,9 @@ class _Judging:
         self.emit(CheckEvent(id=self.submission.id, t=self.now(), check=check))
 
 
-def judge(submission: Submission, pool: Pool, emit: Callable[[CodeEvent], None]) -> Verdict:
+def judge(
+    submission: Submission, pool: Pool, emit: Callable[[CodeEvent], None], deadline_seconds: float | None = None
+) -> Verdict:
     """Judge a submission with sandboxes of `pool`, telling of each thing as it happens.
 
     Raises NoSandbox, LookupError.
@@ -80,7 +85,7 @@ def judge(submission: Submission, pool: Pool, emit: Callable[[CodeEvent], None])
     grader = graders().get(submission.lab)
     if grader is None:
         raise LookupError(f"there is no lab {submission.lab}; there are {', '.join(graders())}")
-    judging = _Judging(submission, grader, emit, time.monotonic())
+    judging = _Judging(submission, grader, emit, time.monotonic(), deadline_seconds or grader.deadline_seconds)
     judging.phase("starting")
     verdict = _refuse(submission) or _judge(judging, pool)
     judging.phase("judged")
@@ -136,7 +141,7 @@ def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int)
         cases=[case.inputs for case in cases],
         gates=[case.gates for case in cases],
         seed=seed % 2**31 if judging.submission.mode == "run" else secrets.randbits(31),
-        deadline_seconds=grader.deadline_seconds,
+        deadline_seconds=judging.deadline_seconds,
     )
     outcome = Running(job, sandboxes, partial(judging.said, ranks)).follow()
     checks: list[Check] = []
@@ -146,14 +151,27 @@ def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int)
     return Judged(ranks, cases, outcome, checks)
 
 
-def _checks(grader: Grader, ranks: int, cases: Sequence[object], outcome: Outcome) -> Iterator[Check]:
+def _checks(grader: Grader, ranks: int, cases: Sequence[Case], outcome: Outcome) -> Iterator[Check]:
     finishes = _finishes(ranks, outcome)
     yield finishes
-    if finishes.passed:
-        yield from grader.check(ranks, cases, outcome.record)  # type: ignore[arg-type]
+    if not finishes.passed:
+        for name in grader.checks_named:
+            yield Check(name=name, ranks=ranks, passed=False, expected="", seen="not looked at: the run did not end")
         return
+    looked_at = iter(grader.check(ranks, cases, outcome.record))
     for name in grader.checks_named:
-        yield Check(name=name, ranks=ranks, passed=False, expected="", seen="not looked at: the run did not end")
+        yield _checked(looked_at, name, ranks)
+
+
+def _checked(looked_at: Iterator[Check], name: str, ranks: int) -> Check:
+    """The next check. What a program hands over may be anything: where it cannot even be looked at, it is wrong."""
+    try:
+        check = next(looked_at)
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, StopIteration) as error:
+        seen = f"what was handed over cannot be looked at ({type(error).__name__})"
+        return Check(name=name, ranks=ranks, passed=False, expected="results that can be compared", seen=seen)
+    shown = {field: clean(getattr(check, field), MOST_SHOWN) for field in ("expected", "seen", "meaning")}
+    return check.model_copy(update=shown)
 
 
 def _finishes(ranks: int, outcome: Outcome) -> Check:
@@ -173,8 +191,8 @@ def _finishes(ranks: int, outcome: Outcome) -> Check:
 
 
 def _is_hopeless(run: Judged) -> bool:
-    """Whether more ranks would say nothing new: the file cannot be used."""
-    return any(error.refused for error in run.record.errors.values())
+    """Whether more ranks would say nothing new: the file cannot be used, or used up all of its time."""
+    return run.hang == "still computing" or any(error.refused for error in run.record.errors.values())
 
 
 def _verdict(judging: _Judging, runs: Sequence[Judged], seed: int, planned: int) -> Verdict:
@@ -205,7 +223,16 @@ def _mistake(grader: Grader, runs: Sequence[Judged]) -> str | None:
         for error in run.record.errors.values():
             if error.refused:
                 return "syntax-error" if error.column is not None else "wrong-signature"
-    named = grader.mistake(runs)
+    try:
+        named = grader.mistake(runs)
+    except (
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ):  # results that nobody would make by mistake
+        named = None
     if named is not None:
         return named
     for run in runs:

@@ -27,13 +27,14 @@ def read_pages(pid: int) -> Pages | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             name, _, rest = line.partition(":")
-            if name in ("VmHWM", "RssAnon", "RssFile", "RssShmem"):
+            if name in ("VmHWM", "VmSwap", "RssAnon", "RssFile", "RssShmem"):
                 fields[name] = int(rest.split()[0]) * 1024
-    if len(fields) < 4:
+    if len(fields) < 5:
         return None
     # pages of files only grow in number while a program runs, so what is left of the peak is anonymous, or less
     peak = fields["VmHWM"] - fields["RssFile"] - fields["RssShmem"]
-    return Pages(fields["RssAnon"], max(peak, fields["RssAnon"]))
+    held = fields["RssAnon"] + fields["VmSwap"]
+    return Pages(held, max(peak, held))
 
 
 def forget_peak(pid: int) -> None:

@@ -18,11 +18,11 @@ from torch import Tensor
 
 from labs.code.autopsy import perform
 from labs.code.inside import frames
-from labs.code.inside.frames import BadFrame, FrameReader, Header
+from labs.code.inside.frames import BadFrame, FrameReader, Header, clean
 from labs.code.memory import forget_peak, read_pages
 from labs.code.record import Moment, Note, RankError, Record
 from labs.code.sandbox import NoSandbox, Sandbox
-from labs.code.switch import Switch
+from labs.code.switch import MOST_HELD_BYTES, Switch
 from labs.spec.code import Autopsy
 
 MOST_OUTPUT_BYTES = 64 * 1024  # of a rank; the rest is read and thrown away
@@ -64,6 +64,7 @@ class _Rank:
     reader: FrameReader = field(default_factory=FrameReader)
     outgoing: bytearray = field(default_factory=bytearray)
     pid: int | None = None  # as the kernel says whose bytes these are
+    process: int | None = None  # a descriptor of it
     case: int = -1
     calls: int = 0
     waits_for: int | None = None  # a call's identity
@@ -71,7 +72,6 @@ class _Rank:
     ended: bool = False  # it said that it is done, or what went wrong, or is gone
     printed: bytearray = field(default_factory=bytearray)
     result_bytes: int = 0
-    active_at: float = 0.0
 
 
 class Running:
@@ -101,7 +101,7 @@ class Running:
         finally:
             self._end()
         for rank in self._ranks:
-            self._record.output[rank.number] = rank.printed.decode(errors="replace")
+            self._record.output[rank.number] = clean(rank.printed.decode(errors="replace"), MOST_OUTPUT_BYTES)
         self._record.finished = autopsy is None and forged is None and not self._record.errors
         return Outcome(self._record, autopsy, forged)
 
@@ -166,8 +166,7 @@ class Running:
         if rank.pid is None:
             return None
         before = len(rank.printed)
-        with contextlib.suppress(OSError):
-            os.kill(rank.pid, signal.SIGUSR1)
+        self._signal(rank, signal.SIGUSR1)
         until = time.monotonic() + _ASKED_SECONDS
         while time.monotonic() < until:
             self._print(rank)
@@ -192,7 +191,7 @@ class Running:
         fresh = data[: max(0, MOST_OUTPUT_BYTES - len(rank.printed))]
         rank.printed += fresh
         if fresh and self._said is not None:
-            self._said(rank.number, fresh.decode(errors="replace"))
+            self._said(rank.number, clean(fresh.decode(errors="replace"), MOST_OUTPUT_BYTES))
 
     def _hear(self, rank: _Rank) -> None:
         self._write(rank)
@@ -204,13 +203,26 @@ class Running:
             data, ancillary = b"", []
         for level, kind, value in ancillary:
             if level == socket.SOL_SOCKET and kind == getattr(socket, "SCM_CREDENTIALS", None):
-                rank.pid = _CREDENTIALS.unpack(value[: _CREDENTIALS.size])[0] or None
+                self._meet(rank, _CREDENTIALS.unpack(value[: _CREDENTIALS.size])[0])
         if not data:
             self._gone(rank)
             return
         for header, payload in rank.reader.feed(data):
-            rank.active_at = self._now()
-            self._handle(rank, header, payload)
+            try:
+                self._handle(rank, header, payload)
+            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+                raise BadFrame(f"a frame {_text(header['kind'], 40)!r} that cannot be read") from error
+
+    def _meet(self, rank: _Rank, pid: int) -> None:
+        """Hold on to the process itself: its number may be another's once it is gone."""
+        if rank.pid is None and pid:
+            with contextlib.suppress(OSError):
+                rank.process, rank.pid = os.pidfd_open(pid), pid
+
+    def _signal(self, rank: _Rank, number: signal.Signals) -> None:
+        if rank.process is not None:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(rank.process, number)
 
     def _gone(self, rank: _Rank) -> None:
         self._selector.unregister(rank.socket)
@@ -281,10 +293,10 @@ class Running:
             Note(
                 rank=rank.number,
                 case=rank.case,
-                name=str(header.get("name"))[:60],
+                name=_text(header.get("name"), 60),
                 bytes=pages.anonymous_bytes if pages else None,
                 peak_bytes=pages.peak_bytes if pages else None,
-                told={str(name)[:40]: value for name, value in held.items()},
+                told={_text(name, 40): value for name, value in held.items()},
             )
         )
         if rank.pid is not None:
@@ -298,19 +310,19 @@ class Running:
             raise BadFrame("more results than there may be")
         tensors = frames.unpack_tensors(frames.check_specs(header.get("sent")), payload)
         value = frames.unflatten(header.get("value"), tensors)
-        self._record.results[rank.case, rank.number, str(header.get("name"))[:60]] = value
+        self._record.results[rank.case, rank.number, _text(header.get("name"), 60)] = value
 
     def _on_error(self, rank: _Rank, header: Header, payload: bytes) -> None:
         rank.ended = True
         lines = header.get("traceback")
         self._record.errors[rank.number] = RankError(
-            type=str(header.get("type"))[:80],
-            message=str(header.get("message"))[:600],
+            type=_text(header.get("type"), 80),
+            message=_text(header.get("message"), 600),
             line=_line(header.get("line")),
             column=_line(header.get("column")),
-            text=str(header["text"])[:200] if header.get("text") else None,
+            text=_text(header["text"], 200) if header.get("text") else None,
             refused=header.get("refused") is True,
-            traceback=tuple(str(each)[:300] for each in lines[:16]) if isinstance(lines, list) else (),
+            traceback=tuple(_text(each, 300) for each in lines[:16]) if isinstance(lines, list) else (),
         )
 
     def _on_done(self, rank: _Rank, header: Header, payload: bytes) -> None:
@@ -325,7 +337,7 @@ class Running:
     def _note(self, rank: _Rank, header: Header, moments: list[Moment]) -> None:
         if len(moments) > 10_000:
             raise BadFrame("more marks than there may be")
-        name = str(header.get("name"))[:60]
+        name = _text(header.get("name"), 60)
         moments.append(Moment(rank.number, rank.case, name, self._now(), rank.calls))
 
     # --- what goes back
@@ -346,6 +358,8 @@ class Running:
         for part in frames.pack(header, tensors):
             rank.outgoing += part
         self._write(rank)
+        if len(rank.outgoing) > MOST_HELD_BYTES:
+            raise BadFrame("it takes nothing of what it is sent")
 
     def _write(self, rank: _Rank) -> None:
         """As much as fits; the rest when there is room again."""
@@ -358,9 +372,9 @@ class Running:
 
     def _end(self) -> None:
         for rank, sandbox in zip(self._ranks, self._sandboxes, strict=False):
-            if rank.pid is not None and not rank.ended:
-                with contextlib.suppress(OSError):
-                    os.kill(rank.pid, signal.SIGKILL)
+            self._signal(rank, signal.SIGKILL)
+            if rank.process is not None:
+                os.close(rank.process)
             rank.socket.close()
             if not sandbox.rank_ended(_END_SECONDS):
                 sandbox.end()
@@ -382,6 +396,10 @@ def _number(header: Header) -> int:
     if type(number) is not int:
         raise BadFrame("a question without a number")
     return number
+
+
+def _text(value: object, most: int) -> str:
+    return clean(str(value), most)
 
 
 def _line(value: object) -> int | None:

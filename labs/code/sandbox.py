@@ -25,7 +25,7 @@ CONFINED = "RANKZERO_SANDBOX"  # as `inside.zygote` reads it
 _LABS = Path(__file__).resolve().parent.parent
 # Of our own code only what a rank needs: not the labs' own implementations of what learners are to write.
 _MOUNTED = ("__init__.py", "code/__init__.py", "code/inside")
-_FOLDER_BYTES = 64 * 2**20
+_FOLDER_BYTES = 4 * 2**20  # a rank that writes its tensors there must not look as if it held none
 _FIRST_USER = 61_000  # the users of sandboxes, as root: one for each rank of each judge, by its process id
 _USERS = 4_000
 _READY_SECONDS = 60.0

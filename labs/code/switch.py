@@ -31,6 +31,7 @@ OPERATIONS = (
     "barrier",
     *MESSAGES,
 )
+MOST_HELD_BYTES = 256 * 2**20  # of a run: sent, and waiting for the others
 MOST_CALLS = 20_000  # of one run: a loop that never ends would fill our memory
 _REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sum": lambda stacked: stacked.sum(0, dtype=stacked.dtype),
@@ -68,6 +69,7 @@ class Switch:
     mismatch: Mismatch | None = None
 
     def __post_init__(self) -> None:
+        self._held_bytes = 0
         self._by_identity: dict[tuple[int, int], Call] = {}
         self._sequences: dict[tuple[object, ...], int] = defaultdict(int)
         self._waiting: dict[tuple[object, ...], dict[int, _Held]] = defaultdict(dict)
@@ -80,6 +82,9 @@ class Switch:
             raise BadFrame(f"more than {MOST_CALLS:,} calls")
         if (rank, call.identity) in self._by_identity:
             raise BadFrame("a call's number was used twice")
+        self._held_bytes += len(payload)
+        if self._held_bytes > MOST_HELD_BYTES:
+            raise BadFrame(f"more than {MOST_HELD_BYTES:,} bytes that nobody takes")
         tensors = unpack_tensors(call.sent, payload)
         self.calls.append(call)
         self._by_identity[rank, call.identity] = call
@@ -183,6 +188,7 @@ class Switch:
 
     def _finish(self, call: Call, tensors: Sequence[Tensor]) -> None:
         call.done_at = self.clock()
+        self._held_bytes -= call.sent_bytes
         self.deliver(call.rank, call.identity, tensors)
 
 

@@ -110,16 +110,23 @@ def unflatten(value: object, tensors: Sequence[Tensor], depth: int = 0) -> Any:
     """The inverse of `flatten`. Raises BadFrame."""
     if depth > _MOST_DEPTH + 1:
         raise BadFrame("nested too deeply")
+    if isinstance(value, str):
+        return clean(value)
     if isinstance(value, dict):
         if set(value) == {_TENSOR}:
             index = value[_TENSOR]
             if type(index) is not int or not 0 <= index < len(tensors):
                 raise BadFrame("there is no such tensor")
             return tensors[index]
-        return {name: unflatten(each, tensors, depth + 1) for name, each in value.items()}
+        return {clean(name): unflatten(each, tensors, depth + 1) for name, each in value.items()}
     if isinstance(value, list):
         return [unflatten(each, tensors, depth + 1) for each in value]
     return value
+
+
+def clean(text: str, most: int = 10_000) -> str:
+    """A text that can be written and stored: no half of a surrogate pair, no NUL, not too long."""
+    return text[:most].encode(errors="replace").decode().replace("\0", "�")
 
 
 class FrameReader:

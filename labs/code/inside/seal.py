@@ -26,7 +26,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "lstat": (6, None),
     "poll": (7, None),
     "lseek": (8, 62),
-    "mmap": (9, 222),
     "mprotect": (10, 226),
     "munmap": (11, 215),
     "brk": (12, 214),
@@ -38,7 +37,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "readv": (19, 65),
     "writev": (20, 66),
     "access": (21, None),
-    "pipe": (22, None),
     "select": (23, None),
     "sched_yield": (24, 124),
     "mremap": (25, 216),
@@ -52,7 +50,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "shutdown": (48, 210),
     "exit": (60, 93),
     "uname": (63, 160),
-    "fcntl": (72, 25),
     "ftruncate": (77, 46),
     "getcwd": (79, 17),
     "chdir": (80, 49),
@@ -92,7 +89,6 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "ppoll": (271, 73),
     "set_robust_list": (273, 99),
     "dup3": (292, 24),
-    "pipe2": (293, 59),
     "getcpu": (309, 168),
     "getrandom": (318, 278),
     "membarrier": (324, 283),
@@ -102,10 +98,12 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
 }
 # Allowed with some arguments only: see `filter_program`.
 _CLONE, _CLONE3, _TGKILL = (56, 220), (435, 435), (234, 131)
-_PRCTL, _IOCTL, _PRLIMIT = (157, 167), (16, 29), (302, 261)
+_PRCTL, _IOCTL, _PRLIMIT, _MMAP, _FCNTL = (157, 167), (16, 29), (302, 261), (9, 222), (72, 25)
 _NEW_THREAD = 0x00010000 | 0x00000100  # CLONE_THREAD and CLONE_VM
 _TERMINAL = (0x5401, 0x5421, 0x5451)  # TCGETS, which asks whether it is one; FIONBIO, FIOCLEX
 _SET_NAME = 15
+_MAP_KIND, _MAP_PRIVATE = 0x0F, 0x02  # what is shared is memory that no limit counts
+_FLAGS = (0, 1, 2, 3, 4, 1030)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC: no pipe is made larger
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
@@ -125,8 +123,8 @@ class CannotSeal(Exception):
 class Limits:
     """What a rank may use at most, whatever it does."""
 
-    memory_bytes: int = 2 * 2**30
-    file_bytes: int = 16 * 2**20
+    memory_bytes: int = 2**30
+    file_bytes: int = 2 * 2**20
     open_files: int = 64
     processor_seconds: int = 60
 
@@ -184,6 +182,8 @@ def filter_program(machine: str, own_pid: int) -> bytes:
         (_CLONE3, [_end(_REFUSE | errno.ENOSYS)]),
         (_CLONE, thread),
         (_PRLIMIT, questions),
+        (_MMAP, [_load(40), (0x54, 0, 0, _MAP_KIND), *_only(_MAP_PRIVATE)]),
+        (_FCNTL, [_load(24), *_only(*_FLAGS)]),
         (_TGKILL, [_load(16), *_only(own_pid)]),
         (_PRCTL, [_load(16), *_only(_SET_NAME)]),
         (_IOCTL, [_load(24), *_only(*_TERMINAL)]),
@@ -194,7 +194,7 @@ def filter_program(machine: str, own_pid: int) -> bytes:
 
 
 def _load(offset: int) -> _Step:
-    """A word of what is asked: 0 the number, 4 the architecture, 16, 24, 32 the arguments' lower halves."""
+    """A word of what is asked: 0 the number, 4 the architecture, 16, 24, 32, 40 the arguments' lower halves."""
     return 0x20, 0, 0, offset
 
 
