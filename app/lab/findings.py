@@ -20,6 +20,8 @@ from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter, finding
 from labs.spec import RunSpec
 
+_AS_THEORY_HAS_IT = 0.005  # of it
+
 
 def is_hidden(found: Run) -> bool:
     """Whether theory and measurement are kept back: somebody predicted them, and the run has not ended."""
@@ -49,6 +51,9 @@ def meters_of(
 def headings(found: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     """Title and subtitle of a run: where a term was left out, its name."""
     far = finding(meters)
+    if found.status in ("failed", "expired"):
+        said, _, rest = RunFailure.from_json(found.failure or {}).message.partition(". ")
+        return said.rstrip("."), rest
     if found.status != "finished" or far is None or far.gap is None or not far.gap.finding:
         return headline(found, [meter.row for meter in meters]), ""
     row = far.row
@@ -67,19 +72,25 @@ def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object
 
 def headline(found: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
-    if found.status in ("failed", "expired"):
-        return RunFailure.from_json(found.failure or {}).message
     if found.status == "cancelled":
         return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
     off = {row: row.off_by for row in rows if row.off_by is not None}
     if not off:
-        return (
-            "Theory and measurement, without a prediction of yours"
-            if rows
-            else title(RunSpec.model_validate(found.spec))
-        )
+        return _beside_theory(rows) or title(RunSpec.model_validate(found.spec))
     worst = max(off, key=lambda row: off[row])
     if off[worst] < 1.02:
         return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
     direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
     return f"{worst.title}: your number was {off[worst]:.2f} times too {direction}"
+
+
+def _beside_theory(rows: Sequence[Comparison]) -> str:
+    """What measurement says of theory where nobody predicted; empty where theory expects nothing."""
+    beside = {row: row.measured / row.theory for row in rows if row.measured and row.theory}
+    if not beside:
+        return ""
+    worst = max(beside, key=lambda row: max(beside[row], 1 / beside[row]))
+    apart = beside[worst] - 1
+    if abs(apart) < _AS_THEORY_HAS_IT:
+        return "Measured as theory has it"
+    return f"{worst.title}: {100 * abs(apart):.2g} % {'more' if apart > 0 else 'less'} than theory has it"

@@ -147,7 +147,7 @@ def show(
         waits=waits_of(found, view),
         over_hosts=said_of_hosts(spec),
         failure=RunFailure.from_json(found.failure or {}) if found.status in ("failed", "expired") else None,
-        lesson=_lesson(content, item, found, spec, asked) if found.status == "finished" else None,
+        lesson=_lesson(content, item, found, spec, asked),
         pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
         command=command(found),
         again=_again(item, found),
@@ -177,6 +177,10 @@ def _standing(
 def _lesson(
     content: Catalogue, item: Experiment | None, found: Run, spec: RunSpec, rows: list[Comparison]
 ) -> Lesson | None:
+    if found.status == "failed":
+        return _lesson_of_failure(content, RunFailure.from_json(found.failure or {}))
+    if found.status != "finished":
+        return None
     if item is None:
         return _lesson_of_own(content, found, spec, rows)
     values = explanation_values(spec, found.theory, found.result or {})
@@ -212,6 +216,13 @@ def _lesson_of_own(content: Catalogue, found: Run, spec: RunSpec, rows: list[Com
         next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
         figure=figure_of(spec, figure_address(found)),
     )
+
+
+def _lesson_of_failure(content: Catalogue, failure: RunFailure) -> Lesson:
+    """The cards on what to look at when a run has no memory left, or has lost a rank."""
+    concept = "debugging-memory" if "memory" in failure.cause else "debugging-hangs"
+    cards = [card.id for card in content.cards.values() if concept in card.head.concepts]
+    return Lesson(missed=[], next_steps=content.related_links(Related(cards=tuple(cards[:MOST_ALIKE]))))
 
 
 def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, object]) -> Pictures:

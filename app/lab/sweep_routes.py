@@ -19,6 +19,7 @@ from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
+from app.lab.naming import describe, title
 from app.lab.sweeps import (
     MOST_RUNS,
     Knob,
@@ -31,6 +32,7 @@ from app.lab.sweeps import (
     sweep_page,
 )
 from app.lab.web_form import FormData
+from labs.spec import parse_run_spec
 
 LISTED = 30
 
@@ -71,8 +73,18 @@ def _page(
         "sweeps": queries.list_sweeps(session, learner, LISTED),
         "most_runs": MOST_RUNS,
         "key": secrets.token_hex(8),
+        "base": _base(form),
     }
     return page(request, "lab/sweeps.html", shown, status=getattr(refused, "status", 422) if refused else 200)
+
+
+def _base(form: SweepForm) -> str:
+    """What all runs of the sweep have alike, in words; what cannot be read is shown as it was typed."""
+    try:
+        spec = parse_run_spec(json.loads(form.spec))
+    except (ValueError, RecursionError, SpecError):
+        return "as it was typed"
+    return f"{title(spec)}, {describe(spec)}"
 
 
 @router.post("/lab/sweeps")

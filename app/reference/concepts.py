@@ -12,9 +12,9 @@ from app.content.concept_map import layers
 from app.content.diagrams.svg import LINE, NARROW, Canvas, Point, number, text_width, wrapped
 from app.content.schemas import Concept
 
-WIDEST, GAP = 112.0, 10.0  # width of a concept on the map, and between two columns
+WIDEST, GAP = 112.0, 14.0  # width of a concept on the map, and between two columns
 KNOWN, INSET = 3.0, 4.0  # the bar that says how much of it was right lately: its height; what is left free at the sides
-TALL, BETWEEN, LANE = 56.0, 8.0, 8.0  # height of a concept, between two, and of a line's lane below them
+TALL, BETWEEN = 56.0, 10.0  # height of a concept, and between two
 _VOWELS = "aeiou"
 
 
@@ -83,8 +83,7 @@ class GroupMap:
 
 
 def map_of(concepts: Mapping[str, Concept]) -> GroupMap:
-    """A map of `concepts` alone, as wide as a phone. Boxes stand in columns, and a line runs between columns; one that
-    leads further than to the next takes a lane of its own below all boxes."""
+    """A map of `concepts` alone, as wide as a phone. Boxes stand in columns and rows, and lines run between them."""
     order = layers(concepts)
     width = (NARROW - (len(order) - 1) * GAP) / len(order) if len(order) > 1 else WIDEST
     width = min(width, WIDEST)
@@ -94,20 +93,37 @@ def map_of(concepts: Mapping[str, Concept]) -> GroupMap:
         for layer in order
         for row, concept in enumerate(layer)
     }
-    lines: list[tuple[Point, ...]] = []
-    foot = max(map(len, order), default=0) * (TALL + BETWEEN)
-    for identity, (x, y) in places.items():
-        for need in concepts[identity].needs:
-            if need not in places:
-                continue
-            left, top = places[need]
-            begin, end = (left + width, top + TALL / 2), (x, y + TALL / 2)
-            if column[identity] - column[need] == 1:
-                lines.append((begin, end))
-                continue
-            foot += LANE
-            lines.append((begin, (begin[0] + GAP, foot), (x - GAP, foot), end))
-    return GroupMap(width, foot + LANE, places, tuple(lines))
+    lanes = _lanes(concepts, places)
+    lines = tuple(
+        _line(places[need], places[identity], width, lanes[need], column[identity] - column[need] == 1)
+        for identity in places
+        for need in concepts[identity].needs
+        if need in places
+    )
+    return GroupMap(width, max(map(len, order), default=0) * (TALL + BETWEEN), places, lines)
+
+
+def _lanes(concepts: Mapping[str, Concept], places: Mapping[str, Point]) -> dict[str, float]:
+    """Where between two columns, 0 to 1, the line of each concept turns that others need: no two of a column alike."""
+    columns: dict[float, list[str]] = {}
+    for identity, (x, _) in places.items():
+        if any(identity in concepts[other].needs for other in places):
+            columns.setdefault(x, []).append(identity)
+    return {
+        identity: (index + 1) / (len(found) + 1) for found in columns.values() for index, identity in enumerate(found)
+    }
+
+
+def _line(need: Point, target: Point, width: float, lane: float, is_next: bool) -> tuple[Point, ...]:
+    """From the right of what is needed to the left of what needs it, in right angles. To the next column it turns once
+    between the two; further on it runs in the gap below or above its own row, which all columns have at one height."""
+    (left, top), (x, y) = need, target
+    begin, end, turn = (left + width, top + TALL / 2), (x, y + TALL / 2), left + width + lane * GAP
+    if is_next:
+        return begin, (turn, begin[1]), (turn, end[1]), end
+    row = top + TALL + lane * BETWEEN if y >= top else top - (1 - lane) * BETWEEN
+    last = x - GAP + lane * GAP
+    return begin, (turn, begin[1]), (turn, row), (last, row), (last, end[1]), end
 
 
 def draw_maps(concepts: Mapping[str, Concept], known: Mapping[str, float]) -> dict[str, Markup]:

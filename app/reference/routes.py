@@ -13,7 +13,7 @@ from app.core.settings import settings
 from app.core.templating import environment, page
 from app.core.web import LearnerId, Now, ReadSession
 from app.progress.evidence import by_concept
-from app.reference import concepts, handbook, service, validation
+from app.reference import concepts, formula_page, handbook, service, validation
 from app.theory.presets import PRESETS
 
 router = APIRouter()
@@ -97,10 +97,15 @@ def frames(request: Request, key: str) -> JSONResponse:
 
 
 @router.get("/reference/formulas/{key}", response_class=HTMLResponse)
-def formula(request: Request, key: str) -> HTMLResponse:
+def formula(request: Request, content: Content, key: str) -> HTMLResponse:
     found = service.find_formula(key)
     derivation = service.derive(found, dict(request.query_params))
-    return page(request, "reference/formula.html", {"derivation": derivation})
+    context = {
+        "derivation": derivation,
+        "doubled": formula_page.doubled(derivation),
+        "links": formula_page.taught_by(content, found),
+    }
+    return page(request, "reference/formula.html", context)
 
 
 @api.get("/formulas")

@@ -14,12 +14,12 @@ export function closeDerivation({ refocus = true } = {}) {
 }
 
 // null when the server does not answer
-async function fetchPanel(address) {
+async function fetchDerived(address) {
   const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (!reply) return null;
   const holder = document.createElement("div");
   holder.innerHTML = await reply.text();
-  return holder.querySelector(".derivation");
+  return holder.querySelector(".derivation") && holder;
 }
 
 // Only the newest click counts: a second one on the same link closes what the first one is still asking for.
@@ -31,7 +31,7 @@ async function openDerivation(link) {
   asking = again ? null : { link };
   if (again) return;
   const mine = asking;
-  const panel = await fetchPanel(link.href);
+  const panel = (await fetchDerived(link.href))?.querySelector(".derivation");
   if (asking !== mine) return;
   asking = null;
   if (!panel) {
@@ -72,10 +72,11 @@ async function recompute(form) {
   clearTimeout(timer);
   const mine = ++turn;
   const query = fieldsOf(form);
-  const fresh = await fetchPanel(`${form.getAttribute("action")}?${query}`);
+  const fresh = await fetchDerived(`${form.getAttribute("action")}?${query}`);
   if (!fresh || mine !== turn) return; // a newer question is under way
   // only what is computed changes: the field being typed in keeps its text, caret and focus
-  for (const part of form.closest(".derivation").querySelectorAll("[data-part]")) {
+  const around = form.closest("[data-derived]") ?? form.closest(".derivation");
+  for (const part of around.querySelectorAll("[data-part]")) {
     const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
     if (now) part.innerHTML = now.innerHTML;
   }
