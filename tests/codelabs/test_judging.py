@@ -1,0 +1,145 @@
+"""From the door to the verdict: the worker's judge and the command line, both with real ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.codelabs.folder import MARK, SOLUTION, read_folder
+from app.codelabs.proof import Proof, make_proof, same_verdict
+from app.content.catalogue import Catalogue
+from app.core.db import Database
+from app.core.errors import DomainError
+from app.core.queue import Queue
+from app.core.settings import Settings
+from labs.code.grading import judge
+from labs.code.sandbox import Pool
+from labs.spec.code import Submission, Verdict
+from tests.support.code_labs import needs_sandboxes
+from worker import judging
+from worker.context import Context
+from worker.devices import Devices
+
+pytestmark = needs_sandboxes
+CLI = [sys.executable, "-m", "app.cli", "labs"]
+API = "/api/v1/labs"
+
+
+@pytest.fixture
+def worker(sqlite: Database, settings_for: Callable[..., Settings]) -> Iterator[Context]:
+    chosen = settings_for()
+    context = Context(chosen, sqlite, Queue(chosen.redis), Devices(True, ()), "device", "worker")
+    yield context
+    judging.let_go(context)
+
+
+@pytest.fixture
+def page(sqlite: Database, settings_for: Callable[..., Settings]) -> Iterator[TestClient]:
+    from app.main import create_app
+
+    with TestClient(create_app(settings_for(), sqlite), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def submitted(page: TestClient, worker: Context, code: str) -> dict[str, Any]:
+    number = page.post(f"{API}/CL01/submissions", json={"code": code}).json()["id"]
+    assert judging.take_next(worker)
+    found: dict[str, Any] = page.get(f"{API}/submissions/{number}").json()
+    return found
+
+
+def test_the_worker_has_submissions_judged(page: TestClient, worker: Context, content: Catalogue) -> None:
+    lab = content.labs["CL01"]
+    judging.warm_up(worker)
+    process = judging.judge_of(worker)._process
+    assert process is not None
+    process.kill()  # one that is gone comes back when it is needed
+    process.wait()
+    right = submitted(page, worker, lab.reference)
+    assert (right["status"], right["verdict"]["passed"], right["verdict"]["mistake"]) == ("judged", True, None)
+    checks = [(check["name"], check["ranks"]) for check in right["verdict"]["checks"]]
+    assert checks == [(name, ranks) for ranks in (2, 3, 4) for name in ("finishes", "sum", "messages")]
+    wrong = submitted(page, worker, lab.wrong[0].code)
+    assert (wrong["verdict"]["passed"], wrong["verdict"]["mistake"]) == (False, lab.wrong[0].says)
+    assert wrong["verdict"]["autopsy"]["says"]
+    assert not judging.take_next(worker), "nothing waits any more"
+
+
+def test_where_code_may_not_run_the_submission_says_so(
+    page: TestClient, sqlite: Database, settings_for: Callable[..., Settings]
+) -> None:
+    chosen = settings_for(code_labs="off")
+    context = Context(chosen, sqlite, Queue(chosen.redis), Devices(True, ()), "device", "worker")
+    found = submitted(page, context, "x = 1")
+    assert found["status"] == "failed"
+    assert "RANKZERO_CODE_LABS=off" in found["detail"]
+
+
+def rankzero(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*CLI, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_a_lab_from_ones_own_editor(tmp_path: Path, content: Catalogue) -> None:
+    folder, proof = tmp_path / "ring", tmp_path / "proof.json"
+    assert rankzero("new", "CL01", folder).returncode == 0
+    assert (folder / "solution.py").read_text() == content.labs["CL01"].starter
+    assert "26.25 GB" in (folder / "README.md").read_text() or "24.5 GB" in (folder / "README.md").read_text()
+    assert rankzero("new", "CL01", folder).returncode == 2, "nothing is written over"
+    (folder / "solution.py").write_text(content.labs["CL01"].reference)
+    done = rankzero("submit", folder, "--proof", proof)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)
+    assert {"lab", "passed", "score", "checks", "mistake", "autopsy"} <= set(verdict)
+    assert (verdict["lab"], verdict["passed"], verdict["score"]) == ("CL01", True, 1.0)
+    assert Proof.model_validate_json(proof.read_text()).verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"x = 1\ny = '\xff'\n", "solution.py:2 is not UTF-8"),
+        (b"x" * 10_000_000, "10,000,000 bytes"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_file_that_is_none_is_said_before_anything_starts(
+    tmp_path: Path, content: Catalogue, data: bytes | None, says: str
+) -> None:
+    (tmp_path / MARK).write_text('{"lab": "CL01"}')
+    if data is not None:
+        (tmp_path / SOLUTION).write_bytes(data)
+    with pytest.raises(DomainError, match=says):
+        read_folder(content, tmp_path)
+
+
+def test_a_folder_that_is_none_is_refused_as_problem_details(tmp_path: Path) -> None:
+    done = rankzero("submit", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no folder of `rankzero labs new`" in json.loads(done.stderr)["detail"]
+
+
+def test_a_proof_holds_on_another_machine_and_no_other_program_has_it(code_pool: Pool, content: Catalogue) -> None:
+    lab = content.labs["CL01"]
+
+    def judged(code: str, seed: int | None) -> Verdict:
+        return judge(Submission(lab="CL01", code=code, seed=seed), code_pool, lambda _: None)
+
+    proof = Proof.model_validate(make_proof(lab, lab.reference, judged(lab.reference, None)))
+    assert same_verdict(lab, proof, judged(proof.code, proof.seed)) == []
+    assert same_verdict(lab, proof, judged(lab.wrong[0].code, proof.seed))
+    assert same_verdict(lab, proof, judged(proof.code, proof.seed + 1)), "the ledger is of other inputs"
