@@ -19,7 +19,7 @@ from tests.attacks.code_programs import ATTACKS, Attack
 from tests.support.code_labs import needs_sandboxes, todays
 
 PARTS = 6
-DEADLINE_SECONDS = 3.0
+DEADLINE_SECONDS = 2.0
 
 pytestmark = needs_sandboxes
 

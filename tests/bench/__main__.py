@@ -18,6 +18,7 @@ from typing import Any
 
 from app.core.settings import ROOT
 from tests.bench import (
+    code_labs,
     content,
     dryrun,
     estimates,
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "soak": soak.measure,
     "labs": labs.measure,
     "film": film.measure,
+    "code-labs": code_labs.measure,
     "dryrun": dryrun.measure,
 }
 
