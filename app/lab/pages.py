@@ -23,6 +23,7 @@ from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
 from app.lab.listing import RunRow
 from app.lab.naming import describe
+from app.lab.playing import figure_name
 from app.lab.predict import CONFIDENCES, theory_record
 from app.lab.quantities import quantities_of
 from app.lab.sliders import Slider, make_slider
@@ -87,7 +88,8 @@ class AskedQuantity:
 
 @dataclass(frozen=True)
 class ExperimentPage:
-    """An experiment with its knobs as chosen and the quantities to predict."""
+    """An experiment with its knobs as chosen and the quantities to predict. `figure` names the one that shows how it
+    goes; empty where there is none."""
 
     experiment: Experiment
     errors: Sequence[str]
@@ -97,6 +99,7 @@ class ExperimentPage:
     asks: Markup
     quantities: Sequence[AskedQuantity]
     last: str | None
+    figure: str
     devices: Sequence[DeviceRow]
     key: str
     confidences: Sequence[str] = tuple(f"{each:g}" for each in CONFIDENCES)
@@ -178,6 +181,7 @@ def experiment(
             for each in found.quantities
         ],
         last=_last(session, learner_id, found),
+        figure=figure_name(spec),
         devices=device_rows(session, now),
         key=secrets.token_hex(8),
     )

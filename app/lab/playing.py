@@ -38,6 +38,12 @@ def figure_of(spec: RunSpec, home: str = "", turned: Mapping[str, str] | None = 
     return None
 
 
+def figure_name(spec: RunSpec) -> str:
+    """Which figure shows the mechanism, for who has yet to predict: at its own numbers it gives none of the run's away.
+    Empty where there is none."""
+    return next((name for name, _ in _wanted(spec)), "")
+
+
 def _made(spec: RunSpec, name: str, given: dict[str, str]) -> Player:
     settings, at = read_settings(FIGURES[name].controls, given), frame_number(given)
     if name == "zero":

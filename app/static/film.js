@@ -16,6 +16,7 @@ import { quantityText } from "./units.js";
  * @property {string} ledger its row in the ledger: operation, phase and group
  * @property {[number, string, string][]} on rank, from and width in percent
  * @property {string} bump the outline of what it holds
+ * @property {string} sent what this rank has sent by its end
  */
 
 /**
@@ -73,7 +74,10 @@ class Film {
     this.wanted = this.reel.rank;
     this.frame = 0;
     this.parts = Object.fromEntries(
-      ["name", "when", "says", "now", "bump", "rows"].map((name) => [name, root.querySelector(`[data-${name}]`)]),
+      ["name", "when", "says", "sent", "now", "bump", "rows"].map((name) => [
+        name,
+        root.querySelector(`[data-${name}]`),
+      ]),
     );
     this.holds = [...COMPONENTS, "total"].map((name) => root.querySelector(`[data-held-of="${name}"]`));
     this.listen();
@@ -299,6 +303,7 @@ class Film {
     this.parts.name.textContent = moment.name;
     this.parts.when.textContent = `${this.reel.name}, ${moment.start.toFixed(1)} to ${moment.end.toFixed(1)} ms`;
     this.parts.says.textContent = moment.says;
+    if (this.parts.sent) this.parts.sent.textContent = moment.sent;
     for (const row of this.parts.rows.querySelectorAll("tr")) {
       const chosen = row.dataset.key === moment.key;
       row.classList.toggle("sel", chosen);

@@ -59,6 +59,9 @@ def test_a_playhead_lights_a_collective_everywhere(at_width: Page, run_id: int) 
     expect(page.locator("[data-film] [data-says]")).to_contain_text("Each rank keeps 1/2 and fetches the rest")
     expect(page.locator(".lanebox .on:not([hidden])")).to_have_count(2)  # on both ranks at once
     assert page.locator("[data-bump]").get_attribute("d")  # its memory
+    expect(page.locator("[data-film] [data-sent]")).to_have_text(
+        re.compile(r"Sent so far [\d.]+ kB of [\d.]+ MB, 2 of 8")
+    )
     expect(page.locator("[data-rows] tr.sel th")).to_have_text("All-gather, layer 0")
     lit = page.locator("[data-ledger].sel")
     expect(lit).to_have_count(1)

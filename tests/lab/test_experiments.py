@@ -223,6 +223,7 @@ def test_a_knob_turned_in_the_address_is_turned_on_the_page_and_in_the_run(clien
     turned = {"options.schedule": "interleaved", "options.micro_batches": "8,16,4", "parallel.pipeline": "2"}
     html = client.get("/lab/experiments/L12", params=turned, headers=HTML).text
     assert 'value="8,16,4" checked' in html
+    assert 'href="/reference/figures/pipeline"' in html
     assert "a pipeline of 2 ranks" in html
     client.post("/lab/experiments/L12/runs", data={"key": "k", "value.bubble_fraction": "11 %", **turned})
     run = client.get("/api/v1/lab/runs/1").json()

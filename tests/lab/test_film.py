@@ -103,6 +103,8 @@ def test_a_collective_is_lit_on_all_its_ranks_and_holds_its_memory() -> None:
     )
     assert gather.says.endswith("This rank came 4 ms before rank 1, the last.")
     assert gather.ledger == "all_gather forward data"
+    assert gather.sent == "Sent so far 2.5 kB of 13 kB, 2 of 8 over."  # the root unit's half and its own
+    assert film.reel.moments[-1].sent == "Sent so far 13 kB of 13 kB, 8 of 8 over."
     assert gather.bump.startswith("M50 ")  # 10 of 200 ms
     assert "H200" in gather.bump  # and gone after another 30
     assert film.lanes[0].late

@@ -238,6 +238,7 @@ def test_the_film_draws_every_byte_of_the_ledger(seen, case):
             for index, value in enumerate((1, moved.payload_bytes, moved.wire_bytes)):
                 sums[index] += value
             assert rank.rank in moved.members
+        assert rank.over_by(step.seconds) == rank.moved  # at its end all of it was sent
         assert drawn == {
             (entry["operation"], entry["phase"], entry["group"]): [entry[name] for name in COUNTED]
             for entry in report["collectives"]

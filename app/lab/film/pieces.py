@@ -64,6 +64,10 @@ class RankStep:
     def busy_seconds(self) -> float:
         return sum(end - start for _, start, end in self.busy)
 
+    def over_by(self, until: float) -> tuple[Piece, ...]:
+        """Its collectives and messages that were over by then, in seconds of the step."""
+        return tuple(piece for piece in self.moved if piece.end <= until)
+
 
 @dataclass(frozen=True)
 class Step:

@@ -48,7 +48,8 @@ class Lane:
 @dataclass(frozen=True)
 class Moment:
     """A piece as the reel shows it: milliseconds, what is said, which row of the table and of the ledger is its, where
-    the same collective is on other ranks (rank, from, width in percent), and the outline of what it holds."""
+    the same collective is on other ranks (rank, from, width in percent), the outline of what it holds, and what this rank
+    has sent by its end."""
 
     key: str
     kind: str
@@ -59,6 +60,7 @@ class Moment:
     ledger: str
     on: tuple[tuple[int, str, str], ...]
     bump: str
+    sent: str
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,17 @@ def _moment(piece: Piece, rank: RankStep, step: Step, words: Words, memory: _Mem
             if same.key == piece.key
         ),
         bump=memory.bump(piece),
+        sent=_sent(rank, piece),
     )
+
+
+def _sent(rank: RankStep, piece: Piece) -> str:
+    """How much of what it sends in the step a rank has sent when `piece` is over, from its recorded messages."""
+    if not rank.moved:
+        return ""
+    over = rank.over_by(piece.end)
+    so_far, in_all = (sum(each.moved.wire_bytes for each in of if each.moved) for of in (over, rank.moved))
+    return f"Sent so far {bytes_text(so_far)} of {bytes_text(in_all)}, {len(over)} of {len(rank.moved)} over."
 
 
 def _row(piece: Piece, rank: RankStep, words: Words) -> Row:
