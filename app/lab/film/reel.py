@@ -48,8 +48,8 @@ class Lane:
 @dataclass(frozen=True)
 class Moment:
     """A piece as the reel shows it: milliseconds, what is said, which row of the table and of the ledger is its, where
-    the same collective is on other ranks (rank, from, width in percent), the outline of what it holds, and what this rank
-    has sent by its end."""
+    the same collective is on other ranks (rank, from, width in percent), the outline of what it holds, and what this
+    rank has sent by its end."""
 
     key: str
     kind: str
