@@ -27,6 +27,8 @@ export_app = typer.Typer(no_args_is_help=True, help="What an install holds, as f
 app.add_typer(export_app, name="export")
 add_export_commands(export_app)
 app.add_typer(import_app, name="import")
+cluster_app = typer.Typer(no_args_is_help=True, help="A cluster on this machine: hosts as network namespaces.")
+app.add_typer(cluster_app, name="cluster")
 app.add_typer(study_app, name="study")
 app.add_typer(labs_app, name="labs")
 add_operate_commands(app)
@@ -141,7 +143,8 @@ def worker(
     devices: Annotated[str, typer.Option(help="auto, cpu, or cuda:0,1: what its runs may use.")] = "auto",
     control: Annotated[bool, typer.Option("--control", help="Take sweeps and closings instead of runs.")] = False,
     backend: Annotated[
-        Literal["here", "slurm"], typer.Option(help="slurm: runs over several hosts, as jobs of a partition.")
+        Literal["here", "slurm", "cluster"],
+        typer.Option(help="Runs over several hosts: as jobs of a Slurm partition, or on a local cluster."),
     ] = "here",
     partition: Annotated[str, typer.Option(help="The partition of Slurm.")] = "",
 ) -> None:
@@ -151,6 +154,29 @@ def worker(
     if backend != "here":
         _become(processes.worker_over_hosts(backend, partition))
     _become(processes.control() if control else processes.worker(devices))
+
+
+@cluster_app.command("up")
+def cluster_up(
+    hosts: Annotated[int, typer.Option(help="How many.")] = 2,
+    rate: Annotated[str, typer.Option(help="Of each link, each way, such as 1gbit or 200mbit.")] = "1gbit",
+    delay: Annotated[str, typer.Option(help="Of each link, such as 1ms; needs a kernel with netem.")] = "0",
+) -> None:
+    """Make hosts on this machine, joined by links of that rate. Needs root on Linux."""
+    from app.core.settings import settings  # noqa: PLC0415
+    from app.operate import processes  # noqa: PLC0415
+
+    options = ["--hosts", str(hosts), "--rate", rate, "--delay", delay]
+    _become(processes.cluster("up", settings().cluster_file, *options))
+
+
+@cluster_app.command("down")
+def cluster_down() -> None:
+    """Remove them, with everything that runs there."""
+    from app.core.settings import settings  # noqa: PLC0415
+    from app.operate import processes  # noqa: PLC0415
+
+    _become(processes.cluster("down", settings().cluster_file))
 
 
 @app.command()

@@ -23,8 +23,10 @@ from worker import judging
 from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
+from worker.namespaces import find_cluster
+from worker.over_hosts import SeveralHosts
 from worker.presence import announce_forever, is_alive, retire
-from worker.slurm_jobs import Partition, find_partition
+from worker.slurm_jobs import find_partition
 
 # Each skips a round of messages that only matters to many workers; together they cut the start to 0.3 s.
 QUICK_START = {"without_mingle": True, "without_gossip": True, "without_heartbeat": True}
@@ -33,7 +35,9 @@ QUICK_START = {"without_mingle": True, "without_gossip": True, "without_heartbea
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="rankzero worker", description=__doc__)
     parser.add_argument("--devices", default="auto", help="auto, cpu, or cuda:0,1")
-    parser.add_argument("--backend", choices=("here", "slurm"), default="here", help="where its runs are carried out")
+    parser.add_argument(
+        "--backend", choices=("here", "slurm", "cluster"), default="here", help="where its runs are carried out"
+    )
     parser.add_argument("--partition", default="", help="of Slurm: where its runs over several hosts go")
     parser.add_argument("--control", action="store_true", help="sweeps and closings instead of runs")
     parser.add_argument("--beat", action="store_true", help="the clock that sends sweeps")
@@ -64,12 +68,14 @@ def main(arguments: list[str]) -> int:
     return _work(app, open_context(configuration, devices, kind, asked.devices))
 
 
-def _devices(asked: argparse.Namespace, configuration: Settings) -> Devices | Partition:
+def _devices(asked: argparse.Namespace, configuration: Settings) -> Devices | SeveralHosts:
     """Raises UnknownDevice."""
     if asked.control:
         return Devices(False, ())
     if asked.backend == "slurm":
         return find_partition(asked.partition, configuration.sqlalchemy_url)
+    if asked.backend == "cluster":
+        return find_cluster(configuration.cluster_file)
     return find_devices(asked.devices)
 
 
@@ -98,7 +104,7 @@ def _work(app: Celery, context: Context) -> int:
 
 def _run_queues(context: Context) -> list[str]:
     """Also those of devices that may come later."""
-    if isinstance(context.devices, Partition):
+    if isinstance(context.devices, SeveralHosts):
         return [queue.HOST_RUNS]
     may_have_gpus = context.asked != "cpu"
     return [name for name, has in ((queue.CPU_RUNS, context.devices.cpu), (queue.GPU_RUNS, may_have_gpus)) if has]

@@ -18,7 +18,7 @@ from worker.devices import Devices
 
 if TYPE_CHECKING:
     from labs.warm import WarmHost
-    from worker.slurm_jobs import Partition
+    from worker.over_hosts import SeveralHosts
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Context:
     settings: Settings
     database: Database
     queue: Queue
-    devices: Devices | Partition
+    devices: Devices | SeveralHosts
     kind: str
     name: str
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -48,7 +48,7 @@ def is_gone_here(name: str) -> bool:
 _current: Context | None = None
 
 
-def open_context(settings: Settings, devices: Devices | Partition, kind: str, asked: str = "cpu") -> Context:
+def open_context(settings: Settings, devices: Devices | SeveralHosts, kind: str, asked: str = "cpu") -> Context:
     """Make this process's context."""
     global _current  # noqa: PLW0603 - Celery calls tasks with their message only
     name = f"{kind}-{platform.node()}-{os.getpid()}"

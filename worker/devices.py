@@ -66,10 +66,6 @@ class Devices:
             return None
         return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
 
-    def without(self, trouble: str) -> Devices:
-        """What is left where `trouble` keeps the GPUs from being found."""
-        return Devices(cpu=self.cpu, gpus=(), trouble=trouble)
-
     def _usable(self, ranks: int) -> Sequence[Gpu]:
         """GPUs for so many ranks. A process sees one instance of a cut-up GPU at most, and all ranks of a run see the
         same devices: instances are for runs of one rank, which leave the whole GPUs to others."""

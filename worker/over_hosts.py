@@ -8,11 +8,35 @@ from collections.abc import Iterable, Mapping
 from app.lab.work import RunFailure
 from labs.spec import RunSpec, host_of
 from labs.spec.events import Event, HostEvent, PhaseEvent
+from worker.devices import Placement
 from worker.failures import LOST_ANOTHER_RANK, last_step, reported_ranks
 from worker.pulses import Pulses
 
 HOST_LOST = "host lost"
 SILENT_SECONDS = 15.0  # sooner than a single rank's, which is blamed itself
+
+
+class SeveralHosts(ABC):
+    """What a worker is bound to that takes runs over several hosts, and leaves those of one to plain workers."""
+
+    cpu = True
+    trouble: str
+
+    @abstractmethod
+    def place(self, spec: RunSpec, gpus_elsewhere: int = 0, taken: frozenset[str] = frozenset()) -> Placement | None:
+        """Where `spec` can run here, or None."""
+
+    @abstractmethod
+    def describe(self) -> list[dict[str, object]]:
+        """For the page of devices: the hosts by name, with what is usable."""
+
+    @abstractmethod
+    def look_again(self) -> SeveralHosts:
+        """The same as it is now."""
+
+    def jobs(self) -> Mapping[str, str]:
+        """What it has of ours to carry out, by the folder's name of the run."""
+        return {}
 
 
 class RanksOverHosts(ABC):

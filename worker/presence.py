@@ -13,7 +13,7 @@ from app.core.release import release
 from app.lab import presence
 from worker.context import Context
 from worker.devices import Devices, UnknownDevice, find_devices
-from worker.slurm_jobs import Partition, find_partition
+from worker.over_hosts import SeveralHosts
 
 log = structlog.get_logger()
 
@@ -62,24 +62,21 @@ def _announce(context: Context) -> None:
 
 def _look_again(context: Context) -> None:
     """Find the devices anew: GPUs come, go, and are cut up. While a run is on them they are left alone."""
-    if context.kind != "device" or context.asked == "cpu":
+    over_hosts = isinstance(context.devices, SeveralHosts)
+    if context.kind != "device" or (not over_hosts and (context.asked == "cpu" or context.run_id is not None)):
         return
-    if isinstance(context.devices, Devices) and context.run_id is not None:
-        return
-    try:
-        found = _find(context)
-    except UnknownDevice as error:
-        found = context.devices.without(str(error))
+    found: Devices | SeveralHosts
+    if isinstance(context.devices, SeveralHosts):
+        found = context.devices.look_again()
+    else:
+        try:
+            found = find_devices(context.asked)
+        except UnknownDevice as error:
+            found = Devices(cpu=context.devices.cpu, gpus=(), trouble=str(error))
     if found != context.devices:
         log.warning("the devices have changed", devices=[each["name"] for each in found.describe()], why=found.trouble)
         context.devices = found
         context.queue.nudge_workers()
-
-
-def _find(context: Context) -> Devices | Partition:
-    if isinstance(context.devices, Devices):
-        return find_devices(context.asked)
-    return find_partition(context.devices.name, context.settings.sqlalchemy_url)
 
 
 def is_alive(database: Database, host: str) -> bool:

@@ -22,9 +22,9 @@ from worker import failures, untrusted
 from worker.context import Context
 from worker.devices import Placement
 from worker.launcher import Launch, can_start_warm, launch
-from worker.over_hosts import RanksOverHosts, find_lost, host_lost, silent_hosts
+from worker.over_hosts import RanksOverHosts, SeveralHosts, find_lost, host_lost, silent_hosts
 from worker.pulses import Pulses
-from worker.slurm_jobs import Partition, cancel_leftovers
+from worker.slurm_jobs import cancel_leftovers
 from worker.tail import Follower
 from worker.watchdog import Watchdog
 from worker.writer import LONGEST_ABSENCE_SECONDS, StoppedWhileAway, Writer
@@ -105,7 +105,7 @@ def take_next(context: Context) -> bool:
 
 def _end_leftovers(context: Context) -> None:
     """Jobs of runs that are in other hands now: a worker that was killed could not end them."""
-    if not isinstance(context.devices, Partition) or not (jobs := context.devices.jobs()):
+    if not isinstance(context.devices, SeveralHosts) or not (jobs := context.devices.jobs()):
         return
     with context.database.read() as session:  # after the jobs: whoever submitted one had claimed its run before
         cancel_leftovers(jobs, {_folder_name(*each) for each in work.list_leases(session)})

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from labs.spec import RunSpec
 from worker import slurm
 from worker.devices import Placement, UnknownDevice
 from worker.launcher import STARTED_AT, Launch, make_folders
-from worker.over_hosts import HOST_LOST, RanksOverHosts
+from worker.over_hosts import HOST_LOST, RanksOverHosts, SeveralHosts
 from worker.slurm import Host, Job, SlurmAway, UnknownJob
 
 log = structlog.get_logger()
@@ -39,14 +39,13 @@ _TAKEN_AWAY = {"PREEMPTED": "preempted", "BOOT_FAIL": HOST_LOST, "NODE_FAIL": HO
 
 
 @dataclass(frozen=True)
-class Partition:
-    """A partition of Slurm, which takes runs over several hosts and leaves those of one to plain workers."""
+class Partition(SeveralHosts):
+    """A partition of Slurm."""
 
     name: str
     install: str  # which of several installs this is, in the names of jobs
     hosts: tuple[Host, ...] = ()
     trouble: str = ""
-    cpu: bool = True
 
     def jobs(self) -> dict[str, str]:
         """Jobs of this install that Slurm has, by the folder's name of their run."""
@@ -55,9 +54,11 @@ class Partition:
             return {name.removeprefix(prefix): job for job, name in slurm.own_jobs() if name.startswith(prefix)}
         return {}
 
-    def without(self, trouble: str) -> Partition:
-        """What is left where `trouble` keeps its hosts from being found."""
-        return Partition(self.name, self.install, (), trouble)
+    def look_again(self) -> Partition:
+        try:
+            return replace(self, hosts=slurm.hosts_of(self.name), trouble="")
+        except SlurmAway as error:
+            return replace(self, hosts=(), trouble=f"Slurm does not answer. {error}")
 
     def place(self, spec: RunSpec, gpus_elsewhere: int = 0, taken: frozenset[str] = frozenset()) -> Placement | None:
         """Where `spec` can run here, or None. Slurm itself knows which hosts are free, and lets the job wait."""

@@ -175,6 +175,11 @@ class Settings(BaseSettings):
         return self.data.resolve() / "runs"
 
     @property
+    def cluster_file(self) -> Path:
+        """What `rankzero cluster up` made."""
+        return self.data.resolve() / "cluster.json"
+
+    @property
     def log_folder(self) -> Path:
         return self.data.resolve() / "log"
 

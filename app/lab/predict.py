@@ -9,7 +9,15 @@ from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
 from app.lab.quantities import quantities_of
 from app.lab.records import Prediction, ProgramTheory, TrainingTheory
-from app.theory.lab_runs import activation_bytes, expected_of_program, fullest, rank_theory, world
+from app.theory.lab_runs import (
+    activation_bytes,
+    bytes_between_hosts,
+    expected_of_program,
+    fullest,
+    link_seconds,
+    rank_theory,
+    world,
+)
 from app.units import EXAMPLES
 from labs.spec import RunSpec
 
@@ -38,6 +46,8 @@ def theory_of(spec: RunSpec) -> TrainingTheory | ProgramTheory:
         wire_bytes_per_step=max(each.wire_bytes_per_step for each in ranks),
         transfers=tuple(ranks[0].transfers),
         activation_bytes=activation_bytes(spec),
+        bytes_between_hosts=bytes_between_hosts(spec, ranks) if spec.hosts > 1 else None,
+        step_seconds=link_seconds(spec, ranks),
     )
 
 

@@ -116,7 +116,7 @@ def _why_no_hosts(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | Non
     if not offers:
         return (
             f"It asks for {spec.hosts} hosts, and no worker that is there has several: "
-            "`rankzero worker --backend slurm` makes one of a Slurm partition."
+            "`rankzero worker --backend` makes one, of a Slurm partition or of a local cluster."
         )
     if spec.link is not None and not any(device.get("is_shaped") for device in offers):
         return "It asks for a link of its own, and no worker that is there is for a local cluster (`rankzero cluster`)."

@@ -27,6 +27,8 @@ class TrainingTheory:
     wire_bytes_per_step: float
     transfers: tuple[Transfer, ...]
     activation_bytes: float | None
+    bytes_between_hosts: float | None = None  # that the busiest host sends in a step
+    step_seconds: float | None = None  # at least: what the link between hosts alone takes
 
     def to_json(self) -> dict[str, Any]:
         return _known(asdict(self) | {"transfers": [asdict(each) for each in self.transfers]})

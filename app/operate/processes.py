@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 
 def web() -> list[str]:
@@ -15,9 +16,14 @@ def worker(devices: str) -> list[str]:
     return [sys.executable, "-m", "worker", "--devices", devices]
 
 
-def worker_over_hosts(backend: str, partition: str) -> list[str]:
+def worker_over_hosts(backend: str, partition: str = "") -> list[str]:
     """A worker for runs over several hosts."""
     return [sys.executable, "-m", "worker", "--backend", backend, "--partition", partition]
+
+
+def cluster(what: str, state: Path, *options: str) -> list[str]:
+    """Makes or removes the local cluster that stands in `state`."""
+    return [sys.executable, "-m", "labs.cluster", what, "--state", str(state), *options]
 
 
 def control() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import subprocess
 import time
@@ -132,8 +134,19 @@ def _bring_up(settings: Settings, supervisor: Supervisor) -> None:
     say(f"  database  {database.engine.dialect.name}, {done or 'schema is current'}")
     supervisor.start("web", processes.web())
     supervisor.start("worker", processes.worker(settings.devices))
+    if os.geteuid() == 0 and _cluster_is_up(settings.cluster_file):
+        supervisor.start("cluster", processes.worker_over_hosts("cluster"))
     supervisor.start("control", processes.control())
     supervisor.start("beat", processes.beat())
+
+
+def _cluster_is_up(file: Path) -> bool:
+    """Whether the local cluster that `file` tells of is there: a restart of the machine leaves the file alone."""
+    try:
+        bridge = str(json.loads(file.read_text())["bridge"])
+    except (OSError, ValueError, KeyError):
+        return False
+    return (Path("/sys/class/net") / bridge).exists()
 
 
 def _wait_for_page(url: str, supervisor: Supervisor) -> None:

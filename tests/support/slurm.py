@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -26,6 +27,7 @@ SECONDS = 120.0  # a busy machine is slow, not wrong
 _SCRIPT = Path(__file__).with_name("slurm_site.sh")
 
 
+@cache
 def why_not() -> str:
     """Why there can be no Slurm here; nothing where there can."""
     if sys.platform != "linux" or os.geteuid() != 0:
@@ -133,14 +135,19 @@ class Site:
         self._process.wait(SECONDS)
 
 
-@contextlib.contextmanager
-def running_slurm() -> Iterator[Site]:
-    """A cluster. Skips the test that asks where there can be none."""
+def need_namespaces() -> None:
+    """Skips the test that asks where there can be neither Slurm nor a local cluster."""
     if why := why_not():
         if os.environ.get("RANKZERO_TEST_SLURM") == "required":
             pytest.fail(why)
         sys.stderr.write(f"\nSKIPPED: {why}\n")
         pytest.skip(why)
+
+
+@contextlib.contextmanager
+def running_slurm() -> Iterator[Site]:
+    """A cluster. Skips the test that asks where there can be none."""
+    need_namespaces()
     folder = Path(tempfile.mkdtemp(prefix="rankzero-slurm-"))  # a socket's path must be short
     try:
         site = Site(folder)

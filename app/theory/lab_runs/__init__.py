@@ -6,6 +6,7 @@ expected points and quantities of programs that are not a training run.
 """
 
 from app.theory.lab_runs.kept import activation_bytes
+from app.theory.lab_runs.over_link import bytes_between_hosts, link_seconds
 from app.theory.lab_runs.place import Place, world
 from app.theory.lab_runs.programs import Expected, Point, expected_of_program
 from app.theory.lab_runs.ranks import fullest, rank_theory, run_theory
@@ -18,8 +19,10 @@ __all__ = [
     "RunTheory",
     "Transfer",
     "activation_bytes",
+    "bytes_between_hosts",
     "expected_of_program",
     "fullest",
+    "link_seconds",
     "rank_theory",
     "run_theory",
     "world",
