@@ -17,7 +17,7 @@ NOISE_BYTES = 3 * 2**20  # small objects, caches of the allocator, the kernel's 
 class Pages:
     """Of one process now: anonymous pages, and the most there were since `forget_peak`."""
 
-    anonymous_bytes: int
+    held_bytes: int
     peak_bytes: int
 
 
@@ -37,7 +37,14 @@ def read_pages(pid: int) -> Pages | None:
     return Pages(held, max(peak, held))
 
 
-def forget_peak(pid: int) -> None:
-    """Let the peak begin anew; where the kernel does not let us, it goes on from the last."""
+def forget_peak(pid: int) -> bool:
+    """Let the peak begin anew; False where the kernel does not let us (only root may, of a process that is hidden)."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text("5")
+        return True
+    return False
+
+
+def peak_since(pages: Pages, before: Pages | None) -> int:
+    """The peak since `before`, whose peak could not be forgotten: one that was not passed since says nothing."""
+    return pages.held_bytes if before is not None and pages.peak_bytes <= before.peak_bytes else pages.peak_bytes

@@ -19,7 +19,7 @@ from torch import Tensor
 from labs.code.autopsy import perform
 from labs.code.inside import frames
 from labs.code.inside.frames import BadFrame, FrameReader, Header, clean
-from labs.code.memory import forget_peak, read_pages
+from labs.code.memory import Pages, forget_peak, peak_since, read_pages
 from labs.code.record import Moment, Note, RankError, Record
 from labs.code.sandbox import NoSandbox, Sandbox
 from labs.code.switch import MOST_HELD_BYTES, Switch
@@ -65,6 +65,7 @@ class _Rank:
     outgoing: bytearray = field(default_factory=bytearray)
     pid: int | None = None  # as the kernel says whose bytes these are
     process: int | None = None  # a descriptor of it
+    pages: Pages | None = None  # at its note before, where its peak could not be forgotten
     case: int = -1
     calls: int = 0
     waits_for: int | None = None  # a call's identity
@@ -294,13 +295,13 @@ class Running:
                 rank=rank.number,
                 case=rank.case,
                 name=_text(header.get("name"), 60),
-                bytes=pages.anonymous_bytes if pages else None,
-                peak_bytes=pages.peak_bytes if pages else None,
+                bytes=pages.held_bytes if pages else None,
+                peak_bytes=peak_since(pages, rank.pages) if pages else None,
                 told={_text(name, 40): value for name, value in held.items()},
             )
         )
-        if rank.pid is not None:
-            forget_peak(rank.pid)
+        forgotten = rank.pid is not None and forget_peak(rank.pid)
+        rank.pages = None if forgotten else pages
         self._answer(rank, header, None)
 
     def _on_result(self, rank: _Rank, header: Header, payload: bytes) -> None:

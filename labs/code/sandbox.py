@@ -11,6 +11,7 @@ a user namespace of its own.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -88,15 +89,16 @@ class Sandbox:
         self._process.wait()
 
 
-def command(number: int) -> list[str]:
+def command(place: int) -> list[str]:
     """The command line of a sandbox."""
     python = Path(os.path.realpath(sys.executable))
-    home, site = Path(sys.base_prefix), sysconfig.get_path("purelib")
+    home, sites = Path(sys.base_prefix), _site_folders()
     outer = ["--unshare-user", "--disable-userns"] if os.getuid() else _KEEP_TO_CHANGE_USER
-    inner = [] if os.getuid() else _change_user(number)
+    inner = [] if os.getuid() else _change_user(place)
     words = [_bubblewrap(), "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", *outer]
     words += ["--die-with-parent", "--new-session", "--hostname", "rank", "--clearenv"]
-    for name, value in _environment().items():
+    modules = ":".join(["/opt/ours", *(f"/opt/site{number}" for number in range(len(sites)))])
+    for name, value in {**_environment(), "PYTHONPATH": modules}.items():
         words += ["--setenv", name, value]
     words += ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "lib", "lib64"):
@@ -104,7 +106,9 @@ def command(number: int) -> list[str]:
             words += ["--symlink", f"usr/{name}", f"/{name}"]
         elif Path("/", name).exists():
             words += ["--ro-bind", f"/{name}", f"/{name}"]
-    words += ["--perms", "0755", "--dir", "/opt", "--ro-bind", str(home), "/opt/python", "--ro-bind", site, "/opt/site"]
+    words += ["--perms", "0755", "--dir", "/opt", "--ro-bind", str(home), "/opt/python"]
+    for number, site in enumerate(sites):
+        words += ["--ro-bind", site, f"/opt/site{number}"]
     for folder in ("/opt/ours", *(f"/opt/ours/labs{name}" for name in ("", "/code"))):
         words += ["--perms", "0755", "--dir", folder]
     for name in _MOUNTED:
@@ -135,10 +139,16 @@ def _change_user(number: int) -> list[str]:
     return [*words, "--no-new-privs", "--", "/usr/bin/unshare", "--user", "--"]
 
 
+def _site_folders() -> list[str]:
+    """Where torch is installed, and whatever else is beside this Python."""
+    torch = importlib.util.find_spec("torch")
+    found = [str(Path(torch.origin).parents[1])] if torch is not None and torch.origin else []
+    return list(dict.fromkeys([*found, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]))
+
+
 def _environment() -> dict[str, str]:
     return {
         "PYTHONHOME": "/opt/python",
-        "PYTHONPATH": "/opt/ours:/opt/site",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": "/opt/python/lib",
         "HOME": "/tmp",  # noqa: S108

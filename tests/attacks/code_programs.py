@@ -77,7 +77,7 @@ FILES = [
     Attack("lists processes", "escaped([p for p in os.listdir('/proc') if p.isdigit()][0])", "IndexError"),
     Attack("links to a file of ours", "os.symlink(SECRET, '/tmp/x'); escaped(open('/tmp/x').read())", REFUSED),
     Attack("hard-links python", "os.link('/opt/python/bin/python3', '/tmp/x'); escaped(1)", "Error"),
-    Attack("writes into torch", "open('/opt/site/torch/__init__.py', 'a').write('x'); escaped(1)", "Error"),
+    Attack("writes into torch", "open('/opt/site0/torch/__init__.py', 'a').write('x'); escaped(1)", "Error"),
     Attack("writes into the task", "open('/opt/ours/labs/code/inside/rank.py', 'a').write('x'); escaped(1)", "Error"),
     Attack("writes into /usr", "open('/usr/x', 'w').write('x'); escaped(1)", "Error"),
     Attack("writes into /etc", "os.mkdir('/etc'); open('/etc/x', 'w').write('x'); escaped(1)", "Error"),
