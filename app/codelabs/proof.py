@@ -34,6 +34,7 @@ def make_proof(lab: CodeLab, code: str, verdict: Verdict, revision: int | None =
     if verdict.seed is None or verdict.mode != "submit":
         raise DomainError("Only a submission that was run can be proved.")
     versions = {"python": platform.python_version(), **{name: version(name) for name in ("torch", "rankzero")}}
+    verdict = verdict.model_copy(update={"trace": None, "beside": None})  # times are of one machine
     proof = Proof(
         format=FORMAT,
         lab=lab.id,

@@ -64,6 +64,12 @@ def proof(session: ReadSession, content: Content, learner: LearnerId, submission
     return dict(service.proof_of(content, service.find_submission(session, learner, submission_id)))
 
 
+@api.get("/submissions/{submission_id}/trace")
+def trace(session: ReadSession, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+    """When each rank called what in the first case, and the reference beside it once the program has passed."""
+    return service.traces_of(service.find_submission(session, learner, submission_id))
+
+
 @api.get("/submissions/{submission_id}/events", response_class=EventSourceResponse)
 async def events(
     request: Request,

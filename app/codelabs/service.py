@@ -192,6 +192,12 @@ def save_draft(session: Session, learner_id: int, lab: CodeLab, code: str, now: 
     return {"saved_at": now.isoformat()}
 
 
+def traces_of(row: CodeSubmission) -> dict[str, Any]:
+    """The calls of the first case, and those of the reference; None each where there are none."""
+    verdict = row.verdict or {}
+    return {"trace": verdict.get("trace"), "reference": verdict.get("beside")}
+
+
 def proof_of(content: Catalogue, row: CodeSubmission) -> Mapping[str, Any]:
     """The proof of a submission. Raises DomainError where there is none yet."""
     if row.verdict is None or row.mode != "submit":

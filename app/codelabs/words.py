@@ -39,7 +39,7 @@ SHARED: dict[str, tuple[str, str]] = {
 
 def verdict_json(verdict: Verdict, lab: CodeLab) -> dict[str, Any]:
     """The verdict with words for its checks and its mistake."""
-    found = verdict.model_dump(mode="json", exclude={"ledger"})
+    found = verdict.model_dump(mode="json", exclude={"ledger", "trace", "beside"})
     said = {check.id: check.says for check in lab.head.checks}
     for check in found["checks"]:
         check["title"] = said.get(check["name"], "Every rank returns")

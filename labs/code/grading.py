@@ -24,10 +24,13 @@ from labs.spec.code import (
     OutputEvent,
     PhaseEvent,
     Submission,
+    Trace,
+    TracedCall,
     Verdict,
     VerdictEvent,
 )
 
+MOST_TRACED = 600  # calls of a trace
 MOST_SHOWN = 1000  # characters of what a check says
 VISIBLE_SEED = 1
 SEED_BITS = 52  # a number that JavaScript can hold
@@ -120,9 +123,21 @@ def _judge(judging: _Judging, pool: Pool) -> Verdict:
             runs.append(_run(judging, sandboxes, count, seed))
             if _is_hopeless(runs[-1]):
                 break
+        verdict = _verdict(judging, runs, seed, len(ranks))
+        return _beside_reference(judging, sandboxes, verdict)
     finally:
         pool.give_back(sandboxes)
-    return _verdict(judging, runs, seed, len(ranks))
+
+
+def _beside_reference(judging: _Judging, sandboxes: Sequence[Sandbox], verdict: Verdict) -> Verdict:
+    """With the trace of the reference on the same inputs, where the program has passed."""
+    reference = judging.submission.reference
+    if not verdict.passed or reference is None or verdict.seed is None or verdict.trace is None:
+        return verdict
+    grader, ranks = judging.grader, verdict.trace.ranks
+    cases = grader.cases(ranks, Draw(verdict.seed, ranks))
+    outcome = Running(_job(judging, reference, ranks, cases, verdict.seed), sandboxes).follow()
+    return verdict.model_copy(update={"beside": _trace(outcome.record)})
 
 
 def _seed(submission: Submission) -> int:
@@ -134,21 +149,25 @@ def _seed(submission: Submission) -> int:
 def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int) -> Judged:
     grader = judging.grader
     cases = grader.cases(ranks, Draw(seed, ranks))
-    job = Job(
-        task=grader.task,
-        source=judging.submission.code,
-        ranks=ranks,
-        cases=[case.inputs for case in cases],
-        gates=[case.gates for case in cases],
-        seed=seed % 2**31 if judging.submission.mode == "run" else secrets.randbits(31),
-        deadline_seconds=judging.deadline_seconds,
-    )
+    job = _job(judging, judging.submission.code, ranks, cases, seed)
     outcome = Running(job, sandboxes, partial(judging.said, ranks)).follow()
     checks: list[Check] = []
     for check in _checks(grader, ranks, cases, outcome):
         judging.check(check)
         checks.append(check)
     return Judged(ranks, cases, outcome, checks)
+
+
+def _job(judging: _Judging, source: str, ranks: int, cases: Sequence[Case], seed: int) -> Job:
+    return Job(
+        task=judging.grader.task,
+        source=source,
+        ranks=ranks,
+        cases=[case.inputs for case in cases],
+        gates=[case.gates for case in cases],
+        seed=seed % 2**31 if judging.submission.mode == "run" else secrets.randbits(31),
+        deadline_seconds=judging.deadline_seconds,
+    )
 
 
 def _checks(grader: Grader, ranks: int, cases: Sequence[Case], outcome: Outcome) -> Iterator[Check]:
@@ -213,6 +232,7 @@ def _verdict(judging: _Judging, runs: Sequence[Judged], seed: int, planned: int)
         mode=judging.submission.mode,
         seconds=judging.now(),
         ledger=tuple(row for run in runs for row in _ledger(run)),
+        trace=_trace((broken or runs[-1]).record),
     )
 
 
@@ -260,6 +280,32 @@ def _as_error(rank: int, error: RankError) -> CodeError:
         rank=rank,
         traceback=error.traceback,
     )
+
+
+def _trace(record: Record) -> Trace:
+    """The first case, from its first call on."""
+    calls = [call for call in record.calls if call.case == 0][:MOST_TRACED]
+    first = min((call.posted_at for call in calls), default=0.0)
+    last = max((call.done_at or call.waited_at or call.posted_at for call in calls), default=0.0)
+
+    def since(at: float | None) -> float | None:
+        return None if at is None else round(at - first, 6)
+
+    traced = (
+        TracedCall(
+            rank=call.rank,
+            operation=call.operation,
+            sequence=call.sequence,
+            peer=call.peer,
+            line=call.line,
+            payload_bytes=call.payload_bytes,
+            posted=round(call.posted_at - first, 6),
+            waited=since(call.waited_at),
+            done=since(call.done_at),
+        )
+        for call in calls
+    )
+    return Trace(ranks=record.ranks, seconds=round(last - first, 6), calls=tuple(traced))
 
 
 def _ledger(run: Judged) -> Iterator[tuple[int, int, str, int, int, int]]:

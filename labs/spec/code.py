@@ -28,6 +28,7 @@ class Submission(_Strict):
     seed: Annotated[int, Field(ge=0, lt=2**53)] | None = Field(
         default=None, description="of the hidden cases; drawn where none is given, as it is for a learner"
     )
+    reference: str | None = Field(default=None, description="a program of ours, for its trace beside one that passed")
     owner: Annotated[str, Field(max_length=64, description="whose it is: no two share a sandbox")] = ""
 
 
@@ -74,6 +75,28 @@ class CodeError(_Strict):
     traceback: tuple[str, ...] = ()
 
 
+class TracedCall(_Strict):
+    """A call of one rank on the judge's clock: when it was made, when waited for, when over."""
+
+    rank: int
+    operation: str
+    sequence: int
+    peer: int | None = None
+    line: int | None = None
+    payload_bytes: int
+    posted: float
+    waited: float | None = None
+    done: float | None = None
+
+
+class Trace(_Strict):
+    """The first case of a run on so many ranks."""
+
+    ranks: int
+    seconds: float
+    calls: tuple[TracedCall, ...]
+
+
 class Verdict(_Strict):
     """What a submission comes to. `mistake` is a name among the lab's `mistakes`, or one of those all labs share."""
 
@@ -90,6 +113,8 @@ class Verdict(_Strict):
     ledger: tuple[tuple[int, int, str, int, int, int], ...] = Field(
         default=(), description="ranks, rank, operation, calls, payload bytes, bytes on the wire"
     )
+    trace: Trace | None = None
+    beside: Trace | None = Field(default=None, description="of the reference, once the program has passed")
 
 
 class PhaseEvent(_Strict):

@@ -67,6 +67,9 @@ def test_the_worker_has_submissions_judged(page: TestClient, worker: Context, co
     assert (right["status"], right["verdict"]["passed"], right["verdict"]["mistake"]) == ("judged", True, None)
     checks = [(check["name"], check["ranks"]) for check in right["verdict"]["checks"]]
     assert checks == [(name, ranks) for ranks in (2, 3, 4) for name in ("finishes", "sum", "messages")]
+    traces = page.get(f"{API}/submissions/{right['id']}/trace").json()
+    for found in traces.values():
+        assert (found["ranks"], len(found["calls"])) == (4, 4 * 2 * 2 * 3), "each rank sends and receives 2(n−1) times"
     wrong = submitted(page, worker, lab.wrong[0].code)
     assert (wrong["verdict"]["passed"], wrong["verdict"]["mistake"]) == (False, lab.wrong[0].says)
     assert wrong["verdict"]["autopsy"]["says"]
