@@ -28,6 +28,7 @@ from labs.spec.code import Autopsy
 MOST_OUTPUT_BYTES = 64 * 1024  # of a rank; the rest is read and thrown away
 MOST_RESULT_BYTES = 64 * 2**20
 _END_SECONDS = 3.0
+_STUCK_SECONDS = 0.1  # of silence while all ranks wait: another thread of one may be about to speak
 _ASKED_SECONDS = 0.4  # for a rank that computes to print where it is
 _CREDENTIALS = struct.Struct("3i")
 
@@ -132,15 +133,15 @@ class Running:
             left = self._job.deadline_seconds - self._now()
             if left <= 0:
                 return self._autopsy(at_deadline=True)
-            for key, _ in self._selector.select(left):
+            heard = self._selector.select(min(left, _STUCK_SECONDS) if self._is_stuck() else left)
+            for key, _ in heard:
                 key.data()
-            if self._switch.mismatch is not None or self._is_stuck():
+            if self._switch.mismatch is not None or (not heard and self._is_stuck()):
                 return self._autopsy(at_deadline=False)
         return None
 
     def _is_stuck(self) -> bool:
-        """Whether every rank has ended or waits for what no rank can still bring. All that was said has been heard: a
-        rank says that it waits after whatever it said before."""
+        """Whether every rank has ended or waits for what no rank can still bring."""
         if all(rank.ended for rank in self._ranks):
             return False
         return all(rank.ended or self._is_waiting(rank) for rank in self._ranks)
