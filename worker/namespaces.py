@@ -41,7 +41,7 @@ class LocalCluster(SeveralHosts):
             return None
         text = f"{spec.hosts} hosts of the local cluster, {spec.parallel.world_size} ranks over gloo"
         start = partial(launch_on, self.cluster, tuple(hosts[: spec.hosts]))
-        return Placement(text, {"CUDA_VISIBLE_DEVICES": ""}, launch=start, way="cluster")
+        return Placement(text, {"CUDA_VISIBLE_DEVICES": ""}, launch=start, way="on a local cluster")
 
     def describe(self) -> list[dict[str, object]]:
         if self.cluster is None:

@@ -74,7 +74,7 @@ class Partition(SeveralHosts):
         # where GPUs are given Slurm says which; where they are not, none is to be seen
         variables = {} if kind == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
         gpus = spec.ranks_per_host if kind == "cuda" else 0
-        return Placement(text, variables, launch=partial(launch_job, self, gpus), way="slurm")
+        return Placement(text, variables, launch=partial(launch_job, self, gpus), way="by Slurm")
 
     def describe(self) -> list[dict[str, object]]:
         usable = [each for each in self.hosts if each.is_usable]

@@ -14,14 +14,16 @@ from labs.spec import RunSpec, parse_run_spec
 
 
 def run_values(spec: RunSpec, theory: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known before a run: `model`, `training`, `parallel` and `options` as its spec has them, `ranks`, `theory`
-    by quantity, and `elsewhere(field=…, value=…)`, which is theory with one field of the spec another."""
+    """What is known before a run: `model`, `training`, `parallel`, `options` and `link` as its spec has them, `ranks`,
+    `theory` by quantity, and `elsewhere(field=…, value=…)`, which is theory with one field of the spec another, or with
+    several: `elsewhere(fields={…})`."""
     return {
         "run": title(spec),
         "model": spec.model,
         "training": spec.training,
         "parallel": spec.parallel,
         "options": spec.options,
+        "link": spec.link,
         "ranks": spec.parallel.world_size,
         "theory": SimpleNamespace(**theory),
         "elsewhere": _elsewhere(spec),
@@ -35,9 +37,12 @@ def explanation_values(spec: RunSpec, theory: Mapping[str, object], result: Mapp
 
 
 def _elsewhere(spec: RunSpec) -> Callable[..., SimpleNamespace]:
-    def theory_with(field: str, value: object) -> SimpleNamespace:
+    def theory_with(
+        field: str = "", value: object = None, fields: Mapping[str, object] | None = None
+    ) -> SimpleNamespace:
         data = spec.model_dump(mode="json")
-        put(data, field, value)
+        for name, each in (fields or {field: value}).items():
+            put(data, name, each)
         return SimpleNamespace(**theory_record(parse_run_spec(data)))
 
     return theory_with
