@@ -35,7 +35,7 @@ class Differences:
     rows: tuple[Difference, ...]
     alike: tuple[str, ...]
     unit: str
-    other: Option
+    other: Option | None  # where it was found by a search
 
     @property
     def said(self) -> str:
@@ -96,9 +96,14 @@ def runner_up(choice: Choice) -> Differences | None:
 
 
 def against(one: Estimate, other: Option) -> Differences:
+    """A plan beside one that was found."""
+    return between(one, other.candidate.estimate, other)
+
+
+def between(one: Estimate, other: Estimate, option: Option | None = None) -> Differences:
     """Where a step of one plan is longer than that of another, the largest difference first."""
-    whole = (one.time.step_seconds or 0.0) - other.candidate.step_seconds
-    parts = sorted(terms(one, other.candidate.estimate), key=lambda term: -abs(term.saved))
+    whole = (one.time.step_seconds or 0.0) - (other.time.step_seconds or 0.0)
+    parts = sorted(terms(one, other), key=lambda term: -abs(term.saved))
     most = max(abs(whole), *(abs(term.saved) for term in parts)) or 1.0
     drawn = [term for term in parts if abs(term.saved) >= ALIKE * most]
     seconds = [-term.saved for term in drawn] + [whole]
@@ -108,7 +113,7 @@ def against(one: Estimate, other: Option) -> Differences:
         Difference(name, kind, _signed(value, text), *_bar(value / most))
         for (name, kind), value, text in zip(names, seconds, column.texts, strict=True)
     )
-    return Differences(tuple(rows), tuple(term.name for term in parts if term not in drawn), column.unit, other)
+    return Differences(tuple(rows), tuple(term.name for term in parts if term not in drawn), column.unit, option)
 
 
 def _signed(value: float, text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
@@ -178,8 +178,10 @@ def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
     context = {
         "sides": sides,
         "faster": faster,
-        "ratio": min(first, second) / max(first, second),
+        "times": max(first, second) / min(first, second),
         "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
+        "apart": beside.between(sides[1].plan.estimate, sides[0].plan.estimate),
+        "held": [replace(side.plan.stage, label=side.name) for side in sides],
     }
     return page(request, "planner/compare.html", context)
 
