@@ -30,6 +30,7 @@ from app.core.clock import utc_now
 from app.core.db import Database, open_database
 from app.core.disk import is_disk_full
 from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
+from app.core.latency import Latency
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
 from app.core.queue import Queue
@@ -132,10 +133,12 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.router.routes.extend(_rooms())
     for kind, handler in _HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    # the last one added is asked first: whose pages ask, then who asks, then how much is sent
+    # the last one added is asked first: how long it takes, whose pages ask, then who asks, then how much is sent
     app.add_middleware(BodyLimit, larger=dict.fromkeys(("/study/exchange", "/lab/open"), UPLOAD_BYTES + MB))
     app.add_middleware(Access, token=install_token(chosen))
     app.add_middleware(Guard, hosts=chosen.host_names)
+    app.state.latency = {}
+    app.add_middleware(Latency, seen=app.state.latency)
     return app
 
 

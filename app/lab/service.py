@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from app.lab.activity import activity
 from app.lab.opening import export_run, store_opened
 from app.lab.presence import note_release, workers_present
 from app.lab.reading import (
@@ -26,6 +27,7 @@ __all__ = [
     "RUN_FILE_ENDING",
     "QueueFull",
     "ReadRun",
+    "activity",
     "cancel_run",
     "count_active",
     "count_by_status",

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app.core.web import Db, Now, WorkQueue
+from app.operate import metrics as written
 from app.operate import service
 from app.operate.install import troubles_of
 
@@ -39,5 +40,6 @@ def ready(request: Request, database: Db, queue: WorkQueue, now: Now, troubles: 
 
 
 @router.get("/metrics")
-def metrics(database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> PlainTextResponse:
-    return PlainTextResponse(service.metrics(database, queue, now, troubles), media_type="text/plain; version=0.0.4")
+def metrics(request: Request, database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> PlainTextResponse:
+    figures = written.metrics(database, queue, now, troubles, request.app.state.latency)
+    return PlainTextResponse(figures, media_type="text/plain; version=0.0.4")

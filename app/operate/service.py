@@ -1,9 +1,8 @@
-"""Whether the product is ready, and its figures for a monitoring system."""
+"""Whether the product is ready."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -50,28 +49,3 @@ def readiness(
     }
     ready = answers and redis_answers and has_device and checks["control"] and checks["beat"] and not troubles
     return ready, checks
-
-
-def metrics(database: Database, queue: Queue, now: datetime, troubles: Mapping[str, str]) -> str:
-    """Gauges in the Prometheus text format."""
-    ready, checks = readiness(database, queue, now, troubles)
-    kinds = [worker["kind"] for worker in checks["workers"]]
-    counts: Mapping[str, int] = {}
-    with suppress(SQLAlchemyError), database.read() as session:  # a monitor must hear "not ready", not an error
-        counts = lab.count_by_status(session)
-    lines = [
-        "# HELP rankzero_ready 1 when database, Redis, device worker, control and clock answer and none keeps dying.",
-        "# TYPE rankzero_ready gauge",
-        f"rankzero_ready {int(ready)}",
-        "# HELP rankzero_runs Runs of the lab by status.",
-        "# TYPE rankzero_runs gauge",
-        *_labelled("rankzero_runs", "status", counts),
-        "# HELP rankzero_workers Workers that beat recently, by kind.",
-        "# TYPE rankzero_workers gauge",
-        *_labelled("rankzero_workers", "kind", {kind: kinds.count(kind) for kind in ("device", "control", "beat")}),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _labelled(name: str, label: str, values: Mapping[str, int]) -> list[str]:
-    return [f'{name}{{{label}="{key}"}} {value}' for key, value in sorted(values.items())]

@@ -1,0 +1,124 @@
+"""What a monitoring system is told, and that its dashboard and rules ask for nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+
+from app.core.db import Database
+from app.core.latency import BUCKETS, Histogram
+from app.core.models import Learner
+from app.core.settings import Settings
+from app.lab import presence
+from app.lab.models import Run
+from tests.conftest import NOW
+
+DOCS = Path(__file__).parents[2] / "docs" / "operate"
+SAMPLE = re.compile(r'^(rankzero_\w+)(\{(?:\w+="(?:[^"\\]|\\.)*",?)*\})? (-?[0-9.e+-]+|\+Inf)$')
+HOSTS = [{"name": "n1", "is_usable": True}, {"name": "n2", "is_usable": False}]
+
+
+def scraped(client: TestClient) -> dict[str, float]:
+    """Every sample, by its name and labels; each line must be one, or a comment of its family."""
+    found = {}
+    for line in client.get("/metrics").text.splitlines():
+        if not line.startswith(("# HELP rankzero_", "# TYPE rankzero_")):
+            sample = SAMPLE.match(line)
+            assert sample, line
+            found[sample[1] + (sample[2] or "")] = float(sample[3])
+    return found
+
+
+def a_run(status: str, waited: float, took: float | None, **parallel: int) -> Run:
+    created = NOW - timedelta(minutes=30)
+    started = created + timedelta(seconds=waited)
+    ended = started + timedelta(seconds=took) if took is not None else None
+    is_taken = status != "queued"
+    return Run(
+        learner_id=1,
+        spec={"parallel": parallel},
+        theory={},
+        status=status,
+        created_at=created,
+        started_at=started if is_taken else None,
+        ended_at=ended,
+        heartbeat_at=NOW - timedelta(seconds=4) if is_taken else None,
+    )
+
+
+def test_figures_say_what_waits_what_was_done_and_who_is_there(client: TestClient, database: Database) -> None:
+    with database.write() as session:
+        assert session.get(Learner, 1) is not None
+        session.add_all(
+            [a_run("queued", 0, None), a_run("running", 60, None, data=2)]
+            + [a_run("finished", 10 * each, 5, data=2, tensor=2) for each in range(1, 4)]
+            + [a_run("failed", 40, 7)]
+        )
+        device: dict[str, object] = {"kind": "slurm", "hosts": HOSTS}
+        presence.announce_worker(session, 'a "worker"', "device", [device], NOW, None)
+    found = scraped(client)
+    assert found["rankzero_queue_length"] == 1
+    assert found["rankzero_queue_oldest_seconds"] == 1800
+    assert found['rankzero_run_wait_seconds{quantile="0.5"}'] == 30
+    assert found['rankzero_run_wait_seconds{quantile="1"}'] == 60
+    assert found['rankzero_rank_seconds_last_day{status="finished"}'] == 3 * 4 * 5
+    assert found['rankzero_rank_seconds_last_day{status="failed"}'] == 7
+    assert found["rankzero_event_lag_seconds"] == 4
+    assert found['rankzero_hosts{worker="a \\"worker\\"",usable="yes"}'] == 1
+    assert found['rankzero_hosts{worker="a \\"worker\\"",usable="no"}'] == 1
+    assert found['rankzero_worker_seen_seconds{worker="a \\"worker\\"",kind="device"}'] == 0
+
+
+def test_answers_are_timed_by_route_and_not_by_what_was_asked_for(client: TestClient) -> None:
+    for run in (8, 9):
+        client.get(f"/api/v1/lab/runs/{run}")
+    client.get("/no/such/page")
+    found = scraped(client)
+    labels = 'method="GET",route="/api/v1/lab/runs/{run_id}",status="4xx"'
+    assert found[f"rankzero_http_response_seconds_count{{{labels}}}"] == 2
+    assert found[f'rankzero_http_response_seconds_bucket{{{labels},le="+Inf"}}'] == 2
+    assert found[f"rankzero_http_response_seconds_sum{{{labels}}}"] > 0
+    assert 'rankzero_http_response_seconds_count{method="GET",route="none",status="4xx"}' in found
+
+
+def test_an_answer_is_counted_where_it_belongs() -> None:
+    histogram = Histogram()
+    for seconds in (BUCKETS[0], BUCKETS[0] + 1e-9, 99.0):
+        histogram.add(seconds)
+    assert histogram.counts == [1, 1, *[0] * (len(BUCKETS) - 2), 1]
+
+
+def _expressions() -> list[str]:
+    rules = yaml.safe_load((DOCS / "alerts.yaml").read_text())["groups"][0]["rules"]
+    dashboard: dict[str, Any] = json.loads((DOCS / "dashboard.json").read_text())
+    return [rule["expr"] for rule in rules] + [
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    ]
+
+
+@pytest.mark.parametrize("expression", _expressions())
+def test_dashboard_and_rules_ask_for_figures_that_there_are(client: TestClient, expression: str) -> None:
+    text = client.get("/metrics").text
+    families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    asked = {re.sub(r"_(bucket|sum|count)$", "", name) for name in re.findall(r"rankzero_\w+", expression)}
+    assert asked
+    assert asked <= families
+
+
+def test_the_job_for_kubernetes_starts_a_worker_of_ours_with_settings_that_there_are() -> None:
+    job = yaml.safe_load((DOCS / "kubernetes-worker.yaml").read_text())
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    pod = job["spec"]["template"]["spec"]
+    assert pod["restartPolicy"] in ("OnFailure", "Never"), "a Job allows no other"
+    (container,) = pod["containers"]
+    assert container["command"][:2] == ["rankzero", "worker"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    names = {f"RANKZERO_{name.upper()}" for name in Settings.model_fields}
+    assert {each["name"] for each in container["env"]} <= names
