@@ -18,10 +18,10 @@ def test_every_concept_is_listed_with_what_it_needs_and_the_cards_that_teach_it(
 ) -> None:
     html = unescape(client.get("/reference/concepts").text)
     for concept in content.concepts.values():
-        entry = html.split(f'<li id="{concept.id}">')[1].split("</li>")[0]
+        entry = html.split(f'<li id="{concept.id}" data-sift-item>')[1].split("</li>")[0]
         assert f"<h3>{concept.title}</h3>" in entry
         assert set(re.findall(r'href="#([\w-]+)"', entry)) >= set(concept.needs)
-    zero = html.split('<li id="zero-stages">')[1].split("</li>")[0]
+    zero = html.split('<li id="zero-stages" data-sift-item>')[1].split("</li>")[0]
     assert 'href="/study/cards/C62"' in zero
     assert f'href="/practice/{content.problems["P03"].slug}"' in zero
     assert 'href="#fsdp"' in zero.split("Opens")[1], "what builds on it"
