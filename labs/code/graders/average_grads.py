@@ -24,7 +24,10 @@ class AverageGrads(Grader):
     signs = (
         Sign("rank-dependent-skip", lambda runs: any(run.hang in _SHARED_HANGS for run in runs)),
         Sign("tied-twice", lambda runs: any(_averages_tied_twice(run) for run in runs)),
-        Sign("sum-for-mean", lambda runs: any(_is_sum(run) for run in runs)),
+        Sign("sum-for-mean", lambda runs: any(_is_a_share(run, 1 / run.ranks) for run in runs)),
+        Sign("divided-twice", lambda runs: any(_is_a_share(run, run.ranks) for run in runs)),
+        Sign("not-waited", lambda runs: any(_never_waits(run) for run in runs)),
+        Sign("one-ranks-gradients", lambda runs: any(run.failed("mean") and _has_broadcast(run) for run in runs)),
         Sign("no-communication", lambda runs: any(run.failed("bytes") and not run.record.calls for run in runs)),
         Sign("missing-gradient", lambda runs: any(_misses_absent(run) for run in runs)),
         Sign("gathers-all", lambda runs: any(True for run in runs for _ in run.calls("all_gather", "gather"))),
@@ -133,11 +136,20 @@ def _found(run: Judged) -> Iterator[tuple[Case, int, Mapping[str, Tensor]]]:
         yield case, rank, read if isinstance(read, Mapping) else {}
 
 
-def _is_sum(run: Judged) -> bool:
-    """In the first case, where nothing else is special."""
+def _is_a_share(run: Judged, parts: float) -> bool:
+    """Whether it is the mean divided by `parts`, in the first case, where nothing else is special."""
     found = [value for case, _, value in _found(run) if case is run.cases[0]]
-    wanted = {name: value * run.ranks for name, value in run.cases[0].expected["mean"].items()}
+    wanted = {name: value / parts for name, value in run.cases[0].expected["mean"].items()}
     return run.failed("mean") and all(checks.differ(value, wanted) is None for value in found)
+
+
+def _never_waits(run: Judged) -> bool:
+    """A collective was called and its result never waited for."""
+    return run.failed("mean") and any(call.waited_at is None for _, call in run.calls("all_reduce"))
+
+
+def _has_broadcast(run: Judged) -> bool:
+    return any(True for _ in run.calls("broadcast"))
 
 
 def _averages_tied_twice(run: Judged) -> bool:

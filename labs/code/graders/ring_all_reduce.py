@@ -21,7 +21,7 @@ class RingAllReduce(Grader):
     signs = (
         Sign("everyone-sends-first", lambda runs: runs[0].hang == "everyone sends first"),
         Sign("library-call", lambda runs: any(not checks.only_messages(run.record) for run in runs)),
-        Sign("chunk-index", lambda runs: _right_on_two(runs) and any(run.failed("sum") for run in runs[1:])),
+        Sign("chunk-index", lambda runs: _right_on_two(runs) and any(_wrong_chunks(run) for run in runs[1:])),
         Sign("whole-tensor", lambda runs: any(_sends_whole_tensors(run) for run in runs)),
         Sign("mean-for-sum", lambda runs: any(_is_mean(run) for run in runs)),
         Sign("half-way", lambda runs: any(_only_half_the_steps(run) for run in runs)),
@@ -103,6 +103,11 @@ def _meaning(ranks: int, size: int, sent: int, record: Record) -> str:
 def _right_on_two(runs: Sequence[Judged]) -> bool:
     first = runs[0]
     return first.ranks == 2 and first.record.finished and not first.failed("sum") and not first.failed("messages")
+
+
+def _wrong_chunks(run: Judged) -> bool:
+    """Chunks arrive where others belong: wrong sums, or chunks of uneven lengths that meet."""
+    return run.failed("sum") or run.hang == "wrong shape"
 
 
 def _sends_whole_tensors(run: Judged) -> bool:

@@ -1,0 +1,32 @@
+# mistake: state-lost
+import torch
+import torch.distributed as dist
+
+
+class Zero1:
+    def __init__(self, params, cls, **kw):
+        params = list(params)
+        groups = params if isinstance(params[0], dict) else [{"params": params}]
+        groups = [{**g, "params": list(g["params"])} for g in groups]
+        self.every = [p for g in groups for p in g["params"]]
+        n, rank = dist.get_world_size(), dist.get_rank()
+        self.owner = {p: i % n for i, p in enumerate(self.every)}
+        self.make = lambda: (
+            cls(
+                [
+                    {**g, "params": [p for p in g["params"] if self.owner[p] == rank]}
+                    for g in groups
+                    if any(self.owner[p] == rank for p in g["params"])
+                ],
+                **kw,
+            )
+            if any(o == rank for o in self.owner.values())
+            else None
+        )
+
+    def step(self):
+        optimizer = self.make()
+        if optimizer:
+            optimizer.step()
+        for p in self.every:
+            dist.broadcast(p.data, self.owner[p])
