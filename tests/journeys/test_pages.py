@@ -31,7 +31,10 @@ PAGES = (
     "/lab/experiments/L10",
     "/lab/experiments/L12",
     "/lab/strategies",
+    "/lab/runs",
+    "/lab/sweeps",
     "/planner",
+    "/planner/decide",
     "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1",
     "/interview",
     "/interview/M5",
@@ -45,6 +48,7 @@ PAGES = (
     "/reference/cheat-sheet",
     "/reference/glossary",
     "/reference/errata",
+    "/reference/concepts",
     "/study/own",
     "/study/own/new",
     "/study/exchange",
@@ -59,7 +63,7 @@ PAGES = (
 )
 
 
-MADE = ("sitting", "scorecard", "settled problem", "finished run", "failed run")
+MADE = ("sitting", "scorecard", "settled problem", "finished run", "failed run", "two runs")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +104,9 @@ def made_pages(browser: Browser, product: Product) -> Iterator[dict[str, str]]:
     for run in runs:
         page.goto(f"/lab/runs/{run}")
         page.locator(".pill.finished, .pill.failed").wait_for(timeout=90_000)
-    yield dict(zip(MADE, (sitting, scorecard, settled, *(f"/lab/runs/{run}" for run in runs)), strict=True))
+    compared = f"/lab/compare?run={runs[0]}&run={runs[1]}"
+    made = (sitting, scorecard, settled, *(f"/lab/runs/{run}" for run in runs), compared)
+    yield dict(zip(MADE, made, strict=True))
     page.goto(sitting)
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
@@ -121,6 +127,10 @@ SERIOUS = """async (rules) => {
     const isSerious = ({ impact }) => impact === "serious" || impact === "critical";
     return report.violations.filter(isSerious).map(({ id, help, nodes }) => `${id}: ${help} at ${nodes[0].target}`);
 }"""
+# A row of a table may stand as a block on a phone; a list in which every value has its label is read twice.
+LABELS = """[...document.querySelectorAll("td[data-l]")].filter((cell) =>
+    cell.checkVisibility() && getComputedStyle(cell, "::before").content !== "none").length"""
+MOST_LABELS = 12
 OVER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -173,6 +183,9 @@ def problems_of(looker: Looker, path: str) -> Iterator[str]:
     looker.hold(PHONE)
     if looker.page.locator(DRAWN_TO_ITS_WIDTH).count():
         looker.load(path)
+    labels = looker.page.evaluate(LABELS)
+    if labels > MOST_LABELS:
+        yield f"a label for each of {labels} values on a phone"
     yield from looker.problems("dark", ON_A_PHONE)
     yield from looker.problems("light", COLOURS)
 
