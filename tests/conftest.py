@@ -24,6 +24,7 @@ from labs.warm import WarmHost
 from tests.support.product import SharedProduct
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
+from tests.support.slurm import NEEDS
 
 if TYPE_CHECKING:
     from labs.code.sandbox import Pool
@@ -58,6 +59,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path in SHARED_PRODUCT and item.get_closest_marker("slow") is not None:
             item.add_marker(pytest.mark.together("shared product"))
     items.sort(key=_turn)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Whoever has no root or no namespaces is told what was left out therefore."""
+    left_out = [each.longrepr[2] for each in terminalreporter.getreports("skipped") if isinstance(each.longrepr, tuple)]
+    for reason in sorted({each for each in left_out if NEEDS in each}):
+        terminalreporter.write_line(f"Left out: the tests over several hosts. {reason.removeprefix('Skipped: ')}.")
 
 
 def _turn(item: pytest.Item) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.lab.work import RunFailure
 from labs.spec import RunSpec, host_of
@@ -14,6 +14,8 @@ from worker.pulses import Pulses
 
 HOST_LOST = "host lost"
 SILENT_SECONDS = 15.0  # sooner than a single rank's, which is blamed itself
+SILENT_WHILE_LOADING_SECONDS = 45.0  # loading torch from a cold disk holds up a rank's other threads
+SILENT_AND_MISSED_SECONDS = 8.0  # where a rank of another host has lost a peer
 
 
 class SeveralHosts(ABC):
@@ -89,16 +91,27 @@ def find_lost(events: Iterable[Event], torchrun_output: str, spec: RunSpec) -> s
     return hosts_of_ranks(seen, spec).get(silent[0], f"number {host_of(silent[0], spec) + 1}")
 
 
-def silent_hosts(events: Iterable[Event], pulses: Pulses, spec: RunSpec) -> tuple[str, ...]:
-    """Hosts of which no rank has given a sign of life for long, while another host's ranks have."""
-    silent = pulses.silent_for(SILENT_SECONDS)
+def silent_hosts(
+    events: Iterable[Event], pulses: Pulses, spec: RunSpec, torchrun_output: Callable[[], str] = lambda: ""
+) -> tuple[str, ...]:
+    """Hosts of which no rank has given a sign of life for long, nor has said why it ended, nor has its torchrun; while
+    another host's ranks live. Soon where a rank has noticed, later where nobody has, last while torch is loaded."""
+    seen = list(events)
+    said = {event.rank: event.detail for event in seen if isinstance(event, PhaseEvent) and event.phase == "failed"}
+    limit = SILENT_SECONDS if last_step(seen) else SILENT_WHILE_LOADING_SECONDS
+    if any(detail is not None and detail.cause == LOST_ANOTHER_RANK for detail in said.values()):
+        limit = SILENT_AND_MISSED_SECONDS
     by_host: dict[int, set[int]] = {}
     for rank in range(spec.parallel.world_size):
         by_host.setdefault(host_of(rank, spec), set()).add(rank)
-    gone = [ranks for ranks in by_host.values() if ranks <= silent]
+    silent = pulses.silent_for(limit)
+    gone = [ranks for ranks in by_host.values() if ranks <= silent and not ranks & said.keys()]
+    if gone:
+        reported = reported_ranks(torchrun_output())
+        gone = [ranks for ranks in gone if not ranks & reported]
     if not gone or len(gone) == len(by_host):
         return ()
-    named = hosts_of_ranks(events, spec)
+    named = hosts_of_ranks(seen, spec)
     return tuple(sorted({named.get(min(ranks), f"number {host_of(min(ranks), spec) + 1}") for ranks in gone}))
 
 

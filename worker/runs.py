@@ -128,7 +128,8 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
             launched = _launch(claim.spec, place, placement, host)
         except OSError as error:
             if is_last:
-                why = RunFailure("could not start", f"torchrun could not be started: {error}.")
+                what = "It" if placement.launch else "torchrun"
+                why = RunFailure("could not start", f"{what} could not be started: {error}.")
                 why = failures.disk_full(()) if is_disk_full(error) else why
                 _end(context, claim, writer, _Ending("failed", why))
             continue
@@ -319,18 +320,24 @@ def _verdict(spec: RunSpec, launched: Launch, progress: _Progress) -> _Ending:
         return _Ending("failed", told[0], again=told[0].message if told[1] else "")
     if _lost_its_host(launched):
         return _Ending("failed", failures.host_lost(progress.seen))
-    names = untrusted.matching(launched.folder, "torchrun*.log")
-    output = "\n".join(line for name in names for line in untrusted.last_lines(launched.folder, name, REPORT_LINES))
+    output = _torchruns_words(launched)
     if spec.hosts > 1 and (lost := find_lost(progress.seen, output, spec)):
         return _host_lost(spec, progress, (lost,))
     return _Ending("failed", failures.explain(progress.seen, output, launched.logs, launched.exit_code() or 1))
+
+
+def _torchruns_words(launched: Launch) -> str:
+    """Of all hosts."""
+    names = untrusted.matching(launched.folder, "torchrun*.log")
+    return "\n".join(line for name in names for line in untrusted.last_lines(launched.folder, name, REPORT_LINES))
 
 
 def _lost_hosts(spec: RunSpec, launched: Launch, progress: _Progress) -> tuple[str, ...]:
     """Hosts of which nothing is heard any more, neither of any of their ranks nor otherwise."""
     if not isinstance(launched.process, RanksOverHosts):
         return ()
-    return launched.process.lost_hosts() or silent_hosts(progress.seen, progress.pulses, spec)
+    lost = launched.process.lost_hosts()
+    return lost or silent_hosts(progress.seen, progress.pulses, spec, lambda: _torchruns_words(launched))
 
 
 def _host_lost(spec: RunSpec, progress: _Progress, lost: tuple[str, ...]) -> _Ending:

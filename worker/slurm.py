@@ -10,10 +10,12 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 ASK_SECONDS = 20.0
+RESTART_SECONDS = 12.0  # less than a run may go unheard of
 _PARTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue")
 _OUT_OF_USE = ("down", "drain", "fail", "maint", "unknown", "inval", "reboot", "power")
 # Of a job that has not ended.
@@ -79,17 +81,32 @@ def _host(fields: Sequence[str]) -> Host:
 
 
 def submit(script: str, options: Sequence[str], variables: Mapping[str, str]) -> str:
-    """The id of a new job of `script`. Raises OSError with what Slurm says."""
-    command = ["sbatch", "--parsable", *options]
-    try:
-        done = subprocess.run(
-            command, input=script, env=dict(variables), capture_output=True, text=True, timeout=ASK_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise OSError("Slurm did not take the job in time") from None
+    """The id of a new job of `script`. A controller that is being restarted is waited for. Raises OSError with what
+    Slurm says."""
+    began = time.monotonic()
+    while True:
+        try:
+            done = _submit_once(["sbatch", "--parsable", *options], script, variables)
+        except subprocess.TimeoutExpired:
+            raise OSError("Slurm did not take the job in time") from None
+        if "controller" not in done.stderr.lower() or time.monotonic() - began > RESTART_SECONDS:
+            break
+        time.sleep(1.0)
     if done.returncode:
         raise OSError(f"Slurm refused the job: {done.stderr.strip()[-300:]}")
     return done.stdout.strip().partition(";")[0]
+
+
+def _submit_once(command: Sequence[str], script: str, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        input=script,
+        env=dict(variables),
+        capture_output=True,
+        text=True,
+        timeout=RESTART_SECONDS,
+        check=False,
+    )
 
 
 def look_at(job: str) -> Job:

@@ -22,6 +22,7 @@ import pytest
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "ip", "nsenter", "unshare")
 PACKAGES = ("slurm-wlm", "munge", "iproute2", "util-linux")
+NEEDS = "Tests over several hosts need"
 CLIENTS = ("sbatch", "scancel", "scontrol", "sinfo", "squeue")
 SECONDS = 120.0  # a busy machine is slow, not wrong
 _SCRIPT = Path(__file__).with_name("slurm_site.sh")
@@ -31,15 +32,15 @@ _SCRIPT = Path(__file__).with_name("slurm_site.sh")
 def why_not() -> str:
     """Why there can be no Slurm here; nothing where there can."""
     if sys.platform != "linux" or os.geteuid() != 0:
-        return "Slurm's tests need root on Linux, for network namespaces"
+        return f"{NEEDS} root on Linux, for network namespaces"
     if _missing() and shutil.which("apt-get"):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", *PACKAGES]):
             subprocess.run(command, check=False, timeout=900, stdout=subprocess.DEVNULL, env=environment)
     if missing := _missing():
-        return f"Slurm's tests need {', '.join(missing)} (Debian: apt install {' '.join(PACKAGES)})"
+        return f"{NEEDS} {', '.join(missing)} (Debian: apt install {' '.join(PACKAGES)})"
     probe = subprocess.run(["unshare", "--mount", "--net", "--uts", "--pid", "--fork", "true"], check=False)
-    return "Slurm's tests need namespaces, which this machine refuses" if probe.returncode else ""
+    return f"{NEEDS} namespaces, which this machine refuses" if probe.returncode else ""
 
 
 def _missing() -> list[str]:
@@ -140,7 +141,6 @@ def need_namespaces() -> None:
     if why := why_not():
         if os.environ.get("RANKZERO_TEST_SLURM") == "required":
             pytest.fail(why)
-        sys.stderr.write(f"\nSKIPPED: {why}\n")
         pytest.skip(why)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.labs.test_matrix import MODEL, TRAINING, expected, ledger, reports
 from tests.support.pace import slack_seconds
 from tests.support.slurm import Site, running_slurm
 from tests.support.working import Working
-from worker import over_hosts, slurm, slurm_jobs
+from worker import slurm, slurm_jobs
 from worker.devices import UnknownDevice
 from worker.slurm_jobs import Partition, cancel_leftovers, find_partition
 
@@ -40,9 +41,10 @@ LAYOUTS: dict[str, dict[str, int]] = {
     "pipeline": {"pipeline": 4},
     "tensor-inside-pipeline-across": {"tensor": 2, "pipeline": 2},
 }
+STEPS = 150
 SHORT: dict[str, Any] = {
     "model": {**MODEL, "layers": 2},
-    "training": {"steps": 20, "sequence": 32},
+    "training": {"steps": STEPS, "sequence": 32},
     "parallel": {"data": 2, "zero": 3},
     "device": "cpu",
 }
@@ -127,16 +129,15 @@ def test_a_run_survives_a_lost_host_and_a_restart_of_the_controller(
     site: Site, work: _Work, sqlite: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host is named and the run waits again; with the host back it gives the losses that one host gives."""
-    monkeypatch.setattr(over_hosts, "SILENT_SECONDS", 8.0)
     monkeypatch.setattr(slurm_jobs, "END_SECONDS", 3.0)  # of what Slurm cannot end, for its host is gone
     working = work({**SHORT, "hosts": 2})
-    site.wait_until(lambda: len(working.hosts()) == 2)
+    working.wait_for_step(2)
     site.lose("n2")
     lost_at = time.monotonic()
     run = working.ended()
     assert time.monotonic() - lost_at < 30 + slack_seconds()
     assert run.status == "queued"
-    assert run.phase.startswith("Host n2 was lost before the first step, and rank 1 with it.")
+    assert re.match(r"Host n2 was lost after step \d+, and rank 1 with it\.", run.phase), run.phase
     site.wait_until(lambda: not site.ranks())
 
     site.bring_back("n2")
@@ -150,7 +151,7 @@ def test_a_run_survives_a_lost_host_and_a_restart_of_the_controller(
     assert working.hosts() == {0: "n1", 1: "n2"}
     with sqlite.read() as session:
         losses = [e.loss for e in results.every_event(session, run.id) if isinstance(e, StepEvent)]
-    assert losses == pytest.approx(run_now(SHORT).losses(), rel=1e-5)
+    assert losses[-STEPS:][:20] == pytest.approx(run_now(SHORT).losses()[:20], rel=1e-5)  # rounding grows later
     assert not site.ranks()
 
 
@@ -165,6 +166,16 @@ def test_a_cancelled_run_is_gone_within_ten_seconds(site: Site, work: _Work, sql
     assert run.status == "cancelled"
     assert not site.ranks()
     site.wait_until(lambda: not site.jobs())
+
+
+def test_what_is_cancelled_in_slurm_is_said_to_be(site: Site, work: _Work) -> None:
+    working = work({**SHORT, "hosts": 2})
+    site.wait_until(lambda: bool(site.ranks()))
+    site.call("scancel", *site.jobs())
+    run = working.ended()
+    assert run.failure is not None
+    assert run.failure["cause"] == "cancelled in Slurm"
+    site.wait_until(lambda: not site.ranks() and not site.jobs())
 
 
 def test_where_the_hosts_cannot_read_the_folder_that_is_said(
