@@ -64,6 +64,14 @@ FREE_FORM = (
 )
 
 
+_BY_PATH = {field.path: field.label for field in FREE_FORM}
+
+
+def called(path: str) -> str:
+    """What the form calls a field of the spec; what it does not ask for, by its path."""
+    return _BY_PATH.get(path, path)
+
+
 def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:
     """The RunSpec data a filled-in form asks for; what is no number stays text and is refused by name.
 

@@ -14,7 +14,7 @@ from app.core.errors import DomainError, Violation
 from app.lab import findings, plots, results
 from app.lab.film import draw_step, step_of
 from app.lab.folds import Folds
-from app.lab.forms import FREE_FORM
+from app.lab.forms import FREE_FORM, called
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
 from app.lab.quantities import quantities_of
@@ -170,7 +170,7 @@ def _spec_rows(specs: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
     fields = dict.fromkeys(field for each in flat for field in each)
     rows = [
         Row(
-            _FIELDS[field].label if field in _FIELDS else field,
+            called(field),
             tuple(Cell(_written(each[field], field) if field in each else "–") for each in flat),
             field,
         )

@@ -135,7 +135,8 @@ def test_a_sweep_is_a_run_for_every_setting_and_its_page_has_theory_and_residual
         finish(database, run, activation_bytes=1.01 * theory["activation_bytes"])
     html = client.get("/lab/sweeps/1?quantity=activation_bytes", headers=HTML).text
     assert html.count("+1.00 %") >= 3
-    assert "always more than theory" in html
+    assert re.search(r"<h1>Activations at their largest: always more than theory, at most 1 % off, at \d</h1>", html)
+    assert "over Micro-batch and Strategy. What is always on one side" in html
     assert "3 of 6 ended" in html
     assert client.get("/lab/sweeps/1?quantity=colour", headers=HTML).status_code == 422
     assert client.post("/lab/sweeps/1/cancel").status_code == 303

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.content.diagrams.drawing import Drawing
 from app.core.errors import DomainError, Violation
 from app.lab import plots, queries
-from app.lab.forms import get
+from app.lab.forms import called, get
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
@@ -39,12 +39,13 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class SweepPage:
-    """A sweep as it stands. `name` is the quantity's; `finding` what the residuals say in words."""
+    """A sweep as it stands. `name` is the quantity's, `knobs` what the form calls the
+    fields that were turned; `finding` is what the residuals say in words."""
 
     sweep: Sweep
     title: str
     summary: str
-    knobs: tuple[Knob, ...]
+    knobs: tuple[str, ...]
     rows: tuple[SweepRow, ...]
     name: str
     quantity: Quantity
@@ -72,9 +73,9 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
     return SweepPage(
         sweep=sweep,
-        title=sweep.name or f"{title(spec)} over {' and '.join(knob.field for knob in knobs)}",
+        title=sweep.name or f"{title(spec)} over {' and '.join(called(knob.field) for knob in knobs)}",
         summary=describe(spec),
-        knobs=knobs,
+        knobs=tuple(called(knob.field) for knob in knobs),
         rows=tuple(_row(run, settings[run.id], name, known[name]) for run in runs),
         name=name,
         quantity=known[name],
@@ -102,7 +103,7 @@ def _settings(run: Run, knobs: Sequence[Knob]) -> tuple[Any, ...]:
 def _point(settings: Sequence[Any], value: float | None, knobs: Sequence[Knob]) -> Point | None:
     if value is None or not is_number(settings[0]):
         return None
-    series = f"{knobs[1].field} {settings[1]}" if len(knobs) > 1 else knobs[0].field
+    series = f"{called(knobs[1].field)} {settings[1]}" if len(knobs) > 1 else called(knobs[0].field)
     return Point("sweep", series, float(settings[0]), float(value))
 
 
@@ -121,7 +122,7 @@ def _row(run: Run, settings: Sequence[Any], name: str, quantity: Quantity) -> Sw
 def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
     numbers = [float(value) for value in knobs[0].values if isinstance(value, int | float)]
     is_log = min(numbers) > 0 and max(numbers) >= _LOG_FROM * min(numbers)
-    return Figure(what, knobs[0].field, what, "", unit, x_log=is_log)
+    return Figure(what, called(knobs[0].field), what, "", unit, x_log=is_log)
 
 
 def _curve(
