@@ -144,3 +144,6 @@ def test_the_planners_number_opens_its_formula(page: Page) -> None:
     page.get_by_role("link", name="38.5 GB").first.click()
     expect(page.locator(".derivation")).to_contain_text("Model state per rank under ZeRO")
     expect(page.locator(".derivation [data-part=result]")).to_have_text("38.5 GB")
+    page.get_by_role("link", name="Formula F02").click()
+    page.get_by_label("Data-parallel ranks").fill("12")
+    expect(page.locator("[data-part=doubled]")).to_contain_text("31.5 GB")  # 4 × 7 and 12 × 7 over 24
