@@ -212,17 +212,28 @@ def _told(note: Note) -> str:
     return f", of which {', '.join(parts)} MiB" if parts else ""
 
 
-def overlap(name: str, ranks: int, cases: Sequence[Case], record: Record, least: int, meaning: str) -> Check:
-    """Whether each rank had made at least `least` calls when it asked for its last gate of a case with gates: inside
-    backward, before the gradients of the first layer can be known."""
+def overlap(
+    name: str,
+    ranks: int,
+    cases: Sequence[Case],
+    record: Record,
+    least: int,
+    meaning: str,
+    passes: Callable[[Case], Sequence[str]] | None = None,
+) -> Check:
+    """Whether each rank made at least `least` calls between its first and its last gate of a backward pass: before the
+    gradients of the first layer can be known. Gates of a pass are called `pass/...`; without `passes` the case is one.
+    """
     shown = f"at least {least} {'call' if least == 1 else 'calls'} under way before backward comes to the first layer"
     for index, case in enumerate(cases):
         for rank in range(ranks) if case.gates else ():
-            gates = [each for each in record.gates if (each.case, each.rank) == (index, rank)]
-            before = calls_between(gates)
-            if not gates or before < least:
-                seen = f"rank {rank}{f', {case.name}' if case.name else ''}: {before or 'none'}"
-                return Check(name=name, ranks=ranks, passed=False, expected=shown, seen=seen, meaning=meaning)
+            asked = [each for each in record.gates if (each.case, each.rank) == (index, rank)]
+            for place in passes(case) if passes else [""]:
+                gates = [each for each in asked if not place or each.name.startswith(f"{place}/")]
+                before = calls_between(gates)
+                if not gates or before < least:
+                    seen = f"rank {rank}{f', {case.name}' if case.name else ''}: {before or 'none'}"
+                    return Check(name=name, ranks=ranks, passed=False, expected=shown, seen=seen, meaning=meaning)
     return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="so it was, on every rank")
 
 

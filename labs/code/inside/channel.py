@@ -75,15 +75,15 @@ class Channel:
         return number not in self._calls or self._calls[number].done
 
     def wait(self, number: int) -> None:
-        """Until the result of a call is in its outputs."""
-        if self.is_done(number):
+        """Until the result of a call is in its outputs. The first wait is told, whether or not it takes any time."""
+        if number not in self._calls:
             return
         line, _ = _learners_line()
         self.tell({"kind": "wait", "id": number, "line": line})
         with self._reading:
             while not self.is_done(number):
                 self._read()
-            del self._calls[number]
+            self._calls.pop(number, None)
 
     def ask(self, header: Header) -> Any:
         """The judge's answer to a question."""
