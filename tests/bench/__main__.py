@@ -18,6 +18,7 @@ from typing import Any
 
 from app.core.settings import ROOT
 from tests.bench import (
+    capacity,
     code_labs,
     content,
     dryrun,
@@ -52,6 +53,7 @@ BENCHMARKS = {
     "viewers": viewers.measure,
     "soak": soak.measure,
     "labs": labs.measure,
+    "capacity": capacity.measure,
     "film": film.measure,
     "code-labs": code_labs.measure,
     "dryrun": dryrun.measure,

@@ -133,6 +133,17 @@ def _postgres_url(config: pytest.Config, folder: Path, prepare: Callable[[str], 
 
 
 @contextlib.contextmanager
+def running_postgres() -> Iterator[str]:
+    """The URL of an empty database of a server of its own, outside of pytest."""
+    ends = _Ends()
+    try:
+        with _own_database(_start(ends)) as url:
+            yield url
+    finally:
+        ends.close()
+
+
+@contextlib.contextmanager
 def _connected(url: URL) -> Iterator[Callable[[str], object]]:
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
