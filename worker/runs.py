@@ -17,12 +17,13 @@ from app.lab import presence, work
 from app.lab.work import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
 from labs.spec.events import Event, HostEvent, LogEvent, MeasurementEvent, PhaseEvent, StepEvent
-from labs.warm import WarmHost, WarmRun
-from worker import failures, untrusted
+from labs.warm import WarmHost
+from worker import failures
 from worker.context import Context
 from worker.devices import Placement
+from worker.endings import Ending, find_lost_hosts, lost_its_host, of_lost_hosts, verdict
 from worker.launcher import Launch, can_start_warm, launch
-from worker.over_hosts import RanksOverHosts, SeveralHosts, find_lost, host_lost, silent_hosts
+from worker.over_hosts import RanksOverHosts, SeveralHosts
 from worker.pulses import Pulses
 from worker.slurm_jobs import cancel_leftovers
 from worker.tail import Follower
@@ -35,19 +36,9 @@ POLL_SECONDS = 0.03
 CHUNK_SECONDS = 0.25  # at most four chunks a second: what a page can show
 NO_ROOM_BYTES = 256 * 1024  # less is no room: a step's events take as much
 _KEPT = (PhaseEvent, StepEvent, MeasurementEvent, LogEvent, HostEvent)  # what an ending is told from
-REPORT_LINES = 500  # of torchrun's own words, which end with its report on the ranks
 
 
-@dataclass
-class _Ending:
-    """Why a run is being ended by us, if it is."""
-
-    status: str
-    failure: RunFailure | None = None
-    again: str = ""  # why it is to be started again, where the run itself is not to blame
-
-
-_AGAIN = _Ending("again")  # of this launch, not of the run
+_AGAIN = Ending("again")  # of this launch, not of the run
 
 
 @dataclass
@@ -131,7 +122,7 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
                 what = "It" if placement.launch else "torchrun"
                 why = RunFailure("could not start", f"{what} could not be started: {error}.")
                 why = failures.disk_full(()) if is_disk_full(error) else why
-                _end(context, claim, writer, _Ending("failed", why))
+                _end(context, claim, writer, Ending("failed", why))
             continue
         follower = Follower(launched.events, claim.spec.parallel.world_size, context.settings.limits)
         progress = _begin(claim, launched, host, writer, chunks, follower)
@@ -175,9 +166,9 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
             return False
         ending = _make_room(context, launched, progress, ending)
         _write_rest(context, claim, progress)
-        if ending is None and watchdog and _lost_its_host(launched) and not watchdog.has_worked(progress.seen):
+        if ending is None and watchdog and lost_its_host(launched) and not watchdog.has_worked(progress.seen):
             return False
-        _end(context, claim, progress.writer, ending or _verdict(claim.spec, launched, progress))
+        _end(context, claim, progress.writer, ending or verdict(claim.spec, launched, progress.seen))
         if ending is not None and ending.status == "cancelled":
             shutil.rmtree(launched.folder, ignore_errors=True)
     except LeaseLost as error:
@@ -189,7 +180,7 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
     return True
 
 
-def _make_room(context: Context, launched: Launch, progress: _Progress, ending: _Ending | None) -> _Ending | None:
+def _make_room(context: Context, launched: Launch, progress: _Progress, ending: Ending | None) -> Ending | None:
     """Where the disk is full, what the ranks have written is let go: it is what there is to make room with, and the
     run's end can be written. It is said as what it is, whatever the ranks died of."""
     is_full = progress.writer.is_disk_full or free_bytes(launched.folder) < NO_ROOM_BYTES
@@ -197,16 +188,12 @@ def _make_room(context: Context, launched: Launch, progress: _Progress, ending: 
         return ending
     _read(progress)
     shutil.rmtree(launched.folder, ignore_errors=True)
-    return _Ending("failed", failures.disk_full(progress.seen))
-
-
-def _lost_its_host(launched: Launch) -> bool:
-    return isinstance(launched.process, WarmRun) and launched.process.is_lost
+    return Ending("failed", failures.disk_full(progress.seen))
 
 
 def _follow(
     context: Context, claim: Claim, launched: Launch, progress: _Progress, watchdog: Watchdog | None
-) -> _Ending | None:
+) -> Ending | None:
     """Read, write and beat until the ranks end or must be ended; returns why, if it was us."""
     way = progress.way
     while launched.exit_code() is None:
@@ -216,11 +203,11 @@ def _follow(
         if now - progress.last_beat >= presence.HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
             if progress.writer.attempt(lambda session: work.beat(session, claim, database_time(session), way)):
-                return _Ending("cancelled")
+                return Ending("cancelled")
         if watchdog is not None and watchdog.hangs(launched, progress.seen):
             return _AGAIN
-        lost = _lost_hosts(claim.spec, launched, progress)
-        ending = _host_lost(claim.spec, progress, lost) if lost else _must_end(context, launched, progress)
+        lost = find_lost_hosts(claim.spec, launched, progress.seen, progress.pulses)
+        ending = of_lost_hosts(claim.spec, progress.seen, lost) if lost else _must_end(context, launched, progress)
         if ending is not None:
             return ending
         time.sleep(POLL_SECONDS)
@@ -239,26 +226,26 @@ def _note_waiting(launched: Launch, progress: _Progress) -> None:
         progress.started = time.monotonic()
 
 
-def _must_end(context: Context, launched: Launch, progress: _Progress) -> _Ending | None:
+def _must_end(context: Context, launched: Launch, progress: _Progress) -> Ending | None:
     """Why a run must not go on, if so."""
     silent = progress.pulses.find_silent(_has_step(progress.seen))
     if silent is not None:
-        return _Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
+        return Ending("failed", failures.silence(progress.seen, *silent, launched.logs))
     if context.stopping.is_set():
         said = "The worker was stopped while this run was under way."
-        return _Ending("failed", RunFailure("worker stopped", f"{said} Run it again."), said)
+        return Ending("failed", RunFailure("worker stopped", f"{said} Run it again."), said)
     if progress.writer.is_disk_full:
-        return _Ending("failed", failures.disk_full(progress.seen))
+        return Ending("failed", failures.disk_full(progress.seen))
     if progress.writer.seconds_away > LONGEST_ABSENCE_SECONDS:
         away = round(progress.writer.seconds_away)
-        return _Ending(
+        return Ending(
             "failed",
             RunFailure("database away", f"The database was away for {away} s, so the ranks were ended. Run it again."),
         )
     longest = context.settings.run_seconds
     if time.monotonic() - progress.started > longest:
         said = f"The run was ended after {longest:g} s, the longest a run may take here."
-        return _Ending("failed", RunFailure("limit reached", said))
+        return Ending("failed", RunFailure("limit reached", said))
     return None
 
 
@@ -312,41 +299,7 @@ def _has_step(events: Iterable[Event]) -> bool:
     return any(isinstance(event, StepEvent) for event in events)
 
 
-def _verdict(spec: RunSpec, launched: Launch, progress: _Progress) -> _Ending:
-    """How a run ended that we did not end."""
-    if launched.exit_code() == 0:
-        return _Ending("finished")
-    if isinstance(launched.process, RanksOverHosts) and (told := launched.process.failure()):
-        return _Ending("failed", told[0], again=told[0].message if told[1] else "")
-    if _lost_its_host(launched):
-        return _Ending("failed", failures.host_lost(progress.seen))
-    output = _torchruns_words(launched)
-    if spec.hosts > 1 and (lost := find_lost(progress.seen, output, spec)):
-        return _host_lost(spec, progress, (lost,))
-    return _Ending("failed", failures.explain(progress.seen, output, launched.logs, launched.exit_code() or 1))
-
-
-def _torchruns_words(launched: Launch) -> str:
-    """Of all hosts."""
-    names = untrusted.matching(launched.folder, "torchrun*.log")
-    return "\n".join(line for name in names for line in untrusted.last_lines(launched.folder, name, REPORT_LINES))
-
-
-def _lost_hosts(spec: RunSpec, launched: Launch, progress: _Progress) -> tuple[str, ...]:
-    """Hosts of which nothing is heard any more, neither of any of their ranks nor otherwise."""
-    if not isinstance(launched.process, RanksOverHosts):
-        return ()
-    lost = launched.process.lost_hosts()
-    return lost or silent_hosts(progress.seen, progress.pulses, spec, lambda: _torchruns_words(launched))
-
-
-def _host_lost(spec: RunSpec, progress: _Progress, lost: tuple[str, ...]) -> _Ending:
-    """The run itself is not to blame: it starts again."""
-    failure = host_lost(progress.seen, lost, spec)
-    return _Ending("failed", failure, again=failure.message)
-
-
-def _end(context: Context, claim: Claim, writer: Writer, ending: _Ending) -> None:
+def _end(context: Context, claim: Claim, writer: Writer, ending: Ending) -> None:
     def write(session: Session) -> bool:
         now = database_time(session)
         if ending.again and work.requeue(session, claim, ending.again, now):
