@@ -88,6 +88,14 @@ class RunView:
     log_dropped: int = 0
 
     @property
+    def seats(self) -> dict[str, list[int]]:
+        """The ranks on each host, as far as they have said where they sit."""
+        found: dict[str, list[int]] = {}
+        for rank, host in sorted(self.hosts.items()):
+            found.setdefault(host, []).append(rank)
+        return found
+
+    @property
     def worst(self) -> RankMemory | None:
         return max(self.memory, key=lambda each: each.total, default=None)
 

@@ -171,3 +171,20 @@ def test_an_install_says_what_a_run_may_take_and_holds_to_it(sqlite: Database) -
         assert work.claim_next(session, "w2", lambda _: "CPU", NOW) is None, "one at once"
         service.submit_run(session, 1, SPEC, None, NOW + timedelta(days=1, seconds=1))
     strict.engine.dispose()
+
+
+def test_hosts_are_listed_with_what_each_is_and_does(client: TestClient, database: Database) -> None:
+    hosts = [
+        {"name": "n1", "state": "idle", "is_usable": True, "cpus": 64, "gpus": 8, "memory_bytes": 5e11},
+        {"name": "n2", "state": "down*", "is_usable": False, "cpus": 64, "gpus": 8, "memory_bytes": 5e11},
+    ]
+    device = {"kind": "slurm", "name": "Slurm partition gpu", "backend": "NCCL", "memory_bytes": 1e12, "hosts": hosts}
+    with database.write() as session:
+        presence.announce_worker(session, "device-s-1", "device", [device], database_time(session), None)
+    page = " ".join(client.get("/lab/devices").text.split())
+    assert "n1: idle, 64 cores, 8 GPUs" in page
+    assert "n2: down*, 64 cores, 8 GPUs" in page
+    reply = client.post("/api/v1/lab/runs", json={"spec": {"model": "gpt-mini", "parallel": {"data": 3}, "hosts": 3}})
+    assert reply.json()["warning"] == "It asks for 3 hosts; Slurm partition gpu."
+    page = " ".join(client.get(f"/lab/runs/{reply.json()['id']}").text.split())
+    assert "3 hosts with 1 rank each: data goes across hosts." in page

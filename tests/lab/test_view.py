@@ -26,7 +26,9 @@ THEORY = {
 
 
 def test_each_rank_says_where_it_sits() -> None:
-    assert fold([HostEvent(0.2, 1, "n2"), HostEvent(0.1, 0, "n1")], THEORY).hosts == {0: "n1", 1: "n2"}
+    view = fold([HostEvent(0.2, 3, "n2"), HostEvent(0.1, 0, "n1"), HostEvent(0.1, 1, "n1")], THEORY)
+    assert view.hosts == {0: "n1", 1: "n1", 3: "n2"}
+    assert view.seats == {"n1": [0, 1], "n2": [3]}
 
 
 def test_the_newest_probed_step_counts_and_the_worst_rank_is_named() -> None:
