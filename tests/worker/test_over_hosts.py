@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from labs import gang
 from labs.pulse import pulse_file
 from labs.spec import parse_run_spec
 from labs.spec.events import Event, Failure, HostEvent, PhaseEvent
 from tests.support.events import step
-from worker import slurm
+from worker import slurm, slurm_jobs
 from worker.over_hosts import find_lost, host_lost, hosts_of_ranks, silent_hosts
 from worker.pulses import Pulses
-from worker.slurm import Host
+from worker.slurm import Host, Job, UnknownJob
+from worker.slurm_jobs import SlurmJob
 
 SPEC = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "hosts": 2})
 SEATS: list[Event] = [HostEvent(0.1, rank, f"n{1 + rank // 2}") for rank in range(4)]
@@ -97,3 +100,60 @@ def test_a_hosts_line_is_read(monkeypatch: pytest.MonkeyPatch, line: str, host: 
     monkeypatch.setattr(slurm, "_ask", said)
     assert slurm.hosts_of("lab") == (host,)
     assert host.is_usable == (host.name != "n2")
+
+
+@pytest.mark.parametrize(
+    ("state", "exit_code", "cause", "starts_again"),
+    [
+        ("PREEMPTED", 143, "preempted", True),
+        ("NODE_FAIL", 1, "host lost", True),
+        ("BOOT_FAIL", 1, "host lost", True),
+        ("TIMEOUT", 143, "limit reached", False),
+        ("OUT_OF_MEMORY", 137, "out of memory", False),
+        ("CANCELLED", 143, "cancelled in Slurm", False),
+        ("FAILED", gang.NO_FOLDER, "no shared folder", False),
+        ("FAILED", gang.ORPHANED, "worker lost", True),
+        ("FAILED", 1, None, False),  # the ranks say why
+        ("COMPLETED", 0, None, False),
+    ],
+)
+def test_what_slurm_says_of_a_jobs_end_is_said_as_such(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+    exit_code: int,
+    cause: str | None,
+    starts_again: bool,
+) -> None:
+    states = iter([Job("PENDING", "Resources", 0, ""), Job("RUNNING", "None", 0, "n[1-2]")])
+    monkeypatch.setattr(slurm, "look_at", lambda _: next(states, Job(state, "None", exit_code, "n[1-2]")))
+    monkeypatch.setattr(slurm, "expand", lambda _: ["n1", "n2"])
+    monkeypatch.setattr(slurm, "down", lambda _: ["n2"])
+    monkeypatch.setattr(slurm_jobs, "POLL_SECONDS", 0.01)
+    job = SlurmJob("7", tmp_path, SPEC)
+    deadline = time.monotonic() + 60
+    while job.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert (job.poll() == 0) == (state == "COMPLETED")
+    found = job.failure()
+    assert (found and (found[0].cause, found[1])) == (cause and (cause, starts_again))
+    if cause == "host lost":
+        assert found is not None
+        assert "host n2 of job 7" in found[0].message
+
+
+def test_a_job_that_slurm_has_forgotten_is_told_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(_job: str) -> Job:
+        raise UnknownJob
+
+    monkeypatch.setattr(slurm, "look_at", forgotten)
+    (tmp_path / gang.EXIT_CODE).write_text("0")
+    job = SlurmJob("7", tmp_path, SPEC)
+    deadline = time.monotonic() + 60
+    while job.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert job.poll() == 0
