@@ -23,7 +23,7 @@ from app.theory.planner import (
     parse_search_request,
     search,
 )
-from app.theory.planner.search import notably_faster
+from app.theory.planner.found import notably_faster
 from app.theory.planner.space import GATHERS, KEEPS
 from app.units import bytes_text, seconds_text
 from app.words import capital

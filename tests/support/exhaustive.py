@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from app.theory.planner.asking import SearchRequest, read_search, usable_bytes
 from app.theory.planner.estimate import estimate
 from app.theory.planner.plans import Plans
-from app.theory.planner.search import Found, SearchRequest, read_search, usable_bytes
+from app.theory.planner.search import Found
 
 
 def best_of_all(request: SearchRequest) -> tuple[int, list[tuple[tuple[float, float], Found]]]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from app.theory import SearchResult, estimate, parse_search_request, search
+from app.theory.planner.asking import read_search
 from app.theory.planner.bounds import memory_floor, order_bytes, order_seconds, shape_bytes, shape_seconds, time_floor
 from app.theory.planner.plans import Plans
 from app.theory.planner.ranking import Ranking
-from app.theory.planner.search import read_search
 from labs.spec import SpecError
 from tests.support.exhaustive import best_of_all
 

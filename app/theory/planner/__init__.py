@@ -2,14 +2,16 @@
 
 `requests` reads a plan, of which `fields` and `attention_kernels` are parts, `results` is what comes out, `estimate`
 answers what it holds, moves and takes, `remarks` says what that stands on, `search` looks for the best plan in a
-`space` that `bounds` cut down, `validation` holds the answers to what others measured. `engine` computes for all of
-them.
+`space` that `asking` reads and `bounds` cut down, `found` is what it reports, `validation` holds the answers to what
+others measured. `engine` computes for all of them.
 """
 
+from app.theory.planner.asking import SearchRequest, parse_search_request
 from app.theory.planner.estimate import estimate, fewest_ranks
 from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
 from app.theory.planner.flags import Flags, flags_of
+from app.theory.planner.found import Candidate, SearchResult
 from app.theory.planner.front import Point, front
 from app.theory.planner.requests import (
     Cluster,
@@ -28,7 +30,7 @@ from app.theory.planner.results import (
     StageMemoryEstimate,
     TimeEstimate,
 )
-from app.theory.planner.search import Candidate, SearchRequest, SearchResult, parse_search_request, search
+from app.theory.planner.search import search
 from app.theory.planner.space import Axes
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 

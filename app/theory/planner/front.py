@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from app.theory.planner.search import Candidate, SearchRequest, search
+from app.theory.planner.asking import SearchRequest
+from app.theory.planner.found import Candidate
+from app.theory.planner.search import search
 
 PARTS = (1, 2, 4)  # of the nodes
 LESS = 0.8  # of the memory the last point takes

@@ -9,16 +9,13 @@ would report.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count
-from math import gcd, inf
-from typing import Annotated, Any, Literal, TypeVar
+from math import gcd
 
-from pydantic import Field
-
-from app.theory.hardware import GPUS
+from app.theory.planner.asking import SearchRequest, gpus_of, read_search, usable_bytes
 from app.theory.planner.bounds import (
     LayerFloor,
     MemoryFloor,
@@ -33,132 +30,18 @@ from app.theory.planner.bounds import (
 from app.theory.planner.engine.memory import stage_memories
 from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
-from app.theory.planner.explaining import next_bottleneck, one_step_away, terms
-from app.theory.planner.fields import PlanParallel, PlanTraining
-from app.theory.planner.flags import flags_of
+from app.theory.planner.found import Candidate, SearchResult, notably_faster
 from app.theory.planner.plans import UNSHARDED, Plans
 from app.theory.planner.ranking import Key, Ranking
-from app.theory.planner.requests import Cluster, EstimateRequest, Profile, parse_estimate_request
-from app.theory.planner.results import Estimate
-from app.theory.planner.space import Axes, Order, Shape, Sharding, Space
-from app.theory.presets import PRESETS
-from app.theory.records import json_data
-from labs.spec import Model, SpecError, Strict, Violation, parse
+from app.theory.planner.space import Order, Shape, Sharding
+from labs.spec import SpecError, Violation
 
-Objective = Literal["step_seconds", "memory", "cost"]
-Distinct = Literal["plan", "layout"]
 Found = tuple[Shape, Order, Sharding]
-T = TypeVar("T")
-MOST_GPUS = 1_000_000
 MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
-NOTABLY = 0.99  # of the time of the next smaller plan on the front
-USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
 NO_ROOM, SLOWER = (
     "does not fit in the share of the memory that a plan may take",
     "worse than what is reported, by a lower bound",
 )
-
-
-class SearchRequest(Strict):
-    """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
-
-    A plan may take `memory_share` of a GPU's memory. `axes` narrows or widens what is looked at. `distinct` layout
-    reports one plan for each division of the GPUs.
-    """
-
-    model: Any
-    training: Mapping[str, Any] = Field(default_factory=dict)
-    cluster: Cluster
-    profile: Profile | None = None
-    axes: Axes = Axes()
-    objective: Objective = "step_seconds"
-    distinct: Distinct = "plan"
-    memory_share: Annotated[float, Field(gt=0, le=1)] = USABLE
-    limit: Annotated[int, Field(ge=1, le=100)] = 10
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A configuration that fits: the request it is, and its Estimate."""
-
-    request: EstimateRequest
-    estimate: Estimate
-
-    @property
-    def parallel(self) -> PlanParallel:
-        return self.request.parallel
-
-    @property
-    def training(self) -> PlanTraining:
-        return self.request.training
-
-    @property
-    def step_seconds(self) -> float:
-        assert self.estimate.time.step_seconds is not None, "a search names a GPU"
-        return self.estimate.time.step_seconds
-
-    @property
-    def memory_bytes(self) -> float:
-        return self.estimate.memory.per_rank_bytes.total
-
-    def to_json(self) -> dict[str, object]:
-        """The fields that were asked for or chosen, without those left as they are by default."""
-        return {
-            "parallel": self.parallel.model_dump(exclude_unset=True),
-            "training": self.training.model_dump(exclude_unset=True),
-            "profile": self.request.profile,
-            "flags": [json_data(flags) for flags in flags_of(self.request)],
-            "estimate": self.estimate.to_json(),
-        }
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The best candidates, best first. `considered` is `decided` by a rule, `pruned` by a bound, or `evaluated`;
-    `rejected` counts those not reported by reason. `seen` has (seconds, bytes) of every plan that was estimated and
-    fits, and `front` the smallest of them and then whatever is faster than all smaller ones by one per cent or more."""
-
-    best: tuple[Candidate, ...]
-    considered: int
-    decided: int
-    pruned: int
-    evaluated: int
-    rejected: Mapping[str, int]
-    seen: tuple[Key, ...]
-    front: tuple[Candidate, ...]
-
-    def to_json(self, limit: int | None = None) -> dict[str, object]:
-        """As JSON data, with the first `limit` candidates or all."""
-        return {
-            "considered": self.considered,
-            "decided": self.decided,
-            "pruned": self.pruned,
-            "evaluated": self.evaluated,
-            "best": [candidate.to_json() for candidate in self.best[:limit]],
-            "rejected": dict(self.rejected),
-            "explanation": self.explanation(),
-        }
-
-    def explanation(self) -> dict[str, Any] | None:
-        """Of the best plan: why it beats the runner-up, what costs it most, the memory it leaves, and what one step on
-        each axis would do. None where nothing fits."""
-        if not self.best:
-            return None
-        best, capacity = self.best[0], self.best[0].estimate.memory.capacity_bytes or 0.0
-        beside = [json_data(term) for term in terms(best.estimate, self.best[1].estimate)] if self.best[1:] else []
-        return {
-            "beats_runner_up": beside,
-            "next_bottleneck": next_bottleneck(best.estimate),
-            "memory_left_bytes": capacity - best.memory_bytes,
-            "one_step_away": [step.to_json() for step in one_step_away(best.request)],
-        }
-
-
-def parse_search_request(data: object) -> SearchRequest:
-    """A request from untrusted data. Raises SpecError naming every violated field."""
-    request = parse(SearchRequest, data, _check)
-    _read(request)
-    return request
 
 
 def search(request: SearchRequest) -> SearchResult:
@@ -176,18 +59,6 @@ class _Node:
     order: Order | None = None
     gathers: bool = False
     exact: bool = False
-
-
-def notably_faster(smallest_first: Iterable[T], seconds_of: Callable[[T], float]) -> list[T]:
-    """A front of time and memory: of plans by their memory, the smallest, and then whatever is faster than everything
-    smaller by one per cent or more."""
-    kept: list[T] = []
-    fastest = inf
-    for each in smallest_first:
-        if seconds_of(each) < NOTABLY * fastest:
-            kept.append(each)
-            fastest = seconds_of(each)
-    return kept
 
 
 class _Search:
@@ -330,7 +201,7 @@ class _Search:
 
 
 def _too_many(request: SearchRequest) -> Violation:
-    message = f"{_gpus(request.cluster):,} GPUs can be used in more ways than can be told apart in a few seconds."
+    message = f"{gpus_of(request.cluster):,} GPUs can be used in more ways than can be told apart in a few seconds."
     return Violation("axes", None, message, "fewer values of tensor, pipeline, virtual_stages or micro_batch")
 
 
@@ -338,72 +209,3 @@ def _layer_of(shape: Shape) -> Shape:
     """What a layer costs does not depend on how many stages and replicas there are."""
     cut = shape.expert_tensor or shape.tensor
     return shape._replace(pipeline=1, data=shape.expert * cut // gcd(shape.expert * cut, shape.tensor))
-
-
-def usable_bytes(request: SearchRequest) -> float:
-    """What a plan may take of a GPU's memory."""
-    cluster = request.cluster
-    return request.memory_share * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
-
-
-def _gpus(cluster: Cluster) -> int:
-    return (cluster.nodes or 1) * cluster.gpus_per_node
-
-
-def read_search(request: SearchRequest) -> tuple[EstimateRequest, Space]:
-    """(the request without what is searched, what is searched). Raises SpecError."""
-    base = _read(request)
-    return base, _space(request, base)
-
-
-def _read(request: SearchRequest) -> EstimateRequest:
-    training = {name: value for name, value in request.training.items() if name != "global_batch"}
-    cluster = request.cluster.model_dump(exclude_none=True)
-    data = {"model": request.model, "training": training, "parallel": {"data": _gpus(request.cluster)}}
-    read = parse_estimate_request({**data, "cluster": cluster, "profile": request.profile})
-    batch = {"global_batch": request.training["global_batch"]}  # whether it shares out is for the search to see
-    return read.model_copy(update={"training": read.training.model_copy(update=batch)})
-
-
-def _space(request: SearchRequest, base: EstimateRequest) -> Space:
-    assert isinstance(base.model, Model), "the request was checked"
-    assert base.training.global_batch is not None, "the request was checked"
-    return Space(
-        base.model,
-        base.training.sequence,
-        base.training.global_batch,
-        base.training.attention,
-        base.training.precision,
-        _gpus(request.cluster),
-        request.cluster.gpus_per_node,
-        request.axes,
-        request.profile,
-        request.axes.expert_nodes or _routed_nodes(request.model),
-    )
-
-
-def _routed_nodes(model: object) -> tuple[int, ...]:
-    """Over how many nodes a published model's router spreads a token; 0: any number."""
-    preset = PRESETS.get(model) if isinstance(model, str) else None
-    return (preset.expert_nodes or 0,) if preset else (0,)
-
-
-def _check(request: SearchRequest) -> list[Violation]:
-    found = []
-    if request.cluster.gpu is None:
-        found.append(Violation("cluster.gpu", None, "Without a GPU nothing can be timed.", "the name of a GPU"))
-    if _gpus(request.cluster) > MOST_GPUS:
-        accepted = f"up to {MOST_GPUS:,} GPUs"
-        found.append(Violation("cluster.nodes", request.cluster.nodes, "There are too many to search.", accepted))
-    if isinstance(request.model, Mapping) and "parameters" in request.model:
-        found.append(Violation("model", request.model, "Of a size alone nothing can be timed.", "a name or a shape"))
-    for name in ("global_batch", "sequence"):
-        value = request.training.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            message = "Configurations are compared at the same batch and sequence."
-            found.append(Violation(f"training.{name}", value, message, "a whole number from 1 on"))
-    for name in ("micro_batch", "recompute"):
-        if name in request.training:
-            message = f"This is what is searched; axes.{name} narrows it."
-            found.append(Violation(f"training.{name}", request.training[name], message, "nothing"))
-    return found

@@ -1,0 +1,113 @@
+"""What may be asked of a search: a SearchRequest from untrusted data, and the space of plans it spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.theory.hardware import GPUS
+from app.theory.planner.requests import Cluster, EstimateRequest, Profile, parse_estimate_request
+from app.theory.planner.space import Axes, Space
+from app.theory.presets import PRESETS
+from labs.spec import Model, Strict, Violation, parse
+
+Objective = Literal["step_seconds", "memory", "cost"]
+Distinct = Literal["plan", "layout"]
+MOST_GPUS = 1_000_000
+USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
+
+
+class SearchRequest(Strict):
+    """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
+
+    A plan may take `memory_share` of a GPU's memory. `axes` narrows or widens what is looked at. `distinct` layout
+    reports one plan for each division of the GPUs.
+    """
+
+    model: Any
+    training: Mapping[str, Any] = Field(default_factory=dict)
+    cluster: Cluster
+    profile: Profile | None = None
+    axes: Axes = Axes()
+    objective: Objective = "step_seconds"
+    distinct: Distinct = "plan"
+    memory_share: Annotated[float, Field(gt=0, le=1)] = USABLE
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+
+
+def parse_search_request(data: object) -> SearchRequest:
+    """A request from untrusted data. Raises SpecError naming every violated field."""
+    request = parse(SearchRequest, data, _check)
+    _read(request)
+    return request
+
+
+def usable_bytes(request: SearchRequest) -> float:
+    """What a plan may take of a GPU's memory."""
+    cluster = request.cluster
+    return request.memory_share * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
+
+
+def gpus_of(cluster: Cluster) -> int:
+    return (cluster.nodes or 1) * cluster.gpus_per_node
+
+
+def read_search(request: SearchRequest) -> tuple[EstimateRequest, Space]:
+    """(the request without what is searched, what is searched). Raises SpecError."""
+    base = _read(request)
+    return base, _space(request, base)
+
+
+def _read(request: SearchRequest) -> EstimateRequest:
+    training = {name: value for name, value in request.training.items() if name != "global_batch"}
+    cluster = request.cluster.model_dump(exclude_none=True)
+    data = {"model": request.model, "training": training, "parallel": {"data": gpus_of(request.cluster)}}
+    read = parse_estimate_request({**data, "cluster": cluster, "profile": request.profile})
+    batch = {"global_batch": request.training["global_batch"]}  # whether it shares out is for the search to see
+    return read.model_copy(update={"training": read.training.model_copy(update=batch)})
+
+
+def _space(request: SearchRequest, base: EstimateRequest) -> Space:
+    assert isinstance(base.model, Model), "the request was checked"
+    assert base.training.global_batch is not None, "the request was checked"
+    return Space(
+        base.model,
+        base.training.sequence,
+        base.training.global_batch,
+        base.training.attention,
+        base.training.precision,
+        gpus_of(request.cluster),
+        request.cluster.gpus_per_node,
+        request.axes,
+        request.profile,
+        request.axes.expert_nodes or _routed_nodes(request.model),
+    )
+
+
+def _routed_nodes(model: object) -> tuple[int, ...]:
+    """Over how many nodes a published model's router spreads a token; 0: any number."""
+    preset = PRESETS.get(model) if isinstance(model, str) else None
+    return (preset.expert_nodes or 0,) if preset else (0,)
+
+
+def _check(request: SearchRequest) -> list[Violation]:
+    found = []
+    if request.cluster.gpu is None:
+        found.append(Violation("cluster.gpu", None, "Without a GPU nothing can be timed.", "the name of a GPU"))
+    if gpus_of(request.cluster) > MOST_GPUS:
+        accepted = f"up to {MOST_GPUS:,} GPUs"
+        found.append(Violation("cluster.nodes", request.cluster.nodes, "There are too many to search.", accepted))
+    if isinstance(request.model, Mapping) and "parameters" in request.model:
+        found.append(Violation("model", request.model, "Of a size alone nothing can be timed.", "a name or a shape"))
+    for name in ("global_batch", "sequence"):
+        value = request.training.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            message = "Configurations are compared at the same batch and sequence."
+            found.append(Violation(f"training.{name}", value, message, "a whole number from 1 on"))
+    for name in ("micro_batch", "recompute"):
+        if name in request.training:
+            message = f"This is what is searched; axes.{name} narrows it."
+            found.append(Violation(f"training.{name}", request.training[name], message, "nothing"))
+    return found

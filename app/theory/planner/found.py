@@ -1,0 +1,108 @@
+"""What a search reports: the plans it found, how many it looked at, and why the best of them is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, TypeVar
+
+from app.theory.planner.explaining import next_bottleneck, one_step_away, terms
+from app.theory.planner.fields import PlanParallel, PlanTraining
+from app.theory.planner.flags import flags_of
+from app.theory.planner.ranking import Key
+from app.theory.planner.requests import EstimateRequest
+from app.theory.planner.results import Estimate
+from app.theory.records import json_data
+
+T = TypeVar("T")
+NOTABLY = 0.99  # of the time of the next smaller plan on the front
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that fits: the request it is, and its Estimate."""
+
+    request: EstimateRequest
+    estimate: Estimate
+
+    @property
+    def parallel(self) -> PlanParallel:
+        return self.request.parallel
+
+    @property
+    def training(self) -> PlanTraining:
+        return self.request.training
+
+    @property
+    def step_seconds(self) -> float:
+        assert self.estimate.time.step_seconds is not None, "a search names a GPU"
+        return self.estimate.time.step_seconds
+
+    @property
+    def memory_bytes(self) -> float:
+        return self.estimate.memory.per_rank_bytes.total
+
+    def to_json(self) -> dict[str, object]:
+        """The fields that were asked for or chosen, without those left as they are by default."""
+        return {
+            "parallel": self.parallel.model_dump(exclude_unset=True),
+            "training": self.training.model_dump(exclude_unset=True),
+            "profile": self.request.profile,
+            "flags": [json_data(flags) for flags in flags_of(self.request)],
+            "estimate": self.estimate.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The best candidates, best first. `considered` is `decided` by a rule, `pruned` by a bound, or `evaluated`;
+    `rejected` counts those not reported by reason. `seen` has (seconds, bytes) of every plan that was estimated and
+    fits, and `front` the smallest of them and then whatever is faster than all smaller ones by one per cent or more."""
+
+    best: tuple[Candidate, ...]
+    considered: int
+    decided: int
+    pruned: int
+    evaluated: int
+    rejected: Mapping[str, int]
+    seen: tuple[Key, ...]
+    front: tuple[Candidate, ...]
+
+    def to_json(self, limit: int | None = None) -> dict[str, object]:
+        """As JSON data, with the first `limit` candidates or all."""
+        return {
+            "considered": self.considered,
+            "decided": self.decided,
+            "pruned": self.pruned,
+            "evaluated": self.evaluated,
+            "best": [candidate.to_json() for candidate in self.best[:limit]],
+            "rejected": dict(self.rejected),
+            "explanation": self.explanation(),
+        }
+
+    def explanation(self) -> dict[str, Any] | None:
+        """Of the best plan: why it beats the runner-up, what costs it most, the memory it leaves, and what one step on
+        each axis would do. None where nothing fits."""
+        if not self.best:
+            return None
+        best, capacity = self.best[0], self.best[0].estimate.memory.capacity_bytes or 0.0
+        beside = [json_data(term) for term in terms(best.estimate, self.best[1].estimate)] if self.best[1:] else []
+        return {
+            "beats_runner_up": beside,
+            "next_bottleneck": next_bottleneck(best.estimate),
+            "memory_left_bytes": capacity - best.memory_bytes,
+            "one_step_away": [step.to_json() for step in one_step_away(best.request)],
+        }
+
+
+def notably_faster(smallest_first: Iterable[T], seconds_of: Callable[[T], float]) -> list[T]:
+    """A front of time and memory: of plans by their memory, the smallest, and then whatever is faster than everything
+    smaller by one per cent or more."""
+    kept: list[T] = []
+    fastest = inf
+    for each in smallest_first:
+        if seconds_of(each) < NOTABLY * fastest:
+            kept.append(each)
+            fastest = seconds_of(each)
+    return kept
