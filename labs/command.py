@@ -56,7 +56,7 @@ def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Pat
     `log_dir`: where torchrun puts each rank's output, in a folder of its own for each attempt; without
     it the ranks write to this process's output.
     """
-    command = local_torchrun(spec.parallel.world_size)
+    command = [*local_torchrun(spec.parallel.world_size), *_restarts(spec)]
     if events_dir is not None:  # else in a temporary file of its own
         # an id of its own, so that nothing which an earlier run left in the same folder is taken for this one's
         command += ["--rdzv-endpoint", str(events_dir / "rendezvous"), "--rdzv-id", uuid.uuid4().hex]
@@ -66,6 +66,10 @@ def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Pat
     if events_dir is not None:
         command += ["--events", str(events_dir)]
     return command
+
+
+def _restarts(spec: RunSpec) -> list[str]:
+    return ["--max-restarts", str(spec.restarts)] if spec.restarts else []
 
 
 def torchrun_over_hosts(
@@ -99,7 +103,7 @@ def plain_command(spec: RunSpec) -> str:
         start = [torchrun, "--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
         return shlex.join([*start, "--node-rank", "N", "--master-addr", "HOST", "--master-port", "29500", *what])
     words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items()), torchrun, *_MEET_IN_A_FILE]
-    return shlex.join([*words, "--nproc-per-node", str(spec.parallel.world_size), *what])
+    return shlex.join([*words, "--nproc-per-node", str(spec.parallel.world_size), *_restarts(spec), *what])
 
 
 def compact(spec: RunSpec) -> str:

@@ -90,6 +90,12 @@ def interface_towards(address: str) -> str | None:
     return None
 
 
+def checkpoint_folder() -> Path:
+    """Where the run's checkpoints are: beside the folders of its attempts, so that each finds those of the ones before.
+    It goes with torchrun's logs."""
+    return _shared_folder().parent / "checkpoints"
+
+
 def _shared_folder() -> Path:
     """The folder torchrun made for this attempt's ranks: a new one each time, which nobody else may enter."""
     report = os.environ.get("TORCHELASTIC_ERROR_FILE")  # <a folder by mkdtemp>/attempt_0/<rank>/error.json

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from labs.data import Batches, load_text
-from labs.joining import choose_device, circumstances, join, joining
+from labs.joining import checkpoint_folder, choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
 from labs.parallel.precision import COMPUTE
 from labs.probes.instrument import Instrument
@@ -21,6 +21,7 @@ from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.probes.watched import spread_watched, watched_step
+from labs.recovery import Checkpoints, restart_count
 from labs.spec import RunSpec
 from labs.spec.events import MeasurementEvent, ResultEvent, StepEvent, TrainingSummary
 
@@ -47,20 +48,29 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")
 
+    checkpoints, losses = None, list[float]()
+    if spec.training.checkpoint_every is not None:
+        checkpoints = Checkpoints(spec, checkpoint_folder(), mesh, strategy, reporter)
+        losses = checkpoints.resume(lambda: watched_step(instrument, 0, strategy, batches.of_step))
     steps: list[Step] = []
     reporter.phase("running", "computing the first step")
-    for number in range(1, spec.training.steps + 1):
+    for number in range(len(losses) + 1, spec.training.steps + 1):
         _inject_faults(spec, reporter, number)
         started = time.perf_counter()
         loss = _mean_over_ranks(watched_step(instrument, number, strategy, batches.of_step), mesh)
+        losses.append(loss)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
         _report_step(reporter, spec, number, steps[-1], instrument)
         instrument.report(reporter, number)
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
             reporter.emit(MeasurementEvent, name, number, value, unit)
+        if checkpoints is not None:
+            checkpoints.after_step(number, loss)
+    if checkpoints is not None:
+        checkpoints.finish()
 
     peak = peak_of_all_ranks(device, COMPUTE.get(spec.training.precision, torch.float32))
-    reporter.emit(ResultEvent, _summary(spec, parameters, steps, instrument, device, peak))
+    reporter.emit(ResultEvent, _summary(spec, parameters, losses, steps, instrument, device, peak))
     dist.barrier()  # no rank leaves while another may still need it
     reporter.phase("finished")
 
@@ -76,6 +86,9 @@ def _mean_over_ranks(loss: Tensor, mesh: Mesh) -> float:
 
 
 def _inject_faults(spec: RunSpec, reporter: Reporter, step: int) -> None:
+    """Each once: ranks that were started again are spared, or the run would never get past it."""
+    if restart_count():
+        return
     for fault in spec.faults:
         if fault.rank == reporter.rank and fault.step == step:
             reporter.log("stderr", f"fault on purpose: rank {fault.rank} kills itself before step {step}")
@@ -103,6 +116,7 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, ins
 def _summary(
     spec: RunSpec,
     parameters: int,
+    losses: list[float],  # of all steps, those before a restart included
     steps: list[Step],
     instrument: Instrument,
     device: torch.device,
@@ -114,9 +128,9 @@ def _summary(
     tokens_per_second = spec.tokens_per_step / _typical_seconds(steps)
     used = tokens_per_second * model_flops_per_token(spec.model, spec.training.sequence)
     return TrainingSummary(
-        steps=len(steps),
-        first_loss=steps[0].loss,
-        final_loss=steps[-1].loss,
+        steps=len(losses),
+        first_loss=losses[0],
+        final_loss=losses[-1],
         tokens_per_second=tokens_per_second,
         model_flops_per_second=used,
         # The matrix products all ranks do together at best, measured after the last step.

@@ -23,7 +23,7 @@ from labs.preload import preload
 from labs.probes.report import EventFile, Reporter
 from labs.pulse import keep_pulse
 from labs.spec import RunSpec, SpecError
-from labs.spec.events import HostEvent
+from labs.spec.events import STARTS_AGAIN, HostEvent
 
 _EXIT_USAGE = 2
 
@@ -49,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if host := os.environ.get(HOST):
             reporter.emit(HostEvent, host)
+        if restarts := int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")):
+            reporter.phase("starting", f"{STARTS_AGAIN}, restart {restarts} of {spec.restarts}")
         reporter.phase("starting", "loading torch" if "torch" not in sys.modules else None)
         work = _load(spec)
         work(spec, reporter)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.lab.work import RunFailure
-from labs.spec.events import Event, Failure, LogEvent, PhaseEvent, StepEvent
+from labs.spec.events import STARTS_AGAIN, Event, Failure, LogEvent, PhaseEvent, StepEvent
 from worker import untrusted
 
 LAST_LINES = 20
@@ -31,7 +31,7 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code
     the launch's own: torchrun may have been killed before it could report on anybody.
     """
     seen = list(events)
-    said = {e.rank: e for e in seen if isinstance(e, PhaseEvent) and e.phase == "failed"}
+    said = {e.rank: e for e in _since_last_start(seen) if isinstance(e, PhaseEvent) and e.phase == "failed"}
     own = [event for event in said.values() if event.detail is None or event.detail.cause != LOST_ANOTHER_RANK]
     reported = _reports(torchrun_output)
     codes = {rank: code for _, rank, code in reported}
@@ -59,6 +59,12 @@ def reported_ranks(torchrun_output: str) -> set[int]:
 def _reports(torchrun_output: str) -> list[tuple[str, int, int]]:
     """Time, rank and exit code of each rank that torchrun says has failed."""
     return [(time, int(rank), int(code)) for time, rank, code in _REPORT.findall(torchrun_output)]
+
+
+def _since_last_start(seen: list[Event]) -> list[Event]:
+    """Without what led to a restart: the run went on after that."""
+    starts = [e.t for e in seen if isinstance(e, PhaseEvent) and (e.doing or "").startswith(STARTS_AGAIN)]
+    return [event for event in seen if not starts or event.t >= starts[-1]]
 
 
 def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> RunFailure:

@@ -51,6 +51,7 @@ def check_run_spec(spec: RunSpec) -> list[Violation]:
         *check_support(spec),
         *check_size(spec),
         *_check_faults(spec),
+        *_check_recovery(spec),
         *_check_dry(spec),
     ]
 
@@ -108,3 +109,24 @@ def _check_faults(spec: RunSpec) -> Iterator[Violation]:
             yield Violation(f"{at}.rank", fault.rank, f"There are only {ranks} ranks.", f"0 to {ranks - 1}")
         if fault.step > steps:
             yield Violation(f"{at}.step", fault.step, f"The run has only {steps} steps.", f"1 to {steps}")
+
+
+def _check_recovery(spec: RunSpec) -> Iterator[Violation]:
+    """Checkpoints hold the tensors of a training on one host; what is kept elsewhere they do not."""
+    training, asks = spec.training, spec.training.checkpoint_every is not None
+    if training.checkpoint_mode != "sync" and not asks:
+        message = "There are no checkpoints: training.checkpoint_every is not set."
+        yield Violation("training.checkpoint_mode", training.checkpoint_mode, message, "sync")
+    if not asks and not spec.restarts:
+        return
+    yield from one_of("hosts", spec.hosts, (1,), "Checkpoints and restarts need ranks that share a folder.")
+    yield from one_of("mode", spec.mode, ("run",), "A dry run has nothing to save or to start again.")
+    if not asks:
+        return
+    because = "A checkpoint would not have all of its state."
+    yield from one_of("training.loss_scaling", training.loss_scaling, (False,), because)
+    yield from one_of("compression.kind", spec.compression.kind, ("none",), because)
+    if training.optimizer == "lamb":
+        yield Violation("training.optimizer", "lamb", because, "adamw, sgd, lars")
+    if training.offload == "file":
+        yield Violation("training.offload", "file", because, "none, optimizer, all")

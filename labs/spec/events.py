@@ -25,6 +25,7 @@ Moment = Literal["forward_start", "backward_start", "backward_end", "step_end", 
 Stream = Literal["stdout", "stderr"]
 
 NUL = rb"\u0000"  # as JSON writes the character that ends a string in C: no database keeps it
+STARTS_AGAIN = "starting the ranks again"  # so begins what rank 0 is doing when torchrun has restarted all
 
 StepNumber = Annotated[int, Field(ge=0, lt=2**31)]  # what a database column holds
 Bytes = dict[Component | Literal["total"], int]  # what a rank holds, by component

@@ -27,6 +27,8 @@ class RunTraining(Training):
     zero_implementation: Literal["flat-buffer", "ZeroRedundancyOptimizer"] = "flat-buffer"
     recompute_every: Annotated[int, Field(ge=1, le=10_000)] = 1
     loss_scaling: bool = False
+    checkpoint_every: Annotated[int, Field(ge=1, le=500)] | None = None  # steps; none: no checkpoints
+    checkpoint_mode: Literal["sync", "async"] = "sync"
 
 
 class Compression(Strict):
@@ -56,6 +58,7 @@ class Fault(Strict):
 
 Probe = Literal["memory", "communication", "timeline"]
 MAX_HOSTS = 8  # as many as a run has ranks
+MAX_RESTARTS = 3
 MAX_FAULTS = 16  # two for each of a run's ranks
 
 
@@ -72,6 +75,7 @@ class RunSpec(Strict):
     hosts: Annotated[int, Field(ge=1, le=MAX_HOSTS)] = 1  # over which the ranks are spread evenly (labs.spec.hosts)
     link: Link | None = None
     faults: Annotated[tuple[Fault, ...], Field(max_length=MAX_FAULTS)] = ()
+    restarts: Annotated[int, Field(ge=0, le=MAX_RESTARTS)] = 0  # of all ranks, when one has died
     probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = get_args(Probe)
     options: AnyOptions | None = None  # of the programs that are not a training run
 

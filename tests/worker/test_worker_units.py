@@ -16,7 +16,7 @@ from app.core.settings import Settings
 from app.lab import service as lab
 from app.lab import work
 from labs.spec import parse_run_spec
-from labs.spec.events import Event, event_line
+from labs.spec.events import STARTS_AGAIN, Event, PhaseEvent, event_line
 from tests.support.events import failed, log, step
 from worker import runs
 from worker.context import Context
@@ -120,6 +120,16 @@ def test_a_killed_rank_that_wrote_nothing_leaves_the_word_to_who_noticed(tmp_pat
     noticed, line = failed(0, "lost another rank", t=1.9), log("Connection reset by peer", t=1.9)
     found = explain([line, noticed], TORCHRUN, tmp_path)
     assert (found.rank, found.lines_rank, found.lines) == (1, 0, ("Connection reset by peer",))
+
+
+def test_what_led_to_a_restart_is_not_the_cause_of_a_later_end(tmp_path: Path) -> None:
+    events = [
+        failed(1, "disk full", "No space left on device", t=1.0),
+        PhaseEvent(2.0, 0, phase="starting", doing=f"{STARTS_AGAIN}, restart 1 of 1"),
+        failed(0, "out of memory", "CUDA out of memory", t=3.0),
+    ]
+    found = explain(events, "", tmp_path)
+    assert (found.cause, found.rank) == ("out of memory", 0)
 
 
 def test_when_torchrun_itself_fails_its_own_words_are_shown(tmp_path: Path) -> None:
