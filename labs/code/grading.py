@@ -167,6 +167,7 @@ def _job(judging: _Judging, source: str, ranks: int, cases: Sequence[Case], seed
         gates=[case.gates for case in cases],
         seed=seed % 2**31 if judging.submission.mode == "run" else secrets.randbits(31),
         deadline_seconds=judging.deadline_seconds,
+        with_optimizers=judging.grader.with_optimizers,
     )
 
 

@@ -44,6 +44,7 @@ class Job:
     gates: Sequence[Mapping[str, Sequence[Any]]] = ()  # of each case: by name, what each rank is given there
     seed: int = 0
     deadline_seconds: float = 10.0
+    with_optimizers: bool = False  # what they need is loaded before the ranks begin
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Running:
             self._ranks.append(rank)
             with theirs:
                 try:
-                    sandbox.become_rank(theirs, writing)
+                    sandbox.become_rank(theirs, writing, self._job.with_optimizers)
                 except OSError as error:
                     raise NoSandbox(f"a sandbox was gone: {error}") from None
                 finally:

@@ -63,11 +63,11 @@ class Sandbox:
                 self._is_ready = True
         return self._is_ready
 
-    def become_rank(self, channel: socket.socket, output: int) -> None:
+    def become_rank(self, channel: socket.socket, output: int, with_optimizers: bool = False) -> None:
         """Fork a rank that speaks on `channel` and prints to `output`. Raises OSError where the tree is gone."""
         if not self.is_ready(_READY_SECONDS):
             raise NoSandbox(f"torch was not loaded in {_READY_SECONDS:g} s")
-        socket.send_fds(self._control, [b"f"], [channel.fileno(), output])
+        socket.send_fds(self._control, [b"o" if with_optimizers else b"f"], [channel.fileno(), output])
 
     def rank_ended(self, seconds: float) -> bool:
         """Wait until the rank that was forked last is gone; whether it is."""

@@ -22,6 +22,7 @@ _SENDS = ("broadcast", "all_gather")
 class Zero1(Grader):
     lab = "CL08"
     task = "zero1"
+    with_optimizers = True
     checks_named = ("parameters", "state", "bytes")
     signs = (
         Sign("reduces-gradients-again", lambda runs: any(_has(run, "all_reduce", "reduce_scatter") for run in runs)),

@@ -7,6 +7,7 @@ rank's channel and the pipe its output goes to. The forks are sealed (`seal`); t
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import shutil
 import signal
@@ -16,12 +17,11 @@ import tempfile
 from pathlib import Path
 
 import torch
-import torch._dynamo  # the first optimizer would load it otherwise: a second of every rank's
 import torch.distributed
 
 from labs.code.inside import rank, seal
 
-READY = b"r"
+READY, WITH_OPTIMIZERS = b"r", b"o"
 CONFINED = "RANKZERO_SANDBOX"  # set where the folder for files is the sandbox's own
 
 
@@ -37,6 +37,8 @@ def main() -> None:
         data, descriptors, _, _ = socket.recv_fds(control, 1, 2)
         if not data or len(descriptors) != 2:
             return
+        if data == WITH_OPTIMIZERS:
+            importlib.import_module("torch._dynamo")  # the first optimizer would load it: a second of every rank's
         pid = os.fork()
         if not pid:
             _become_rank(control, *descriptors)

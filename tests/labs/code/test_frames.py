@@ -6,7 +6,7 @@ import json
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labs.code.inside import frames
@@ -24,6 +24,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.binary(max_size=200))
 def test_noise_is_frames_or_refused(data: bytes) -> None:
     reader = FrameReader()
@@ -34,6 +35,7 @@ def test_noise_is_frames_or_refused(data: bytes) -> None:
     assert all(isinstance(header["kind"], str) for header, _ in found)
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_any_json_is_specs_or_refused(value: object) -> None:
     try:
@@ -43,6 +45,7 @@ def test_any_json_is_specs_or_refused(value: object) -> None:
     assert all(frames.spec_bytes(spec) >= 0 for spec in specs)
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_any_json_is_a_value_that_can_be_written_or_refused(value: object) -> None:
     parsed = json.loads(json.dumps(value))
@@ -53,6 +56,7 @@ def test_any_json_is_a_value_that_can_be_written_or_refused(value: object) -> No
     json.dumps(found, default=str).encode()
 
 
+@settings(max_examples=40)
 @given(VALUES, st.integers(1, 40))
 def test_a_frame_arrives_as_it_was_sent_however_it_is_cut(value: object, size: int) -> None:
     tensors: list[torch.Tensor] = []

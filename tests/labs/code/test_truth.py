@@ -1,6 +1,6 @@
 """Grader truth: what is right passes, whatever its style, and what is wrong is caught by its name.
 
-A third of the programs in each run of the tests, another the next day; all of them with RANKZERO_ALL_ROWS, and in
+A sixth of the programs in each run of the tests, another the next day; all of them with RANKZERO_ALL_ROWS, and in
 `make bench`.
 """
 
@@ -15,7 +15,7 @@ from tests.labs.code.truth import Program, programs, verdict_of
 from tests.support.code_labs import needs_sandboxes, todays
 from tests.support.shipped import shipped
 
-PARTS = 3
+PARTS = 6
 LABS = shipped().labs
 PROGRAMS = [program for lab in LABS.values() for program in programs(lab)]
 
