@@ -13,6 +13,7 @@ from app.content.published import Table, left_out_constants, published_tables
 from app.theory.planner import Comparison, Summary, compare, predict, summarise
 from app.theory.planner.engine.constants import FITTED, MEANINGS, Constants
 from app.theory.planner.engine.resolve import plan_of
+from app.theory.planner.held_out import blind_coverage
 from app.theory.planner.intervals import Coverage, Evidence, coverage, features_of, unseen_spread
 from app.theory.transformer import parameter_count
 from app.units import digits, factor_of
@@ -68,6 +69,7 @@ class Report:
     unseen: Summary
     held: Coverage
     held_memory: Coverage
+    blind: Coverage
     constants: tuple[tuple[str, str, str], ...]
     utilisation: tuple[tuple[str, str, str, str, str], ...]
 
@@ -89,6 +91,7 @@ def report(content: Path) -> Report:
         summarise(chain.from_iterable(unseen)),
         coverage(rows, True),
         coverage(rows, False),
+        blind_coverage(rows),
         _constants(),
         _utilisation(tables),
     )

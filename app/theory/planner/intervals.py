@@ -2,7 +2,8 @@
 
 Errors are those of constants that never saw the row's publication. Near rows count more, and those of a publication
 with many less; the width grows where even the nearest is far. `NEAREST` and `WIDENING` were set so that four of five
-intervals hold on publications left out, of all rows and on the mean of the publications (`coverage`).
+intervals hold on publications left out, of all rows and on the mean of the publications (`coverage`): with every
+publication in sight, so `held_out` chooses them again without the one that is tried.
 """
 
 from __future__ import annotations
@@ -94,11 +95,16 @@ def spread(features: Features, rows: Iterable[Evidence]) -> Spread | None:
     if not near:
         return None
     of_publication = Counter(row.publication for _, row in near)
-    weighed = sorted((abs(row.error), (1.0 + far) ** -2 * of_publication[row.publication] ** -0.5) for far, row in near)
-    return Spread(max(LEAST, _at_share(weighed)) * (1.0 + WIDENING * near[0][0]), len(near))
+    weighed = sorted((abs(row.error), row_weight(far, of_publication[row.publication])) for far, row in near)
+    return Spread(max(LEAST, at_share(weighed)) * (1.0 + WIDENING * near[0][0]), len(near))
 
 
-def _at_share(weighed: list[tuple[float, float]]) -> float:
+def row_weight(far: float, of_publication: int) -> float:
+    """What a row at a distance counts, of a publication that has so many near ones."""
+    return float((1.0 + far) ** -2 * of_publication**-0.5)
+
+
+def at_share(weighed: list[tuple[float, float]]) -> float:
     """The value below or at which `SHARE` of the weight lies, of (value, weight) in order."""
     left = (SHARE - 1e-9) * sum(weight for _, weight in weighed)
     for value, weight in weighed:
