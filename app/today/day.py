@@ -19,6 +19,7 @@ _DONE: Mapping[Kind, str] = {
     "free answer": "Free answers",
     "interview": "Interviews sat",
     "run": "Runs finished",
+    "code lab": "Code labs passed",
 }
 
 

@@ -1,0 +1,7 @@
+# mistake: ranks-disagree
+import torch
+
+
+def shard_indices(length, epoch, rank, n):
+    g = torch.Generator().manual_seed(epoch * 100 + rank)
+    return torch.randperm(length, generator=g)[rank::n]

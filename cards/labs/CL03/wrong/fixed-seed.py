@@ -1,0 +1,6 @@
+# mistake: same-every-epoch
+import torch
+
+
+def shard_indices(length, epoch, rank, n):
+    return torch.randperm(length, generator=torch.Generator().manual_seed(0))[rank::n]
