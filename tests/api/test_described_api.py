@@ -17,6 +17,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
 from app.theory.formulas import FORMULAS
+from tests.support.judged import judge_next
 
 if TYPE_CHECKING:  # imported where it is used: every process of the tests reads this file, and one runs it
     import schemathesis
@@ -51,6 +52,8 @@ def described(
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.post("/api/v1/lab/runs", json={"spec": {"model": "gpt-mini"}}).status_code == 201
         seed = client.post("/api/v1/problems/P03/variants").json()["seed"]
+        assert client.post("/api/v1/labs/CL01/submissions", json={"code": "x = 1"}).status_code == 201
+        judge_next(sqlite)
         schema = schemathesis.openapi.from_asgi("/openapi.json", app)
         schema.hook("flatmap_path_parameters")(_known(content, seed))
         # streams stay open as long as their run waits; tests/lab/test_stream.py reads them
@@ -59,10 +62,15 @@ def described(
 
 def _known(content: Catalogue, seed: int) -> Callable[[Any, Any], st.SearchStrategy[Any]]:
     """What exists, as often as what is made up: nearly everything made up ends in 404."""
-    keys = {"problems": content.problems, "rubrics": content.rubrics, "formulas": FORMULAS.by_name}
+    keys = {
+        "problems": content.problems,
+        "rubrics": content.rubrics,
+        "formulas": FORMULAS.by_name,
+        "labs": content.labs,
+    }
 
     def choose(context: Any, made_up: Mapping[str, Any] | None) -> st.SearchStrategy[Any]:
-        known = {"seed": st.just(seed), "run_id": st.just(1)}
+        known = {"seed": st.just(seed), "run_id": st.just(1), "submission_id": st.just(1)}
         for room, items in keys.items():
             if room in context.operation.path:
                 known["key"] = st.sampled_from(sorted(items))

@@ -21,6 +21,7 @@ from app.core.db import Database
 from app.core.settings import Settings
 from app.main import create_app
 from tests.conftest import Clock
+from tests.support.judged import judge_next
 
 SPEC = {"model": "gpt-mini", "training": {"steps": 10, "sequence": 32}, "parallel": {"data": 2}}
 ANSWERS = (200, 303)
@@ -44,7 +45,7 @@ class ReadOnly(Database):
         yield
 
 
-def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
+def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str, list[str]]:
     """What there is to look at, by path: every one with a parameter needs at least one example."""
     headers = {"Accept": "application/json"}
     day = (clock() + timedelta(days=4)).date().isoformat()
@@ -63,6 +64,8 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
     assert client.post(f"/api/v1/lab/runs/{run}/cancel", headers=headers).status_code == 200
     knobs = [{"field": "training.micro_batch", "values": [1, 2]}]
     swept = client.post("/api/v1/lab/sweeps", json={"spec": SPEC, "knobs": knobs}).json()["id"]
+    handed_in = client.post("/api/v1/labs/CL01/submissions", json={"code": "x = 1"}).json()["id"]
+    judge_next(database)
     sitting = client.post("/interview/does-it-fit").headers["location"]
     job = client.post("/study/exchange", files={"file": ("cards.csv", b"question,answer\nThree?,Four.\n")})
     at = job.headers["location"]
@@ -84,6 +87,11 @@ def _addresses(client: TestClient, clock: Clock) -> dict[str, list[str]]:
         "/api/v1/problems/{key}/variants/{seed}": [f"/api/v1/problems/P03/variants/{seed}"],
         "/rubrics/{key}": ["/rubrics/R01"],
         "/rubrics/{key}/{answer_id}": [said.headers["location"]],
+        "/api/v1/labs/{key}": ["/api/v1/labs/CL01"],
+        **{
+            f"/api/v1/labs/submissions/{{submission_id}}{part}": [f"/api/v1/labs/submissions/{handed_in}{part}"]
+            for part in ("", "/events", "/trace", "/proof")
+        },
         "/lab/experiments/{key}": ["/lab/experiments/L10"],
         "/lab/experiments/{key}/runs": ["/lab/experiments/L10/runs"],
         "/lab/sweeps/{sweep_id}": [f"/lab/sweeps/{swept}"],
@@ -132,7 +140,7 @@ def shop(sqlite: Database, clock: Clock, settings_for: Callable[..., Settings]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("hours_later", [0, 30])  # while a sitting runs; the next day, when nothing swept yet
 def test_no_get_writes(shop: TestClient, sqlite: Database, clock: Clock, hours_later: int) -> None:
-    examples = _addresses(shop, clock)
+    examples = _addresses(shop, sqlite, clock)
     clock.advance(hours=hours_later)
     event.listen(sqlite.engine, "begin", _refuse_writes)
     app: Any = shop.app

@@ -12,11 +12,11 @@ from app.codelabs import service, work
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.grading.hints import HINT_FACTOR
-from labs.spec.code import MOST_CODE_BYTES, Check, PhaseEvent, Verdict
+from labs.spec.code import MOST_CODE_BYTES
 from tests.conftest import NOW
+from tests.support.judged import judge_next
 
 API = "/api/v1/labs"
-CHECK = Check(name="sum", ranks=2, passed=True, expected="x", seen="x")
 
 
 def handed_in(client: TestClient, code: str = "x = 1\n", **more: str) -> int:
@@ -24,19 +24,6 @@ def handed_in(client: TestClient, code: str = "x = 1\n", **more: str) -> int:
     assert reply.status_code == 201
     found: int = reply.json()["id"]
     return found
-
-
-def judge(database: Database, *, passed: bool, mistake: str | None = None) -> None:
-    """What a worker writes of the next submission."""
-    with database.write() as session:
-        claim = work.claim_next(session, "worker", NOW)
-        assert claim is not None
-        work.append(session, claim, [PhaseEvent(id=str(claim.id), t=0.0, phase="starting")], NOW)
-        work.append(session, claim, [PhaseEvent(id=str(claim.id), t=0.1, phase="judged")], NOW)
-        verdict = Verdict(
-            lab="CL01", passed=passed, score=1.0 if passed else 0.5, checks=(CHECK,), mistake=mistake, seed=7
-        )
-        work.end_judged(session, claim, verdict, NOW)
 
 
 def test_labs_are_listed_and_shown_without_their_solutions(client: TestClient, content: Catalogue) -> None:
@@ -55,7 +42,7 @@ def test_a_submission_waits_is_judged_and_streams_what_happened(client: TestClie
     number = handed_in(client)
     waiting = client.get(f"{API}/submissions/{number}").json()
     assert (waiting["status"], waiting["queue_position"], waiting["verdict"]) == ("queued", 1, None)
-    judge(database, passed=False, mistake="chunk-index")
+    judge_next(database, passed=False, mistake="chunk-index")
     found = client.get(f"{API}/submissions/{number}").json()
     assert (found["status"], found["queue_position"]) == ("judged", None)
     verdict = found["verdict"]
@@ -79,13 +66,13 @@ def test_a_submission_waits_is_judged_and_streams_what_happened(client: TestClie
 def test_the_first_pass_is_evidence_for_what_the_hints_left_of_it(client: TestClient, database: Database) -> None:
     for _ in range(2):
         handed_in(client)
-        judge(database, passed=False)
+        judge_next(database, passed=False)
     opened = client.post(f"{API}/CL01/hints").json()
     assert (len(opened["hints"]), opened["hints_left"], opened["share_left"]) == (1, 2, HINT_FACTOR)
     handed_in(client)
-    judge(database, passed=True)
+    judge_next(database, passed=True)
     handed_in(client)
-    judge(database, passed=True)
+    judge_next(database, passed=True)
     with database.read() as session:
         evidence = service.list_evidence(session, 1)
     assert [(each.kind, each.item_id, each.share) for each in evidence] == [("code lab", "CL01", HINT_FACTOR)]
@@ -97,7 +84,7 @@ def test_the_first_pass_is_evidence_for_what_the_hints_left_of_it(client: TestCl
 
 def test_a_visible_run_passes_nothing(client: TestClient, database: Database) -> None:
     handed_in(client, mode="run")
-    judge(database, passed=True)
+    judge_next(database, passed=True)
     with database.read() as session:
         assert service.list_evidence(session, 1) == []
     assert client.get(API).json()[0]["status"] == "tried"
@@ -164,7 +151,7 @@ def test_a_worker_that_is_gone_gives_it_up_once_and_then_for_good(client: TestCl
 def test_a_proof_is_there_once_it_was_judged(client: TestClient, database: Database) -> None:
     number = handed_in(client, "x = 1\n")
     assert client.get(f"{API}/submissions/{number}/proof").status_code == 422
-    judge(database, passed=True)
+    judge_next(database, passed=True)
     proof = client.get(f"{API}/submissions/{number}/proof").json()
     assert (proof["lab"], proof["code"], proof["seed"], proof["verdict"]["passed"]) == ("CL01", "x = 1\n", 7, True)
     assert {"python", "torch", "rankzero"} <= set(proof["versions"])
