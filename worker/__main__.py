@@ -19,7 +19,6 @@ from app.core.migrate import check_schema
 from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
 from app.core.settings import Settings, settings
-from worker import judging
 from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
@@ -125,7 +124,10 @@ def _connect_signals(context: Context) -> None:
     def gone(**_: Any) -> None:
         if context.host is not None:
             context.host.close()
-        judging.let_go(context)
+        if context.kind == "device":
+            from worker import judging  # noqa: PLC0415 - the clock has none
+
+            judging.let_go(context)
         retire(context)
 
     signals.worker_ready.connect(ready, weak=False)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.codelabs.folder import find_lab, make_folder, read_folder
-from app.codelabs.judging import judge
-from app.codelabs.proof import make_proof, read_proof, same_verdict
-from app.codelabs.words import verdict_json
-from app.content.catalogue import Catalogue, catalogue
-from app.content.code_labs import CodeLab
 from app.core.errors import DomainError, problem_details
-from labs.spec.code import CheckEvent, Mode, OutputEvent, Submission, Verdict, VerdictEvent
+
+if TYPE_CHECKING:  # commands import only what they need
+    from app.content.code_labs import CodeLab
+    from labs.spec.code import Mode, Verdict
 
 labs_app = typer.Typer(no_args_is_help=True, help="Code labs, from your own editor.")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `rankzero labs new`.")]
@@ -25,6 +22,8 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `rankze
 @labs_app.command("list")
 def list_labs() -> None:
     """Every lab: its id, minutes, title and what you write."""
+    from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
+
     for lab in catalogue().labs.values():
         _say(f"{lab.id}  {lab.head.minutes:>3} min  {lab.title:32} {lab.head.signature.splitlines()[0]}")
 
@@ -35,6 +34,9 @@ def new(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder to make.")],
 ) -> None:
     """A folder with the statement and a starter to write in."""
+    from app.codelabs.folder import find_lab, make_folder  # noqa: PLC0415 - see above
+    from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
+
     with _told():
         lab = find_lab(catalogue(), identity)
         make_folder(lab, folder, lab.statement_text)
@@ -45,6 +47,9 @@ def new(
 @labs_app.command("run")
 def run(folder: Folder) -> None:
     """The visible checks on 2 and 3 ranks, with what your program prints."""
+    from app.codelabs.folder import read_folder  # noqa: PLC0415 - see above
+    from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
+
     with _told():
         lab, code = read_folder(catalogue(), folder)
         verdict = _judged(lab, code, "run", None, aloud=True)
@@ -57,6 +62,11 @@ def submit(
     proof: Annotated[Path | None, typer.Option(help="Where to write a proof that `verify` can check.")] = None,
 ) -> None:
     """All checks on 2, 3 and 4 ranks with hidden inputs; the verdict as JSON, exit 0 when passed."""
+    from app.codelabs.folder import read_folder  # noqa: PLC0415 - see above
+    from app.codelabs.proof import make_proof  # noqa: PLC0415 - see above
+    from app.codelabs.words import verdict_json  # noqa: PLC0415 - see above
+    from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
+
     with _told():
         lab, code = read_folder(catalogue(), folder)
         verdict = _judged(lab, code, "submit", None, aloud=False)
@@ -69,10 +79,13 @@ def submit(
 @labs_app.command("verify")
 def verify(proof: Annotated[Path, typer.Argument(metavar="PROOF", help="A file of `submit --proof`.")]) -> None:
     """Run a proof's program again with its inputs: exit 0 where verdict and ledger come out the same."""
+    from app.codelabs.folder import find_lab  # noqa: PLC0415 - see above
+    from app.codelabs.proof import read_proof, same_verdict  # noqa: PLC0415 - see above
+    from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
+
     with _told():
-        known: Catalogue = catalogue()
         claimed = read_proof(proof)
-        lab = find_lab(known, claimed.lab)
+        lab = find_lab(catalogue(), claimed.lab)
         again = _judged(lab, claimed.code, "submit", claimed.seed, aloud=False)
         differences = same_verdict(lab, claimed, again)
     _say(json.dumps({"lab": lab.id, "verified": not differences, "differences": differences}, indent=2))
@@ -80,6 +93,9 @@ def verify(proof: Annotated[Path, typer.Argument(metavar="PROOF", help="A file o
 
 
 def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) -> Verdict:
+    from app.codelabs.judging import judge  # noqa: PLC0415 - see above
+    from labs.spec.code import CheckEvent, OutputEvent, Submission, VerdictEvent  # noqa: PLC0415 - see above
+
     for event in judge(Submission(lab=lab.id, code=code, mode=mode, seed=seed)):
         if isinstance(event, VerdictEvent):
             if aloud:
@@ -98,6 +114,8 @@ def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) 
 
 
 def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
+    from app.codelabs.words import verdict_json  # noqa: PLC0415 - see above
+
     said = verdict_json(verdict, lab)["mistake_says"]
     error = verdict.error
     if error is not None and error.line is not None:
