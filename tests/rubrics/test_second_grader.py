@@ -21,6 +21,7 @@ from app.rubrics import second
 from tests.support.grading_server import GradingServer, Handler, grading_server
 
 GRADE = "/api/v1/rubrics/R01/grade"
+PATIENCE = 60.0  # seconds; reached only where something hangs
 KEY = "sk-very-secret"
 TEXT = """Adam in mixed precision needs 16 bytes per parameter, so 13B is 208 GB: 26 GB weights, 26 GB gradients,
 156 GB optimizer. With ZeRO-3 that is 26 GB on each of 8 GPUs. I would keep an eye on Fragmentation of the allocator."""
@@ -34,15 +35,29 @@ def server() -> Iterator[GradingServer]:
 
 @pytest.fixture
 def page(server: GradingServer, sqlite: Database, settings_for: Callable[..., Settings]) -> Iterator[TestClient]:
-    """The application with a second grader that has half a second."""
+    """The application with a second grader that has all the time a busy machine may take."""
     with _client(server, sqlite, settings_for) as client:
+        yield client
+
+
+@pytest.fixture
+def hurried_page(
+    server: GradingServer, sqlite: Database, settings_for: Callable[..., Settings]
+) -> Iterator[TestClient]:
+    """The application with a second grader that has half a second."""
+    with _client(server, sqlite, settings_for, grader_timeout_seconds=0.5) as client:
         yield client
 
 
 def _client(
     server: GradingServer, database: Database, settings_for: Callable[..., Settings], **changed: Any
 ) -> TestClient:
-    values = {"grader_url": server.url, "grader_key": KEY, "grader_model": "judge-1", "grader_timeout_seconds": 0.5}
+    values = {
+        "grader_url": server.url,
+        "grader_key": KEY,
+        "grader_model": "judge-1",
+        "grader_timeout_seconds": PATIENCE,
+    }
     app = create_app(settings_for(**{**values, **changed}), database)
     return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
 
@@ -239,7 +254,7 @@ def test_a_server_that_is_not_there_is_said(
 
 
 def _silent(handler: Handler) -> None:
-    handler.owner.let_go.wait(20)
+    handler.owner.let_go.wait(PATIENCE)
 
 
 def _dripping(handler: Handler) -> None:
@@ -253,17 +268,17 @@ def _dripping(handler: Handler) -> None:
 
 @pytest.mark.parametrize("answer", [_silent, _dripping])
 def test_a_slow_server_costs_no_more_than_its_time(
-    page: TestClient, server: GradingServer, answer: Callable[[Handler], None]
+    hurried_page: TestClient, server: GradingServer, answer: Callable[[Handler], None]
 ) -> None:
     server.answer = answer
     began = time.monotonic()
-    assert opinion(page) == {
+    assert opinion(hurried_page) == {
         "status": "failed",
         "model": "judge-1",
         "reason": "time-out",
         "message": "It did not answer within 0.5 s.",
     }
-    assert 0.4 < time.monotonic() - began < 2
+    assert 0.4 < time.monotonic() - began < PATIENCE / 2
 
 
 def test_no_transaction_is_open_while_it_is_waited_for(
@@ -273,13 +288,13 @@ def test_no_transaction_is_open_while_it_is_waited_for(
 
     def answer(handler: Handler) -> None:
         asked.set()
-        handler.owner.let_go.wait(10)
+        handler.owner.let_go.wait(PATIENCE)
         handler.complete(verdicts(handler.owner.asked))
 
     server.answer = answer
     slow = threading.Thread(target=lambda: seen.append(opinion(page)))
     slow.start()
-    assert asked.wait(5)
+    assert asked.wait(PATIENCE)
     assert sqlite.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
     listed = page.get("/rubrics/memory-walk").text
     assert "Nothing yet" not in listed, "the answer is kept before anybody is waited for"
@@ -287,7 +302,7 @@ def test_no_transaction_is_open_while_it_is_waited_for(
     assert address is not None
     assert "had not answered when this page was made" in page.get(address.group()).text
     server.let_go.set()
-    slow.join(5)
+    slow.join(PATIENCE)
     assert seen[0]["status"] == "given"
 
 
@@ -295,18 +310,19 @@ def test_only_so_many_wait_at_once(page: TestClient, server: GradingServer) -> N
     everyone = threading.Barrier(second.AT_ONCE + 1)
 
     def answer(handler: Handler) -> None:
-        everyone.wait(5)
-        handler.owner.let_go.wait(0.3)
+        everyone.wait(PATIENCE)
+        handler.owner.let_go.wait(PATIENCE)
         handler.complete(verdicts(handler.owner.asked))
 
     server.answer = answer
     waiting = [threading.Thread(target=opinion, args=(page,)) for _ in range(second.AT_ONCE)]
     for thread in waiting:
         thread.start()
-    everyone.wait(5)
+    everyone.wait(PATIENCE)
     assert opinion(page)["reason"] == "busy"
+    server.let_go.set()
     for thread in waiting:
-        thread.join(5)
+        thread.join(PATIENCE)
 
 
 def test_it_is_asked_once_for_the_same_key_and_kept_as_it_was(
