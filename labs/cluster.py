@@ -1,8 +1,10 @@
 """`python -m labs.cluster up|down --state FILE`: hosts as network namespaces of this machine, joined by shaped links.
 
-Each host is a namespace with one interface, a veth pair whose other end is on a bridge. Both ends send at the rate that
-is asked for (tbf): neither what a host sends nor what it is sent is faster. A delay needs netem, which not every kernel
-has. Linux and root only. What is up stands in FILE, for those who start ranks there.
+Each host is a namespace with one interface, a veth pair whose other end is on a bridge. The bridge has a namespace of
+its own: the machine's own interfaces and routes stay as they are, and its programs, a browser for one, are not told of
+a changed network. Both ends send at the rate that is asked for (tbf): neither what a host sends nor what it is sent is
+faster. A delay needs netem, which not every kernel has. Linux and root only. What is up stands in FILE, for those who
+start ranks there.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _QUEUE_SECONDS = 0.4  # what waits for longer is dropped
 # pause, is below the link's. Every kernel has reno.
 _TCP = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0"}
 _TOOLS = ("ip", "tc", "nsenter")
-_NETWORKS = [f"10.77.{number}" for number in range(1, 255)]
+_NETWORK = "10.77.0"  # of the hosts alone: no route of the machine leads there
 
 
 class CannotCluster(Exception):
@@ -49,10 +51,9 @@ class Host:
     @property
     def is_up(self) -> bool:
         """Whether both ends of its link are."""
-        try:
-            return Path(f"/sys/class/net/{self.link}/operstate").read_text().strip() == "up"
-        except OSError:
-            return False
+        command = ["ip", "-n", self.namespace, "-json", "link", "show", "eth0"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=False)
+        return shown.returncode == 0 and json.loads(shown.stdout)[0]["operstate"] == "UP"
 
     def entering(self) -> list[str]:
         """What to put before a command to start it there. (`ip netns exec` would hide cgroups.)"""
@@ -73,10 +74,15 @@ class Cluster:
         """Set every link. Raises CannotCluster."""
         for host in self.hosts:
             _shape([*_IN, host.namespace], "eth0", bytes_per_second, latency_seconds)
-            _shape([], host.link, bytes_per_second, 0.0)  # one way is delayed once
+            _shape([*_IN, switch_of(self.bridge)], host.link, bytes_per_second, 0.0)  # one way is delayed once
 
 
 _IN = ["ip", "netns", "exec"]
+
+
+def switch_of(bridge: str) -> str:
+    """The namespace that a bridge is in."""
+    return f"{bridge}-switch"
 
 
 def load(state: Path) -> Cluster | None:
@@ -97,12 +103,12 @@ def up(state: Path, hosts: int, bytes_per_second: float, latency_seconds: float)
         raise CannotCluster("A cluster is up already. `rankzero cluster down` takes it down.")
     name = f"rz{hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:6]}"
     _remove(name)  # what a restart of the machine or a crash left
-    network = _free_network()
-    found = tuple(Host(f"h{i}", f"{name}-{i}", f"{network}.{i + 1}", f"{name}-{i}") for i in range(1, hosts + 1))
+    found = tuple(Host(f"h{i}", f"{name}-{i}", f"{_NETWORK}.{i + 1}", f"{name}-{i}") for i in range(1, hosts + 1))
     try:
-        _run("ip", "link", "add", name, "type", "bridge")
-        _run("ip", "addr", "add", f"{network}.1/24", "dev", name)
-        _run("ip", "link", "set", name, "up")
+        switch = switch_of(name)
+        _run("ip", "netns", "add", switch)
+        _run("ip", "-n", switch, "link", "add", name, "type", "bridge")
+        _run("ip", "-n", switch, "link", "set", name, "up")
         for host in found:
             _join(host, name)
         can_delay = _can_delay(found[0])
@@ -137,19 +143,11 @@ def _check_possible() -> None:
         raise CannotCluster(f"{', '.join(missing)} is not on PATH (Debian: apt install iproute2 util-linux).")
 
 
-def _free_network() -> str:
-    taken = subprocess.run(["ip", "-4", "route"], capture_output=True, text=True, check=False).stdout
-    for network in _NETWORKS:
-        if f"{network}." not in taken:
-            return network
-    raise CannotCluster("All of 10.77.0.0/16 is in use here.")
-
-
 def _join(host: Host, bridge: str) -> None:
+    inside, at_switch = ["ip", "-n", host.namespace], ["ip", "-n", switch_of(bridge)]
     _run("ip", "netns", "add", host.namespace)
-    _run("ip", "link", "add", host.link, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
-    _run("ip", "link", "set", host.link, "master", bridge, "up")
-    inside = ["ip", "-n", host.namespace]
+    _run(*at_switch, "link", "add", host.link, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
+    _run(*at_switch, "link", "set", host.link, "master", bridge, "up")
     _run(*inside, "addr", "add", f"{host.address}/24", "dev", "eth0")
     for link in ("lo", "eth0"):
         _run(*inside, "link", "set", link, "up")
@@ -187,8 +185,6 @@ def _remove(bridge: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         subprocess.run(["ip", "netns", "del", path.name], capture_output=True, check=False)
-    for link in sorted(Path("/sys/class/net").glob(f"{bridge}*")):
-        subprocess.run(["ip", "link", "del", link.name], capture_output=True, check=False)
 
 
 def _run(*command: str) -> None:

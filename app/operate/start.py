@@ -146,7 +146,7 @@ def _cluster_is_up(file: Path) -> bool:
         bridge = str(json.loads(file.read_text())["bridge"])
     except (OSError, ValueError, KeyError):
         return False
-    return (Path("/sys/class/net") / bridge).exists()
+    return Path(f"/run/netns/{bridge}-switch").exists()
 
 
 def _wait_for_page(url: str, supervisor: Supervisor) -> None:

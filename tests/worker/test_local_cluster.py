@@ -47,10 +47,13 @@ def call(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[Path]:
+    """Where a cluster stands that is up. The machine's own interfaces are as they were: a browser that sees them change
+    ends what it is loading."""
     need_namespaces()
-    path = tmp_path / "cluster.json"
+    path, before = tmp_path / "cluster.json", _interfaces()
     done = call("up", "--state", str(path), "--hosts", "2", "--rate", "200mbit", "--delay", "0")
     assert done.returncode == 0, done.stderr
+    assert _interfaces() == before
     yield path
     with contextlib.suppress(CannotCluster):
         cluster.down(path)
@@ -88,11 +91,18 @@ def test_a_run_is_as_slow_as_its_link_and_a_host_without_one_is_lost(
     assert not _pids(found.hosts[0].namespace)
 
     assert call("down", "--state", str(state)).stdout == "The cluster is down.\n"
-    assert not list(Path("/sys/class/net").glob(f"{found.bridge}*"))
     assert not list(Path("/run/netns").glob(f"{found.bridge}*"))
     assert call("down", "--state", str(state)).stdout == "No cluster is up.\n"
     with pytest.raises(UnknownDevice, match="`rankzero cluster up` makes one"):
         find_cluster(state)
+
+
+def _interfaces() -> list[str]:
+    return sorted(os.listdir("/sys/class/net"))
+
+
+def _namespaces() -> list[str]:
+    return sorted(os.listdir("/run/netns"))
 
 
 def _step_of(phase: str) -> str:
@@ -108,7 +118,7 @@ def test_what_a_cluster_cannot_be_is_refused_and_nothing_is_left(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "up already" in call("up", "--state", str(state)).stderr
-    before = sorted(os.listdir("/sys/class/net"))
+    before = _namespaces()
     for wrong, said in (
         (("--hosts", "1"), "--hosts 1: accepted is 2 to 8."),
         (("--rate", "fast"), "--rate fast: accepted is such as 1gbit or 200mbit."),
@@ -121,7 +131,7 @@ def test_what_a_cluster_cannot_be_is_refused_and_nothing_is_left(
         patch.setattr(cluster, "_can_delay", _fails)
         with pytest.raises(CannotCluster):
             cluster.up(tmp_path / "other.json", 2, 1e8, 0.0)
-    assert sorted(os.listdir("/sys/class/net")) == before
+    assert _namespaces() == before
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(CannotCluster, match="need root"):
         cluster.up(tmp_path / "other.json", 2, 1e8, 0.0)
