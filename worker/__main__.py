@@ -6,7 +6,7 @@ import argparse
 import platform
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Celery, signals
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,10 +22,10 @@ from app.core.settings import Settings, settings
 from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
-from worker.namespaces import find_cluster
-from worker.over_hosts import SeveralHosts
 from worker.presence import announce_forever, is_alive, retire
-from worker.slurm_jobs import find_partition
+
+if TYPE_CHECKING:
+    from worker.over_hosts import SeveralHosts
 
 # Each skips a round of messages that only matters to many workers; together they cut the start to 0.3 s.
 QUICK_START = {"without_mingle": True, "without_gossip": True, "without_heartbeat": True}
@@ -72,8 +72,12 @@ def _devices(asked: argparse.Namespace, configuration: Settings) -> Devices | Se
     if asked.control:
         return Devices(False, ())
     if asked.backend == "slurm":
+        from worker.slurm_jobs import find_partition  # noqa: PLC0415 - only where there is one
+
         return find_partition(asked.partition, configuration.sqlalchemy_url)
     if asked.backend == "cluster":
+        from worker.namespaces import find_cluster  # noqa: PLC0415 - only where there is one
+
         return find_cluster(configuration.cluster_file)
     return find_devices(asked.devices)
 
@@ -103,7 +107,7 @@ def _work(app: Celery, context: Context) -> int:
 
 def _run_queues(context: Context) -> list[str]:
     """Also those of devices that may come later."""
-    if isinstance(context.devices, SeveralHosts):
+    if not isinstance(context.devices, Devices):
         return [queue.HOST_RUNS]
     may_have_gpus = context.asked != "cpu"
     return [name for name, has in ((queue.CPU_RUNS, context.devices.cpu), (queue.GPU_RUNS, may_have_gpus)) if has]

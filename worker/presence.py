@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,7 +14,9 @@ from app.core.release import release
 from app.lab import presence
 from worker.context import Context
 from worker.devices import Devices, UnknownDevice, find_devices
-from worker.over_hosts import SeveralHosts
+
+if TYPE_CHECKING:
+    from worker.over_hosts import SeveralHosts
 
 log = structlog.get_logger()
 
@@ -62,11 +65,11 @@ def _announce(context: Context) -> None:
 
 def _look_again(context: Context) -> None:
     """Find the devices anew: GPUs come, go, and are cut up. While a run is on them they are left alone."""
-    over_hosts = isinstance(context.devices, SeveralHosts)
-    if context.kind != "device" or (not over_hosts and (context.asked == "cpu" or context.run_id is not None)):
+    is_here = isinstance(context.devices, Devices)
+    if context.kind != "device" or (is_here and (context.asked == "cpu" or context.run_id is not None)):
         return
     found: Devices | SeveralHosts
-    if isinstance(context.devices, SeveralHosts):
+    if not isinstance(context.devices, Devices):
         found = context.devices.look_again()
     else:
         try:

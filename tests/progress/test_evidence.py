@@ -200,7 +200,7 @@ def test_the_concept_page_says_how_the_learner_stands(
     with sqlite.write() as session:
         review(session, content, card_of(content, concept), 1, 4, 4, 4, start=-10)
     html = page.get("/reference/concepts").text
-    entry = text_of(html.split(f'<li id="{concept}">')[1].split("</li>")[0])
+    entry = text_of(html.split(f'<li id="{concept}"')[1].partition(">")[2].split("</li>")[0])
     assert "You Getting there : 75 % of the newest 4 results right; 4 card reviews, last" in entry
     assert html.count("map-known") == 1
     assert html.count("<dt>You</dt>") == 1
