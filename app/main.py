@@ -110,7 +110,7 @@ NAVIGATION = (
     ),
 )
 
-WITHIN = {"/rubrics": "/practice"}  # pages of a room that has no entry of its own
+WITHIN = {"/rubrics": "/practice", "/labs": "/practice"}  # pages of a room that has no entry of its own
 
 
 def create_app(configuration: Settings | None = None, database: Database | None = None) -> FastAPI:

@@ -12,12 +12,15 @@ from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.codelabs import service
+from app.codelabs.pages import router
 from app.content.web import Content
 from app.core.db import Database
 from app.core.idempotency import once
 from app.core.queue import WARM_JUDGE
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
 from labs.spec.code import Mode
+
+__all__ = ["api", "router"]
 
 POLL_SECONDS = 0.2  # a submission is over in seconds, and few look on
 

@@ -13,7 +13,7 @@ from app.codelabs import queries
 from app.codelabs.folder import find_lab
 from app.codelabs.models import ENDED, RUNNING, WAITING, CodeDesk, CodeSubmission
 from app.codelabs.proof import make_proof
-from app.codelabs.words import verdict_json
+from app.codelabs.words import checks_json, verdict_json
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.evidence import Evidence
@@ -149,6 +149,24 @@ def queue_position(session: Session, row: CodeSubmission) -> int | None:
     """How many are taken before it, and itself; None once it is taken."""
     ids = [each.id for each in queries.list_queue(session)]
     return ids.index(row.id) + 1 if row.id in ids else None
+
+
+def show_standing(session: Session, learner_id: int, content: Catalogue, submission_id: int) -> dict[str, Any]:
+    """A submission as a page shows it: while it is judged with the checks and the output that have come so far."""
+    row = find_submission(session, learner_id, submission_id)
+    lab = find_lab(content, row.lab_id)
+    events = [event for chunk in queries.list_chunks(session, row.id, 0) for event in chunk.events]
+    shown = show_submission(content, row)
+    verdict = shown["verdict"]
+    phase = next((event["detail"] for event in reversed(events) if event["kind"] == "phase"), "")
+    so_far = [event["check"] for event in events if event["kind"] == "check"]
+    return shown | {
+        "ended": has_ended(row),
+        "checks": verdict["checks"] if verdict else checks_json(so_far, lab),
+        "output": [event for event in events if event["kind"] == "output"],
+        "phase": phase,
+        "queue_position": queue_position(session, row),
+    }
 
 
 def events_after(session: Session, row: CodeSubmission, after: int) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from app.content.code_labs import CodeLab
@@ -40,11 +41,15 @@ SHARED: dict[str, tuple[str, str]] = {
 def verdict_json(verdict: Verdict, lab: CodeLab) -> dict[str, Any]:
     """The verdict with words for its checks and its mistake."""
     found = verdict.model_dump(mode="json", exclude={"ledger", "trace", "beside"})
-    said = {check.id: check.says for check in lab.head.checks}
-    for check in found["checks"]:
-        check["title"] = said.get(check["name"], "Every rank returns")
+    found["checks"] = checks_json(found["checks"], lab)
     found["mistake_says"] = mistake_says(verdict.mistake, lab)
     return found
+
+
+def checks_json(checks: Iterable[dict[str, Any]], lab: CodeLab) -> list[dict[str, Any]]:
+    """Checks with what each of them is called."""
+    said = {check.id: check.says for check in lab.head.checks}
+    return [check | {"title": said.get(check["name"], "Every rank returns")} for check in checks]
 
 
 def mistake_says(name: str | None, lab: CodeLab) -> dict[str, Any] | None:

@@ -80,6 +80,7 @@ def practice(
         "show": show,
         "mastered": MASTERED,
         "groups": in_groups(content.rubrics.values()),
+        "code_labs": list(content.labs.values()),
     }
     return page(request, "practice/index.html", context)
 

@@ -19,6 +19,7 @@ GROUPS = {
     "problems": "Problems",
     "rubrics": "Free answers",
     "experiments": "Experiments",
+    "labs": "Code labs",
     "formulas": "Formulas",
     "errata": "Errata",
 }
@@ -115,6 +116,17 @@ def _exercises(catalogue: Catalogue) -> Iterator[Document]:
             experiment.id,
             experiment.about,
             without_marks(experiment.why),
+        )
+    for lab in catalogue.labs.values():
+        yield Document(
+            "labs",
+            lab.id,
+            lab.title,
+            f"/labs/{lab.slug}",
+            f"code lab {lab.id}",
+            f"{lab.id} {lab.head.signature}",
+            lab.head.about,
+            without_marks(lab.statement_text),
         )
 
 

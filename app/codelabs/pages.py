@@ -1,0 +1,108 @@
+"""The learner's pages of code labs: the list, a lab with its editor, what a submission came to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.codelabs import service
+from app.content.catalogue import Catalogue
+from app.content.code_labs import CodeLab
+from app.content.concept_map import named
+from app.content.web import Content
+from app.core.errors import DomainError
+from app.core.queue import WARM_JUDGE
+from app.core.templating import page
+from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue
+from labs.spec.code import Mode
+
+router = APIRouter()
+
+
+@router.get("/labs", response_class=HTMLResponse)
+def labs(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
+    """Every lab under the concept that it is about first."""
+    every = service.list_labs(session, learner, content)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for lab in every:
+        concept = next(iter(named(content.concepts, lab["concepts"])), None)
+        groups.setdefault(concept.title if concept else "Other", []).append(lab)
+    following = next((lab for lab in every if lab["status"] != "passed"), None)
+    return page(request, "codelabs/index.html", {"groups": groups, "labs": every, "following": following})
+
+
+@router.get("/labs/{key}", response_class=HTMLResponse)
+def lab_page(
+    request: Request, session: ReadSession, queue: WorkQueue, content: Content, learner: LearnerId, key: str
+) -> HTMLResponse:
+    """A lab: what is asked, the editor, what the newest submission came to."""
+    lab = service.find_lab(content, key)
+    shown = service.show_lab(session, learner, content, lab)
+    queue.nudge_judges(WARM_JUDGE)
+    last = shown["last_submission"]
+    standing = service.show_standing(session, learner, content, last["id"]) if last else None
+    return _page(request, content, lab, shown, standing)
+
+
+def _page(
+    request: Request,
+    content: Catalogue,
+    lab: CodeLab,
+    shown: dict[str, Any],
+    standing: dict[str, Any] | None,
+    *,
+    error: DomainError | None = None,
+) -> HTMLResponse:
+    concepts = named(content.concepts, lab.concepts)
+    context = {"lab": shown, "submission": standing, "counts_for": concepts, "error": error}
+    return page(request, "codelabs/lab.html", context, status=422 if error else 200)
+
+
+@router.get("/labs/submissions/{submission_id}", response_class=HTMLResponse)
+def submission_page(
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId
+) -> HTMLResponse:
+    """A submission as far as it has come, also while it is judged."""
+    standing = service.show_standing(session, learner, content, submission_id)
+    shown = service.show_lab(session, learner, content, service.find_lab(content, standing["lab"]))
+    return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing})
+
+
+@router.post("/labs/{key}")
+def submit(
+    request: Request,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    code: Annotated[str, Form()] = "",
+    mode: Annotated[Mode, Form()] = "run",
+) -> Response:
+    """Hand in what the form holds; what is refused stays in the form."""
+    lab = service.find_lab(content, key)
+    try:
+        with database.write() as session:
+            service.submit(session, learner, lab, code, mode, now)
+    except DomainError as error:
+        with database.read() as session:
+            shown = service.show_lab(session, learner, content, lab) | {"draft": code}
+        return _page(request, content, lab, shown, None, error=error)
+    queue.nudge_judges()
+    return RedirectResponse(f"/labs/{lab.slug}#results", 303)
+
+
+@router.post("/labs/{key}/hints")
+def take_hint(
+    database: Db, content: Content, learner: LearnerId, now: Now, key: str, code: Annotated[str | None, Form()] = None
+) -> Response:
+    """Open the next hint, and keep what the form holds."""
+    lab = service.find_lab(content, key)
+    with database.write() as session:
+        if code is not None:
+            service.save_draft(session, learner, lab, code, now)
+        service.take_hint(session, learner, lab, now)
+    return RedirectResponse(f"/labs/{lab.slug}#hints", 303)

@@ -1,0 +1,239 @@
+// A code lab's page: an editor in place of the text field, results as they come. Without this script the form works.
+import {
+  bracketMatching,
+  Compartment,
+  closeBrackets,
+  defaultKeymap,
+  drawSelection,
+  EditorState,
+  EditorView,
+  HighlightStyle,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  history,
+  historyKeymap,
+  indentLess,
+  indentMore,
+  indentOnInput,
+  indentUnit,
+  keymap,
+  lineNumbers,
+  python,
+  syntaxHighlighting,
+  tags,
+  unifiedMergeView,
+} from "./vendor/codemirror/codemirror-6.43.15.esm.js";
+
+const SAVE_AFTER_MS = 800;
+const root = document.querySelector("[data-lab]");
+const form = /** @type {HTMLFormElement} */ (document.getElementById("code"));
+const field = form.querySelector("textarea");
+const starter = root.querySelector("[data-starter]").content.textContent;
+const results = root.querySelector("[data-results]");
+const saved = root.querySelector("[data-saved]");
+const refused = root.querySelector("[data-refused]");
+const said = root.querySelector("[data-said]");
+const changes = new Compartment();
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: "var(--accent)" },
+  { tag: [tags.string, tags.docString], color: "var(--good)" },
+  { tag: tags.comment, color: "var(--ink-3)", fontStyle: "italic" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
+  { tag: tags.definition(tags.function(tags.variableName)), fontWeight: "600" },
+]);
+
+const look = EditorView.theme({
+  "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "var(--text-sm)" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--font-mono)", lineHeight: "1.6", minHeight: "24rem", maxHeight: "70vh" },
+  ".cm-content": { caretColor: "var(--ink)", padding: "var(--s3) 0" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)" },
+  ".cm-gutters": { color: "var(--ink-3)", backgroundColor: "transparent", border: "none" },
+  ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--hover) 55%, transparent)" },
+  ".cm-activeLineGutter": { color: "var(--ink)", backgroundColor: "transparent" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 25%, transparent)",
+  },
+  ".cm-matchingBracket": { backgroundColor: "var(--accent-wash) !important", outline: "1px solid var(--accent)" },
+  ".cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--good-wash) !important" },
+  ".cm-deletedChunk": { backgroundColor: "var(--bad-wash) !important" },
+  ".cm-changedText": { background: "none !important" },
+  ".cm-changeGutter": { width: "3px" },
+});
+
+// Tab indents; after Escape it leaves (the editor itself passes the next Tab on).
+const keys = [
+  { key: "Mod-Enter", run: () => handIn("run"), preventDefault: true },
+  { key: "Mod-Shift-Enter", run: () => handIn("submit"), preventDefault: true },
+  { key: "Tab", run: indentMore, shift: indentLess },
+];
+
+// The editor brings its own style sheets. Our policy refuses style elements; a shadow root takes sheets without them.
+const host = root.querySelector("[data-editor]");
+const shadow = host.attachShadow({ mode: "open" });
+const editor = new EditorView({
+  doc: field.value,
+  root: shadow,
+  parent: shadow,
+  extensions: [
+    keymap.of([...keys, ...historyKeymap, ...defaultKeymap]),
+    [lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection()],
+    [indentUnit.of("    "), EditorState.tabSize.of(4), indentOnInput(), bracketMatching(), closeBrackets(), python()],
+    [syntaxHighlighting(colours), look, changes.of([])],
+    EditorView.contentAttributes.of({ "aria-label": "Your program. Escape, then Tab, leaves the editor." }),
+    EditorView.updateListener.of((update) => update.docChanged && typed()),
+  ],
+});
+host.hidden = false;
+field.hidden = true;
+form.querySelector("[data-tools]").hidden = false;
+form.querySelector("[data-keys-said]").hidden = false;
+// outside, what comes out of a shadow root does not look like typing: a letter must not lead to another room
+host.addEventListener("keydown", (event) => event.stopPropagation());
+
+let timer = 0;
+let unsaved = false;
+
+function typed() {
+  field.value = editor.state.doc.toString();
+  unsaved = true;
+  saved.textContent = "";
+  clearTimeout(timer);
+  timer = setTimeout(save, SAVE_AFTER_MS);
+}
+
+async function save() {
+  clearTimeout(timer);
+  if (!unsaved) return;
+  unsaved = false;
+  const reply = await send("PUT", "draft", { code: field.value });
+  if (!reply.ok) unsaved = true;
+  saved.textContent = reply.ok ? "Saved" : `Not saved: ${reply.found.detail}`;
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {object} body
+ */
+async function send(method, path, body) {
+  try {
+    const reply = await fetch(`/api/v1/labs/${root.dataset.lab}/${path}`, {
+      method,
+      keepalive: true,
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { ok: reply.ok, found: await reply.json() };
+  } catch {
+    return { ok: false, found: { detail: "The server did not answer. Try again." } };
+  }
+}
+
+function refuse(words) {
+  refused.textContent = words;
+  refused.hidden = words === "";
+}
+
+let sending = false;
+
+/** @param {string} mode */
+function handIn(mode) {
+  if (!sending) submit(mode);
+  return true;
+}
+
+async function submit(mode) {
+  sending = true;
+  clearTimeout(timer);
+  unsaved = false; // what is handed in is kept as the draft as well
+  const reply = await send("POST", "submissions", { code: field.value, mode });
+  sending = false;
+  refuse(reply.ok ? "" : reply.found.detail);
+  if (!reply.ok) return;
+  said.textContent = mode === "run" ? "Running the visible checks" : "Submitted to all checks";
+  saved.textContent = "Saved";
+  await show(reply.found.id);
+  follow(reply.found.id);
+}
+
+/** The server draws what a submission came to, also while it is judged; null once another was handed in. */
+async function show(id) {
+  const mine = ++turn;
+  const reply = await fetch(`/labs/submissions/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (mine !== turn || !reply?.ok) return null;
+  const holder = document.createElement("div");
+  holder.innerHTML = await reply.text();
+  const found = holder.querySelector("[data-result]");
+  if (mine !== turn || !found) return null;
+  results.replaceChildren(found);
+  return found;
+}
+
+let turn = 0;
+let source = null;
+
+function follow(id) {
+  source?.close();
+  const mine = new EventSource(`/api/v1/labs/submissions/${id}/events`);
+  source = mine;
+  mine.addEventListener("chunk", () => show(id));
+  mine.addEventListener("end", async () => {
+    mine.close();
+    const found = await show(id);
+    if (!found) return;
+    said.textContent = found.querySelector("[data-outcome]").textContent.trim();
+    if (found.querySelector(".solutions")) root.closest("main").querySelector("[data-status]").textContent = "✓ Passed";
+  });
+}
+
+form.addEventListener("submit", (event) => {
+  const button = /** @type {HTMLButtonElement | null} */ (event.submitter);
+  event.preventDefault();
+  if (button?.hasAttribute("data-take-hint")) takeHint(button);
+  else handIn(button?.value === "submit" ? "submit" : "run");
+});
+
+async function takeHint(button) {
+  await save();
+  button.disabled = true;
+  const address = `/labs/${root.dataset.slug}`;
+  const reply = await send("POST", "hints", {});
+  refuse(reply.ok ? "" : reply.found.detail);
+  const page = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+  button.disabled = false;
+  if (!page?.ok) return;
+  const holder = document.createElement("div");
+  holder.innerHTML = await page.text();
+  root.querySelector("[data-hints]").replaceWith(holder.querySelector("[data-hints]"));
+  const next = root.querySelector("[data-hints] [data-take-hint]") ?? root.querySelector("[data-hints] summary");
+  next.focus();
+}
+
+const diff = form.querySelector("[data-diff]");
+diff.addEventListener("click", () => {
+  const on = diff.getAttribute("aria-pressed") !== "true";
+  diff.setAttribute("aria-pressed", String(on));
+  const shown = on ? unifiedMergeView({ original: starter, mergeControls: false }) : [];
+  editor.dispatch({ effects: changes.reconfigure(shown) });
+});
+
+form.querySelector("[data-revert]").addEventListener("click", () => {
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: starter } });
+  saved.textContent = "The starter is back; Ctrl+Z undoes it";
+  editor.focus();
+});
+
+results.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-line]");
+  if (!link) return;
+  event.preventDefault();
+  const line = editor.state.doc.line(Math.min(Number(link.dataset.line), editor.state.doc.lines));
+  editor.dispatch({ selection: { anchor: line.from }, effects: EditorView.scrollIntoView(line.from, { y: "center" }) });
+  editor.focus();
+});
+
+addEventListener("pagehide", save);
+const open = results.querySelector("[data-result][data-ended=no]");
+if (open) follow(open.dataset.result);
