@@ -42,7 +42,8 @@ ROOM = Path(__file__).parent
 LONGEST_FIRST = ("labs/test_matrix.py", "journeys", "labs", "worker", "operate")
 # Journeys that need workers: one product for them all, for it takes longer to start than most of them to live through.
 ONE_PRODUCT = [
-    ROOM / f"journeys/test_{name}.py" for name in ("film_and_player", "first_minute", "interview", "lab", "pages")
+    ROOM / f"journeys/test_{name}.py"
+    for name in ("code_lab", "film_and_player", "first_minute", "interview", "lab", "pages")
 ]
 # The second file ends the product that both use.
 SHARED_PRODUCT = [ROOM / "attacks/test_folders.py", ROOM / "operate/test_start.py"]

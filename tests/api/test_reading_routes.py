@@ -88,6 +88,8 @@ def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str
         "/rubrics/{key}": ["/rubrics/R01"],
         "/rubrics/{key}/{answer_id}": [said.headers["location"]],
         "/api/v1/labs/{key}": ["/api/v1/labs/CL01"],
+        "/labs/{key}": ["/labs/CL01"],
+        "/labs/submissions/{submission_id}": [f"/labs/submissions/{handed_in}"],
         **{
             f"/api/v1/labs/submissions/{{submission_id}}{part}": [f"/api/v1/labs/submissions/{handed_in}{part}"]
             for part in ("", "/events", "/trace", "/proof")

@@ -60,6 +60,8 @@ PAGES = (
     "/search?q=bubble",
     "/rubrics",
     "/rubrics/memory-walk",
+    "/labs",
+    "/labs/write-a-ring-all-reduce",
 )
 
 
