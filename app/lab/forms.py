@@ -45,6 +45,8 @@ _SCHEDULES = (
     ("zbv", "ZB-V"),
     ("dualpipev", "DualPipe-V"),
 )
+_CHECKPOINT_MODES = (("sync", "Training waits for it"), ("async", "Training goes on"))
+_RESTARTS = (("0", "Never: the run ends"), ("1", "Once"), ("2", "Twice"), ("3", "Three times"))
 _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda", "CUDA, NCCL"))
 
 FREE_FORM = (
@@ -60,10 +62,14 @@ FREE_FORM = (
     FormField("micro_batch", "training.micro_batch", "Micro-batch", "Sequences at once, 1 to 64.", (), "2"),
     FormField("micro_batches", "training.micro_batches", "Micro-steps", "Per optimizer step, 1 to 64.", (), "1"),
     FormField("steps", "training.steps", "Steps", "At most 500.", (), "40"),
+    FormField("checkpoint_every", "training.checkpoint_every", "Checkpoint every", "Steps; empty is never."),
+    FormField("checkpoint_mode", "training.checkpoint_mode", "While it is written", "", _CHECKPOINT_MODES, "sync"),
+    FormField("restarts", "restarts", "Started again", "When a rank has died.", _RESTARTS, "0"),
     FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
 )
 
 
+_MAY_BE_EMPTY = {"training.checkpoint_every"}  # is `null` in the spec then
 _BY_PATH = {field.path: field.label for field in FREE_FORM}
 
 
@@ -79,7 +85,8 @@ def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:
     """
     spec: dict[str, Any] = {"model": {"vocab": _SMALL.vocab}, "training": {}, "parallel": {}}
     for field in FREE_FORM:
-        put(spec, field.path, _number(typed.get(field.name, field.text)))
+        text = typed.get(field.name, field.text)
+        put(spec, field.path, None if field.path in _MAY_BE_EMPTY and not text.strip() else _number(text))
     if spec["parallel"]["pipeline"] != 1 and spec["parallel"]["zero"] == 3:
         spec["training"]["reshard_after_forward"] = False
     return spec
@@ -96,7 +103,8 @@ _NAMES = re.compile(
 
 def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
     """What to type to run it again: the form's fields, or `spec` as JSON where the form has no field for something."""
-    typed = {field.name: str(get(spec, field.path, field.text)) for field in FREE_FORM}
+    found = {field.name: get(spec, field.path, field.text) for field in FREE_FORM}
+    typed = {name: "" if value is None else str(value) for name, value in found.items()}
     try:
         if RunSpec.model_validate(spec_of_form(typed)) == RunSpec.model_validate(spec):
             return typed

@@ -115,14 +115,18 @@ def _check_recovery(spec: RunSpec) -> Iterator[Violation]:
     """Checkpoints hold the tensors of a training on one host; what is kept elsewhere they do not."""
     training, asks = spec.training, spec.training.checkpoint_every is not None
     if training.checkpoint_mode != "sync" and not asks:
-        message = "There are no checkpoints: training.checkpoint_every is not set."
+        message = "No checkpoints are asked for."
         yield Violation("training.checkpoint_mode", training.checkpoint_mode, message, "sync")
     if not asks and not spec.restarts:
         return
     yield from one_of("hosts", spec.hosts, (1,), "Checkpoints and restarts need ranks that share a folder.")
     yield from one_of("mode", spec.mode, ("run",), "A dry run has nothing to save or to start again.")
-    if not asks:
+    if training.checkpoint_every is None:
         return
+    if training.checkpoint_every >= training.steps:
+        message = f"The run has {training.steps} steps, and the last writes none: there would be no checkpoint."
+        accepted = f"1 to {training.steps - 1}, or none" if training.steps > 1 else "none"
+        yield Violation("training.checkpoint_every", training.checkpoint_every, message, accepted)
     because = "A checkpoint would not have all of its state."
     yield from one_of("training.loss_scaling", training.loss_scaling, (False,), because)
     yield from one_of("compression.kind", spec.compression.kind, ("none",), because)

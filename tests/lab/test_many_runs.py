@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
-from app.lab import presence, service
+from app.lab import forms, presence, service
 from app.lab.models import Chunk, Run
 from labs.spec.events import StepEvent, to_json
 from tests.conftest import NOW
@@ -235,6 +235,22 @@ def test_the_form_is_told_what_theory_expects_and_nothing_is_queued(client: Test
 # --- the form
 
 
+def test_the_form_asks_for_checkpoints_and_restarts_and_shows_them_again(client: TestClient) -> None:
+    typed = {"checkpoint_every": "5", "checkpoint_mode": "async", "restarts": "2"}
+    sent = client.post("/lab/runs", data={**typed, "key": "recovering"}, headers=HTML, follow_redirects=False)
+    run = sent.headers["location"].rpartition("/")[2]
+    spec = client.get(f"/api/v1/lab/runs/{run}/spec").json()
+    assert (spec["training"]["checkpoint_every"], spec["training"]["checkpoint_mode"], spec["restarts"]) == (
+        5,
+        "async",
+        2,
+    )
+    assert forms.settings_of_run(spec).items() >= typed.items()
+    without = forms.spec_of_form({})
+    assert without["training"]["checkpoint_every"] is None
+    assert forms.settings_of_run(without)["checkpoint_every"] == ""
+
+
 def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, database: Database) -> None:
     def offered(**typed: str) -> dict[str, Any]:
         found: dict[str, Any] = client.post("/lab/offered", data=typed, headers=HTML).json()
@@ -251,6 +267,12 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert set(staged["refused"]["zero"]) == {"2"}
     assert "3" not in offered(pipeline="2", zero="2")["refused"].get("zero", {}), "the way back is open"
     assert "steps" in offered(steps="many")["wrong"]
+    assert "No checkpoints are asked for" in alone["refused"]["checkpoint_mode"]["async"]
+    assert "restarts" not in alone["refused"], "without a checkpoint they go on from the first step"
+    assert "checkpoint_mode" not in offered(checkpoint_every="10")["refused"]
+    assert "Accepted: 1 to 9, or none" in offered(steps="10", checkpoint_every="10")["wrong"]["checkpoint_every"]
+    assert "checkpoint_every" in offered(checkpoint_every="often")["wrong"]
+    assert set(offered(steps="many", checkpoint_every="10")["wrong"]) == {"steps"}
     with database.write() as session:
         cpu = [{"kind": "cpu", "name": "CPU", "backend": "gloo", "memory_bytes": 1e9}]
         presence.announce_worker(session, "w1", "device", cpu, utc_now(), None)

@@ -37,6 +37,7 @@ def test_a_killed_rank_costs_no_digit_of_the_losses(run, parallel, mode):
     ("asked", "field"),
     [
         ({"training": {"checkpoint_mode": "async"}}, "training.checkpoint_mode"),
+        ({"training": {"checkpoint_every": 4, "steps": 4}}, "training.checkpoint_every"),
         ({"training": {"checkpoint_every": 2, "offload": "file"}}, "training.offload"),
         ({"training": {"checkpoint_every": 2}, "compression": {"kind": "top-k"}}, "compression.kind"),
         ({"restarts": 4}, "restarts"),
