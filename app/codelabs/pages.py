@@ -82,17 +82,18 @@ def submit(
     code: Annotated[str, Form()] = "",
     mode: Annotated[Mode, Form()] = "run",
 ) -> Response:
-    """Hand in what the form holds; what is refused stays in the form."""
+    """Hand in what the form holds; what is refused stays in the form. What is taken has a page that looks again by
+    itself: the form's own must not, for somebody may be typing there."""
     lab = service.find_lab(content, key)
     try:
         with database.write() as session:
-            service.submit(session, learner, lab, code, mode, now)
+            submission = service.submit(session, learner, lab, code, mode, now).id
     except DomainError as error:
         with database.read() as session:
             shown = service.show_lab(session, learner, content, lab) | {"draft": code}
         return _page(request, content, lab, shown, None, error=error)
     queue.nudge_judges()
-    return RedirectResponse(f"/labs/{lab.slug}#results", 303)
+    return RedirectResponse(f"/labs/submissions/{submission}", 303)
 
 
 @router.post("/labs/{key}/hints")

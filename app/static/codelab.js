@@ -81,7 +81,10 @@ const editor = new EditorView({
     [lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection()],
     [indentUnit.of("    "), EditorState.tabSize.of(4), indentOnInput(), bracketMatching(), closeBrackets(), python()],
     [syntaxHighlighting(colours), look, changes.of([])],
-    EditorView.contentAttributes.of({ "aria-label": "Your program. Escape, then Tab, leaves the editor." }),
+    EditorView.contentAttributes.of({
+      "aria-label": "Your program. Escape, then Tab, leaves the editor.",
+      tabindex: "0",
+    }),
     EditorView.updateListener.of((update) => update.docChanged && typed()),
   ],
 });

@@ -20,11 +20,13 @@ def test_the_list_says_where_one_stands(client: TestClient, database: Database) 
 
 def test_a_form_hands_in_and_shows_what_became_of_it(client: TestClient, database: Database) -> None:
     reply = client.post("/labs/CL01", data={"code": CODE.replace("\n", "\r\n"), "mode": "submit"})
-    assert (reply.status_code, reply.headers["location"]) == (303, "/labs/write-a-ring-all-reduce#results")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/labs/submissions/1")
+    assert 'http-equiv="refresh"' in client.get("/labs/submissions/1").text
     waiting = client.get("/labs/CL01").text
     assert "Waiting for a worker, number 1" in waiting
     assert "print(&#39;&lt;b&gt;&#39;)" in waiting
     judge_next(database, passed=False, mistake="everyone-sends-first")
+    assert 'http-equiv="refresh"' not in client.get("/labs/submissions/1").text
     found = client.get("/labs/CL01").text
     assert "✗ Everyone sends first" in found
     assert "/study/cards/C33" in found
