@@ -187,7 +187,8 @@ function follow(id) {
     const found = await show(id);
     if (!found) return;
     said.textContent = found.querySelector("[data-outcome]").textContent.trim();
-    if (found.querySelector(".solutions")) root.closest("main").querySelector("[data-status]").textContent = "✓ Passed";
+    if (found.querySelector(".solutions"))
+      document.querySelector("[data-status]").innerHTML = "<b class=met>✓ Passed</b>";
   });
 }
 
