@@ -21,6 +21,7 @@ from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.number import example_of
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
+from app.interview.earlier import MOST_EARLIER, Before, learned
 from app.interview.expectation import NOT_SAID, compare, over_sittings
 from app.interview.givens import Told, told, told_before
 from app.interview.hints import points_left, said_hints
@@ -305,12 +306,15 @@ def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str,
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
     values = service.values_of(interview, found.drawn)
     scenes = {question.id: scene(question, values) for question in interview.questions}
+    earlier = _earlier_sittings(session, content, interview, found)
     return {
         "sitting": found,
         "interview": interview,
         "scenes": scenes,
         "card": card,
         "debrief": debrief(content, interview, found, card, saved, service.reactions_in(saved)),
+        "earlier": earlier,
+        "learned": learned(earlier[-1].card, card) if earlier else (),
         "levels": levels.for_page(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
@@ -319,6 +323,19 @@ def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str,
         "expectation": compare(found.expected_level, card.level),
         "expectations": over_sittings(service.list_expectations(session, found.learner_id)),
     }
+
+
+def _earlier_sittings(session: Session, content: Catalogue, interview: Interview, found: Sitting) -> list[Before]:
+    """The last sittings of this interview before this one, oldest first, of those whose debrief was opened."""
+    results = service.list_results(session, found.learner_id).get(interview.id, [])
+    before = [each for each in results if each.id < found.id and each.expected_level is not None]
+    return [_before(session, content, interview, each) for each in before[-MOST_EARLIER:]]
+
+
+def _before(session: Session, content: Catalogue, interview: Interview, found: Sitting) -> Before:
+    card, saved = service.scorecard_of(found), service.answers_of(session, found)
+    told = debrief(content, interview, found, card, saved, service.reactions_in(saved))
+    return Before(found.id, found.started_at, card, told.criteria)
 
 
 def _with_questions(

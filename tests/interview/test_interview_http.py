@@ -122,3 +122,33 @@ def test_unknown_things_say_so(client: TestClient) -> None:
     assert client.get("/interview/M99", headers=HTML).status_code == 404
     assert client.get("/interview/sittings/99", headers=HTML).status_code == 404
     assert client.post("/interview/sittings/99/finish").status_code == 404
+
+
+def _sat(client: TestClient, words: str, choice: str) -> str:
+    """A sitting of M9 with a choice and words, ended."""
+    sitting = _start(client)
+    for part, answer in (("q2", choice), ("q3", words)):
+        client.post(f"{sitting}/answers", data={"part": part, "answer": answer, "final": "1"})
+    client.post(f"{sitting}/finish", data={})
+    return sitting
+
+
+def test_a_debrief_stands_beside_the_earlier_sittings(client: TestClient) -> None:
+    first = _sat(client, "I do not know.", "half")
+    assert "Beside your earlier sittings" not in _debrief(client, first), "there is none before the first"
+    second = _sat(client, "A layer's weights are freed after forward, and backward needs the weights again.", "right")
+    html = _debrief(client, second)
+    beside = html.partition('id="before"')[2].partition("</section>")[0]
+    assert f'href="{first}"' in beside
+    assert "No hire" in beside
+    assert "Communication" in beside
+    met = beside.partition("Missed last time, met now")[2]
+    assert 'href="#part-q2"' in met
+    assert 'href="#part-q3"' in met
+    assert 'href="#part-q1"' not in met
+    assert "Beside your earlier sittings" not in client.get(first).text, "a later sitting is not an earlier one"
+
+
+def test_a_level_that_was_not_guessed_yet_is_not_told_beside_a_later_sitting(client: TestClient) -> None:
+    _sat(client, "I do not know.", "half")
+    assert "Beside your earlier sittings" not in _debrief(client, _sat(client, "I do not know.", "half"))
