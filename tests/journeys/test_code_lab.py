@@ -21,6 +21,7 @@ def site(product: Product) -> Product:
 
 
 def _type(page: Page, name: str) -> None:
+    expect(page.locator("[data-editor]")).to_be_visible()  # until then the text field is what bears the name
     page.get_by_role("textbox", name=re.compile("Your program")).click()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text((LAB / name).read_text())
