@@ -60,6 +60,7 @@ def test_a_hit_says_where_it_leads_and_what_was_found(page: TestClient) -> None:
 def test_every_kind_of_thing_is_found_and_opens(page: TestClient, content: Catalogue) -> None:
     index = build_index(content)
     assert {each.group for each in index.documents} == {
+        "labs",
         "pages",
         "terms",
         "cards",
