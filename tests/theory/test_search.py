@@ -12,7 +12,7 @@ from app.theory import SearchResult, estimate, parse_search_request, search
 from app.theory.planner.asking import read_search
 from app.theory.planner.bounds import memory_floor, order_bytes, order_seconds, shape_bytes, shape_seconds, time_floor
 from app.theory.planner.plans import Plans
-from app.theory.planner.ranking import Ranking, Undominated
+from app.theory.planner.ranking import Ranking
 from labs.spec import SpecError
 from tests.support.exhaustive import best_of_all
 
@@ -192,14 +192,3 @@ def test_a_ranking_keeps_the_best_of_each_group() -> None:
     assert ranking.may_take((1.5, 0.0), 9)
     assert not ranking.may_take((1.5, 0.1), 9)
     assert not ranking.may_take((1.2, 0.0), 3), "its group has a better one"
-
-
-def test_what_is_dominated_is_what_looking_at_every_pair_says() -> None:
-    pick, seen, undominated = Random(7), list[tuple[int, int]](), Undominated()
-    for _ in range(300):
-        seconds, held = pick.randrange(1, 30), pick.randrange(1, 30)
-        by_looking = any(took < seconds and size <= held for took, size in seen)
-        assert undominated.dominates(seconds, held) == by_looking
-        if pick.random() < 0.2:
-            seen.append((seconds, held))
-            undominated.add(seconds, held)

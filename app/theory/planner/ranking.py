@@ -1,8 +1,7 @@
-"""The best few of what was seen so far, one for each group, and what nothing seen beats in both time and memory."""
+"""The best few of what was seen so far, one for each group."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
@@ -38,27 +37,3 @@ class Ranking(Generic[Item]):
     def items(self) -> list[Item]:
         """What is reported, the best first."""
         return [item for _, item in sorted(self._best.values())]
-
-
-class Undominated:
-    """The pairs seen so far that no other matches in one figure and beats, or matches, in the other."""
-
-    def __init__(self) -> None:
-        self._held: list[float] = []  # ascending, and the seconds beside them descending
-        self._seconds: list[float] = []
-
-    def dominates(self, seconds: float, held: float) -> bool:
-        """Whether something seen holds no more than `held` and takes less than `seconds`."""
-        index = bisect_right(self._held, held)
-        return index > 0 and self._seconds[index - 1] < seconds
-
-    def add(self, seconds: float, held: float) -> None:
-        """See a pair."""
-        index = bisect_right(self._held, held)
-        if index > 0 and self._seconds[index - 1] <= seconds:
-            return
-        start = index - 1 if index > 0 and self._held[index - 1] == held else index
-        end = start
-        while end < len(self._held) and self._seconds[end] >= seconds:
-            end += 1
-        self._held[start:end], self._seconds[start:end] = [held], [seconds]

@@ -3,8 +3,7 @@
 Every GPU is used, tensor groups stay inside a node with sequence parallelism, and every plan takes the same global
 batch. A shape, or a shape with its schedule, whose floor (`bounds`) is above the worst plan that would be reported is
 left out with all below it: nothing it holds could have been reported. So what is reported is what looking at every plan
-would report. A single plan is left out only where something seen is also faster in no more memory: the front of what
-was seen stays what it is.
+would report.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from app.theory.planner.bounds import (
     time_floor,
 )
 from app.theory.planner.engine.memory import stage_memories
-from app.theory.planner.engine.timing import pipeline_seconds, step_seconds, update_seconds
+from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
 from app.theory.planner.found import Candidate, SearchResult, notably_faster
 from app.theory.planner.plans import UNSHARDED, Plans
-from app.theory.planner.ranking import Key, Ranking, Undominated
+from app.theory.planner.ranking import Key, Ranking
 from app.theory.planner.space import Order, Shape, Sharding
 from labs.spec import SpecError, Violation
 
@@ -72,7 +71,6 @@ class _Search:
         self.evaluated = self.no_room = 0
         self.ranking: Ranking[Found] = Ranking(request.limit)
         self.seen: list[tuple[Key, Found]] = []
-        self.undominated = Undominated()
         self._memories: dict[Shape, MemoryFloor] = {}
         self._times: dict[Shape, TimeFloor] = {}
         self._dense: dict[Shape, LayerFloor] = {}
@@ -166,41 +164,22 @@ class _Search:
             yield replace(each, floor=self._key(busy if gathers else busy + idle, held))
 
     def _evaluate(self, node: _Node) -> None:
-        """Price the plans of a node. One is left out as soon as what is known of it, the node's pipeline, then its
-        first stage's memory, then all of its memory and its update, can change neither what is reported nor the front.
-        """
         assert node.order is not None
-        least, _ = self._key(*node.floor)
         for sharding in self._shardings(node):
             plan = self.plans.plan(node.shape, node.order, sharding)
-            found = (node.shape, node.order, sharding)
-            first = stage_memories(plan, plan.stages[:1])[0].total
-            if first > self.usable:
+            if stage_memories(plan, plan.stages[:1])[0].total > self.usable:
                 self.rejected[NO_ROOM] += 1
                 continue
-            if self._is_worse(least, first, found):
-                self.rejected[SLOWER] += 1
-                continue
+            self.evaluated += 1
             memories = stage_memories(plan)
             held = max(memory.total for memory in memories)
             if held > self.usable:
-                self.evaluated += 1
                 self.no_room += 1
                 continue
-            if self._is_worse(least + update_seconds(plan, memories), held, found):
-                self.rejected[SLOWER] += 1
-                continue
-            self.evaluated += 1
+            found = (node.shape, node.order, sharding)
             seconds = step_seconds(plan, memories).step
             self.seen.append(((seconds, held), found))
-            self.undominated.add(seconds, held)
             self.ranking.add(self._key(seconds, held), found, self._group(*found))
-
-    def _is_worse(self, seconds: float, held: float, found: Found) -> bool:
-        """Whether a plan of so much time and memory or more is neither reported nor on the front, whatever follows."""
-        if self.ranking.may_take(self._key(seconds, held), self._group(*found)):
-            return False
-        return self.undominated.dominates(seconds, held)
 
     def _shardings(self, node: _Node) -> tuple[Sharding, ...]:
         return self.space.shardings_of(node.shape, node.gathers if node.exact else None)

@@ -42,9 +42,10 @@ def step_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> StepSeconds:
     m = plan.micro_batches
     busy = m * stage.busy
     ending = max((rows for _, rows in found), key=_tail)
-    moved, _ = offload_seconds(plan, _fullest(memories))
+    moved, host_update = offload_seconds(plan, max(memories, key=lambda memory: memory.held.total))
     waits = max(0.0, moved - m * (stage.backward + stage.recompute))  # gradients leave while backward runs
-    update = update_seconds(plan, memories)
+    offloads = plan.training.offload != "none"
+    update = host_update if offloads else max(_optimizer_seconds(plan, memory) for memory in memories)
     pipeline = busy + fill
     mean = m * sum(each.busy for each, _ in found) / len(found)
     tail = _tail(ending) + waits
@@ -71,17 +72,6 @@ def pipeline_seconds(plan: Plan) -> tuple[float, float]:
     found = _stages(plan)
     slowest, fill = _slowest(plan, found)
     return plan.micro_batches * found[slowest][0].busy, fill
-
-
-def update_seconds(plan: Plan, memories: tuple[StageMemory, ...]) -> float:
-    """The update of the stage it takes longest, on the GPU or, with offload, on the CPU."""
-    if plan.training.offload != "none":
-        return offload_seconds(plan, _fullest(memories))[1]
-    return max(_optimizer_seconds(plan, memory) for memory in memories)
-
-
-def _fullest(memories: tuple[StageMemory, ...]) -> StageMemory:
-    return max(memories, key=lambda memory: memory.held.total)
 
 
 def _slowest(plan: Plan, found: list[tuple[StageSeconds, list[tuple[Traffic, float]]]]) -> tuple[int, float]:
