@@ -45,6 +45,7 @@ class Judge:
         self._options += ["--unconfined"] if unconfined else []
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
+        self._starting = threading.Lock()  # one thread warms it up while another hands it a submission
 
     @property
     def is_there(self) -> bool:
@@ -52,7 +53,9 @@ class Judge:
 
     def start(self) -> None:
         """Have it load torch, if it is not there. Returns at once."""
-        if not self.is_there:
+        with self._starting:
+            if self.is_there:
+                return
             self.end()
             command = [sys.executable, "-P", "-m", "labs.code", *self._options]
             self._process = subprocess.Popen(
@@ -65,7 +68,7 @@ class Judge:
         has_spoken = False
         for is_last in (False, True):
             try:
-                for event in self._read(self._ask(submission)):
+                for event in self._read(self._ask(submission), submission.id):
                     has_spoken = has_spoken or event is not None
                     yield event
             except JudgeGone:
@@ -87,7 +90,9 @@ class Judge:
             raise JudgeGone from None
         return process.stdout.fileno()
 
-    def _read(self, output: int) -> Iterator[CodeEvent | None]:
+    def _read(self, output: int, identity: str) -> Iterator[CodeEvent | None]:
+        """Up to its end. What it still says of an earlier submission, which somebody stopped listening to (the database
+        was away, say), is passed over: it would be taken for this one's verdict."""
         while True:
             while b"\n" in self._rest:
                 line, _, self._rest = self._rest.partition(b"\n")
@@ -95,6 +100,8 @@ class Judge:
                     event = read_code_event(line)
                 except ValidationError:
                     raise JudgeGone from None
+                if event.id not in (identity, ""):  # without an id: what it was handed is no submission
+                    continue
                 yield event
                 if isinstance(event, VerdictEvent) or (isinstance(event, PhaseEvent) and event.phase == "failed"):
                     return

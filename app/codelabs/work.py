@@ -105,7 +105,12 @@ def give_up_on_stale(session: Session, now: datetime, is_gone: Callable[[str], b
         status = ("cancelled" if row.cancel_requested_at else "failed") if ends else WAITING
         detail = "The worker that had it is gone. Submit it again." if status == "failed" else ""
         values = {"status": status, "detail": detail, "lease": None, "ended_at": now if ends else None}
-        same = (CodeSubmission.id == row.id, CodeSubmission.status == RUNNING, CodeSubmission.lease == row.lease)
+        same = (
+            CodeSubmission.id == row.id,
+            CodeSubmission.status == RUNNING,
+            CodeSubmission.lease == row.lease,
+            CodeSubmission.heartbeat_at == row.heartbeat_at,
+        )
         count += queries.changed(session.execute(update(CodeSubmission).where(*same).values(**values)))
     return count
 

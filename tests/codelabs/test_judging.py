@@ -22,7 +22,7 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from labs.code.grading import judge
 from labs.code.sandbox import Pool
-from labs.spec.code import Submission, Verdict
+from labs.spec.code import Submission, Verdict, VerdictEvent
 from tests.support.code_labs import needs_sandboxes
 from worker import judging
 from worker.context import Context
@@ -74,6 +74,19 @@ def test_the_worker_has_submissions_judged(page: TestClient, worker: Context, co
     assert (wrong["verdict"]["passed"], wrong["verdict"]["mistake"]) == (False, lab.wrong[0].says)
     assert wrong["verdict"]["autopsy"]["says"]
     assert not judging.take_next(worker), "nothing waits any more"
+
+
+def test_what_is_still_said_of_a_submission_that_nobody_listens_to_is_not_the_next_ones(
+    worker: Context, content: Catalogue
+) -> None:
+    lab, judge = content.labs["CL04"], judging.judge_of(worker)
+    left = judge.events(Submission(id="first", lab=lab.id, code=lab.wrong[0].code, mode="run"))
+    assert next(event for event in left if event is not None).id == "first"
+    left.close()  # as when the database goes away in the middle
+    heard = [each for each in judge.events(Submission(id="second", lab=lab.id, code=lab.reference, mode="run")) if each]
+    assert {each.id for each in heard} == {"second"}
+    assert isinstance(heard[-1], VerdictEvent)
+    assert heard[-1].verdict.passed
 
 
 def test_where_code_may_not_run_the_submission_says_so(
