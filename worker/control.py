@@ -17,6 +17,7 @@ from app.core import queue
 from app.core.clock import current_moment, utc_now
 from app.core.db import database_time
 from app.core.idempotency import forget_old
+from app.core.leases import STALE_AFTER
 from app.interview.overdue import has_overdue
 from app.lab import presence, work
 from worker import retention
@@ -33,10 +34,11 @@ def sweep_runs() -> None:
     try:
         with context.database.write() as session:
             now = database_time(session)
-            ended = work.give_up_on_stale(session, now, is_gone_here) if _workers_could_beat(context) else []
-            expired = work.expire_waiting(session, now)
+            ended = []
             if _workers_could_beat(context):
+                ended = work.give_up_on_stale(session, now, is_gone_here)
                 submissions.give_up_on_stale(session, now, is_gone_here)
+            expired = work.expire_waiting(session, now)
             presence.forget_workers_long_gone(session, now)
             forget_old(session, utc_now())
     except SQLAlchemyError:
@@ -58,7 +60,7 @@ def sweep_runs() -> None:
 
 def _workers_could_beat(context: Context) -> bool:
     """Whether the database was there for as long as a worker may be silent. If not, its silence says nothing yet."""
-    return time.monotonic() - context.database_away_at > presence.STALE_AFTER.total_seconds()
+    return time.monotonic() - context.database_away_at > STALE_AFTER.total_seconds()
 
 
 @shared_task(name=queue.KEEP_ROOM)

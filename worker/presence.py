@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.core.db import Database, database_time
+from app.core.leases import HEARTBEAT_SECONDS
 from app.core.release import release
 from app.lab import presence
 from worker.context import Context
@@ -59,7 +60,7 @@ def _announce(context: Context) -> None:
                 if said and context.kind == "device":
                     context.queue.nudge_workers()
                 said = why
-        if context.stopping.wait(presence.HEARTBEAT_SECONDS):
+        if context.stopping.wait(HEARTBEAT_SECONDS):
             return
 
 

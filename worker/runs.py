@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core.db import database_time
 from app.core.disk import free_bytes, is_disk_full
+from app.core.leases import HEARTBEAT_SECONDS
 from app.lab import presence, work
 from app.lab.work import Claim, LeaseLost, RunFailure
 from labs.spec import RunSpec
@@ -200,7 +201,7 @@ def _follow(
         _note_waiting(launched, progress)
         _write(context, claim, progress)
         now = time.monotonic()
-        if now - progress.last_beat >= presence.HEARTBEAT_SECONDS / 4:
+        if now - progress.last_beat >= HEARTBEAT_SECONDS / 4:
             progress.last_beat = now
             if progress.writer.attempt(lambda session: work.beat(session, claim, database_time(session), way)):
                 return Ending("cancelled")

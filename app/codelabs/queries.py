@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import func, select
-from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session
 
 from app.codelabs.models import RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
@@ -69,12 +67,6 @@ def list_passed(session: Session, learner_id: int) -> Sequence[CodeDesk]:
     """Desks of labs that were passed, by when they first were."""
     query = select(CodeDesk).where(CodeDesk.learner_id == learner_id, CodeDesk.passed_at.is_not(None))
     return session.scalars(query.order_by(CodeDesk.passed_at)).all()
-
-
-def changed(result: Any) -> bool:
-    """Whether a conditional update found its row."""
-    assert isinstance(result, CursorResult)
-    return result.rowcount == 1
 
 
 def is_silent(submission: CodeSubmission, since: datetime) -> bool:

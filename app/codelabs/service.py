@@ -18,6 +18,7 @@ from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.evidence import Evidence
 from app.core.errors import DomainError, NotFound, Stale, Violation
+from app.core.leases import changed
 from app.core.records import as_record
 from app.grading.hints import share_left
 from labs.spec.code import MOST_CODE_BYTES, Mode, Verdict
@@ -183,7 +184,7 @@ def cancel(session: Session, learner_id: int, submission_id: int, now: datetime)
     """Take a submission back. One that waits is cancelled at once, one that runs by whoever has it."""
     row = find_submission(session, learner_id, submission_id)
     waits = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == WAITING)
-    if not queries.changed(session.execute(waits.values(status="cancelled", ended_at=now))):
+    if not changed(session.execute(waits.values(status="cancelled", ended_at=now))):
         runs = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == RUNNING)
         session.execute(runs.values(cancel_requested_at=now))
     session.refresh(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Update, update
@@ -13,10 +13,9 @@ from sqlalchemy.orm import Session
 
 from app.codelabs import queries
 from app.codelabs.models import RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
+from app.core.leases import MOST_ATTEMPTS, STALE_AFTER, changed
 from labs.spec.code import CodeEvent, Submission, Verdict
 
-MOST_ATTEMPTS = 2
-STALE_AFTER = timedelta(seconds=20)
 _LONGEST_DETAIL = 500
 
 
@@ -46,7 +45,7 @@ def claim_next(session: Session, worker: str, now: datetime) -> Claim | None:
             "heartbeat_at": now,
         }
         still_waits = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == WAITING)
-        if queries.changed(session.execute(still_waits.values(**values))):
+        if changed(session.execute(still_waits.values(**values))):
             asked: dict[str, Any] = {"id": str(row.id), "lab": row.lab_id, "code": row.code, "mode": row.mode}
             return Claim(row.id, lease, Submission(**asked, owner=str(row.learner_id)))
     return None
@@ -111,7 +110,7 @@ def give_up_on_stale(session: Session, now: datetime, is_gone: Callable[[str], b
             CodeSubmission.lease == row.lease,
             CodeSubmission.heartbeat_at == row.heartbeat_at,
         )
-        count += queries.changed(session.execute(update(CodeSubmission).where(*same).values(**values)))
+        count += changed(session.execute(update(CodeSubmission).where(*same).values(**values)))
     return count
 
 
@@ -120,5 +119,5 @@ def _owned(claim: Claim) -> Update:
 
 
 def _require(session: Session, statement: Update) -> None:
-    if not queries.changed(session.execute(statement)):
+    if not changed(session.execute(statement)):
         raise LeaseLost

@@ -13,17 +13,17 @@ from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
+from app.core.leases import MOST_ATTEMPTS, STALE_AFTER, changed
 from app.core.limits import limits_of
 from app.lab import queries, results
 from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
-from app.lab.presence import STALE_AFTER, why_nobody_takes
+from app.lab.presence import why_nobody_takes
 from app.lab.records import RunFailure
 from app.units import seconds_text
 from app.words import capital
 from labs.spec import RunSpec
 from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
 
-MOST_ATTEMPTS = 2  # starts of a run: one that takes its worker along must not take every worker along
 LONGEST_PHASE = 200  # characters that `run.phase` holds
 
 
@@ -69,9 +69,7 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             "started_at": now,
             "heartbeat_at": now,
         }
-        if queries.changed(
-            session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))
-        ):
+        if changed(session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))):
             return Claim(run.id, lease, spec, run.chunks)
     return None
 
@@ -89,7 +87,7 @@ def runs_wait(session: Session) -> bool:
 def beat(session: Session, claim: Claim, now: datetime, launch: str | None = None) -> bool:
     """Say that the run is still looked after, and how its ranks were started; returns whether it is to be cancelled.
     Raises LeaseLost."""
-    if not queries.changed(session.execute(_owned(claim).values(heartbeat_at=now, launch=launch))):
+    if not changed(session.execute(_owned(claim).values(heartbeat_at=now, launch=launch))):
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; another owner decides now.")
     run = session.get(Run, claim.run_id, populate_existing=True)
     return run is not None and run.cancel_requested_at is not None
@@ -112,7 +110,7 @@ def append_chunk(
         values["phase"] = capital(doing[-1])[:LONGEST_PHASE]
     if steps:
         values |= {"steps_done": max(steps), "status": "running", "phase": ""}
-    if not queries.changed(session.execute(_owned(claim).values(**values))):
+    if not changed(session.execute(_owned(claim).values(**values))):
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; its events are not written.")
     run = session.get(Run, claim.run_id, populate_existing=True)
     assert run is not None
@@ -130,7 +128,7 @@ def end_run(session: Session, claim: Claim, status: str, now: datetime, failure:
     if status == "finished" and result is None:
         status, failure = "failed", RunFailure("no result", "The ranks ended without reporting a result.")
     said = results.ran_on(result, claim.spec.parallel.world_size, claim.spec.hosts) if result else None
-    return queries.changed(
+    return changed(
         session.execute(
             _owned(claim).values(
                 **({"device": said} if said else {}),
@@ -162,7 +160,7 @@ def _queue_again(session: Session, run: Run, condition: Any, why: str, now: date
         "chunks": Run.chunks + 1,
         **dict.fromkeys(("lease", "worker", "device", "launch", "started_at", "heartbeat_at")),
     }
-    if not queries.changed(session.execute(update(Run).where(Run.id.in_(condition)).values(**values))):
+    if not changed(session.execute(update(Run).where(Run.id.in_(condition)).values(**values))):
         return False
     session.refresh(run)
     # from here on the events are those of another start: whoever reads them begins anew at this one
@@ -193,7 +191,7 @@ def give_up_on_stale(
         if status == "failed" and _queue_again(session, run, select(Run.id).where(*is_still_so), said, now):
             ended.append(run.id)
             continue
-        done = queries.changed(
+        done = changed(
             session.execute(
                 update(Run)
                 .where(*is_still_so)
@@ -224,7 +222,7 @@ def expire_waiting(session: Session, now: datetime) -> list[int]:
         failure = RunFailure("expired", f"{message} Run it again.")
         values = {"status": "expired", "phase": failure.message[:LONGEST_PHASE], "ended_at": now}
         still_waits = update(Run).where(Run.id == run.id, Run.status == WAITING)
-        if queries.changed(session.execute(still_waits.values(**values, failure=failure.to_json()))):
+        if changed(session.execute(still_waits.values(**values, failure=failure.to_json()))):
             ended.append(run.id)
     return ended
 

@@ -10,14 +10,13 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from app.core.errors import NotFound
+from app.core.leases import STALE_AFTER
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
 
 if TYPE_CHECKING:
     from labs.spec import RunSpec
 
-HEARTBEAT_SECONDS = 2.0
-STALE_AFTER = timedelta(seconds=20)  # ten missed heartbeats: the worker is gone, not slow
 LONGEST_TROUBLE = 500  # characters
 _THE_ROW = 1
 FORGET_WORKERS_AFTER = timedelta(minutes=10)  # one that was only held up announces itself anew

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import func, select
-from sqlalchemy.engine import CursorResult
 from sqlalchemy.orm import Session, aliased
 
 from app.lab.models import ACTIVE, WAITING, Chunk, Run, Sweep, WorkerPresence
@@ -111,9 +109,3 @@ def list_runs_of_sweep(session: Session, sweep_id: int) -> Sequence[Run]:
 def list_all_runs(session: Session, learner_id: int) -> Sequence[Run]:
     """Every run of this install, oldest first."""
     return session.scalars(select(Run).where(Run.learner_id == learner_id, IS_OWN).order_by(Run.id)).all()
-
-
-def changed(result: Any) -> bool:
-    """Whether a conditional update changed its row: how state changes are won or lost, on both databases."""
-    assert isinstance(result, CursorResult)
-    return result.rowcount == 1

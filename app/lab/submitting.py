@@ -9,6 +9,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError
+from app.core.leases import changed
 from app.core.limits import limits_of
 from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
@@ -67,7 +68,7 @@ def _check_limits(session: Session, learner_id: int, spec: RunSpec, now: datetim
 def cancel_run(session: Session, learner_id: int, run_id: int, now: datetime) -> Run:
     """Ask for a run's end: a waiting one ends now, an active one as soon as its worker sees the flag."""
     run = find_run(session, learner_id, run_id)
-    waiting = queries.changed(
+    waiting = changed(
         session.execute(
             update(Run)
             .where(Run.id == run_id, Run.status == WAITING)
