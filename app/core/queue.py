@@ -5,6 +5,7 @@ Work goes by task name, so that the web application never imports the worker.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -76,28 +77,23 @@ class Queue:
 
     def nudge_workers(self) -> None:
         """Tell device workers that a run may be waiting."""
-        try:
-            client(self.redis_url).ping()  # fails at once where the task sender would try for seconds
-            for name in (CPU_RUNS, GPU_RUNS, HOST_RUNS):
-                sender(self.redis_url).send_task(RUN_NEXT, queue=name, retry=False, expires=NUDGE_SECONDS)
-        except (OperationalError, redis.RedisError, OSError, ValueError) as error:
-            log.warning("nudge lost, the sweep will find the run", error=str(error))
+        self._nudge(RUN_NEXT, (CPU_RUNS, GPU_RUNS, HOST_RUNS), "nudge lost, the sweep will find the run")
 
     def nudge_judges(self, task: str = JUDGE_NEXT) -> None:
         """Tell a worker of CPU runs that a submission of a code lab may be waiting, or (WARM_JUDGE) may come soon."""
-        try:
-            client(self.redis_url).ping()
-            sender(self.redis_url).send_task(task, queue=CPU_RUNS, retry=False, expires=NUDGE_SECONDS)
-        except (OperationalError, redis.RedisError, OSError, ValueError) as error:
-            log.warning("nudge lost, the sweep will find the submission", error=str(error))
+        self._nudge(task, (CPU_RUNS,), "nudge lost, the sweep will find the submission")
 
     def nudge_control(self, task: str) -> None:
         """Tell the control worker that there is something to do; its beat finds it otherwise."""
+        self._nudge(task, (CONTROL_QUEUE,), "nudge lost, the clock will send another")
+
+    def _nudge(self, task: str, queues: Sequence[str], lost: str) -> None:
         try:
-            client(self.redis_url).ping()
-            sender(self.redis_url).send_task(task, queue=CONTROL_QUEUE, retry=False, expires=NUDGE_SECONDS)
+            client(self.redis_url).ping()  # fails at once where the task sender would try for seconds
+            for name in queues:
+                sender(self.redis_url).send_task(task, queue=name, retry=False, expires=NUDGE_SECONDS)
         except (OperationalError, redis.RedisError, OSError, ValueError) as error:
-            log.warning("nudge lost, the clock will send another", task=task, error=str(error))
+            log.warning(lost, task=task, error=str(error))
 
     def wake_viewers(self, run_id: int) -> None:
         """Tell every process that streams this run that there is something new."""
