@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
@@ -17,7 +17,7 @@ from app.content.web import Content
 from app.core.db import Database
 from app.core.idempotency import once
 from app.core.queue import WARM_JUDGE
-from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue, WriteSession
+from app.core.web import Db, LearnerId, Now, ReadSession, RowId, SeenChunk, WorkQueue, WriteSession
 from labs.spec.code import Mode
 
 __all__ = ["api", "router"]
@@ -74,16 +74,9 @@ def trace(session: ReadSession, learner: LearnerId, submission_id: RowId) -> dic
 
 
 @api.get("/submissions/{submission_id}/events", response_class=EventSourceResponse)
-async def events(
-    request: Request,
-    learner: LearnerId,
-    submission_id: RowId,
-    after: Annotated[int, Query(ge=0, le=MOST_ROW_ID)] = 0,
-    last_event_id: Annotated[str | None, Header()] = None,
-) -> EventSourceResponse:
+async def events(request: Request, learner: LearnerId, submission_id: RowId, start: SeenChunk) -> EventSourceResponse:
     """Events while a submission is judged, in chunks; `Last-Event-ID` or `?after=` resumes behind a chunk."""
     database: Database = request.app.state.database
-    start = int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 10 else after
     await asyncio.to_thread(_look, database, learner, submission_id, start)  # 404 before the stream begins
     messages = _follow(database, learner, submission_id, start)
     return EventSourceResponse(messages, ping=15, headers={"Cache-Control": "no-store"})

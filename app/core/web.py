@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import Depends, FastAPI, Path, Request
+from fastapi import Depends, FastAPI, Header, Path, Query, Request
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
 from app.core.db import Database
+from app.core.errors import DomainError, Violation
 from app.core.models import LOCAL_LEARNER
 from app.core.moment import Moment
 from app.core.queue import Queue
@@ -82,3 +83,24 @@ Db = Annotated[Database, Depends(_database)]
 MOST_ROW_ID = 2**31 - 1  # what both databases can look up
 RowId = Annotated[int, Path(ge=1, le=MOST_ROW_ID)]
 WorkQueue = Annotated[Queue, Depends(_queue)]
+MOST_CHUNKS = 2**31 - 1  # what the database counts with
+
+
+def _chunk_number(last_event_id: str) -> int:
+    """The chunk a viewer saw last. Raises DomainError for what no stream of ours has sent."""
+    if last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= len(str(MOST_CHUNKS)):
+        return min(int(last_event_id), MOST_CHUNKS)
+    shown = last_event_id[:40]
+    raise DomainError(
+        "There is no such place in the events.",
+        [Violation("Last-Event-ID", shown, f"{shown!r} is no chunk's number.", f"0 to {MOST_CHUNKS:,}")],
+    )
+
+
+def _seen_chunk(
+    after: Annotated[int, Query(ge=0, le=MOST_CHUNKS)] = 0, last_event_id: Annotated[str | None, Header()] = None
+) -> int:
+    return _chunk_number(last_event_id) if last_event_id else after
+
+
+SeenChunk = Annotated[int, Depends(_seen_chunk)]  # behind which chunk a stream starts: `Last-Event-ID`, else `?after=`

@@ -15,7 +15,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from app.content.players.player import Player
 from app.content.web import Content
 from app.core.db import Database
-from app.core.errors import DomainError, NotFound, SpecError, Violation
+from app.core.errors import DomainError, NotFound, SpecError
 from app.core.idempotency import once
 from app.core.release import release
 from app.core.templating import environment, page, wants_fragment
@@ -28,6 +28,7 @@ from app.core.web import (
     Now,
     ReadSession,
     RowId,
+    SeenChunk,
     WorkQueue,
     WriteSession,
 )
@@ -57,7 +58,6 @@ from app.lab.trace import chrome_trace
 from app.lab.web_form import FormData
 from labs.spec import RunSpec
 
-MOST_CHUNKS = 2**31 - 1  # what the database counts with
 MOST_RANK = 1023
 
 router = APIRouter()
@@ -223,26 +223,8 @@ def cancel(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -
     return RedirectResponse(f"/lab/runs/{run_id}", 303)
 
 
-def _chunk_number(last_event_id: str) -> int:
-    """The chunk a viewer saw last. Raises DomainError for what no stream of ours has sent."""
-    if last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) <= len(str(MOST_CHUNKS)):
-        return min(int(last_event_id), MOST_CHUNKS)
-    shown = last_event_id[:40]
-    raise DomainError(
-        "There is no such place in a run's events.",
-        [Violation("Last-Event-ID", shown, f"{shown!r} is no chunk's number.", f"0 to {MOST_CHUNKS:,}")],
-    )
-
-
-async def _first_chunk(
-    request: Request,
-    learner: LearnerId,
-    run_id: RowId,
-    after: Annotated[int, Query(ge=0, le=MOST_CHUNKS)] = 0,
-    last_event_id: Annotated[str | None, Header()] = None,
-) -> int:
-    """Behind which chunk of the learner's run a stream starts: `Last-Event-ID`, else `?after=`."""
-    start = _chunk_number(last_event_id) if last_event_id else after
+async def _first_chunk(request: Request, learner: LearnerId, run_id: RowId, start: SeenChunk) -> int:
+    """Behind which chunk of the learner's own run a stream starts."""
     database: Database = request.app.state.database
 
     def check() -> None:

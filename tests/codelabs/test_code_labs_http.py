@@ -61,6 +61,9 @@ def test_a_submission_waits_is_judged_and_streams_what_happened(client: TestClie
     assert "id: 1" not in resumed
     assert "id: 2" in resumed
     assert client.get(f"{API}/submissions/99/events").status_code == 404
+    refused = client.get(f"{API}/submissions/{number}/events", headers={"Last-Event-ID": "the second"})
+    assert refused.status_code == 422
+    assert [each["field"] for each in refused.json()["errors"]] == ["Last-Event-ID"]
 
 
 def test_the_first_pass_is_evidence_for_what_the_hints_left_of_it(client: TestClient, database: Database) -> None:
