@@ -24,6 +24,7 @@ _MEET_IN_A_FILE = [
 ]
 _NO_TCP_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+RUN_STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # Unix time in seconds, set by whoever started the run
 
 
 def read_spec(given: str, dry: bool = False) -> RunSpec:
@@ -80,10 +81,18 @@ def torchrun_over_hosts(
     `meeting` is the address and the port of the first host, where all meet. Static, for everybody knows who is who
     beforehand. The store there listens on the hosts' network, and what is in it is believed: that network must be ours.
     """
-    command = [*TORCHRUN, "--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
-    command += ["--node-rank", node_rank, "--master-addr", meeting[0], "--master-port", meeting[1]]
-    command += ["--log-dir", str(log_dir), "--redirects", "3"]
+    command = [*TORCHRUN, *_one_of_hosts(spec, meeting, node_rank), "--log-dir", str(log_dir), "--redirects", "3"]
     return [*command, "-m", "labs.train", "--spec", compact(spec), "--events", str(events_dir)]
+
+
+def _one_of_hosts(spec: RunSpec, meeting: tuple[str, str], node_rank: str) -> list[str]:
+    sizes = ["--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
+    return [*sizes, "--node-rank", node_rank, "--master-addr", meeting[0], "--master-port", meeting[1]]
+
+
+def restart_count() -> int:
+    """How often torchrun has started these ranks again."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def local_torchrun(ranks: int) -> list[str]:
@@ -100,8 +109,7 @@ def plain_command(spec: RunSpec) -> str:
     torchrun = str(beside) if beside.exists() else "torchrun"
     what = ["-m", "labs.train", "--spec", compact(spec)]
     if spec.hosts > 1:  # once on each host: N counts them from 0, HOST is the first of them
-        start = [torchrun, "--nnodes", str(spec.hosts), "--nproc-per-node", str(spec.ranks_per_host)]
-        return shlex.join([*start, "--node-rank", "N", "--master-addr", "HOST", "--master-port", "29500", *what])
+        return shlex.join([torchrun, *_one_of_hosts(spec, ("HOST", "29500"), "N"), *what])
     words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items()), torchrun, *_MEET_IN_A_FILE]
     return shlex.join([*words, "--nproc-per-node", str(spec.parallel.world_size), *_restarts(spec), *what])
 

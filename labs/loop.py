@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from labs.command import restart_count
 from labs.data import Batches, load_text
 from labs.joining import checkpoint_folder, choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
@@ -21,7 +22,7 @@ from labs.probes.memory import model_state
 from labs.probes.report import Reporter
 from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.probes.watched import spread_watched, watched_step
-from labs.recovery import Checkpoints, restart_count
+from labs.recovery import Checkpoints
 from labs.spec import RunSpec
 from labs.spec.events import MeasurementEvent, ResultEvent, StepEvent, TrainingSummary
 

@@ -11,7 +11,6 @@ done for nothing, after which every tensor is there, and all of them are then ov
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystem
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import async_save, save
 
+from labs.command import restart_count
 from labs.parallel.buckets import local
 from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Strategy
@@ -35,11 +35,6 @@ from labs.spec.events import MeasurementEvent
 
 _IS_WHOLE = ".metadata"
 _KEPT = 2  # the last one, and the one before, while the last is being written
-
-
-def restart_count() -> int:
-    """How often torchrun has started these ranks again."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 class Checkpoints:

@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from labs.command import environment, parse_spec, read_spec, torchrun_command
+from labs.command import RUN_STARTED_AT, environment, parse_spec, read_spec, torchrun_command
 from labs.leash import on_leash
-from labs.probes.report import RUN_STARTED_AT
 from labs.spec import RunSpec, SpecError, Violation
 from labs.spec.events import Event, event_line, read_event
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from labs.command import plain_command, read_spec
+from labs.command import plain_command, read_spec, restart_count
 from labs.console import Console
 from labs.failures import CannotStartError, end_when_told, exit_at_once, fail
 from labs.gang import HOST
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if host := os.environ.get(HOST):
             reporter.emit(HostEvent, host)
-        if restarts := int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")):
+        if restarts := restart_count():
             reporter.phase("starting", f"{STARTS_AGAIN}, restart {restarts} of {spec.restarts}")
         reporter.phase("starting", "loading torch" if "torch" not in sys.modules else None)
         work = _load(spec)

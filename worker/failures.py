@@ -81,15 +81,13 @@ def silence(events: Iterable[Event], rank: int, seconds: float, logs: Path) -> R
 def disk_full(events: Iterable[Event]) -> RunFailure:
     """Why a run was ended, or ended itself, that had no room to write."""
     step = last_step(events)
-    when = f"after step {step}" if step else "before the first step"
-    return RunFailure(DISK_FULL, f"The disk was full {when}. Make room, and run it again.", step=step or None)
+    return RunFailure(DISK_FULL, f"The disk was full {when(step)}. Make room, and run it again.", step=step or None)
 
 
 def host_lost(events: Iterable[Event]) -> RunFailure:
     """Why a warm run ended whose host is gone."""
     step = last_step(events)
-    when = f"after step {step}" if step else "before the first step"
-    text = f"The process that this run was started from was killed {when}, and its ranks with it."
+    text = f"The process that this run was started from was killed {when(step)}, and its ranks with it."
     return RunFailure(
         "host lost", f"{text} Somebody killed it, or the system did when memory ran out.", step=step or None
     )
@@ -105,13 +103,18 @@ def _turn_of_death(report: tuple[str, int, int]) -> tuple[bool, str, bool, int]:
 def _of_torchrun_alone(seen: list[Event], exit_code: int) -> tuple[str, str]:
     """Cause and message where neither a rank nor torchrun left a word on any rank."""
     step = last_step(seen)
-    when = f"after step {step}" if step else "before the first step" if seen else "before any rank reported"
+    at = when(step) if seen else "before any rank reported"
     number = -exit_code if exit_code < 0 else exit_code - 128  # the leash says 128 + n after signal n
     if number in (signal.SIGKILL, signal.SIGTERM):
-        text = f"torchrun was ended by {signal.Signals(number).name} {when}, and its ranks with it."
+        text = f"torchrun was ended by {signal.Signals(number).name} {at}, and its ranks with it."
         why = " Somebody killed it, or the system did when memory ran out." if number == signal.SIGKILL else ""
         return "torchrun killed", text + why
-    return "torchrun failed", f"torchrun ended {when}."
+    return "torchrun failed", f"torchrun ended {at}."
+
+
+def when(step: int) -> str:
+    """In words, of what came after step `step`; 0 is before the first."""
+    return f"after step {step}" if step else "before the first step"
 
 
 def last_step(seen: Iterable[Event]) -> int:

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from labs.command import environment, torchrun_command
+from labs.command import RUN_STARTED_AT, environment, torchrun_command
 from labs.leash import on_leash
 from labs.spec import RunSpec
 from labs.warm import WarmHost
 
 END_SECONDS = 8.0
-STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # as labs.probes.report reads it
 GRACE_SECONDS = 1.0  # of a run that is ended by us: the ranks are told, and nothing they write then matters
 
 
@@ -102,7 +101,7 @@ def launch(spec: RunSpec, folder: Path, extra: dict[str, str], host: WarmHost | 
     OSError."""
     events, logs = make_folders(spec, folder)
     command = torchrun_command(spec, events, logs)
-    variables = environment({**extra, STARTED_AT: repr(time.time())})
+    variables = environment({**extra, RUN_STARTED_AT: repr(time.time())})
     process = (host.start if host is not None else OnLeash)(command, folder, variables, folder / "torchrun.log")
     return Launch(folder, process, host is not None)
 

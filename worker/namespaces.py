@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 
 from labs.cluster import CannotCluster, Cluster, Host, load
-from labs.command import environment, torchrun_over_hosts
+from labs.command import RUN_STARTED_AT, environment, torchrun_over_hosts
 from labs.gang import HOST, PEERS_SECONDS
 from labs.spec import RunSpec
 from worker.devices import Placement, UnknownDevice
-from worker.launcher import STARTED_AT, Launch, OnLeash, make_folders
+from worker.launcher import Launch, OnLeash, make_folders
 from worker.over_hosts import RanksOverHosts, SeveralHosts
 
 _PORTS = range(20_000, 30_000)  # below those that systems give out themselves
@@ -50,13 +50,13 @@ class LocalCluster(SeveralHosts):
         hosts = [
             {
                 "name": host.name,
-                "state": "up" if host.is_up else "link down",
-                "is_usable": host.is_up,
+                "state": "up" if is_up else "link down",
+                "is_usable": is_up,
                 "cpus": cores,
                 "gpus": 0,
                 "memory_bytes": memory,
             }
-            for host in self.cluster.hosts
+            for host, is_up in ((host, host.is_up) for host in self.cluster.hosts)  # each look starts a process
         ]
         usable = sum(bool(each["is_usable"]) for each in hosts)
         rate = f"{8 * self.cluster.bytes_per_second / 1e6:g} Mbit/s"
@@ -102,7 +102,7 @@ def launch_on(cluster: Cluster, hosts: tuple[Host, ...], spec: RunSpec, folder: 
     try:
         for number, host in enumerate(hosts):
             command = [*host.entering(), *torchrun_over_hosts(spec, events, logs, meeting, str(number))]
-            variables = environment({**extra, STARTED_AT: repr(time.time()), HOST: host.name})
+            variables = environment({**extra, RUN_STARTED_AT: repr(time.time()), HOST: host.name})
             started[host] = OnLeash(command, folder, variables, folder / f"torchrun-{number}.log")
     except OSError:
         _end_all(started)

@@ -9,7 +9,7 @@ from app.lab.work import RunFailure
 from labs.spec import RunSpec, host_of
 from labs.spec.events import Event, HostEvent, PhaseEvent
 from worker.devices import Placement
-from worker.failures import LOST_ANOTHER_RANK, last_step, reported_ranks
+from worker.failures import LOST_ANOTHER_RANK, last_step, reported_ranks, when
 from worker.pulses import Pulses
 
 HOST_LOST = "host lost"
@@ -119,8 +119,7 @@ def host_lost(events: Iterable[Event], names: Iterable[str], spec: RunSpec) -> R
     """The failure of a run of which hosts were lost."""
     seen, lost = list(events), sorted(names)
     step = last_step(seen)
-    when = f"after step {step}" if step else "before the first step"
     ranks = [rank for rank, host in sorted(hosts_of_ranks(seen, spec).items()) if host in lost]
     whose = f", and {'ranks' if len(ranks) > 1 else 'rank'} {', '.join(map(str, ranks))} with it" if ranks else ""
-    what = f"{'Hosts' if len(lost) > 1 else 'Host'} {', '.join(lost)} {'were' if len(lost) > 1 else 'was'} lost {when}"
-    return RunFailure(HOST_LOST, f"{what}{whose}.", rank=ranks[0] if ranks else None, step=step or None)
+    what = f"{'Hosts' if len(lost) > 1 else 'Host'} {', '.join(lost)} {'were' if len(lost) > 1 else 'was'} lost"
+    return RunFailure(HOST_LOST, f"{what} {when(step)}{whose}.", rank=ranks[0] if ranks else None, step=step or None)

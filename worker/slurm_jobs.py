@@ -21,11 +21,11 @@ import structlog
 
 from app.lab.work import RunFailure
 from labs import gang
-from labs.command import environment, torchrun_over_hosts
+from labs.command import RUN_STARTED_AT, environment, torchrun_over_hosts
 from labs.spec import RunSpec
 from worker import slurm
 from worker.devices import Placement, UnknownDevice
-from worker.launcher import STARTED_AT, Launch, make_folders
+from worker.launcher import Launch, make_folders
 from worker.over_hosts import HOST_LOST, RanksOverHosts, SeveralHosts
 from worker.slurm import Host, Job, SlurmAway, UnknownJob
 
@@ -132,7 +132,7 @@ def launch_job(partition: Partition, gpus: int, spec: RunSpec, folder: Path, ext
     ]
     # under the shell that Slurm asks for; where this Python is not on the host, that is what it says
     script = f"#!/bin/sh\nexec {shlex.join(command)}\n"
-    variables = environment({**extra, STARTED_AT: repr(time.time()), **slurm.own_settings()})
+    variables = environment({**extra, RUN_STARTED_AT: repr(time.time()), **slurm.own_settings()})
     return Launch(folder, SlurmJob(slurm.submit(script, options, variables), folder, spec), False)
 
 

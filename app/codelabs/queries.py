@@ -22,10 +22,10 @@ def find_newest(session: Session, learner_id: int, lab_id: str) -> CodeSubmissio
     return session.scalar(query.order_by(CodeSubmission.id.desc()).limit(1))
 
 
-def list_submissions(session: Session, learner_id: int, lab_id: str | None = None) -> Sequence[CodeSubmission]:
+def list_submissions(session: Session, learner_id: int) -> Sequence[CodeSubmission]:
     """Oldest first."""
     query = select(CodeSubmission).where(CodeSubmission.learner_id == learner_id).order_by(CodeSubmission.id)
-    return session.scalars(query if lab_id is None else query.where(CodeSubmission.lab_id == lab_id)).all()
+    return session.scalars(query).all()
 
 
 def labs_tried(session: Session, learner_id: int) -> set[str]:

@@ -70,12 +70,17 @@ FREE_FORM = (
 
 
 _MAY_BE_EMPTY = {"training.checkpoint_every"}  # is `null` in the spec then
-_BY_PATH = {field.path: field.label for field in FREE_FORM}
+_BY_PATH = {field.path: field for field in FREE_FORM}
 
 
 def called(path: str) -> str:
     """What the form calls a field of the spec; what it does not ask for, by its path."""
-    return _BY_PATH.get(path, path)
+    return _BY_PATH[path].label if path in _BY_PATH else path
+
+
+def choice_called(path: str, value: object) -> str | None:
+    """What the form calls that choice of a field; None where it has no such choice."""
+    return dict(_BY_PATH[path].choices).get(str(value)) if path in _BY_PATH else None
 
 
 def spec_of_form(typed: Mapping[str, str]) -> dict[str, Any]:

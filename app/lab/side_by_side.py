@@ -14,7 +14,7 @@ from app.core.errors import DomainError, Violation
 from app.lab import findings, plots, results
 from app.lab.film import draw_step, step_of
 from app.lab.folds import Folds
-from app.lab.forms import FREE_FORM, called
+from app.lab.forms import called, choice_called
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
 from app.lab.quantities import quantities_of
@@ -31,8 +31,6 @@ _OF_STEPS = {
     "seconds": Figure("Time of a step", "step", "time", "", "s"),
     "rate": Figure("Tokens per second, all ranks", "step", "rate", "", "tokens/s"),
 }
-
-_FIELDS = {field.path: field for field in FREE_FORM}
 
 
 @dataclass(frozen=True)
@@ -190,9 +188,8 @@ def _leaves(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 def _written(value: object, field: str = "") -> str:
     """A value as the form of own runs calls it; what the form does not ask for, as it stands."""
-    called = dict(_FIELDS[field].choices).get(str(value)) if field in _FIELDS else None
-    if called is not None:
-        return called.split(",")[0]
+    if (choice := choice_called(field, value)) is not None:
+        return choice.split(",")[0]
     if isinstance(value, list | tuple):
         return ", ".join(map(_written, value)) or "none"
     if isinstance(value, bool):

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec
 
+from labs.command import RUN_STARTED_AT
 from labs.spec.events import Event, Failure, LogEvent, PhaseEvent, RunPhase, Stream, event_line
-
-RUN_STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # Unix time in seconds, set by whoever started the run
 
 P = ParamSpec("P")
 

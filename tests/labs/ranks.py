@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labs.command import environment, torchrun_command
-from labs.probes.report import RUN_STARTED_AT
+from labs.command import RUN_STARTED_AT, environment, torchrun_command
 from labs.spec import RunSpec, parse_run_spec
 from labs.warm import WarmHost
 
