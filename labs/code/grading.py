@@ -12,7 +12,7 @@ from labs.code.checks import wire_bytes
 from labs.code.grader import Case, Draw, Grader, Judged
 from labs.code.graders import graders
 from labs.code.inside.frames import clean
-from labs.code.record import RankError, Record
+from labs.code.record import STRANGE, RankError, Record
 from labs.code.running import Job, Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
 from labs.spec.code import (
@@ -187,7 +187,7 @@ def _checked(looked_at: Iterator[Check], name: str, ranks: int) -> Check:
     """The next check. What a program hands over may be anything: where it cannot even be looked at, it is wrong."""
     try:
         check = next(looked_at)
-    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, StopIteration) as error:
+    except (*STRANGE, StopIteration) as error:
         seen = f"what was handed over cannot be looked at ({type(error).__name__})"
         return Check(name=name, ranks=ranks, passed=False, expected="results that can be compared", seen=seen)
     shown = {field: clean(getattr(check, field), MOST_SHOWN) for field in ("expected", "seen", "meaning")}
@@ -246,13 +246,7 @@ def _mistake(grader: Grader, runs: Sequence[Judged]) -> str | None:
                 return "syntax-error" if error.column is not None else "wrong-signature"
     try:
         named = grader.mistake(runs)
-    except (
-        ArithmeticError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ):  # results that nobody would make by mistake
+    except STRANGE:  # results that nobody would make by mistake
         named = None
     if named is not None:
         return named

@@ -9,6 +9,8 @@ from typing import Any
 from labs.code.inside.frames import Spec, spec_bytes
 
 MESSAGES = ("send", "recv")
+# What looking at it may raise: what a program sends or hands over may be anything.
+STRANGE = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass

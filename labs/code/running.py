@@ -20,7 +20,7 @@ from labs.code.autopsy import perform
 from labs.code.inside import frames
 from labs.code.inside.frames import BadFrame, FrameReader, Header, clean
 from labs.code.memory import Pages, forget_peak, peak_since, read_pages
-from labs.code.record import Moment, Note, RankError, Record
+from labs.code.record import STRANGE, Moment, Note, RankError, Record
 from labs.code.sandbox import NoSandbox, Sandbox
 from labs.code.switch import MOST_HELD_BYTES, Switch
 from labs.spec.code import Autopsy
@@ -213,7 +213,7 @@ class Running:
         for header, payload in rank.reader.feed(data):
             try:
                 self._handle(rank, header, payload)
-            except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            except STRANGE as error:
                 raise BadFrame(f"a frame {_text(header['kind'], 40)!r} that cannot be read") from error
 
     def _meet(self, rank: _Rank, pid: int) -> None:
