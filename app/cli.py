@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from app.codelabs.commands import labs_app
-from app.core.errors import DomainError, SpecError, problem_details
+from app.core.errors import DomainError, refused_as_json
 from app.exchange.commands import add_export_commands, import_app
 from app.operate.commands import add_operate_commands
 from app.study.commands import study_app
@@ -369,10 +369,8 @@ def _print_json(work: Any) -> None:
 
 def _print(work: Callable[[], str]) -> None:
     """Print the result; bad input is problem-details JSON on standard error and exit code 2."""
-    try:
+    with refused_as_json():
         _say(work())
-    except (DomainError, SpecError) as error:
-        raise typer.Exit(_complain(json.dumps(problem_details(error), indent=2))) from None
 
 
 def _become(command: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.core.errors import DomainError, problem_details
+from app.core.errors import DomainError, refused_as_json
 
 if TYPE_CHECKING:  # commands import only what they need
     from app.content.code_labs import CodeLab
@@ -37,7 +37,7 @@ def new(
     from app.codelabs.folder import find_lab, make_folder  # noqa: PLC0415 - see above
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
-    with _told():
+    with refused_as_json():
         lab = find_lab(catalogue(), identity)
         make_folder(lab, folder, lab.statement_text)
     _say(f"Write in {folder}/solution.py.")
@@ -50,7 +50,7 @@ def run(folder: Folder) -> None:
     from app.codelabs.folder import read_folder  # noqa: PLC0415 - see above
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
-    with _told():
+    with refused_as_json():
         lab, code = read_folder(catalogue(), folder)
         verdict = _judged(lab, code, "run", None, aloud=True)
     raise typer.Exit(0 if verdict.passed else 1)
@@ -67,7 +67,7 @@ def submit(
     from app.codelabs.words import verdict_json  # noqa: PLC0415 - see above
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
-    with _told():
+    with refused_as_json():
         lab, code = read_folder(catalogue(), folder)
         verdict = _judged(lab, code, "submit", None, aloud=False)
         if proof is not None:
@@ -83,7 +83,7 @@ def verify(proof: Annotated[Path, typer.Argument(metavar="PROOF", help="A file o
     from app.codelabs.proof import read_proof, same_verdict  # noqa: PLC0415 - see above
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
-    with _told():
+    with refused_as_json():
         claimed = read_proof(proof)
         lab = find_lab(catalogue(), claimed.lab)
         again = _judged(lab, claimed.code, "submit", claimed.seed, aloud=False)
@@ -125,18 +125,6 @@ def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
     if said is not None:
         _say(f"{said['title']}. {said['says']}")
     _say(f"{'Passed' if verdict.passed else 'Not passed'}: {verdict.score:.0%} of the checks, {verdict.seconds:.1f} s.")
-
-
-class _told:  # noqa: N801 - reads as a word
-    """Domain errors as problem-details JSON on standard error, exit code 2."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, DomainError):
-            sys.stderr.write(json.dumps(problem_details(error), indent=2) + "\n")
-            raise typer.Exit(2) from None
 
 
 def _say(text: str) -> None:

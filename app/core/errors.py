@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,3 +102,13 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "What was wrong, by field, and what would be accepted", **_PROBLEM},
     "503": {"description": "The database does not answer; nothing was saved", **_PROBLEM},
 }
+
+
+@contextmanager
+def refused_as_json() -> Iterator[None]:
+    """A command's bad input as problem-details JSON on standard error, and exit code 2."""
+    try:
+        yield
+    except (DomainError, SpecError) as error:
+        sys.stderr.write(json.dumps(problem_details(error), indent=2) + "\n")
+        raise SystemExit(2) from None
