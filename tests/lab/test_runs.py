@@ -211,7 +211,7 @@ def test_a_run_of_a_silent_worker_waits_again_and_is_told_from_its_first_start(d
     with database.read() as session:
         run = session.get_one(Run, run_id)
         assert Folds().view(session, run).steps_done == 1
-        assert [chunk.sequence for chunk in session.query(Chunk)] == [1, 2, 3]
+        assert [chunk.sequence for chunk in session.query(Chunk).order_by(Chunk.sequence)] == [1, 2, 3]
 
 
 def test_a_run_that_nobody_took_in_time_has_expired_and_says_why(database: Database) -> None:
