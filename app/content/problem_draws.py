@@ -6,10 +6,12 @@ Practice issues seeds up to `LARGEST_SEED`; a round draws beyond them, so that n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from app.content import seeded
 from app.content.live import Expressions, at
 from app.content.problem_schemas import NumberPart, Problem
+from app.content.questions import lost_slips
 
 LARGEST_SEED = 2**31 - 1  # of practice
 
@@ -20,12 +22,26 @@ def level_of(problem: Problem, seed: int) -> int:
 
 
 def draw(problem: Problem, seed: int) -> dict[str, object]:
-    """The parameters of `seed`. Raises ExpressionError when none of the draws satisfies the conditions."""
+    """The parameters of `seed`, such that no two slips meet where that can be. Raises ExpressionError when none of the
+    draws satisfies the conditions."""
     where = problem.where
     if problem.levels:
         narrowed = problem.levels[level_of(problem, seed)].where
         where = f"({where}) and ({narrowed})" if where else narrowed
-    return seeded.draw(f"{problem.id}:{problem.revision}", problem.parameters, problem.let, where, seed)
+    name = f"{problem.id}:{problem.revision}"
+    return seeded.draw(name, problem.parameters, problem.let, where, seed, partial(_lost, problem))
+
+
+def _lost(problem: Problem, values: Mapping[str, object]) -> seeded.Lost:
+    """What a variant cannot name in all its number parts."""
+    seen = {**values, "answer": right_numbers(problem, values)}
+    met = hidden = 0
+    for index, part in enumerate(problem.parts):
+        if isinstance(part, NumberPart):
+            with at("parts", index):
+                found = lost_slips(part, seen)
+            met, hidden = met + found.met, hidden + found.hidden
+    return seeded.Lost(met, hidden)
 
 
 def right_numbers(problem: Problem, values: Mapping[str, object]) -> dict[str, float]:

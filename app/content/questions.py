@@ -17,6 +17,7 @@ from app.content.live import ExpressionError, Expressions, at
 from app.content.markdown import render_inline
 from app.content.problem_schemas import ConfigurationPart, NumberPart, OrderPart
 from app.content.schemas import Slip
+from app.content.seeded import Lost
 from app.content.structures import structure_of
 from app.grading.numbers import KnownSlip, within
 from app.grading.questions import (
@@ -80,6 +81,18 @@ def make_number(source: NumberSource, values: Values, let: Mapping[str, str] | N
     return NumberQuestion(key, source.unit, source.tolerance, slips, structure, _unit_asked_for(source))
 
 
+def lost_slips(source: NumberSource, values: Values) -> Lost:
+    """How many slips of a number a variant cannot name. Raises ExpressionError with the field."""
+    assert source.key is not None, "asked of numbers alone"
+    expressions = Expressions(values)
+    with at("key"):
+        key = float(expressions.number(source.key))
+    with at("slips"):
+        wrong = [value for _, value in _wrong_values(source.slips, key, source.tolerance, expressions)]
+    met = sum(any(within(value, other, source.tolerance) for other in wrong[:i]) for i, value in enumerate(wrong))
+    return Lost(met, len(source.slips) - len(wrong))
+
+
 def _unit_asked_for(source: NumberSource) -> str | None:
     """The unit that a prompt asks for in so many words: “how many GB”."""
     prompt = getattr(source, "prompt", "")
@@ -113,14 +126,24 @@ def carried_by(source: NumberPart, values: Values, own: Mapping[str, float]) -> 
 
 
 def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions) -> Iterator[KnownSlip]:
-    """The slips of a variant. One whose value would count as right cannot be told from right and is left out."""
+    """The slips of a variant, with their words."""
+    for index, value in _wrong_values(slips, key, tolerance, expressions):
+        slip = slips[index]
+        with at(index, "message"):
+            message = render_inline(slip.message, Expressions(expressions.values)).striptags()
+        yield KnownSlip(slip.id, value, slip.title, message, slip.cure)
+
+
+def _wrong_values(
+    slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions
+) -> Iterator[tuple[int, float]]:
+    """Where each slip leads, with its place. One whose value would count as right cannot be told from right and is
+    left out."""
     for index, slip in enumerate(slips):
         with at(index, "value"):
             value = float(expressions.number(slip.value))
         if not within(value, key, tolerance):
-            with at(index, "message"):
-                message = render_inline(slip.message, Expressions(expressions.values)).striptags()
-            yield KnownSlip(slip.id, value, slip.title, message, slip.cure)
+            yield index, value
 
 
 def number_findings(number: NumberQuestion) -> Iterator[str]:

@@ -6,32 +6,69 @@ Cards, problems and interviews draw with it; what they store is the seed or what
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from app.content.live import ExpressionError, Expressions, at
 
 MOST_DRAWS = 200
+MOST_AGAIN = 16  # where two mistakes lead to one number; a question of which they always do has to live with it
 CHECKED_SEEDS = range(200)  # what the content checks look at
 
 Drawn = Mapping[str, Any]
 Choices = Mapping[str, Sequence[int | float | str]]
 
 
-def draw(name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int) -> dict[str, object]:
+@dataclass(frozen=True)
+class Lost:
+    """Mistakes that a variant cannot name: those that lead to the number of another, and those that lead to the key."""
+
+    met: int = 0
+    hidden: int = 0
+
+
+def draw(
+    name: str,
+    choices: Choices,
+    let: Mapping[str, str],
+    where: str | None,
+    seed: int,
+    lost: Callable[[Drawn], Lost] = lambda _: Lost(),
+) -> dict[str, object]:
     """One of each of `choices`, decided by `name` (item and revision) and `seed`.
 
-    Raises ExpressionError when none of the draws satisfies `where`.
+    A draw at which two mistakes meet is drawn again, for one at which none do and no more of them are hidden than at
+    first; where the first few all are no better, the first stays. Raises ExpressionError when none of the draws
+    satisfies `where`.
     """
+    draws = _draws(name, choices, let, where, seed)
+    first = next(draws, None)
+    if first is None:
+        with at("where"):
+            raise ExpressionError(f"no combination of parameters satisfies {where!r}")
+    at_first = lost(with_lets(let, first))
+    if not at_first.met:
+        return first
+    for drawn in islice(draws, MOST_AGAIN):
+        now = lost(with_lets(let, drawn))
+        if not now.met and now.hidden <= at_first.hidden:
+            return drawn
+    return first
+
+
+def _draws(
+    name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int
+) -> Iterator[dict[str, object]]:
+    """Draws that satisfy `where`, among the first there are."""
     # a seeded generator, not a secret: the same seed must give the same variant on every machine
     source = random.Random(f"{name}:{seed}")  # noqa: S311
     for _ in range(MOST_DRAWS):
         drawn: dict[str, object] = {each: source.choice(values) for each, values in choices.items()}
         if _is_taken(where, tuple(let.items()), tuple(drawn.items())):
-            return drawn
-    with at("where"):
-        raise ExpressionError(f"no combination of parameters satisfies {where!r}")
+            yield drawn
 
 
 @lru_cache(maxsize=4096)  # seeds draw the same few hundred combinations again and again

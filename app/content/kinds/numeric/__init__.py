@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,7 +15,7 @@ from app.content import seeded
 from app.content.kinds.asking import Asked, Listed, Verdict
 from app.content.kinds.kind import CardFinding, CheckedKind, Field, Show
 from app.content.live import ExpressionError, at
-from app.content.questions import inline, make_number, number_findings
+from app.content.questions import inline, lost_slips, make_number, number_findings
 from app.content.schemas import Fraction, Slip, Strict, Text, Unit
 from app.grading.grade import Grade
 from app.grading.questions import NumberQuestion
@@ -106,7 +107,8 @@ class Numeric(CheckedKind):
 def _values(head: CardHead, source: Ask, seed: int) -> dict[str, object]:
     """What is drawn at a seed, and computed from it. Raises ExpressionError with the field."""
     with at("ask"):
-        drawn = seeded.draw(f"{head.id}:{head.revision}", source.parameters, source.let, source.where, seed)
+        name, lost = f"{head.id}:{head.revision}", partial(lost_slips, source)
+        drawn = seeded.draw(name, source.parameters, source.let, source.where, seed, lost)
         return seeded.with_lets(source.let, drawn)
 
 
