@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from app.content.live import ExpressionError, Expressions, at
 from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
-from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric
+from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric, Stance
 from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.patterns import BadPattern, Pattern, Quantity, parse
 from app.grading.rubrics.reading import NO_WORDINGS
@@ -76,6 +76,13 @@ class FloorFile(Strict):
     of: Annotated[tuple[Evidence, ...], Field(min_length=1)]
 
 
+class StanceFile(Strict):
+    """What the question wants decided (“whether you would”), and what shows that an answer decides it."""
+
+    asked: Text
+    when: Annotated[Evidence, Field(min_length=1)]
+
+
 class Exemplar(Strict):
     """An answer of a known level; stuffed and wrong ones show that the grader is not taken in."""
 
@@ -134,6 +141,7 @@ class RubricFile(Item):
     points: Annotated[tuple[RubricPointFile, ...], Field(min_length=2)]
     critical: Annotated[tuple[CriticalFile, ...], Field(min_length=1)]
     floor: FloorFile
+    stance: StanceFile | None = None
     exemplars: Annotated[tuple[Exemplar, ...], Field(min_length=6, max_length=6)]
     related: Related = Related()
     _knowledge: Knowledge = PrivateAttr(default_factory=Knowledge)
@@ -200,8 +208,12 @@ def make_rubric(file: RubricFile) -> Rubric:
         floor = tuple(Part(_patterns("of", each, values, file.let)) for each in file.floor.of)
     with at("misconceptions"):
         false = tuple(_misconception(each, file) for each in file.knowledge.misconceptions)
+    with at("stance"):
+        stance = (
+            Stance(file.stance.asked, _patterns("when", file.stance.when, values, file.let)) if file.stance else None
+        )
     relevant = tuple(each for each in false if each.points or each.critical)
-    return Rubric(points, critical, floor, file.floor.needs, file.knowledge.wordings, relevant)
+    return Rubric(points, critical, floor, file.floor.needs, file.knowledge.wordings, relevant, stance)
 
 
 def make_points(

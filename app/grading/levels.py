@@ -34,6 +34,8 @@ CAP: Level = (
     "lean no hire"  # the best that an answer with a critical mistake can be, and the least of right definitions
 )
 
+UNDECIDED_CAP: Level = "hire"  # the best without the stance that a question asks for
+
 
 def rounded(score: float) -> float:
     """A score as it is stored: 0.7999999999999999, the sum of eight tenths, is 0.8."""
@@ -50,11 +52,14 @@ def percent(score: float) -> int:
     return floor(100 * rounded(score) + 1e-9)
 
 
-def level_of(score: float, capped: bool = False, lifted: bool = False) -> Level:
-    """The level of a score from 0 to 1: `capped` to lean no hire at most, or `lifted` to it at least."""
+def level_of(score: float, capped: bool = False, lifted: bool = False, undecided: bool = False) -> Level:
+    """The level of a score from 0 to 1: `capped` to lean no hire at most, or `lifted` to it at least; hire at most
+    where it is `undecided`."""
     level = next(each.level for each in THRESHOLDS if rounded(score) >= each.least)
     if capped and is_at_least(level, CAP):
         return CAP
+    if undecided and is_at_least(level, UNDECIDED_CAP):
+        return UNDECIDED_CAP
     return CAP if lifted and not is_at_least(level, CAP) else level
 
 

@@ -152,3 +152,19 @@ def test_what_misconceptions_name_is_checked(content: Catalogue) -> None:
     rubric.read_with(replace(rubric.knowledge, misconceptions=(entry,)))
     broken = replace(content, rubrics={"R01": rubric})
     assert [found[2].split(";")[0] for found in check_misconceptions(broken)] == ["no rubric has a R01.nothing"]
+
+
+@pytest.mark.parametrize(
+    ("rubric", "stance"),
+    [
+        ("R16", "Yes, if linear layers dominate the step. "),
+        ("IQ9", "I do not agree; deep or wide is not the criterion. "),
+    ],
+)
+def test_a_question_that_asks_for_a_stance_needs_one(rubric: str, stance: str, content: Catalogue) -> None:
+    full = content.rubrics[rubric].exemplar("strong hire")
+    assert stance in full
+    decided, silent = graded(content, rubric, full), graded(content, rubric, full.replace(stance, ""))
+    assert not any(note.startswith("You were asked") for note in decided.notes)
+    assert silent.level == "hire"
+    assert any(note.startswith("You were asked whether you") for note in silent.notes)

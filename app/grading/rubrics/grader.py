@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from app.grading.levels import CAP, Level, is_at_least, level_of, rounded
+from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.matching import Found, find, nearly
 from app.grading.rubrics.patterns import Pattern
@@ -74,6 +74,14 @@ class Misconception:
 
 
 @dataclass(frozen=True)
+class Stance:
+    """What a question wants decided, as it goes on after “You were asked”, and what shows that somebody did."""
+
+    asked: str
+    patterns: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
 class Rubric:
     """What an answer is graded against. The floor is reached with `floor_needs` of the floor's parts."""
 
@@ -83,6 +91,7 @@ class Rubric:
     floor_needs: int = 0
     wordings: Wordings = NO_WORDINGS
     misconceptions: tuple[Misconception, ...] = ()
+    stance: Stance | None = None
 
 
 @dataclass(frozen=True)
@@ -134,9 +143,14 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     if wrong:
         capped = True
         notes.append(f"Much of it says the opposite of what is so; the rest cannot lift it over {CAP}.")
+    undecided = not capped and is_at_least(level_of(score), UNDECIDED_CAP) and not _takes_stance(rubric, reading)
+    if undecided and rubric.stance:
+        notes.append(
+            f"You were asked {rubric.stance.asked}, and do not say; without that it is {UNDECIDED_CAP} at most."
+        )
     notes += [each.says for each in islice(wrong_sums(text), MOST_SUMS)]
     notes += [f"Not so: “{found.text}” {each.so}" for each, found in held]
-    return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted), tuple(notes))
+    return RubricGrade(points, critical, rounded(score), level_of(score, capped, lifted, undecided), tuple(notes))
 
 
 def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
@@ -240,3 +254,8 @@ def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[
 def _reaches_floor(rubric: Rubric, reading: Reading) -> bool:
     shown = sum(_look(part.patterns, reading).shown is not None for part in rubric.floor)
     return bool(rubric.floor) and shown >= rubric.floor_needs
+
+
+def _takes_stance(rubric: Rubric, reading: Reading) -> bool:
+    """Whether the answer decides what the question wants decided; most want nothing decided."""
+    return rubric.stance is None or any(find(each, reading) is not None for each in rubric.stance.patterns)
