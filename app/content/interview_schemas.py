@@ -77,6 +77,9 @@ class Question(Strict):
     sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
     or the choice of `givens` lacks.
 
+    `concepts` are those of its interview that it is about; all of them where it names none. `follows` are earlier
+    questions that its prompt goes on with: whoever borrows it borrows them too.
+
     `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
 
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
@@ -90,7 +93,9 @@ class Question(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
     explanation: str
+    concepts: tuple[Slug, ...] = ()
     builds_on: tuple[Slug, ...] = ()
+    follows: tuple[Slug, ...] = ()
     key: str | None = None
     unit: Unit | None = None
     tolerance: Fraction = 0.02
@@ -162,7 +167,17 @@ class Interview(Item):
         for question in self.questions:
             if question.id in before:
                 raise ValueError(f"there are two questions {question.id!r}")
-            if missing := [each for each in question.builds_on if each not in before]:
+            if missing := [each for each in (*question.builds_on, *question.follows) if each not in before]:
                 raise ValueError(f"question {question.id} builds on {', '.join(missing)}: no earlier question")
             before.append(question.id)
+        return self
+
+    @model_validator(mode="after")
+    def _asks_for_its_concepts(self) -> Interview:
+        """Where questions name concepts, they are the interview's, and each of those is asked for."""
+        named = {concept for question in self.questions for concept in question.concepts}
+        if strange := sorted(named - set(self.concepts)):
+            raise ValueError(f"questions are about {', '.join(strange)}, which the interview does not name")
+        if all(question.concepts for question in self.questions) and (left := set(self.concepts) - named):
+            raise ValueError(f"no question is about {', '.join(sorted(left))}")
         return self

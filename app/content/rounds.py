@@ -32,6 +32,7 @@ class AskedPart(Strict):
     part: Slug
     title: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
+    concepts: tuple[Slug, ...] = ()  # that it is about; all of its round's where it names none
 
 
 class AskedProblem(Strict):
@@ -126,6 +127,7 @@ def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: st
         prompt=part.prompt,
         minutes=asked.minutes,
         points=part.points,
+        concepts=asked.concepts,
         explanation=explanation,
         slips=tuple(QuestionedSlip(**slip.model_dump()) for slip in part.slips),
         **number,
