@@ -58,12 +58,12 @@ def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
             there = {**typed, field.name: value}
             spec, violations = _read(there)
             new = [each for each in violations if str(each) not in known]
-            why = _said(new[0]) if new else None
+            why = forms.said(new[0]) if new else None
             if spec is not None and field.name == "device":
                 why = _why_not_here(session, spec, now)
             if why:
                 refused.setdefault(field.name, {})[value] = why
-    wrong = {names[each.field]: _said(each) for each in reversed(now_wrong) if each.field in names}
+    wrong = {names[each.field]: forms.said(each) for each in reversed(now_wrong) if each.field in names}
     return Offer(refused, wrong)
 
 
@@ -73,10 +73,6 @@ def _read(typed: Mapping[str, str]) -> tuple[RunSpec | None, list[Violation]]:
         return parse_run_spec(forms.spec_of_form(typed)), []
     except SpecError as error:
         return None, error.violations
-
-
-def _said(violation: Violation) -> str:
-    return forms.as_labelled(f"{violation.message} Accepted: {violation.accepted}.")
 
 
 def _why_not_here(session: Session, spec: RunSpec, now: datetime) -> str | None:
@@ -89,8 +85,7 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str]) -> Expec
     try:
         spec = parse_run_spec(forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed))
     except (DomainError, SpecError) as error:
-        said = [forms.as_labelled(f"{each.message} Accepted: {each.accepted}.") for each in error.violations]
-        return Expected(refused=tuple(said or [str(error)]))
+        return Expected(refused=tuple([forms.said(each) for each in error.violations] or [str(error)]))
     theory = theory_record(spec)
     rows = tuple(
         (quantity.title, value_text(theory[name], quantity.dimension))

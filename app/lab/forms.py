@@ -106,6 +106,9 @@ _NAMES = re.compile(
 )
 
 
+_BETWEEN = re.compile(r", | or ")  # what is accepted, where it is a list
+
+
 def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
     """What to type to run it again: the form's fields, or `spec` as JSON where the form has no field for something."""
     found = {field.name: get(spec, field.path, field.text) for field in FREE_FORM}
@@ -130,7 +133,7 @@ def spec_of_text(text: str) -> object:
 
 def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[FormField]:
     """The form as it was sent, each violation at its field, the first of them with the focus."""
-    errors = {each.field: as_labelled(f"{each.message} Accepted: {each.accepted}.") for each in reversed(violations)}
+    errors = {each.field: said(each) for each in reversed(violations)}
     shown = [
         replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path)) for field in FREE_FORM
     ]
@@ -141,6 +144,13 @@ def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[Fo
 def as_labelled(message: str) -> str:
     """A message of the spec with the form's names: "width = 100" for "hidden = 100"."""
     return _NAMES.sub(lambda name: _LABELS[name[0]], message)
+
+
+def said(violation: Violation) -> str:
+    """A violation in the form's words: its labels for fields, and for what is accepted where that is a choice of it."""
+    choices = [choice_called(violation.field, each) for each in _BETWEEN.split(violation.accepted)]
+    accepted = "; ".join(f"“{each}”" for each in choices) if all(choices) else as_labelled(violation.accepted)
+    return f"{as_labelled(violation.message)} Accepted: {accepted}."
 
 
 def violations_elsewhere(violations: list[Violation]) -> list[Violation]:

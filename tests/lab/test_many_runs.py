@@ -267,7 +267,8 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert set(staged["refused"]["zero"]) == {"2"}
     assert "3" not in offered(pipeline="2", zero="2")["refused"].get("zero", {}), "the way back is open"
     assert "steps" in offered(steps="many")["wrong"]
-    assert "No checkpoints are asked for" in alone["refused"]["checkpoint_mode"]["async"]
+    no_checkpoints = "No checkpoints are asked for. Accepted: “Training waits for it”."
+    assert alone["refused"]["checkpoint_mode"]["async"] == no_checkpoints, "in the form's words"
     assert "restarts" not in alone["refused"], "without a checkpoint they go on from the first step"
     assert "checkpoint_mode" not in offered(checkpoint_every="10")["refused"]
     assert "Accepted: 1 to 9, or none" in offered(steps="10", checkpoint_every="10")["wrong"]["checkpoint_every"]
