@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labs.spec import LAB_MODELS, Model, RunSpec, SpecError, Violation, parse_run_spec
+from labs.spec import (
+    LAB_MODELS,
+    Model,
+    RunSize,
+    RunSpec,
+    SpecError,
+    Violation,
+    of_any_size,
+    on_a_laptop,
+    parse_run_spec,
+)
 
 _PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
@@ -24,6 +35,8 @@ _MEET_IN_A_FILE = [
 ]
 _NO_TCP_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+# How much memory all ranks of a run may take on a CPU, set by whoever looked at the run's size; empty on GPUs.
+RUN_BYTES = "RANKZERO_RUN_BYTES"
 RUN_STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # Unix time in seconds, set by whoever started the run
 
 
@@ -47,7 +60,14 @@ def parse_spec(text: str, dry: bool = False) -> RunSpec:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SpecError([Violation("spec", text[:80], f"{error}.", "a JSON object")]) from error
-    return parse_run_spec(data, dry)
+    return parse_run_spec(data, dry, _sizes)
+
+
+def _sizes(spec: RunSpec) -> Sequence[RunSize]:
+    """How large a run may be that is started here. By hand a laptop's, where it cannot be for GPUs, whose memory torch
+    alone knows here: there it fails as on any machine that has too little."""
+    may_have_gpus = spec.device != "cpu" and shutil.which("nvidia-smi") is not None
+    return of_any_size(spec) if RUN_BYTES in os.environ or may_have_gpus else on_a_laptop(spec)
 
 
 def torchrun_command(spec: RunSpec, events_dir: Path | None = None, log_dir: Path | None = None) -> list[str]:

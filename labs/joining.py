@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from labs.command import LOOPBACK
+from labs.command import LOOPBACK, RUN_BYTES
 from labs.failures import CannotStartError
 from labs.lifeline import cap_memory
 from labs.spec import RunSpec
@@ -31,7 +31,7 @@ def choose_device(spec: RunSpec) -> torch.device:
     if spec.device == "cpu" or (spec.device == "auto" and gpus < local_ranks):
         # All ranks share the cores. More threads than cores would only make them wait for each other.
         torch.set_num_threads(max(1, _usable_cores() // local_ranks))
-        cap_memory(MAX_RUN_BYTES)
+        cap_memory(float(os.environ.get(RUN_BYTES) or MAX_RUN_BYTES))
         return torch.device("cpu")
     if gpus < local_ranks:
         raise CannotStartError("no such device", f"{local_ranks} ranks need {local_ranks} GPUs; torch sees {gpus}.")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
+from app.lab import work
+from labs.command import RUN_BYTES
 from worker import smi
 from worker.smi import Found, Gpu
 
@@ -42,6 +44,8 @@ class Devices:
     cpu: bool
     gpus: tuple[Gpu, ...]
     trouble: str = ""  # what keeps GPUs from being found
+    # the machine's while no run of ours was on it
+    free_bytes: int = field(default_factory=lambda: psutil.virtual_memory().available, compare=False)
 
     def place(self, spec: RunSpec, gpus_elsewhere: int = 0, taken: frozenset[str] = frozenset()) -> Placement | None:
         """Where `spec` can run here, or None. `auto` takes GPUs when there is one for every rank, and waits for those
@@ -51,27 +55,21 @@ class Devices:
         """
         if spec.hosts > 1:
             return None
-        ranks = spec.parallel.world_size
-        usable = self._usable(ranks)
-        found = spec.fits(len(usable), self.cpu)
-        if found == "cuda":
-            chosen = [gpu for gpu in usable if gpu.uuid not in taken][:ranks]
+        described, ranks = self.describe(), spec.parallel.world_size
+        kind = work.kind_on(described, spec)
+        if kind == "cuda":
+            chosen = [gpu for gpu in work.gpus_for(described, spec) if gpu["uuid"] not in taken][:ranks]
             if len(chosen) < ranks:
                 return None
             # by UUID: CUDA numbers devices in an order of its own, and relative to what it may see
-            uuids = tuple(gpu.uuid for gpu in chosen)
-            text = f"{ranks} × {chosen[0].name}, NCCL"
-            return Placement(text, {"CUDA_VISIBLE_DEVICES": ",".join(uuids)}, uuids)
-        if found is None or (spec.device == "auto" and gpus_elsewhere >= ranks):
+            uuids = tuple(str(gpu["uuid"]) for gpu in chosen)
+            text = f"{ranks} × {chosen[0]['model']}, NCCL"
+            return Placement(text, {"CUDA_VISIBLE_DEVICES": ",".join(uuids), RUN_BYTES: ""}, uuids)
+        if kind is None or (spec.device == "auto" and gpus_elsewhere >= ranks):
             return None
-        return Placement(f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo", {"CUDA_VISIBLE_DEVICES": ""})
-
-    def _usable(self, ranks: int) -> Sequence[Gpu]:
-        """GPUs for so many ranks. A process sees one instance of a cut-up GPU at most, and all ranks of a run see the
-        same devices: instances are for runs of one rank, which leave the whole GPUs to others."""
-        instances = [gpu for gpu in self.gpus if gpu.is_instance]
-        whole = [gpu for gpu in self.gpus if not gpu.is_instance]
-        return [*instances, *whole] if ranks == 1 else whole
+        text = f"CPU, {ranks} {'ranks' if ranks > 1 else 'rank'} over gloo"
+        most_bytes = work.sizes_on(described, spec)["cpu"].memory_bytes
+        return Placement(text, {"CUDA_VISIBLE_DEVICES": "", RUN_BYTES: f"{most_bytes:.0f}"})
 
     def describe(self) -> list[dict[str, object]]:
         """For the page of devices: name, how ranks talk, memory."""
@@ -80,7 +78,9 @@ class Devices:
                 "kind": "mig" if gpu.is_instance else "cuda",
                 "name": f"GPU {gpu.index}, {gpu.name}",
                 "backend": "NCCL",
+                "model": gpu.name,
                 "memory_bytes": gpu.memory_bytes,
+                "free_bytes": gpu.free_bytes or gpu.memory_bytes,
                 "uuid": gpu.uuid,
             }
             for gpu in self.gpus
@@ -88,8 +88,17 @@ class Devices:
         if self.cpu:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             name = f"CPU, {cores} {'cores' if cores > 1 else 'core'}"
-            memory = psutil.virtual_memory().total
-            found.append({"kind": "cpu", "name": name, "model": cpu_model(), "backend": "gloo", "memory_bytes": memory})
+            found.append(
+                {
+                    "kind": "cpu",
+                    "name": name,
+                    "model": cpu_model(),
+                    "backend": "gloo",
+                    "memory_bytes": psutil.virtual_memory().total,
+                    "free_bytes": self.free_bytes,
+                    "cores": cores,
+                }
+            )
         return found
 
 

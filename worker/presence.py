@@ -65,9 +65,10 @@ def _announce(context: Context) -> None:
 
 
 def _look_again(context: Context) -> None:
-    """Find the devices anew: GPUs come, go, and are cut up. While a run is on them they are left alone."""
+    """Find the devices anew: GPUs come, go, and are cut up, and memory is taken and let go. While a run is on them they
+    are left alone."""
     is_here = isinstance(context.devices, Devices)
-    if context.kind != "device" or (is_here and (context.asked == "cpu" or context.run_id is not None)):
+    if context.kind != "device" or (is_here and context.run_id is not None):
         return
     found: Devices | SeveralHosts
     if not isinstance(context.devices, Devices):
@@ -77,9 +78,9 @@ def _look_again(context: Context) -> None:
             found = find_devices(context.asked)
         except UnknownDevice as error:
             found = Devices(cpu=context.devices.cpu, gpus=(), trouble=str(error))
-    if found != context.devices:
+    has_changed, context.devices = found != context.devices, found  # free memory alone is no change
+    if has_changed:
         log.warning("the devices have changed", devices=[each["name"] for each in found.describe()], why=found.trouble)
-        context.devices = found
         context.queue.nudge_workers()
 
 

@@ -70,11 +70,11 @@ def take_next(context: Context) -> bool:
             if presence.why_nothing_is_taken(session, context.name):
                 return False
             now = database_time(session)
-            gpus_elsewhere = presence.most_gpus_elsewhere(session, context.name, now)
+            elsewhere = presence.devices_elsewhere(session, context.name, now)
             taken = work.gpus_taken(session)
 
             def place(spec: RunSpec) -> str | None:
-                placement = context.devices.place(spec, gpus_elsewhere, taken)
+                placement = context.devices.place(spec, presence.most_gpus(elsewhere, spec), taken)
                 placements.extend([placement] if placement else [])
                 return placement.text if placement else None
 

@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 PROGRAM = "nvidia-smi"
 PATIENCE_SECONDS = 20.0  # a driver that wakes takes a few; one that hangs never answers
-_QUERY = ("--query-gpu=index,uuid,name,memory.total,mig.mode.current", "--format=csv,noheader,nounits")
+_QUERY = ("--query-gpu=index,uuid,name,memory.total,memory.free,mig.mode.current", "--format=csv,noheader,nounits")
 _GPU_LINE = re.compile(r"^GPU (\d+):")
 _MIG_LINE = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+):\s+\(UUID:\s*([^)\s]+)\)")
 _MIG_MEMORY = re.compile(r"\.(\d+)gb")
@@ -25,6 +25,7 @@ class Gpu:
     name: str
     memory_bytes: int
     is_instance: bool = False
+    free_bytes: int = field(default=0, compare=False)  # as it was looked at; 0 where that is not said
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,15 @@ def _ask(command: Sequence[str], seconds: float) -> tuple[str, str]:
 def _gpu_of(line: str) -> tuple[Gpu | None, bool]:
     """A line of the query, and whether that GPU is cut up. None for what is no such line."""
     parts = [part.strip() for part in line.split(",")]
-    if len(parts) != 5 or not parts[0].isdigit():
+    if len(parts) != 6 or not parts[0].isdigit():
         return None, False
-    memory = float(parts[3]) if parts[3].replace(".", "").isdigit() else 0.0  # some drivers say [N/A]
-    return Gpu(int(parts[0]), parts[1], parts[2], int(memory) * 2**20), parts[4] == "Enabled"
+    total_bytes, free_bytes = (_mebibytes(part) for part in parts[3:5])
+    return Gpu(int(parts[0]), parts[1], parts[2], total_bytes, free_bytes=free_bytes), parts[5] == "Enabled"
+
+
+def _mebibytes(said: str) -> int:
+    """In bytes; nothing where a driver says [N/A], as some do."""
+    return int(float(said) * 2**20) if said.replace(".", "", 1).isdigit() else 0
 
 
 def _instances_of(listed: str) -> dict[int, list[Gpu]]:

@@ -13,8 +13,9 @@ from app.core.limits import Limits, limits_of
 from app.lab import presence, queries
 from app.lab.models import Run, WorkerPresence
 from app.lab.naming import title
+from app.lab.sizes import Device, size_of_cpu, size_of_gpu
 from app.lab.waiting import expected_waits
-from labs.spec import MAX_RUN_BYTES, MAX_RUN_FLOPS, MAX_RUN_PARAMETERS, RunSpec
+from labs.spec import RunSize, RunSpec
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class DeviceRow:
     run: Run | None
     name: str  # of the run
     takes_nothing: str
+
+    @property
+    def sizes(self) -> list[tuple[Device, RunSize | None]]:
+        """Each device with how large a run may be on it, of a GPU with one rank; of several hosts nothing is said."""
+        return [(device, _size(device)) for device in self.worker.devices]
 
     @property
     def said(self) -> str:
@@ -45,15 +51,6 @@ class WaitingRow:
 
 
 @dataclass(frozen=True)
-class RunSize:
-    """How large a run may be, whatever it is carried out on."""
-
-    parameters: float = MAX_RUN_PARAMETERS
-    memory_bytes: float = MAX_RUN_BYTES  # of all ranks together
-    flops: float = MAX_RUN_FLOPS
-
-
-@dataclass(frozen=True)
 class DevicesPage:
     """All workers, and the queue in the order in which it will be taken."""
 
@@ -62,7 +59,6 @@ class DevicesPage:
     queue: Sequence[WaitingRow]
     release: str
     limits: Limits
-    size: RunSize = RunSize()
 
 
 def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
@@ -93,6 +89,13 @@ def devices_page(session: Session, now: datetime) -> DevicesPage:
         release=presence.served_release(session),
         limits=limits_of(session),
     )
+
+
+def _size(device: Device) -> RunSize | None:
+    kind = device.get("kind")
+    if kind == "cpu":
+        return size_of_cpu(device)
+    return size_of_gpu(device, "bf16-mixed") if kind in ("cuda", "mig") else None
 
 
 def _name(run: Run) -> str:

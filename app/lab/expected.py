@@ -19,7 +19,7 @@ from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.theory.compute import training_flops
 from app.units import value_text
-from labs.spec import RunSpec, parse_run_spec
+from labs.spec import RunSpec, Sizes, parse_run_spec
 
 _LOOKED_AT = 20  # finished runs, whose median pace is this machine's
 
@@ -47,7 +47,8 @@ class Offer:
 def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
     """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
     already; a device, for what the workers that are there do not have."""
-    _, now_wrong = _read(typed)
+    sizes = presence.sizes_here(session, now)
+    _, now_wrong = _read(typed, sizes)
     known = {str(each) for each in now_wrong}
     names = {field.path: field.name for field in forms.FREE_FORM}
     refused: dict[str, dict[str, str]] = {}
@@ -56,7 +57,7 @@ def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
             if value == typed.get(field.name, field.text):
                 continue
             there = {**typed, field.name: value}
-            spec, violations = _read(there)
+            spec, violations = _read(there, sizes)
             new = [each for each in violations if str(each) not in known]
             why = forms.said(new[0]) if new else None
             if spec is not None and field.name == "device":
@@ -67,10 +68,10 @@ def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
     return Offer(refused, wrong)
 
 
-def _read(typed: Mapping[str, str]) -> tuple[RunSpec | None, list[Violation]]:
+def _read(typed: Mapping[str, str], sizes: Sizes) -> tuple[RunSpec | None, list[Violation]]:
     """The run that is asked for, or what is wrong with it."""
     try:
-        return parse_run_spec(forms.spec_of_form(typed)), []
+        return parse_run_spec(forms.spec_of_form(typed), sizes=sizes), []
     except SpecError as error:
         return None, error.violations
 
@@ -80,10 +81,11 @@ def _why_not_here(session: Session, spec: RunSpec, now: datetime) -> str | None:
     return presence.why_nobody_takes(session, spec, now) if presence.workers_taking_runs(session, now) else None
 
 
-def expect(session: Session, learner_id: int, typed: Mapping[str, str]) -> Expected:
+def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> Expected:
     """Of the form as it is filled in."""
     try:
-        spec = parse_run_spec(forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed))
+        asked = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
+        spec = parse_run_spec(asked, sizes=presence.sizes_here(session, now))
     except (DomainError, SpecError) as error:
         return Expected(refused=tuple([forms.said(each) for each in error.violations] or [str(error)]))
     theory = theory_record(spec)

@@ -55,9 +55,9 @@ def compare(
 
 
 @router.post("/lab/expected", response_class=HTMLResponse)
-def expected(request: Request, session: ReadSession, learner: LearnerId, typed: FormData) -> HTMLResponse:
+def expected(request: Request, session: ReadSession, learner: LearnerId, now: Now, typed: FormData) -> HTMLResponse:
     """What theory says of the form as it is filled in; nothing is queued."""
-    return page(request, "lab/expected.html", {"shown": expect(session, learner, typed)})
+    return page(request, "lab/expected.html", {"shown": expect(session, learner, typed, now)})
 
 
 @router.post("/lab/offered")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -13,9 +13,8 @@ from app.core.errors import NotFound
 from app.core.leases import STALE_AFTER
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
-
-if TYPE_CHECKING:
-    from labs.spec import RunSpec
+from app.lab.sizes import gpus_for, gpus_for_ranks, kind_on, sizes_on
+from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, check_size
 
 LONGEST_TROUBLE = 500  # characters
 _THE_ROW = 1
@@ -80,11 +79,27 @@ def drain_worker(session: Session, name: str, is_drained: bool) -> None:
     worker.is_drained = is_drained
 
 
-def most_gpus_elsewhere(session: Session, name: str, now: datetime) -> int:
-    """The most GPUs another worker has that takes runs: a worker without any leaves `auto` runs that fit there to
-    it."""
-    others = [worker for worker in workers_taking_runs(session, now) if worker.name != name]
-    return max((sum(device.get("kind") == "cuda" for device in worker.devices) for worker in others), default=0)
+def devices_elsewhere(session: Session, name: str, now: datetime) -> list[list[dict[str, Any]]]:
+    """The devices of the other workers that take runs: a worker without GPUs leaves them the `auto` runs that theirs
+    can hold."""
+    return [worker.devices for worker in workers_taking_runs(session, now) if worker.name != name]
+
+
+def most_gpus(elsewhere: Sequence[Sequence[Mapping[str, Any]]], spec: RunSpec) -> int:
+    """The most GPUs among the workers of those devices that can each hold a rank of `spec`."""
+    return max((len(gpus_for(devices, spec)) for devices in elsewhere), default=0)
+
+
+def sizes_here(session: Session, now: datetime) -> Sizes:
+    """How large a run may be, on each of the workers that take runs; a laptop's where none could take it, for it waits
+    then for one that comes."""
+    workers = [(worker.name, worker.devices) for worker in workers_taking_runs(session, now)]
+
+    def sizes(spec: RunSpec) -> list[RunSize]:
+        found = [size for name, devices in workers for size in sizes_on(devices, spec, f"worker {name}").values()]
+        return found or [LAPTOP]
+
+    return sizes
 
 
 def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | None:
@@ -92,19 +107,25 @@ def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | No
     present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
     if not present:
         return "No worker answers."
-    kinds = [[device.get("kind") for device in worker.devices] for worker in workers_taking_runs(session, now)]
-    if not kinds:
+    takers = workers_taking_runs(session, now)
+    if not takers:
         why = why_it_takes_nothing(present[0], served_release(session))
         return why.replace("It is", f"Worker {present[0].name} is", 1)
-    if spec.hosts > 1:
-        return _why_no_hosts(spec, workers_taking_runs(session, now))
-    ranks = spec.parallel.world_size
-    gpus = [each.count("cuda") + (each.count("mig") if ranks == 1 else 0) for each in kinds]
-    if any(spec.fits(count, "cpu" in each) for count, each in zip(gpus, kinds, strict=True)):
+    return _why_no_hosts(spec, takers) if spec.hosts > 1 else _why_no_devices(spec, takers)
+
+
+def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | None:
+    """The same for a run on one host: too large for what there is, or not there."""
+    if any(kind_on(worker.devices, spec) for worker in workers):
         return None
+    sizes = [size for each in workers for size in sizes_on(each.devices, spec, f"worker {each.name}").values()]
+    if sizes:
+        too_large = check_size(spec, sizes)[0]
+        return f"It is too large for what is there. {too_large.message} Accepted: {too_large.accepted}."
     if spec.device == "cpu":
         return "It asks for the CPU, and the workers that are there run on GPUs only."
-    most = max(gpus)
+    ranks = spec.parallel.world_size
+    most = max(len(gpus_for_ranks(worker.devices, ranks)) for worker in workers)
     wanted = f"{ranks} {'GPUs' if ranks > 1 else 'GPU'}"
     return f"It asks for {wanted}, one for every rank; no worker that is there has more than {most}."
 

@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, Val
 
 from app.core.errors import DomainError, Violation
 from app.core.limits import Limits
-from labs.spec import RunSpec, SpecError, parse_run_spec
+from labs.spec import RunSpec, SpecError, of_any_size, parse_run_spec
 from labs.spec.events import NUL, Event, LogEvent, event_line, read_event
 
 ENDING = ".rzrun"
@@ -172,7 +172,7 @@ def _head(line: bytes) -> Head:
 
 def _spec(data: Mapping[str, JsonValue]) -> RunSpec:
     try:
-        return parse_run_spec(dict(data))
+        return parse_run_spec(dict(data), sizes=of_any_size)  # of whatever carried it out
     except SpecError as error:
         wrong = [Violation(f"file.run.spec.{v.field}", v.value, v.message, v.accepted) for v in error.violations]
         raise DomainError("The run was not opened: this release has no such run.", wrong) from None

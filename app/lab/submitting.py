@@ -14,6 +14,7 @@ from app.core.limits import limits_of
 from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
 from app.lab.predict import read_prediction, theory_record
+from app.lab.presence import sizes_here
 from app.lab.reading import find_run
 from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
 
@@ -35,8 +36,9 @@ def submit_run(
     now: datetime,
     experiment_id: str | None = None,
 ) -> Run:
-    """Queue a run of `spec` (JSON data), its prediction locked. Raises SpecError or DomainError and queues nothing."""
-    parsed = parse_run_spec(spec)
+    """Queue a run of `spec` (JSON data), no larger than one of the workers takes, its prediction locked. Raises
+    SpecError or DomainError and queues nothing."""
+    parsed = parse_run_spec(spec, sizes=sizes_here(session, now))
     locked = read_prediction(prediction, parsed)
     _check_limits(session, learner_id, parsed, now)
     run = Run(

@@ -32,7 +32,7 @@ from app.lab.sweeps import (
     sweep_page,
 )
 from app.lab.web_form import FormData
-from labs.spec import parse_run_spec
+from labs.spec import of_any_size, parse_run_spec
 
 LISTED = 30
 
@@ -81,7 +81,7 @@ def _page(
 def _base(form: SweepForm) -> str:
     """What all runs of the sweep have alike, in words; what cannot be read is shown as it was typed."""
     try:
-        spec = parse_run_spec(json.loads(form.spec))
+        spec = parse_run_spec(json.loads(form.spec), sizes=of_any_size)
     except (ValueError, RecursionError, SpecError):
         return "as it was typed"
     return f"{title(spec)}, {describe(spec)}"

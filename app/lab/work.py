@@ -1,4 +1,5 @@
-"""What the worker may use of the lab, and nothing else: runs in its hands, the GPUs they take, what old ones leave.
+"""What the worker may use of the lab, and nothing else: runs in its hands, the GPUs they take, how large they
+may be, what old ones leave.
 
 That it is there a worker says through `app.lab.presence`, which the clock uses as well. Both load neither theory nor
 content: each is a good part of a worker's start.
@@ -22,6 +23,7 @@ from app.lab.claims import (
 from app.lab.gpus import GpuTaken, gpus_taken, take_gpus
 from app.lab.records import RunFailure
 from app.lab.retention import forget_events, list_active_ids
+from app.lab.sizes import gpus_for, kind_on, sizes_on
 
 __all__ = [
     "Claim",
@@ -35,10 +37,13 @@ __all__ = [
     "expire_waiting",
     "forget_events",
     "give_up_on_stale",
+    "gpus_for",
     "gpus_taken",
+    "kind_on",
     "list_active_ids",
     "list_leases",
     "requeue",
     "runs_wait",
+    "sizes_on",
     "take_gpus",
 ]

@@ -5,6 +5,7 @@ Where a vendor prints only a peak with sparsity, half of it stands here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -450,3 +451,28 @@ LINKS: Mapping[str, Interconnect] = {
         ),
     )
 }
+
+
+def gpu_called(name: str, memory_bytes: float) -> Gpu | None:
+    """The GPU that a driver calls so, as "NVIDIA H100 80GB HBM3" or "Tesla V100-SXM2-32GB"; None where it is not here.
+
+    Of several of one kind the one whose memory is nearest to what the driver reports.
+    """
+    words = frozenset(re.split(r"[^a-z0-9]+", name.lower()))
+    alike = [gpu for gpu in GPUS.values() if words >= _kind(gpu)]
+    return max(alike, key=lambda gpu: (len(_kind(gpu)), -abs(gpu.capacity_bytes - memory_bytes)), default=None)
+
+
+def _kind(gpu: Gpu) -> frozenset[str]:
+    """The words of its name without its memory, as h100 and pcie."""
+    return frozenset(word for word in gpu.name.split("-") if not word.endswith("gb"))
+
+
+def peak_called(name: str, memory_bytes: float, precision: Precision) -> float:
+    """Dense FLOP/s in `precision` of the GPU that a driver calls so: of one that is not here, and of an instance of one
+    that is cut up, no more than the slowest has that is."""
+    gpu = gpu_called(name, memory_bytes)
+    if gpu is None:
+        return min(each.peaks["fp32"] for each in GPUS.values() if "fp32" in each.peaks)
+    form = _FORMATS.get(precision, "fp32")
+    return gpu.peaks.get(form, gpu.bf16_flops_per_second)

@@ -3,11 +3,11 @@
 Torch-free, so that the web application and the worker may import it.
 """
 
-from labs.spec.checking import check_run_spec, parse_run_spec
+from labs.spec.checking import check_run_spec, of_any_size, on_a_laptop, parse_run_spec
 from labs.spec.families import SUPPORT
 from labs.spec.families.row import EXACT, Row
 from labs.spec.hosts import axes_across, host_of, said_of_hosts
-from labs.spec.limits import MAX_RUN_BYTES, MAX_RUN_FLOPS, MAX_RUN_PARAMETERS
+from labs.spec.limits import ANY_SIZE, LAPTOP, RunSize, Sizes, check_size, cpu_size, gpu_size
 from labs.spec.programs import (
     PROGRAMS,
     AutogradOptions,
@@ -57,16 +57,15 @@ from labs.spec.vocabulary import (
 from labs.violations import SpecError, Violation
 
 __all__ = [
+    "ANY_SIZE",
     "BUCKET_BYTES",
     "EXACT",
     "LAB_MODELS",
+    "LAPTOP",
     "LARGE_MODELS",
     "MAX_HEADS",
     "MAX_HIDDEN",
     "MAX_HOSTS",
-    "MAX_RUN_BYTES",
-    "MAX_RUN_FLOPS",
-    "MAX_RUN_PARAMETERS",
     "MAX_WORLD_SIZE",
     "PROGRAMS",
     "SCHEDULE_RULES",
@@ -95,6 +94,7 @@ __all__ = [
     "Quantity",
     "Recompute",
     "Row",
+    "RunSize",
     "RunSpec",
     "RunTraining",
     "ScalingOptions",
@@ -102,6 +102,7 @@ __all__ = [
     "ScheduleFields",
     "ScheduleOptions",
     "ScheduleRule",
+    "Sizes",
     "SpecError",
     "SpeedOptions",
     "StateLayout",
@@ -111,9 +112,14 @@ __all__ = [
     "axes_across",
     "check_model",
     "check_run_spec",
+    "check_size",
+    "cpu_size",
+    "gpu_size",
     "host_of",
     "multiples_near",
     "nearest_divisors",
+    "of_any_size",
+    "on_a_laptop",
     "parse",
     "parse_run_spec",
     "said_of_hosts",

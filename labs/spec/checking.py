@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from labs.spec.families import check_support
 from labs.spec.families.row import one_of
 from labs.spec.hosts import check_hosts
-from labs.spec.limits import check_size
+from labs.spec.limits import ANY_SIZE, LAPTOP, RunSize, Sizes, check_size
 from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
 from labs.spec.run import LAB_MODELS, LARGE_MODELS, NO_MODEL, RunSpec
@@ -19,8 +19,18 @@ MAX_DRY_WORLD_SIZE = 1024
 _NAME = {"run": "run", "dry": "dry run"}
 
 
-def parse_run_spec(data: object, dry: bool = False) -> RunSpec:
-    """A RunSpec from untrusted data (a mapping, as from JSON), for a dry run if `dry`.
+def on_a_laptop(_spec: RunSpec) -> Sequence[RunSize]:
+    """How large a run may be where nothing is known of what carries it out."""
+    return (LAPTOP,)
+
+
+def of_any_size(_spec: RunSpec) -> Sequence[RunSize]:
+    """As large as any device takes: whoever started the run, or another install, has looked at that."""
+    return (ANY_SIZE,)
+
+
+def parse_run_spec(data: object, dry: bool = False, sizes: Sizes = on_a_laptop) -> RunSpec:
+    """A RunSpec from untrusted data (a mapping, as from JSON), for a dry run if `dry`, no larger than one of `sizes`.
 
     Raises SpecError naming every violated field.
     """
@@ -36,10 +46,10 @@ def parse_run_spec(data: object, dry: bool = False) -> RunSpec:
         # with a stand-in, so that a misspelt name does not hide what else is wrong
         data = {**data, "model": known.get(name, STAND_IN).model_dump()}
     mode = "dry" if dry else "run"
-    return parse(RunSpec, data, lambda spec: [*check_run_spec(spec), *_check_mode(spec, mode)], unknown)
+    return parse(RunSpec, data, lambda spec: [*check_run_spec(spec, sizes), *_check_mode(spec, mode)], unknown)
 
 
-def check_run_spec(spec: RunSpec) -> list[Violation]:
+def check_run_spec(spec: RunSpec, sizes: Sizes = on_a_laptop) -> list[Violation]:
     """Everything that makes a well-formed spec impossible to run, by field."""
     if spec.program != "train" and spec.options is not None:
         return [*one_of("mode", spec.mode, ("run",)), *_check_program(spec, spec.options)]
@@ -49,7 +59,7 @@ def check_run_spec(spec: RunSpec) -> list[Violation]:
         *check_hosts(spec),
         *_check_world_size(spec),
         *check_support(spec),
-        *check_size(spec),
+        *check_size(spec, sizes(spec)),
         *_check_faults(spec),
         *_check_recovery(spec),
         *_check_dry(spec),

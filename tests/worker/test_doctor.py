@@ -25,7 +25,9 @@ GOOD: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def smi_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _answers(tmp_path, monkeypatch, "0, GPU-aaaa, H100, 81559, Disabled\n1, GPU-bbbb, H100, 81559, Disabled\n")
+    _answers(
+        tmp_path, monkeypatch, "0, GPU-aaaa, H100, 81559, 81000, Disabled\n1, GPU-bbbb, H100, 81559, 81000, Disabled\n"
+    )
 
 
 def _said(found: Found = Found(GPUS), torch: dict[str, Any] = GOOD, asked: str = "auto", **variables: str) -> str:  # noqa: B008

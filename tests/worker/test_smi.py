@@ -12,8 +12,12 @@ from worker import smi
 from worker.devices import Devices, UnknownDevice, find_devices, visible
 from worker.smi import Found, Gpu
 
-WHOLE = "0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, [N/A]\n1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, Disabled\n"
-CUT_UP = "0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, Disabled\n1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, Enabled\n"
+WHOLE = """0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 60000, [N/A]
+1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, 81000, Disabled
+"""
+CUT_UP = """0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 81000, Disabled
+1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, [N/A], Enabled
+"""
 LISTED = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-aaaa)
 GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-bbbb)
   MIG 3g.40gb     Device  0: (UUID: MIG-cccc)
@@ -70,7 +74,8 @@ def test_what_keeps_gpus_from_being_found_is_said_and_the_cpu_goes_on(
 
 def test_nonsense_is_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _answers(tmp_path, monkeypatch, "warning: infoROM is corrupted\n\n,,,,\n" + WHOLE)
-    assert [gpu.uuid for gpu in smi.look().gpus] == ["GPU-aaaa", "GPU-bbbb"]
+    found = smi.look().gpus
+    assert [(gpu.uuid, gpu.free_bytes // 2**20) for gpu in found] == [("GPU-aaaa", 60000), ("GPU-bbbb", 81000)]
 
 
 def test_instances_stand_for_a_gpu_that_is_cut_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +91,7 @@ def test_instances_stand_for_a_gpu_that_is_cut_up(tmp_path: Path, monkeypatch: p
     one, two = (parse_run_spec({"model": "gpt-mini", "device": "cuda", "parallel": {"data": n}}) for n in (1, 2))
     placed = devices.place(one)
     assert placed is not None
-    assert placed.environment == {"CUDA_VISIBLE_DEVICES": "MIG-cccc"}
+    assert placed.environment["CUDA_VISIBLE_DEVICES"] == "MIG-cccc"
     assert devices.place(two) is None, "a process sees one instance at most"
     assert [each["kind"] for each in devices.describe()] == ["mig", "mig"]
 

@@ -15,6 +15,7 @@ from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.lab import queries
 from app.lab.forms import get, put
 from app.lab.models import ENDED, Sweep
+from app.lab.presence import sizes_here
 from app.lab.submitting import cancel_run, submit_run
 from app.lab.sweeps.knobs import Knob, Value, is_number
 from labs.spec import RunSpec, parse_run_spec
@@ -33,11 +34,12 @@ def submit_sweep(
         wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
     if wrong:
         raise DomainError("Nothing was started.", wrong)
+    sizes = sizes_here(session, now)
     every = list(product(*(knob.values for knob in knobs)))
     specs = [_turned(spec, knobs, settings) for settings in every]
     for settings, each in zip(every, specs, strict=True):
         try:
-            parse_run_spec(each)
+            parse_run_spec(each, sizes=sizes)
         except SpecError as error:
             where = " and ".join(f"{knob.field} {value}" for knob, value in zip(knobs, settings, strict=True))
             said = [
