@@ -1,0 +1,9 @@
+# mistake: divided-by-accumulation
+import torch
+import torch.distributed as dist
+
+
+def token_loss(loss_sum, tokens, accumulation):
+    total = torch.tensor(sum(accumulation))
+    dist.all_reduce(total)
+    return loss_sum * dist.get_world_size() / total / len(accumulation)
