@@ -6,12 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import RubricPointFile
 from app.content.schemas import CardId, Fraction, InterviewId, Item, Slip, Slug, Strict, Text, Unit
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
+Criterion = Literal["correctness", "depth", "trade-offs", "structure"]
+
 PROBED_FROM = 2  # the weight from which a point that was not said is asked for
+
+
+FEWEST_ITEMS = 4  # that are worth arranging
 
 
 class Option(Strict):
@@ -59,13 +65,19 @@ class ProbedPoint(RubricPointFile):
     """
 
     ask: Text | None = None
-    criterion: Literal["correctness", "depth", "trade-offs", "structure"] = "correctness"
+    criterion: Criterion = "correctness"
 
     @model_validator(mode="after")
     def _is_asked_for(self) -> ProbedPoint:
         if self.weight >= PROBED_FROM and not self.ask:
             raise ValueError(f"a point of weight {PROBED_FROM} or more needs ask, the question for who left it out")
         return self
+
+
+class ArrangedItem(OrderItem):
+    """One thing to put in its place. `ask` is what the interviewer asks who put it too early; the first need none."""
+
+    ask: Text | None = None
 
 
 class Question(Strict):
@@ -75,19 +87,22 @@ class Question(Strict):
     `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
     must come out as a strong one, `weak` as none. `harder` is asked of who got every number of it right at once; it
     sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
-    or the choice of `givens` lacks.
+    the choice of `givens` or an order lacks.
 
     `concepts` are those of its interview that it is about; all of them where it names none. `follows` are earlier
     questions that its prompt goes on with: whoever borrows it borrows them too.
 
     `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
 
+    A question of the kind `order` is arranged: its `items` by their values, the lowest first where `direction` does not
+    say otherwise. `criterion` is what a debrief counts it for.
+
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`).
     """
 
     id: Slug
-    kind: Literal["number", "choice", "text", "givens", "set", "configuration"]
+    kind: Literal["number", "choice", "text", "givens", "order", "set", "configuration"]
     title: Text
     prompt: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
@@ -105,10 +120,23 @@ class Question(Strict):
     hints: Annotated[tuple[Text, ...], Field(max_length=3)] = ()
     options: tuple[Option, ...] = ()
     givens: tuple[Given, ...] = ()
+    items: Annotated[tuple[ArrangedItem, ...], Field(max_length=8)] = ()
+    direction: Literal["ascending", "descending"] = "ascending"
+    message: str = ""
+    criterion: Criterion | None = None
     rubric: tuple[ProbedPoint, ...] = ()
     exemplar: str | None = None
     weak: str | None = None
     cure: CardId | None = None
+
+    @model_validator(mode="after")
+    def _is_arranged(self) -> Question:
+        is_order = self.kind == "order"
+        if is_order != bool(self.items) or is_order != bool(self.criterion):
+            raise ValueError("an order question, and no other, has items and a criterion")
+        if is_order and len(self.items) < FEWEST_ITEMS:
+            raise ValueError(f"{len(self.items)} items are soon guessed: at least {FEWEST_ITEMS}")
+        return self
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
@@ -128,7 +156,7 @@ class Question(Strict):
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
             raise ValueError("a text question needs a rubric, an exemplar and a weak answer")
-        if self.kind in ("text", "givens") and not self.cure:
+        if self.kind in ("text", "givens", "order") and not self.cure:
             raise ValueError(f"a {self.kind} question needs cure, the card to read for what was not said")
         if (self.kind == "givens") != bool(self.givens):
             raise ValueError("a givens question, and no other, has givens")

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from app.content.live import ExpressionError, Expressions, at
 from app.content.markdown import render_inline
-from app.content.problem_schemas import ConfigurationPart, NumberPart, OrderPart
+from app.content.problem_schemas import ConfigurationPart, NumberPart
+from app.content.problem_schemas import OrderItem as ItemSource
 from app.content.schemas import Slip
 from app.content.seeded import Lost
 from app.content.structures import structure_of
@@ -30,6 +31,7 @@ from app.grading.questions import (
     carried_values,
     told_apart,
 )
+from app.grading.questions.order import Direction
 from app.units import SCALES, UNITS
 
 Values = Mapping[str, Any]  # what expressions see of a variant
@@ -61,6 +63,19 @@ class OptionSource(Protocol):
     def text(self) -> str: ...
     @property
     def correct(self) -> bool | str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class OrderSource(Protocol):
+    """What content says of an order: its items, and where their values lead."""
+
+    @property
+    def items(self) -> Sequence[ItemSource]: ...
+    @property
+    def direction(self) -> Direction: ...
+    @property
+    def unit(self) -> str | None: ...
     @property
     def message(self) -> str: ...
 
@@ -181,7 +196,7 @@ def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Opt
         yield Option(option.id, text, correct, message.striptags(), getattr(option, "cure", None))
 
 
-def make_order(source: OrderPart, values: Values) -> OrderQuestion:
+def make_order(source: OrderSource, values: Values) -> OrderQuestion:
     """The items to put in order at a variant. Raises ExpressionError."""
     items = []
     for index, item in enumerate(source.items):

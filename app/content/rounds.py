@@ -12,10 +12,10 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.interview_schemas import Interview, Question, QuestionedSlip
-from app.content.problem_schemas import AnyPart, ChoicePart, ConfigurationPart, NumberPart, Problem
+from app.content.problem_schemas import AnyPart, ChoicePart, ConfigurationPart, NumberPart, OrderPart, Problem
 from app.content.schemas import InterviewId, Item, ProblemId, Slug, Strict, Text
 
-ASKED = (NumberPart, ChoicePart, ConfigurationPart)  # the kinds of parts that a round can ask
+ASKED = (NumberPart, ChoicePart, OrderPart, ConfigurationPart)  # the kinds of parts that a round can ask
 
 
 class NoSuchPart(ValueError):
@@ -75,6 +75,10 @@ class BorrowedQuestion(Question):
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> BorrowedQuestion:
         return self  # the problem was checked
+
+    @model_validator(mode="after")
+    def _is_arranged(self) -> BorrowedQuestion:
+        return self  # as above
 
 
 class Round(Interview):

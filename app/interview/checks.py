@@ -21,6 +21,7 @@ from app.interview.parts import (
     known_to,
     number_of,
     offered,
+    order_of,
     parts_of,
     prompt,
     right_answer,
@@ -69,13 +70,20 @@ def _finding(interview: Interview, seed: int) -> str | None:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
         offered(part, values, answers, seed)
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
-        if part.kind == "text" and seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
-            return misheard
-        if part.kind == "number" and (unasked := next(_reactions(part, interview, values, answers, seed), None)):
+        if unasked := _unasked(part, interview, values, answers, seed):
             return unasked
     rows = scorecard(interview, values, answers, {}).rows
     wrong = [row.id for row in rows if row.kind != "text" and row.verdict != "right"]
     return f"the key does not grade as right: {', '.join(wrong)}" if wrong else None
+
+
+def _unasked(part: Part, interview: Interview, values: Values, answers: Answers, seed: int) -> str | None:
+    """What is wrong with how an answer is heard, or with what is asked on account of it."""
+    if part.kind == "text":
+        return _misheard(part, values, answers, seed) if seed in HEARD else None
+    if part.kind == "order":
+        return next(_arranged(part, interview, values, answers), None)
+    return next(_reactions(part, interview, values, answers, seed), None) if part.kind == "number" else None
 
 
 def _misheard(part: Part, values: Values, answers: Answers, seed: int) -> str | None:
@@ -94,6 +102,24 @@ def _misheard(part: Part, values: Values, answers: Answers, seed: int) -> str | 
         if name == "exemplar" and seed == HEARD[0] and (finding := next(probe_findings(part, known, said), None)):
             return f"{part.id}: {finding}"
     return None
+
+
+def _arranged(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:
+    """What is wrong with an order: each item that is put first and is not must be asked about, in words of its own."""
+    known = known_to(part, values, answers)
+    assert known is not None, "asked, so it is known"
+    right = order_of(part, known).right
+    if len({item.value for item in right}) < len(right) / 2:
+        yield f"{part.id}: hardly any item of it has a place of its own"
+    for item in right:
+        if item.value == right[0].value:
+            continue
+        moved = ", ".join(each.id for each in (item, *(other for other in right if other is not item)))
+        found = react(part, parts_of(interview), values, {**answers, part.id: moved}, NOTHING_ASKED)
+        if found is None or found.slip != item.id:
+            yield f"{part.id}: nobody is asked about {item.id} when it is put first"
+        elif not interview.is_round and not next(each.ask for each in part.question.items if each.id == item.id):
+            yield f"{part.id}: {item.id} needs ask, what the interviewer asks who puts it too early"
 
 
 def _reactions(part: Part, interview: Interview, values: Values, answers: Answers, seed: int) -> Iterator[str]:

@@ -81,7 +81,7 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         if row.is_harder:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
-            by_kind = _BY_KIND.get(row.kind, "correctness")
+            by_kind = row.criterion or _BY_KIND.get(row.kind, "correctness")
             yield ("depth" if row.id.endswith(".follow") else by_kind), _Share(row.reached, row.points, quote)
         return
     weights = sum(point.weight for point in row.rubric)
@@ -95,12 +95,14 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
 def _number_quote(row: Row) -> Quote | None:
     if row.verdict in (NO_ANSWER, NOT_ASKED):
         return None
-    said = row.said_text or row.said
+    said = "each in its place" if row.kind == "order" else row.said_text or row.said
     if row.kind == "givens":
         is_right = row.verdict == "right"
         return Quote(f"{row.title}: {'all that was needed' if is_right else row.verdict}", "ok" if is_right else "un")
     if row.verdict == "right":
         return Quote(f"{row.title}{told_hints(row.hints)}: {said}", "ok")
+    if row.kind == "order":
+        return Quote(f"{row.title}: {row.message}", "un" if row.verdict == CORRECTED else "no")
     right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
     return Quote(f"{row.title}{told_hints(row.hints)}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no")

@@ -25,6 +25,7 @@ _WRONG = {
     "choice": "a wrong option",
     "set": "something that is not right, or not all that is",
     "configuration": "a plan that falls short",
+    "order": "another order",
 }
 
 

@@ -19,6 +19,7 @@ from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.number import example_of
+from app.grading.questions.order import OrderItem, OrderQuestion
 from app.interview import queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
@@ -40,6 +41,7 @@ from app.interview.parts import (
     parts_of,
     prompt,
     scene,
+    to_arrange,
 )
 from app.interview.scoring import NOT_ASKED, Scorecard
 
@@ -76,7 +78,7 @@ class SittingPage:
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `told`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
-    asks for. `hints` are open, and leave `points` of the part's.
+    asks for; `order`, the items that it has arranged. `hints` are open, and leave `points` of the part's.
     """
 
     sitting: Sitting
@@ -94,6 +96,7 @@ class SittingPage:
     points: float
     scene: Scene | None
     plan: ConfigurationQuestion | None
+    order: OrderQuestion | None
 
     @property
     def kind(self) -> str:
@@ -116,6 +119,16 @@ class SittingPage:
         """The options that are ticked."""
         found = self.choice.chosen(self.current.answer) if self.choice else None
         return [option.id for option in found or ()]
+
+    @property
+    def arranged(self) -> list[OrderItem] | None:
+        """The items as they were put, or as the order was that is asked about; None where nobody moved one yet."""
+        return self.order.placed(self.current.answer or self.earlier) if self.order else None
+
+    @property
+    def earlier_text(self) -> str:
+        """The answer that is asked about, as a person reads it."""
+        return "your order" if self.order else self.earlier
 
     @property
     def all_final(self) -> bool:
@@ -240,6 +253,7 @@ def sitting(
         points=points_left(part, saved),
         scene=scene(part.question, values),
         plan=plan,
+        order=to_arrange(part, values, texts, found.id) if part.kind == "order" else None,
     )
 
 

@@ -13,14 +13,16 @@ from markupsafe import Markup
 from app.content.interview_schemas import FollowUp, Interview, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart
+from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart
 from app.content.questions import (
     OptionSource,
+    OrderSource,
     carried_by,
     follow_own,
     make_configuration,
     make_number,
     make_options,
+    make_order,
 )
 from app.content.rounds import BorrowedQuestion
 from app.content.rubric_schemas import make_points
@@ -30,6 +32,7 @@ from app.grading.questions import (
     ChoiceQuestion,
     ConfigurationQuestion,
     NumberQuestion,
+    OrderQuestion,
     carried_values,
     read_number,
     shuffled,
@@ -50,9 +53,9 @@ Role = Literal["asked", "again", "probe", "harder"]
 class Reaction:
     """What the interviewer asks on account of an answer, decided once, when it was given, and stored with it.
 
-    `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; an answer in
-    words is quoted where it said the opposite (`quote`), and brought back where none of its points was heard
-    (`astray`).
+    `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; of a wrong
+    order, the item that stands too early. An answer in words is quoted where it said the opposite (`quote`), and
+    brought back where none of its points was heard (`astray`).
     """
 
     asks: str
@@ -74,6 +77,9 @@ class Reaction:
 Reactions = Mapping[str, Reaction]  # by the part whose answer they follow
 NOTHING_ASKED: Reactions = {}
 
+# What is asked about an item that was put too early, where it has no question of its own.
+MISPLACED = "What has to be there before it, and where is that in yours?"
+
 # What is asked about a wrong number whose slip has no question of its own, by what grading takes it for.
 DOUBTS: defaultdict[str, str] = defaultdict(
     lambda: "Take me through it: which formula, and which numbers did you put in?",
@@ -88,8 +94,8 @@ DOUBTS: defaultdict[str, str] = defaultdict(
 class Part:
     """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
 
-    A number that is asked `again` is worth half of what the number was; a `probe` asks for one `point` of an answer in
-    words, for half of it; a `harder` variant is worth nothing.
+    A number or an order that is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
+    in words, for half of it; a `harder` variant is worth nothing.
     """
 
     id: str
@@ -257,6 +263,12 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
 
 
 def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
+    if part.kind == "order":
+        item = next((each for each in part.question.items if each.id == reaction.slip), None)
+        doubt = render_inline(item.ask, expressions).striptags() if item and item.ask else MISPLACED
+        return Markup(
+            "<p>“Let me stop at ‘{}’, where you put it. {}”</p><p>Put it right, or stay with your order.</p>"
+        ).format(reaction.said, doubt)
     slip = next((each for each in part.source.slips if each.id == reaction.slip), None)
     doubt = render_inline(slip.ask, expressions).striptags() if slip and slip.ask else DOUBTS[reaction.slip or ""]
     return Markup("<p>“You said {}. {}”</p><p>Say your number again: put it right, or stay with it.</p>").format(
@@ -312,6 +324,23 @@ def options_of(question: Question) -> Sequence[OptionSource]:
     return question.options or question.givens
 
 
+def order_of(part: Part, known: Values) -> OrderQuestion:
+    """The items a part has arranged, without links. Raises ExpressionError."""
+    source: OrderSource = part.question
+    if isinstance(part.question, BorrowedQuestion):
+        assert isinstance(part.question.part, OrderPart), "asked of orders alone"
+        source = part.question.part
+    made = make_order(source, known)
+    items = tuple(replace(each, text=Markup("{}").format(each.text.striptags())) for each in made.items)
+    return replace(made, items=items)
+
+
+def to_arrange(part: Part, values: Values, answers: Answers, seed: int) -> OrderQuestion:
+    """The items a part has arranged, as the sitting `seed` shows them: never in the right order."""
+    question = order_of(part, known_to(part, values, answers) or values)
+    return replace(question, items=tuple(shuffled(f"{part.question.id}:{seed}", question.items, never=question.right)))
+
+
 def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
     """The plan whose fields a part asks for. Raises ExpressionError."""
     assert isinstance(part.question, BorrowedQuestion), "asked of parts of problems alone"
@@ -319,10 +348,12 @@ def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
     return make_configuration(part.question.part, known)
 
 
-def question_of(part: Part, known: Values) -> NumberQuestion | ChoiceQuestion | ConfigurationQuestion:
+def question_of(part: Part, known: Values) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion:
     """What grades an answer that is not in words. Raises ExpressionError."""
     if part.kind == "number":
         return number_of(part, known)
+    if part.kind == "order":
+        return order_of(part, known)
     return configuration_of(part, known) if part.kind == "configuration" else choice_of(part, known)
 
 

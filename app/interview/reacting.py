@@ -1,5 +1,5 @@
-"""How the interviewer reacts to an answer that was given: a wrong number is questioned once, a heavy point that was not
-said is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
+"""How the interviewer reacts to an answer: a wrong number or order is questioned once, a heavy point that was not said
+is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from app.interview.parts import (
     known_to,
     leads_somewhere,
     number_of,
+    order_of,
     probe_id,
     probe_question,
     rubric_of,
@@ -50,6 +51,8 @@ def react(part: Part, parts: Iterable[Part], values: Values, answers: Answers, r
     try:
         if part.kind == "number":
             return _to_number(part, known, answers, reactions)
+        if part.kind == "order":
+            return _to_order(part, known, answers)
         return _to_words(part, parts, known, answers) if part.kind == "text" else None
     except ExpressionError:
         if part.goes_by_own_numbers:
@@ -69,6 +72,11 @@ def _to_number(part: Part, known: Values, answers: Answers, reactions: Reactions
     if question.harder and is_last_number(part) and not was_questioned and found.status == "correct":
         return Reaction(harder_id(part))
     return None
+
+
+def _to_order(part: Part, known: Values, answers: Answers) -> Reaction | None:
+    early = order_of(part, known).too_early(answers[part.id]) if part.role == "asked" else None
+    return Reaction(again_id(part.id), said=str(early.text.striptags()), slip=early.id) if early else None
 
 
 def is_last_number(part: Part) -> bool:

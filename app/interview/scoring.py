@@ -12,7 +12,7 @@ from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
-from app.grading.questions import NumberQuestion
+from app.grading.questions import NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import Verdict, grade
 from app.interview.givens import Told, told
 from app.interview.hints import said_hints
@@ -36,7 +36,7 @@ from app.reveal.number import SaidNumber, said_number, slip_of
 
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
-CORRECTED = "corrected"  # a wrong number that was put right when it was questioned
+CORRECTED = "corrected"  # a wrong number or order that was put right when it was questioned
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -112,7 +112,8 @@ class Row:
 
     `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
-    `hints` those that were opened, in plain words.
+    `hints` those that were opened, in plain words. `placed` has for each place of an order what belongs there and what
+    was put there; `criterion` is what its question says that it counts for.
     """
 
     id: str
@@ -137,6 +138,8 @@ class Row:
     is_harder: bool = False
     givens: tuple[Told, ...] = ()
     hints: tuple[str, ...] = ()
+    placed: tuple[tuple[str, str], ...] = ()
+    criterion: str | None = None
 
     @property
     def worth(self) -> float:
@@ -163,6 +166,7 @@ class Row:
         givens = tuple(Told.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
         read["hints"] = tuple(stored.get("hints", ()))
+        read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
         return cls(**{**stored, **read})
 
 
@@ -277,9 +281,11 @@ def _asked(part: Part, sitting: _Sitting) -> str:
 
 
 def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
-    """The row of a number, of what was chosen, or of a plan."""
+    """The row of a number, of what was chosen or arranged, or of a plan."""
     question = question_of(part, known)
-    row = replace(row, key=question.key_text, hints=said_hints(part, sitting.answers))
+    row = replace(
+        row, key=question.key_text, hints=said_hints(part, sitting.answers), criterion=part.question.criterion
+    )
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
@@ -293,10 +299,16 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         message=_message(grade),
         cure=grade.cure,
         said_text=question.said(row.said),
+        placed=_placed(question, row.said) if isinstance(question, OrderQuestion) else (),
     )
     for again in sitting.pushed(part):
         row = _questioned(row, again, question.grade(sitting.said(again)), sitting)
     return row
+
+
+def _placed(question: OrderQuestion, said: str) -> tuple[tuple[str, str], ...]:
+    pairs = zip(question.right, question.placed(said) or (), strict=False)
+    return tuple((right.text.striptags(), mine.text.striptags()) for right, mine in pairs)
 
 
 def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
@@ -319,7 +331,8 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
 
 
 def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
-    """The row of a wrong number with what was said when it was questioned: put right, it earns half of what it lost."""
+    """The row of a wrong number or order with what was said when it was questioned: put right, it earns half of what it
+    lost."""
     said = sitting.said(again)
     pushed = Pushed(again.id, _asked(again, sitting), said, VERDICTS[grade.status] if said else NO_ANSWER)
     row = replace(row, pushed=(*row.pushed, pushed))

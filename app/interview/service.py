@@ -36,6 +36,7 @@ from app.interview.parts import (
     configuration_of,
     known_to,
     options_of,
+    order_of,
     parts_of,
     prompt,
 )
@@ -366,8 +367,8 @@ def _interview(content: Catalogue, sitting: Sitting) -> Interview:
 
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
-    """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, a
-    plan that no cluster could run."""
+    """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, an
+    order that lacks something, a plan that no cluster could run."""
     violation = None
     if part.question.kind == "number":
         try:
@@ -384,6 +385,11 @@ def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
         if not chosen or not set(chosen) <= set(known):
             why = "That is none of what is offered." if chosen else "Nothing is chosen yet."
             violation = Violation(part.id, text, why, f"one or more of {', '.join(known)}")
+    elif part.question.kind == "order":
+        order = order_of(part, known_to(part, values, {}) or values)
+        if order.placed(text) is None:
+            why = str(order.grade(text).message) if text.strip() else "Nothing is moved yet."
+            violation = Violation(part.id, text, why, f"each of {', '.join(item.id for item in order.items)} once")
     elif part.question.kind == "configuration":
         plan = configuration_of(part, known_to(part, values, {}) or values)
         if why := plan.invalid(text):

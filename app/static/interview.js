@@ -1,9 +1,12 @@
 // The clock shows what the server owns, and what is typed is saved while it is typed.
 import { setUpPad } from "./pad.js";
+import { arrange, givenOrder, setUpSteps } from "./steps.js";
 
 setUpPad();
 const root = document.querySelector("[data-sitting]");
 const form = root.querySelector("[data-answer]");
+const order = form?.querySelector("[data-order]");
+setUpSteps(form);
 const clock = root.querySelector("[data-clock]");
 const endsAt = performance.now() + 1000 * Number(root.dataset.seconds);
 
@@ -34,6 +37,7 @@ function value() {
 
 // What the page came with. Somebody quick has typed more before this script was there.
 function served() {
+  if (order) return givenOrder(order);
   const fields = [...form.elements].filter((field) => field.name === "answer");
   const ticked = fields.filter((field) => field.defaultChecked).map((field) => field.value);
   const isTyped = (field) => field.type !== "radio" && field.type !== "checkbox";
@@ -109,6 +113,10 @@ function restore() {
   }
   if (draft === null || value() !== saved || !draft.before.includes(saved)) return;
   const chosen = draft.text.split(", ");
+  if (order) {
+    arrange(order, chosen);
+    return;
+  }
   for (const field of form.elements) {
     if (field.name !== "answer") continue;
     if (field.type === "radio" || field.type === "checkbox") field.checked = chosen.includes(field.value);

@@ -26,6 +26,25 @@ function setUp(group) {
   });
 }
 
+/** What the server gave as an order; nothing where nobody has moved an item. */
+export function givenOrder(group) {
+  if (group.hasAttribute("data-untouched")) return "";
+  return [...group.querySelectorAll(".steps input")].map((input) => input.value).join(", ");
+}
+
+/** Put the items in the order of these ids. */
+export function arrange(group, ids) {
+  const inputs = [...group.querySelectorAll(".steps input")];
+  if (ids.length !== inputs.length) return;
+  group.removeAttribute("data-untouched");
+  for (const id of ids) {
+    const input = inputs.find((each) => each.value === id);
+    if (!input) continue;
+    input.disabled = false;
+    input.closest("ol").append(input.closest("li"));
+  }
+}
+
 // What can be moved has to be reachable by Tab; Enter on it checks, which study.js does.
 function asButton(text) {
   const button = document.createElement("button");
@@ -45,6 +64,7 @@ function move(item, by, focused) {
   const group = item.closest("[data-order]");
   group.removeAttribute("data-untouched");
   for (const input of group.querySelectorAll(".steps input")) input.disabled = false;
+  group.dispatchEvent(new Event("change", { bubbles: true }));
   const items = [...item.parentElement.children];
   const said = group.querySelector("[data-moved]");
   said.textContent = `${item.querySelector(".step").textContent}: now ${items.indexOf(item) + 1} of ${items.length}`;

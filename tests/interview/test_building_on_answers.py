@@ -140,8 +140,8 @@ def test_the_index_says_how_the_last_sitting_went_and_the_best(database: Databas
             service.close(session, content, sitting, now, "candidate")
     with database.read() as session:
         offers = {each["interview"].id: each for each in pages.index(session, 1, content, now)["interviews"]}
-        assert service.best_scores(session, 1) == {"M9": 0.2}
+        assert service.best_scores(session, 1) == {"M9": 0.1}
     assert offers["M9"]["last"].scorecard["score"] == 0.0
-    assert offers["M9"]["best"] == 0.2
+    assert offers["M9"]["best"] == 0.1
     assert offers["M1"]["last"] is None
     assert next(iter(offers)) == "M1"

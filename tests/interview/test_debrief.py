@@ -30,10 +30,10 @@ def _rated(card: Scorecard, late: bool = False) -> dict[str, Criterion]:
 
 def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> None:
     rated = _rated(_card(content, "A layer's weights are freed after forward, and backward needs the weights again."))
-    # 24 and 20 of the numbers and the choice, and two points of 8 each; the follow-up, and 12 for the bytes
+    # 24 and 10 of the numbers and the choice, and two points of 8 each; the follow-up, 12 for the bytes, the order's 10
     assert (rated["correctness"].score, rated["correctness"].level) == (1.0, "strong hire")
-    assert rated["correctness"].rule.startswith("60 of 60 points")
-    assert (rated["depth"].score, rated["depth"].rule[:15]) == (round(16 / 28, 4), "16 of 28 points")
+    assert rated["correctness"].rule.startswith("50 of 50 points")
+    assert (rated["depth"].score, rated["depth"].rule[:15]) == (round(16 / 38, 4), "16 of 38 points")
     assert (rated["trade-offs"].score, rated["trade-offs"].level) == (0.0, "no hire")
     assert (rated["structure"].score, rated["structure"].level) == (None, None), "nothing of M9 asks for it"
     hardly = scorecard(content.interviews["M7"], values_of(content.interviews["M7"], {}), {}, {})
@@ -43,13 +43,13 @@ def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> N
 def test_what_was_said_when_asked_counts_half_and_is_quoted(content: Catalogue) -> None:
     said = "Three times the weights, where DDP moves two."
     rated = _rated(_card(content, "A layer's weights are freed after forward.", **{"q3.probe.bytes": said}))
-    assert rated["depth"].score == round((16 + 6) / 28, 4)
+    assert rated["depth"].score == round((16 + 6) / 38, 4)
     assert said in [each.text for each in rated["depth"].quotes]
 
 
 def test_a_wrong_number_is_quoted_with_the_right_one(content: Catalogue) -> None:
     (wrong, *_) = _rated(_card(content, "", factor=0.5))["correctness"].quotes
-    assert (wrong.text, wrong.kind) == ("State: 240.0 GB, where 480 GB is right", "no")
+    assert (wrong.text, wrong.kind) == ("State: 24.0 GB, where 48 GB is right", "no")
 
 
 def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(content: Catalogue) -> None:
@@ -59,7 +59,7 @@ def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(cont
     reactions = {"q1.follow": Reaction("q1.harder")}
     for part in parts_of(interview, reactions):
         answers[part.id] = "Freed." if part.kind == "text" else right_answer(part, values, answers)
-    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == round(18 / 28, 4)
+    assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == round(28 / 38, 4)
     answers["q3"] = interview.questions[2].exemplar or ""
     assert _rated(scorecard(interview, values, answers, {}, reactions))["depth"].score == 1.0
 

@@ -88,7 +88,16 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     expect(page.get_by_label("Your answer")).to_have_value(re.compile("frees the gathered weights"))
     page.get_by_role("button", name=re.compile("Give this answer")).click()
 
-    # what it left out is asked for, the heaviest first
+    _is_asked_for_what_it_left_out(page)
+    _arranges(page, ["DDP", "ZeRO-1", "ZeRO-2", "FSDP"])
+    page.get_by_role("button", name="See the scorecard").click()
+    _expects(page, "Hire")
+    _reads_the_scorecard(page, state)
+    resumed.close()
+
+
+def _is_asked_for_what_it_left_out(page: Page) -> None:
+    """The heaviest first."""
     expect(page.locator(".ask-s")).to_contain_text("How many bytes is that against DDP")
     page.get_by_label("Your answer").fill("Three times the weights, where DDP moves two.")
     _give_by_keyboard(page)
@@ -96,10 +105,19 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.get_by_label("Your answer").fill("With a faster network.")
     _give_by_keyboard(page)
 
-    page.get_by_role("button", name="See the scorecard").click()
-    _expects(page, "Hire")
-    _reads_the_scorecard(page, state)
-    resumed.close()
+
+def _arranges(page: Page, wanted: list[str]) -> None:
+    """Put the steps in this order by keyboard; a reload shows them as they were put."""
+    steps = page.locator(".steps button.step")
+    expect(page.locator(".ask-s")).to_contain_text("Arrange the four")
+    expect(steps).to_have_count(len(wanted))
+    for place, text in enumerate(wanted):
+        while (at := steps.all_inner_texts().index(text)) > place:
+            steps.nth(at).press("ArrowUp")
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    page.reload()
+    expect(steps).to_have_text(wanted)
+    _give_by_keyboard(page)
 
 
 def _expects(page: Page, level: str) -> None:
@@ -111,7 +129,7 @@ def _expects(page: Page, level: str) -> None:
 def _reads_the_scorecard(page: Page, state: float) -> None:
     expect(page.locator(".why")).to_contain_text("You expected hire, one level too high")
     expect(page.locator(".criteria li")).to_have_count(5)
-    # 16 of 40 for the follow-up, 20 of 20, 4 of 10 weights of 40 heard, and half of 3 when asked: 58 of 100
+    # 16 of 40 for the follow-up, 10 of 10, 4 of 10 weights of 40 heard, half of 3 when asked, the order's 10: 58 of 100
     expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
     expect(page.locator("#part-q1 .exchange")).to_contain_text("Stayed wrong")
     expect(page.locator("#part-q3 .exchange .ev.ok")).to_contain_text("Three times the weights")

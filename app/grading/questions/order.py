@@ -74,6 +74,17 @@ class OrderQuestion:
         given = read_ids(text)
         return None if incomplete(given, by_id, self.noun) else [by_id[each] for each in given]
 
+    def too_early(self, text: str) -> OrderItem | None:
+        """The first item that stands before one it should follow; None in a right order, or in none."""
+        placed = self.placed(text)
+        if placed is None:
+            return None
+        values = self._values(placed)
+        for place, (item, value) in enumerate(zip(placed, values, strict=True)):
+            if not all(self._may_precede(value, after) for after in values[place + 1 :]):
+                return item
+        return None
+
     def filled(self, text: str) -> dict[str, str]:
         """The place given to each item, counted from 1, for the fields of a form."""
         return {item.id: str(place) for place, item in enumerate(self.placed(text) or (), 1)}
