@@ -38,6 +38,8 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 # How much memory all ranks of a run may take on a CPU, set by whoever looked at the run's size; empty on GPUs.
 RUN_BYTES = "RANKZERO_RUN_BYTES"
 RUN_STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # Unix time in seconds, set by whoever started the run
+CHECKPOINTS = "RANKZERO_CHECKPOINTS"  # a folder that all ranks share, and all starts of the run
+GANG_RESTARTS = "RANKZERO_GANG_RESTARTS"  # how often all ranks of all hosts were started again
 
 
 def read_spec(given: str, dry: bool = False) -> RunSpec:
@@ -111,7 +113,12 @@ def _one_of_hosts(spec: RunSpec, meeting: tuple[str, str], node_rank: str) -> li
 
 
 def restart_count() -> int:
-    """How often torchrun has started these ranks again."""
+    """How often these ranks were started again: by torchrun on one host, by whoever started it on each of several."""
+    return torchrun_restart_count() + int(os.environ.get(GANG_RESTARTS, "0"))
+
+
+def torchrun_restart_count() -> int:
+    """How often torchrun has. What the ranks report goes on then; otherwise it begins anew."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
@@ -129,7 +136,8 @@ def plain_command(spec: RunSpec) -> str:
     torchrun = str(beside) if beside.exists() else "torchrun"
     what = ["-m", "labs.train", "--spec", compact(spec)]
     if spec.hosts > 1:  # once on each host: N counts them from 0, HOST is the first of them
-        return shlex.join([torchrun, *_one_of_hosts(spec, ("HOST", "29500"), "N"), *what])
+        shared = ["env", f"{CHECKPOINTS}=FOLDER"] if spec.training.checkpoint_every is not None else []
+        return shlex.join([*shared, torchrun, *_one_of_hosts(spec, ("HOST", "29500"), "N"), *what])
     words = ["env", *(f"{name}={value}" for name, value in _NO_TCP_STORE.items()), torchrun, *_MEET_IN_A_FILE]
     return shlex.join([*words, "--nproc-per-node", str(spec.parallel.world_size), *_restarts(spec), *what])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from labs.command import LOOPBACK, RUN_BYTES
+from labs.command import CHECKPOINTS, LOOPBACK, RUN_BYTES
 from labs.failures import CannotStartError
 from labs.lifeline import cap_memory
 from labs.spec import RunSpec
@@ -91,8 +91,14 @@ def interface_towards(address: str) -> str | None:
 
 
 def checkpoint_folder() -> Path:
-    """Where the run's checkpoints are: beside the folders of its attempts, so that each finds those of the ones before.
-    It goes with torchrun's logs."""
+    """Where the run's checkpoints are. Whoever starts the ranks says where, on a file system that all hosts share: then
+    every start of the run finds those of the ones before. Else, on one host, every restart by torchrun does: they are
+    beside torchrun's logs."""
+    if given := os.environ.get(CHECKPOINTS):
+        return Path(given)
+    if os.environ["LOCAL_WORLD_SIZE"] != os.environ["WORLD_SIZE"]:
+        said = f"Set {CHECKPOINTS} to a folder that all hosts share, for the checkpoints."
+        raise CannotStartError("no shared folder", said)
     return _shared_folder().parent / "checkpoints"
 
 

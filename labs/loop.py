@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from labs.command import restart_count
+from labs.command import restart_count, torchrun_restart_count
 from labs.data import Batches, load_text
 from labs.joining import checkpoint_folder, choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
@@ -24,7 +24,7 @@ from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.probes.watched import spread_watched, watched_step
 from labs.recovery import Checkpoints
 from labs.spec import RunSpec
-from labs.spec.events import MeasurementEvent, ResultEvent, StepEvent, TrainingSummary
+from labs.spec.events import MeasurementEvent, ResultEvent, Split, StepEvent, TrainingSummary
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,11 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     checkpoints, losses = None, list[float]()
     if spec.training.checkpoint_every is not None:
         checkpoints = Checkpoints(spec, checkpoint_folder(), mesh, strategy, reporter)
-        losses = checkpoints.resume(lambda: watched_step(instrument, 0, strategy, batches.of_step))
+        done = checkpoints.resume(lambda: watched_step(instrument, 0, strategy, batches.of_step))
+        if not torchrun_restart_count():  # what was reported of them is another start's
+            for number, (loss, seconds) in enumerate(done, 1):
+                _report_step(reporter, spec, number, Step(loss, seconds, instrument.watches(number)))
+        losses, instrument.steps_before = [loss for loss, _ in done], len(done)
     steps: list[Step] = []
     reporter.phase("running", "computing the first step")
     for number in range(len(losses) + 1, spec.training.steps + 1):
@@ -61,12 +65,12 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
         loss = _mean_over_ranks(watched_step(instrument, number, strategy, batches.of_step), mesh)
         losses.append(loss)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
-        _report_step(reporter, spec, number, steps[-1], instrument)
+        _report_step(reporter, spec, number, steps[-1], instrument.split() if steps[-1].probed else None)
         instrument.report(reporter, number)
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
             reporter.emit(MeasurementEvent, name, number, value, unit)
         if checkpoints is not None:
-            checkpoints.after_step(number, loss)
+            checkpoints.after_step(number, loss, steps[-1].seconds)
     if checkpoints is not None:
         checkpoints.finish()
 
@@ -96,7 +100,7 @@ def _inject_faults(spec: RunSpec, reporter: Reporter, step: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, instrument: Instrument) -> None:
+def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, split: Split | None = None) -> None:
     if reporter.rank != 0:
         return
     tokens = spec.tokens_per_step
@@ -108,7 +112,7 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, ins
         seconds=step.seconds,
         tokens_per_second=tokens / step.seconds,
         probed=step.probed,
-        split=instrument.split() if step.probed else None,
+        split=split,
     )
     if step.loss - step.loss != 0:  # NaN and the infinities
         reporter.log("stderr", f"the loss of step {number} is {step.loss}: the training has diverged")

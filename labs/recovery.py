@@ -1,5 +1,5 @@
 """Recovery inside a run: sharded checkpoints by `torch.distributed.checkpoint`, and going on from the last whole one
-when torchrun has started the ranks again.
+when the ranks were started again: by torchrun, or all of them on all hosts.
 
 Every rank writes what only it has; what several hold alike is written by one of them. A checkpoint counts once its
 `.metadata` is there, which is written last. An asynchronous save copies the state first, for training changes it right
@@ -44,11 +44,12 @@ class Checkpoints:
         self._spec, self._folder, self._mesh = spec, folder, mesh
         self._strategy, self._reporter = strategy, reporter
         self._losses = torch.zeros(spec.training.steps, dtype=torch.float64)
+        self._seconds = torch.zeros_like(self._losses)
         self._group = dist.new_group(backend="gloo")  # a thread of its own needs a group of its own
         self._saving: Future[Any] | None = None
 
-    def resume(self, step_for_nothing: Callable[[], object]) -> list[float]:
-        """Go on from the last whole checkpoint, if there is one: the losses of the steps that need not be done."""
+    def resume(self, step_for_nothing: Callable[[], object]) -> list[tuple[float, float]]:
+        """Go on from the last whole checkpoint, if there is one: loss and seconds of the steps that are done."""
         newest = torch.tensor(max(self._whole(), default=0) if dist.get_rank() == 0 else 0)
         dist.broadcast(newest, src=0, group=self._group)
         done = int(newest)
@@ -57,11 +58,11 @@ class Checkpoints:
         step_for_nothing()
         load(self._state(), storage_reader=FileSystemReader(self._place(done)), process_group=self._group)
         self._reporter.log("stdout", f"restart {restart_count()}: going on after step {done}, from its checkpoint")
-        return [float(each) for each in self._losses[:done]]
+        return list(zip(self._losses[:done].tolist(), self._seconds[:done].tolist(), strict=True))
 
-    def after_step(self, number: int, loss: float) -> None:
+    def after_step(self, number: int, loss: float, seconds: float) -> None:
         """Write a checkpoint where one is due. Of the last step there is none: nothing comes after it."""
-        self._losses[number - 1] = loss
+        self._losses[number - 1], self._seconds[number - 1] = loss, seconds
         every, mode = self._spec.training.checkpoint_every, self._spec.training.checkpoint_mode
         if every is None or number % every or number == self._spec.training.steps:
             return
@@ -94,7 +95,7 @@ class Checkpoints:
         found = {f"weights of {weights}: {i}": local(each).detach() for i, each in enumerate(self._weights())}
         kept = self._strategy.optimizer.tensors()
         found |= {f"optimizer of {optimizer}: {i}": local(each).detach() for i, each in enumerate(kept)}
-        return {**found, "losses": self._losses}
+        return {**found, "losses": self._losses, "seconds": self._seconds}
 
     def _weights(self) -> list[Tensor]:
         return list(self._strategy.parameters())

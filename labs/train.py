@@ -50,7 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         if host := os.environ.get(HOST):
             reporter.emit(HostEvent, host)
         if restarts := restart_count():
-            reporter.phase("starting", f"{STARTS_AGAIN}, restart {restarts} of {spec.restarts}")
+            most = f" of {spec.restarts}" if restarts <= spec.restarts else ""  # a lost host is none of those asked for
+            reporter.phase("starting", f"{STARTS_AGAIN}, restart {restarts}{most}")
         reporter.phase("starting", "loading torch" if "torch" not in sys.modules else None)
         work = _load(spec)
         work(spec, reporter)

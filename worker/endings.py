@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.lab.work import RunFailure
+from app.lab.work import Claim, RunFailure
 from labs.spec import RunSpec
 from labs.spec.events import Event
 from labs.warm import WarmRun
@@ -26,8 +26,10 @@ class Ending:
     again: str = ""
 
 
-def verdict(spec: RunSpec, launched: Launch, seen: Sequence[Event]) -> Ending:
-    """Of a launch that has ended by itself."""
+def verdict(claim: Claim, launched: Launch, seen: Sequence[Event]) -> Ending:
+    """Of a launch that has ended by itself. What torchrun does on one host is done here over several: where a rank has
+    failed, all start again, as often as the run asks for."""
+    spec = claim.spec
     if launched.exit_code() == 0:
         return Ending("finished")
     if isinstance(launched.process, RanksOverHosts) and (told := launched.process.failure()):
@@ -37,7 +39,9 @@ def verdict(spec: RunSpec, launched: Launch, seen: Sequence[Event]) -> Ending:
     output = _torchruns_words(launched)
     if spec.hosts > 1 and (lost := find_lost(seen, output, spec)):
         return of_lost_hosts(spec, seen, (lost,))
-    return Ending("failed", failures.explain(seen, output, launched.logs, launched.exit_code() or 1))
+    failure = failures.explain(seen, output, launched.logs, launched.exit_code() or 1)
+    starts_again = spec.hosts > 1 and claim.starts <= spec.restarts
+    return Ending("failed", failure, again=failure.message if starts_again else "")
 
 
 def find_lost_hosts(spec: RunSpec, launched: Launch, seen: Sequence[Event], pulses: Pulses) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from worker.context import Context
 
 log = structlog.get_logger()
 
-_FOLDER = re.compile(r"^(\d+)-[0-9a-f]{8}(-\d)?$")  # as worker.runs names them; nothing else there is ours to delete
+# as worker.folders names them; nothing else there is ours to delete
+_FOLDER = re.compile(r"^(\d+)-[0-9a-f]{8}(-\d|-checkpoints)?$")
 DAY_SECONDS = 86_400.0
 
 

@@ -23,6 +23,7 @@ from worker import failures
 from worker.context import Context
 from worker.devices import Placement
 from worker.endings import Ending, find_lost_hosts, lost_its_host, of_lost_hosts, verdict
+from worker.folders import let_go, name_of_claim, variables_for_restarts
 from worker.launcher import Launch, can_start_warm, launch
 from worker.over_hosts import RanksOverHosts, SeveralHosts
 from worker.pulses import Pulses
@@ -100,24 +101,19 @@ def _end_leftovers(context: Context) -> None:
     if not isinstance(context.devices, SeveralHosts) or not (jobs := context.devices.jobs()):
         return
     with context.database.read() as session:  # after the jobs: whoever submitted one had claimed its run before
-        cancel_leftovers(jobs, {_folder_name(*each) for each in work.list_leases(session)})
-
-
-def _folder_name(run_id: int, lease: str) -> str:
-    """Of this claim's own: a database that starts again at run 1 must not read what an older run 1 left."""
-    return f"{run_id}-{lease[:8]}"
+        cancel_leftovers(jobs, {name_of_claim(*each) for each in work.list_leases(session)})
 
 
 def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
     """Run a claimed run. Whatever happens, its processes are gone when this returns."""
     log.info("run starts", run=claim.run_id, device=placement.text)
-    folder = context.settings.run_folder / _folder_name(claim.run_id, claim.lease)
+    folder = context.settings.run_folder / name_of_claim(claim.run_id, claim.lease)
     writer, chunks = Writer(context.database, claim.run_id), claim.chunks
     for number, host in enumerate(ways := _ways(context, claim.spec, placement), 1):
         is_last = number == len(ways)
         place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         try:
-            launched = _launch(claim.spec, place, placement, host)
+            launched = _launch(context, claim, place, placement, host)
         except OSError as error:
             if is_last:
                 what = "It" if placement.launch else "torchrun"
@@ -135,10 +131,11 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _launch(spec: RunSpec, folder: Path, placement: Placement, host: WarmHost | None) -> Launch:
+def _launch(context: Context, claim: Claim, folder: Path, placement: Placement, host: WarmHost | None) -> Launch:
+    variables = {**placement.environment, **variables_for_restarts(context.settings.run_folder, claim)}
     if placement.launch is not None:
-        return placement.launch(spec, folder, placement.environment)
-    return launch(spec, folder, placement.environment, host)
+        return placement.launch(claim.spec, folder, variables)
+    return launch(claim.spec, folder, variables, host)
 
 
 def _ways(context: Context, spec: RunSpec, placement: Placement) -> list[WarmHost | None]:
@@ -165,13 +162,13 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
         launched.end()
         if ending is _AGAIN:
             return False
-        ending = _make_room(context, launched, progress, ending)
+        ending = _make_room(context, claim, launched, progress, ending)
         _write_rest(context, claim, progress)
         if ending is None and watchdog and lost_its_host(launched) and not watchdog.has_worked(progress.seen):
             return False
-        _end(context, claim, progress.writer, ending or verdict(claim.spec, launched, progress.seen))
+        _end(context, claim, progress.writer, ending or verdict(claim, launched, progress.seen))
         if ending is not None and ending.status == "cancelled":
-            shutil.rmtree(launched.folder, ignore_errors=True)
+            let_go(context.settings.run_folder, claim, launched.folder)
     except LeaseLost as error:
         log.warning("run was taken away", run=claim.run_id, reason=error.message)
     except StoppedWhileAway:
@@ -181,14 +178,16 @@ def _finish(context: Context, claim: Claim, launched: Launch, progress: _Progres
     return True
 
 
-def _make_room(context: Context, launched: Launch, progress: _Progress, ending: Ending | None) -> Ending | None:
+def _make_room(
+    context: Context, claim: Claim, launched: Launch, progress: _Progress, ending: Ending | None
+) -> Ending | None:
     """Where the disk is full, what the ranks have written is let go: it is what there is to make room with, and the
     run's end can be written. It is said as what it is, whatever the ranks died of."""
     is_full = progress.writer.is_disk_full or free_bytes(launched.folder) < NO_ROOM_BYTES
     if not is_full or launched.exit_code() == 0 or (ending is not None and ending.status == "cancelled"):
         return ending
     _read(progress)
-    shutil.rmtree(launched.folder, ignore_errors=True)
+    let_go(context.settings.run_folder, claim, launched.folder)
     return Ending("failed", failures.disk_full(progress.seen))
 
 

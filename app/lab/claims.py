@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,8 @@ class Claim:
     lease: str
     spec: RunSpec
     chunks: int = 0  # written of it when it was claimed
+    identity: str = ""  # of the run, whoever claims it how often: no other run has it, not that of another database
+    starts: int = 1  # this one included
 
 
 def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | None], now: datetime) -> Claim | None:
@@ -58,9 +61,9 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
         device = place(spec)
         if device is None:
             continue
-        lease = secrets.token_hex(16)
+        lease, starts = secrets.token_hex(16), run.attempts + 1
         values = {
-            "attempts": Run.attempts + 1,
+            "attempts": starts,
             "status": "starting",
             "phase": "Starting the ranks",
             "lease": lease,
@@ -70,8 +73,12 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             "heartbeat_at": now,
         }
         if changed(session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))):
-            return Claim(run.id, lease, spec, run.chunks)
+            return Claim(run.id, lease, spec, run.chunks, _identity(run), starts)
     return None
+
+
+def _identity(run: Run) -> str:
+    return hashlib.sha256(f"{run.id} {run.created_at.isoformat()}".encode()).hexdigest()[:8]
 
 
 def list_leases(session: Session) -> list[tuple[int, str]]:
@@ -151,7 +158,7 @@ def requeue(session: Session, claim: Claim, why: str, now: datetime) -> bool:
 
 
 def _queue_again(session: Session, run: Run, condition: Any, why: str, now: datetime) -> bool:
-    if run.attempts >= MOST_ATTEMPTS:
+    if run.attempts >= _most_starts(run):
         return False
     values: dict[str, Any] = {
         "status": WAITING,
@@ -168,6 +175,12 @@ def _queue_again(session: Session, run: Run, condition: Any, why: str, now: date
     session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(again)], created_at=now))
     session.flush()
     return True
+
+
+def _most_starts(run: Run) -> int:
+    """Of one host torchrun starts the ranks again as often as is asked for; of several it is we who do."""
+    restarts = run.spec.get("restarts", 0) if run.spec.get("hosts", 1) > 1 else 0
+    return max(MOST_ATTEMPTS, 1 + int(restarts))
 
 
 def give_up_on_stale(

@@ -65,6 +65,7 @@ FREE_FORM = (
     FormField("checkpoint_every", "training.checkpoint_every", "Checkpoint every", "Steps; empty is never."),
     FormField("checkpoint_mode", "training.checkpoint_mode", "While it is written", "", _CHECKPOINT_MODES, "sync"),
     FormField("restarts", "restarts", "Started again", "When a rank has died.", _RESTARTS, "0"),
+    FormField("hosts", "hosts", "Hosts", "More than 1 need a cluster.", (), "1"),
     FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
 )
 

@@ -134,6 +134,7 @@ class Instrument:
     ) -> None:
         self._steps, self._device = steps, device
         self._every_step = every_step
+        self.steps_before = 0  # done by an earlier start of the ranks: of those that follow, the same are probed
         self._memory = MemoryTracker(device) if "memory" in probes else None
         self._ledger = Ledger(device, mesh, timed) if "communication" in probes else None
         self._timeline = Timeline(device) if "timeline" in probes else None
@@ -150,7 +151,11 @@ class Instrument:
 
     def watches(self, step: int) -> bool:
         off = self._memory is None and self._ledger is None and self._timeline is None
-        return (is_probed(step, self._steps) or self._every_step) and not off
+        return (is_probed(*self._of_own(step)) or self._every_step) and not off
+
+    def _of_own(self, step: int) -> tuple[int, int]:
+        """Which step it is of those that are not done yet, and how many these are."""
+        return step - self.steps_before, self._steps - self.steps_before
 
     @contextmanager
     def watching_construction(self) -> Iterator[None]:
@@ -200,7 +205,7 @@ class Instrument:
         if not self.watches(step):
             yield
             return
-        self._is_timed = self._timeline is not None and is_timed(step, self._steps)
+        self._is_timed = self._timeline is not None and is_timed(*self._of_own(step))
         with ExitStack() as stack:
             self._start(stack)
             yield

@@ -122,14 +122,13 @@ def _check_faults(spec: RunSpec) -> Iterator[Violation]:
 
 
 def _check_recovery(spec: RunSpec) -> Iterator[Violation]:
-    """Checkpoints hold the tensors of a training on one host; what is kept elsewhere they do not."""
+    """Checkpoints hold the tensors of a training; what is kept elsewhere they do not."""
     training, asks = spec.training, spec.training.checkpoint_every is not None
     if training.checkpoint_mode != "sync" and not asks:
         message = "No checkpoints are asked for."
         yield Violation("training.checkpoint_mode", training.checkpoint_mode, message, "sync")
     if not asks and not spec.restarts:
         return
-    yield from one_of("hosts", spec.hosts, (1,), "Checkpoints and restarts need ranks that share a folder.")
     yield from one_of("mode", spec.mode, ("run",), "A dry run has nothing to save or to start again.")
     if training.checkpoint_every is None:
         return

@@ -14,7 +14,7 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import results, service
 from app.lab.models import Run
-from labs.spec.events import HostEvent, StepEvent, read_event
+from labs.spec.events import Event, HostEvent, StepEvent, read_event
 from labs.warm import WarmHost
 from worker import runs
 from worker.context import Context
@@ -52,10 +52,10 @@ class Working:
 
     def wait_for_step(self, number: int) -> None:
         """By what the ranks wrote: the database may be away."""
-        self._wait(lambda: f'"step":{number},' in self.reported())
+        self.wait_until(lambda: f'"step":{number},' in self.reported())
 
     def wait_for_ranks_to_be_done(self) -> None:
-        self._wait(lambda: '"finished"' in self.reported())
+        self.wait_until(lambda: '"finished"' in self.reported())
 
     def reported(self) -> str:
         return "".join(path.read_text() for path in self.folder.glob("runs/*/events/events-*.jsonl"))
@@ -65,7 +65,7 @@ class Working:
         self.thread.join(SECONDS)
         self.context.database.engine.dispose()
 
-    def _wait(self, condition: Callable[[], bool]) -> None:
+    def wait_until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
         while not condition():
             assert time.monotonic() < deadline, self.reported()
@@ -84,11 +84,21 @@ class Working:
 
     def hosts(self) -> dict[int, str]:
         """Where the ranks of the newest claim say they are."""
-        folders = sorted(self.folder.glob("runs/*"), key=lambda each: each.stat().st_mtime)[-1:]
-        paths = (path for folder in folders for path in folder.glob("events/events-*.jsonl"))
+        folders = sorted(self.folder.glob("runs/*/events"), key=lambda each: each.stat().st_mtime)[-1:]
+        paths = (path for folder in folders for path in folder.glob("events-*.jsonl"))
         lines = [line for path in paths for line in path.read_text().splitlines()]
         found = (read_event(line) for line in lines)
         return {event.rank: event.host for event in found if isinstance(event, HostEvent)}
+
+    def starts(self) -> list[list[Event]]:
+        """What was reported, start by start: the run is given back between."""
+        found: list[list[Event]] = [[]]
+        with self.database.read() as session:
+            for event in results.every_event(session, self.run_id):
+                if results.is_new_start(event):
+                    found.append([])
+                found[-1].append(event)
+        return found
 
     def steps(self) -> list[int]:
         with self.database.read() as session:

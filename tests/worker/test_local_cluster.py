@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from app.lab.records import TrainingTheory
 from labs import cluster
 from labs.cluster import CannotCluster, load, read_delay, read_rate
 from labs.spec import parse_run_spec
+from labs.spec.events import Event, LogEvent, StepEvent
+from tests.labs.ranks import run_now
 from tests.support.pace import slack_seconds
 from tests.support.slurm import need_namespaces
 from tests.support.working import Working
@@ -31,12 +33,12 @@ from worker.namespaces import find_cluster
 # A link so slow that a step is little else: tensor parallelism across it, a megabyte a step.
 ACROSS: dict[str, Any] = {
     "model": {"layers": 2, "hidden": 64, "heads": 4, "vocab": 256},
-    "training": {"sequence": 64, "micro_batch": 4, "steps": 500},
+    "training": {"sequence": 64, "micro_batch": 4, "steps": 12, "checkpoint_every": 4},
     "parallel": {"tensor": 2},
     "hosts": 2,
     "link": {"bytes_per_second": 2e6},
     "device": "cpu",
-    "probes": [],
+    "probes": ["communication"],
 }
 
 
@@ -60,9 +62,10 @@ def state(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_run_is_as_slow_as_its_link_and_a_host_without_one_is_lost(
+def test_a_run_is_as_slow_as_its_link_and_one_that_loses_a_host_goes_on_where_it_was(
     state: Path, sqlite: Database, tmp_path: Path
 ) -> None:
+    """It goes on from its last checkpoint, and has the losses of an unbroken run."""
     theory = theory_of(parse_run_spec(ACROSS))
     assert isinstance(theory, TrainingTheory)
     assert theory.step_seconds is not None
@@ -82,19 +85,41 @@ def test_a_run_is_as_slow_as_its_link_and_a_host_without_one_is_lost(
         lost_at = time.monotonic()
         run = working.ended()
         assert time.monotonic() - lost_at < 30 + slack_seconds()
+        assert run.status == "queued"
+        assert run.phase.startswith(f"Host h2 was lost after step {_step_of(run.phase)}, and rank 1 with it.")
+        assert devices.place(parse_run_spec(ACROSS)) is None, "it waits until the host is back"
+        assert "1 of 2 hosts usable" in str(devices.describe())
+        assert not _pids(found.hosts[0].namespace)
+
+        subprocess.run(["ip", "-n", found.hosts[1].namespace, "link", "set", "eth0", "up"], check=True)
+        working.wait_until(lambda: found.hosts[1].is_up)
+        working.work()
+        run = working.ended()
     finally:
         working.close()
-    assert run.status == "queued"
-    assert run.phase.startswith(f"Host h2 was lost after step {_step_of(run.phase)}, and rank 1 with it.")
-    assert devices.place(parse_run_spec(ACROSS)) is None, "it waits until the host is back"
-    assert "1 of 2 hosts usable" in str(devices.describe())
-    assert not _pids(found.hosts[0].namespace)
+    assert run.status == "finished", run.failure
+    assert run.result is not None
+    assert run.result["payload_bytes_per_step"] > 0, "it is probed after a restart, too"
+    first, last = working.starts()
+    before, losses = _losses(first), _losses(last)
+    assert len(losses) == ACROSS["training"]["steps"], "those that were done before are told again"
+    said = {event.line for event in last if isinstance(event, LogEvent)}
+    assert len(said) == 1, said
+    assert said.pop().startswith("restart 1: going on after step")
+    unbroken = {key: value for key, value in ACROSS.items() if key not in ("hosts", "link")}
+    # on one host a rank has half the threads, and adds up in another order
+    assert losses == pytest.approx(run_now(unbroken).losses(), rel=1e-5)
+    assert losses[: len(before)] == before, "steps that were done twice gave the same both times, to the digit"
 
     assert call("down", "--state", str(state)).stdout == "The cluster is down.\n"
     assert not list(Path("/run/netns").glob(f"{found.bridge}*"))
     assert call("down", "--state", str(state)).stdout == "No cluster is up.\n"
     with pytest.raises(UnknownDevice, match="`rankzero cluster up` makes one"):
         find_cluster(state)
+
+
+def _losses(events: Sequence[Event]) -> list[float | None]:
+    return [event.loss for event in events if isinstance(event, StepEvent)]
 
 
 def _interfaces() -> list[str]:

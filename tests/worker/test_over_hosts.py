@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.lab.work import Claim
 from labs import gang
+from labs.command import CHECKPOINTS, GANG_RESTARTS
 from labs.pulse import pulse_file
 from labs.spec import parse_run_spec
 from labs.spec.events import Event, Failure, HostEvent, PhaseEvent
 from tests.support.events import step
 from worker import slurm, slurm_jobs
+from worker.endings import verdict
+from worker.folders import let_go, variables_for_restarts
+from worker.launcher import Launch, OnLeash
 from worker.over_hosts import find_lost, host_lost, hosts_of_ranks, silent_hosts
 from worker.pulses import Pulses
 from worker.slurm import Host, Job, UnknownJob
@@ -84,6 +90,31 @@ def test_a_host_is_silent_where_all_of_its_ranks_are_and_others_are_not(tmp_path
     assert silent_hosts(running, pulses, SPEC, lambda: KILLED) == (), "its torchrun has reported on a rank"
     live(17, ())
     assert silent_hosts(running, pulses, SPEC) == (), "all of them: it is us who see nothing"
+
+
+@pytest.mark.parametrize(("starts", "again"), [(1, True), (2, True), (3, False)])
+def test_where_a_rank_fails_all_hosts_start_again_as_often_as_is_asked_for(
+    tmp_path: Path, starts: int, again: bool
+) -> None:
+    (tmp_path / "torchrun-0.log").write_text(KILLED)
+    spec = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "hosts": 2, "restarts": 2})
+    process = OnLeash([sys.executable, "-c", "raise SystemExit(1)"], tmp_path, {}, tmp_path / "torchrun-1.log")
+    process.wait(60)
+    ending = verdict(Claim(1, "lease", spec, starts=starts), Launch(tmp_path, process, False), SEATS)
+    assert ending.failure is not None
+    assert ending.failure.cause == "killed"
+    assert ending.again == (ending.failure.message if again else "")
+
+
+def test_ranks_find_the_checkpoints_of_their_run_whoever_claims_it(tmp_path: Path) -> None:
+    spec = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "training": {"checkpoint_every": 2}})
+    first = variables_for_restarts(tmp_path, Claim(1, "one lease", spec, identity="01234567"))
+    again = Claim(1, "another", spec, identity="01234567", starts=2)
+    assert variables_for_restarts(tmp_path, again) == first == {CHECKPOINTS: f"{tmp_path}/1-01234567-checkpoints"}
+    over = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "hosts": 2})
+    assert variables_for_restarts(tmp_path, Claim(1, "x", over, starts=2)) == {GANG_RESTARTS: "1"}
+    let_go(tmp_path, again, tmp_path / "1-another")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

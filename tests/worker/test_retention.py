@@ -35,7 +35,14 @@ def test_old_folders_and_events_go_and_results_stay(
             work.end_run(session, claim, "failed", now - timedelta(days=days), work.RunFailure("killed", "x"))
         session.get_one(Run, 3).status = "running"
     settings = settings_for(keep_events_days=30)
-    names = {"1-0123abcd": 40, "1-0123abcd-2": 40, "2-0123abcd": 1, "3-0123abcd": 40, "mine": 400}
+    names = {
+        "1-0123abcd": 40,
+        "1-0123abcd-2": 40,
+        "1-9abcdef0-checkpoints": 40,
+        "2-0123abcd": 1,
+        "3-0123abcd": 40,
+        "mine": 400,
+    }
     for name, days in names.items():
         folder = settings.run_folder / name
         folder.mkdir(parents=True)

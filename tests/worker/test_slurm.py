@@ -15,14 +15,14 @@ from sqlalchemy import update
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.models import Learner
-from app.lab import presence, results, service
+from app.lab import presence, service
 from app.lab import work as leases
 from app.lab.models import Run
 from app.theory.lab_runs import rank_theory, world
 from labs import gang
 from labs.command import TORCHRUN, environment
 from labs.spec import EXACT, parse_run_spec
-from labs.spec.events import StepEvent
+from labs.spec.events import LogEvent, StepEvent
 from tests.labs.ranks import PROGRAMS, run_now
 from tests.labs.test_matrix import MODEL, TRAINING, expected, ledger, reports
 from tests.support.pace import slack_seconds
@@ -128,10 +128,11 @@ def test_over_two_hosts_the_ledger_is_theorys(seen: dict[str, list[dict[str, Any
 def test_a_run_survives_a_lost_host_and_a_restart_of_the_controller(
     site: Site, work: _Work, sqlite: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The host is named and the run waits again; with the host back it gives the losses that one host gives."""
+    """The host is named and the run waits again; with the host back it goes on where it was, and gives the losses that
+    one host gives."""
     monkeypatch.setattr(slurm_jobs, "END_SECONDS", 3.0)  # of what Slurm cannot end, for its host is gone
-    working = work({**SHORT, "hosts": 2})
-    working.wait_for_step(2)
+    working = work({**SHORT, "hosts": 2, "training": {**SHORT["training"], "checkpoint_every": 10}})
+    working.wait_for_step(12)
     site.lose("n2")
     lost_at = time.monotonic()
     run = working.ended()
@@ -149,9 +150,11 @@ def test_a_run_survives_a_lost_host_and_a_restart_of_the_controller(
     assert run.device == "CPU, 2 ranks on 2 hosts over gloo"
     assert run.attempts == 2
     assert working.hosts() == {0: "n1", 1: "n2"}
-    with sqlite.read() as session:
-        losses = [e.loss for e in results.every_event(session, run.id) if isinstance(e, StepEvent)]
-    assert losses[-STEPS:][:20] == pytest.approx(run_now(SHORT).losses()[:20], rel=1e-5)  # rounding grows later
+    last = working.starts()[-1]
+    assert any("going on after step" in event.line for event in last if isinstance(event, LogEvent))
+    losses = [event.loss for event in last if isinstance(event, StepEvent)]
+    assert len(losses) == STEPS
+    assert losses[:20] == pytest.approx(run_now(SHORT).losses()[:20], rel=1e-5)  # rounding grows later
     assert not site.ranks()
 
 
