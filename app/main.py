@@ -30,7 +30,7 @@ from app.core.clock import utc_now
 from app.core.db import Database, open_database
 from app.core.disk import is_disk_full
 from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
-from app.core.latency import Latency
+from app.core.latency import Latency, new_histogram
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
 from app.core.queue import Queue
@@ -137,7 +137,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.add_middleware(BodyLimit, larger=dict.fromkeys(("/study/exchange", "/lab/open"), UPLOAD_BYTES + MB))
     app.add_middleware(Access, token=install_token(chosen))
     app.add_middleware(Guard, hosts=chosen.host_names)
-    app.state.latency = {}
+    app.state.latency = new_histogram()
     app.add_middleware(Latency, seen=app.state.latency)
     return app
 

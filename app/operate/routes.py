@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, Response
+from prometheus_client.exposition import choose_encoder
 
 from app.core.web import Db, Now, WorkQueue
-from app.operate import metrics as written
 from app.operate import service
 from app.operate.install import troubles_of
+from app.operate.metrics import Figures
 
 router = APIRouter()
 
@@ -40,6 +41,7 @@ def ready(request: Request, database: Db, queue: WorkQueue, now: Now, troubles: 
 
 
 @router.get("/metrics")
-def metrics(request: Request, database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> PlainTextResponse:
-    figures = written.metrics(database, queue, now, troubles, request.app.state.latency)
-    return PlainTextResponse(figures, media_type="text/plain; version=0.0.4")
+def metrics(request: Request, database: Db, queue: WorkQueue, now: Now, troubles: Troubles) -> Response:
+    figures = Figures(database, queue, now, troubles, request.app.state.latency)
+    encode, content_type = choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(figures), media_type=content_type)
