@@ -119,10 +119,18 @@ class JudgedGroup(dist.ProcessGroup):
         return self._call("barrier", [], [])
 
     def send(self, tensors: list[Tensor], to: int, tag: int = 0) -> Pending:
-        return self._call("send", tensors, [], peer=self._members[to], tag=tag)
+        return self._call("send", tensors, [], peer=self._other(to), tag=tag)
 
     def recv(self, tensors: list[Tensor], source: int, tag: int = 0) -> Pending:
-        return self._call("recv", [], tensors, peer=self._members[source], tag=tag)
+        return self._call("recv", [], tensors, peer=self._other(source), tag=tag)
+
+    def _other(self, place: int) -> int:
+        """The rank at this place of the group, which a message goes to or comes from. Raises ValueError."""
+        if not 0 <= place < len(self._members):
+            raise ValueError(f"there is no rank {place} in a group of {len(self._members)}")
+        if place == self.rank():
+            raise ValueError(f"rank {place} cannot send to itself, nor receive from itself")
+        return self._members[place]
 
 
 def _op(opts: Any) -> str:

@@ -1,0 +1,8 @@
+# mistake: root-sends-all
+def tree_broadcast(x, root, rank, n, send, recv):
+    if rank != root:
+        recv(x, root)
+        return
+    for other in range(n):
+        if other != root:
+            send(x, other)
