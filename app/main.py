@@ -12,12 +12,12 @@ from typing import Any
 import structlog
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -220,8 +220,22 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
     return await _on_domain_error(request, SpecError(violations))
 
 
+def _page_of_form(request: Request) -> str | None:
+    """The page that an address belongs to which only takes what a form sends: the nearest one above it."""
+    parts = request.url.path.strip("/").split("/")
+    for length in range(len(parts) - 1, -1, -1):
+        path = "/" + "/".join(parts[:length])
+        scope = {**request.scope, "path": path, "raw_path": path.encode(), "method": "GET"}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes):
+            return path
+    return None
+
+
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    is_opened = request.method in ("GET", "HEAD") and not request.url.path.startswith("/api/")
+    if error.status_code == 405 and is_opened and (above := _page_of_form(request)):
+        return RedirectResponse(above, 303)
     details = {
         "type": "about:blank",
         "title": str(error.detail),

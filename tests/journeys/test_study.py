@@ -244,3 +244,16 @@ def test_every_kind_is_accessible_while_asked_and_when_answered(
     context.close()
     assert not found, "\n".join(found)
     assert seen == {"numeric", "choose", "match", "order", "cloze", "code"}
+
+
+def test_a_placement_test_hides_what_its_blanks_hold_until_the_answer_is_shown(page: Page) -> None:
+    page.goto("/study/placement/DK2")
+    blank = page.locator(".placing section", has=page.locator(".blank")).first
+    expect(blank.locator(".ask .gap").first).to_be_visible()
+    for fill in blank.locator(".ask .fill").all():
+        expect(fill).to_be_hidden()
+    blank.get_by_text("Show the answer").click()
+    expect(blank.locator(".ask .fill").first).to_be_visible()
+    expect(blank.locator(".ask .gap").first).to_be_hidden()
+    blank.get_by_text("Partly").click()
+    expect(page.locator("[data-count]")).to_have_text("1 of 6 judged.")

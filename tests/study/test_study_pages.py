@@ -211,3 +211,17 @@ def test_a_lapse_too_many_is_said_above_the_next_card(client: TestClient, clock:
     assert f"{card}, " in said
     assert "was forgotten 8 times" in said
     assert "/reference/" in said
+
+
+def test_an_address_that_only_takes_a_form_leads_to_its_page(client: TestClient) -> None:
+    for address, page in (
+        ("/interview/sittings/7/answers", "/interview/sittings/7"),
+        ("/interview/sittings/7/judgements/2", "/interview/sittings/7"),
+        ("/practice/P01/3/hints", "/practice/P01/3"),
+        ("/labs/CL01/hints", "/labs/CL01"),
+        ("/lab/runs/7/name", "/lab/runs/7"),
+        ("/progress/fit", "/progress"),
+    ):
+        reply = client.get(address, headers={"accept": "text/html"}, follow_redirects=False)
+        assert (reply.status_code, reply.headers["location"]) == (303, page)
+    assert client.get("/api/v1/study/reviews").status_code == 405
