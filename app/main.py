@@ -43,6 +43,7 @@ from app.core.web import moment_in, moment_of
 from app.core.zone import learner_zone
 from app.exchange.limits import MB, UPLOAD_BYTES
 from app.lab.folds import Folds
+from app.progress.evidence import weakest
 from app.rubrics.second import second_grader
 from app.search.service import build_index
 from app.units import bytes_text, count_text, digits, seconds_text
@@ -127,6 +128,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.state.data_folder = chosen.data.resolve()
     app.state.run_folder = chosen.run_folder
     app.state.second_grader = second_grader(chosen)
+    app.state.weakest = weakest  # sums up what all rooms know, which a room cannot ask for
     app.state.shell = _shell
     add_filters(FILTERS)
     app.mount("/static", GZipMiddleware(_Static(directory=STATIC), minimum_size=1000), name="static")

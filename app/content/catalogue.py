@@ -19,6 +19,7 @@ from app.content.live import COMPILED
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
+from app.content.roles import ROLES, Role, RolesFile
 from app.content.rounds import NoSuchPart, Round, RoundFile, make_round
 from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
@@ -49,6 +50,7 @@ class Catalogue:
     preparation: Preparation = field(default_factory=Preparation)
     statements: Statements = field(default_factory=Statements)
     labs: Mapping[str, CodeLab] = field(default_factory=dict)
+    roles: tuple[Role, ...] = ()
 
     @cached_property
     def revised_cards(self) -> tuple[str, ...]:
@@ -195,6 +197,7 @@ class _Loader:
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
             labs=self._labs(),
+            roles=(self._single(ROLES, RolesFile) or RolesFile()).roles,
         )
         return replace(loaded, mistakes=tuple(self.mistakes))
 

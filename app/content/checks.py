@@ -17,6 +17,7 @@ from app.content.files import Source
 from app.content.handbook_checks import check_handbook
 from app.content.live import ExpressionError
 from app.content.preparation_checks import check_preparation
+from app.content.roles import ROLES
 from app.content.statements import check_statements
 from app.core.errors import ContentProblem
 
@@ -81,9 +82,17 @@ def check_references(catalogue: Catalogue) -> Iterator[Finding]:
         for need in deck.needs:
             if need not in catalogue.decks:
                 yield deck.id, ("needs",), f"there is no deck {need}"
+    yield from _check_roles(catalogue)
     if catalogue.cards and (orphans := [each for each in catalogue.concepts if each not in used]):
         first = next(iter(catalogue.cards))
         yield first, (), f"concepts that nothing teaches: {', '.join(orphans)}"
+
+
+def _check_roles(catalogue: Catalogue) -> Iterator[Finding]:
+    for index, role in enumerate(catalogue.roles):
+        for concept in role.concepts:
+            if concept not in catalogue.concepts:
+                yield ROLES, ("roles", index, "concepts"), f"there is no concept {concept!r}"
 
 
 def _items(catalogue: Catalogue) -> Iterator[tuple[str, Any]]:

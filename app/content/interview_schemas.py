@@ -129,6 +129,11 @@ class Question(Strict):
     weak: str | None = None
     cure: CardId | None = None
 
+    @property
+    def name(self) -> str:
+        """What expressions call it in `said`."""
+        return self.id
+
     @model_validator(mode="after")
     def _is_arranged(self) -> Question:
         is_order = self.kind == "order"

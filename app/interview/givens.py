@@ -12,7 +12,7 @@ from app.content.interview_schemas import Question
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.questions.choice import Standing
-from app.interview.parts import Part, Values, choice_of, unlinked
+from app.interview.parts import Part, Values, choice_of, scope_of, unlinked
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Told:
 
 
 def told(part: Part, values: Values, answer: str) -> tuple[Told, ...]:
-    """What the interviewer says to who chose `answer` of the givens of `part`: what is needed is told in any case."""
+    """What the interviewer says to who chose `answer` of the givens of `part`, whose question goes by `values`: what is
+    needed is told in any case."""
     if part.kind != "givens":
         return ()
     choice = choice_of(part, values)
@@ -63,7 +64,7 @@ def told_before(part: Part, parts: list[Part], values: Values, answers: Mapping[
         each
         for earlier in parts
         if _is_for(part, earlier.question) and (answer := answers.get(earlier.id))
-        for each in told(earlier, values, answer)
+        for each in told(earlier, scope_of(earlier.question, values), answer)
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.hints import share_left
-from app.interview.parts import Part, Values, known_to, unlinked
+from app.interview.parts import Part, Values, known_to, scope_of, unlinked
 
 
 def hint_id(part: str, number: int) -> str:
@@ -48,7 +48,7 @@ def said_hints(part: Part, answers: Mapping[str, str]) -> tuple[str, ...]:
 
 def hint(part: Part, number: int, values: Values, answers: Mapping[str, str]) -> str:
     """Hint `number`, from 1, of a part in plain words. Raises ExpressionError."""
-    known = known_to(part, values, answers) or values
+    known = known_to(part, values, answers) or scope_of(part.question, values)
     return render_inline(part.question.hints[number - 1], Expressions(unlinked(known))).striptags()
 
 

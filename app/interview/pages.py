@@ -9,11 +9,12 @@ from datetime import datetime
 from markupsafe import Markup
 from sqlalchemy.orm import Session
 
+from app.content import recipes
 from app.content.catalogue import Catalogue
 from app.content.concept_map import named
 from app.content.interview_schemas import Interview
 from app.content.rounds import BorrowedQuestion, Round
-from app.core.errors import DomainError
+from app.core.errors import DomainError, NotFound
 from app.grading import levels
 from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
@@ -41,6 +42,7 @@ from app.interview.parts import (
     parts_of,
     prompt,
     scene,
+    scope_of,
     to_arrange,
 )
 from app.interview.scoring import NOT_ASKED, Scorecard
@@ -148,10 +150,23 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         "interviews": [_offer(content, each, results.get(each.id, [])) for each in _in_order(content)],
         "levels": levels.for_page(),
         "opened": opened,
-        "opened_interview": content.interviews.get(opened.interview_id) if opened else None,
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
         "closed": [_closed(content, each) for each in closed],
         "expectations": over_sittings(expectations),
+        "generate": generation(content, {}, None),
+    }
+
+
+def generation(content: Catalogue, said: Mapping[str, str], error: DomainError | None) -> dict[str, object]:
+    """The form of a generated sitting as it was filled in, with what is wrong by field."""
+    return {
+        "said": {"minutes": "30", "focus": recipes.ANYTHING, "role": recipes.ANYTHING, "seed": "", **said},
+        "foci": recipes.foci(content),
+        "roles": content.roles,
+        "shortest": recipes.SHORTEST,
+        "longest": recipes.LONGEST,
+        "wrong": {each.field: each for each in error.violations} if error else {},
+        "error": error,
     }
 
 
@@ -159,10 +174,18 @@ def _closed(content: Catalogue, found: Sitting) -> dict[str, object]:
     """A closed sitting as the index lists it. Before its level was guessed it does not say it."""
     return {
         "sitting": found,
-        "interview": content.interviews.get(found.interview_id),
+        "title": _title(content, found),
         "is_seen": found.expected_level is not None,
         "expectation": compare(found.expected_level, service.scorecard_of(found).level),
     }
+
+
+def _title(content: Catalogue, found: Sitting) -> str:
+    """What a sitting is called; its interview's id alone where content no longer has it."""
+    try:
+        return f"{found.interview_id}, {service.interview_of(content, found).title}"
+    except NotFound:
+        return found.interview_id
 
 
 def _in_order(content: Catalogue) -> list[Interview]:
@@ -197,6 +220,11 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "problems": _problems(found) if isinstance(found, Round) else [],
         "hint_share": share_left(1) if any(question.hints for question in found.questions) else None,
         "givens": any(question.kind == "givens" for question in found.questions),
+        # of what was generated alone
+        "recipe": (),
+        "on_focus": None,
+        "is_weakest": False,
+        "was_sat": False,
     }
 
 
@@ -225,7 +253,7 @@ def sitting(
     error: DomainError | None = None,
 ) -> SittingPage:
     """One part of a sitting under way: the `wanted` one, else the first that is open, with what was `typed`."""
-    interview = service.find_interview(content, found.interview_id)
+    interview = service.interview_of(content, found)
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
     parts, texts = _conversation(interview, saved)
@@ -260,7 +288,7 @@ def sitting(
 def _told(part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers) -> tuple[Told, ...]:
     """What the interviewer said to what was asked for: at once where this was `given`, then where it is needed."""
     if given and part.kind == "givens":
-        return told(part, values, given.answer)
+        return told(part, scope_of(part.question, values), given.answer)
     return told_before(part, parts, values, texts)
 
 
@@ -287,7 +315,7 @@ def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping
 
 def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str) -> str:
     """The part behind `part_id` that is asked and still open; else the first open one; else `part_id`."""
-    interview = service.find_interview(content, found.interview_id)
+    interview = service.interview_of(content, found)
     values = service.values_of(interview, found.drawn)
     saved = service.answers_of(session, found)
     parts, texts = _conversation(interview, saved)
@@ -301,7 +329,7 @@ def expectation(content: Catalogue, found: Sitting) -> dict[str, object]:
     """A closed sitting before its debrief."""
     return {
         "sitting": found,
-        "interview": service.find_interview(content, found.interview_id),
+        "interview": service.interview_of(content, found),
         "choices": [{"id": each, "text": each.capitalize()} for each in levels.NAMES]
         + [{"id": NOT_SAID, "text": "I would rather not say"}],
         "closed_by": _closed_by(found),
@@ -314,7 +342,7 @@ def _closed_by(found: Sitting) -> str:
 
 def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
-    interview: Interview = service.find_interview(content, found.interview_id)
+    interview: Interview = service.interview_of(content, found)
     saved = service.answers_of(session, found)
     card = _with_questions(service.scorecard_of(found), interview, found, saved)
     used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()

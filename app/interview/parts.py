@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
@@ -152,13 +153,24 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
     for question in interview.questions:
         earlier = tuple(by_id[each] for each in question.builds_on)
         following = question.points * FOLLOW_UP_SHARE if question.follow_up else 0.0
-        let = question.problem.let if isinstance(question, BorrowedQuestion) else interview.let
+        let = _let_of(question, interview)
         whole = Part(question.id, question, False, float(question.points), earlier, let, interview.wordings)
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
             found += _with_reactions(follow, reactions)
     return found
+
+
+def _let_of(question: Question, interview: Interview) -> Mapping[str, str]:
+    if isinstance(question, BorrowedQuestion):
+        return question.problem.let
+    return question.source.let if isinstance(question, ChosenQuestion) else interview.let
+
+
+def scope_of(question: Question, values: Values) -> Values:
+    """Those of a sitting's values that a question of an interview goes by: in a generated sitting its source's."""
+    return values[question.source.id] if isinstance(question, ChosenQuestion) else values
 
 
 def _with_reactions(part: Part, reactions: Reactions) -> list[Part]:
@@ -229,11 +241,14 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
             if (value := _read(text, carried.unit)) is not None:
                 mine[carried.id] = value
         return {**values[part.question.problem.id], "own": mine}
+    values = scope_of(part.question, values)
     if any(not answers.get(each.id, "").strip() for each in part.builds_on if each.kind != "givens"):
         return None
     numbers = [each for each in (*part.builds_on, part.question) if each.kind == "number"]
     own = {each.id: value for each in numbers if (value := _own(each, answers)) is not None}
     said = carried_values((each.id for each in part.builds_on if each.kind == "number"), own)
+    if said is not None:
+        said = {each.name: said[each.id] for each in part.builds_on if each.id in said}
     if said is None or (part.builds_on_own and part.question.id not in own):
         return None
     return {**values, "said": said, **({"answer": own[part.question.id]} if part.builds_on_own else {})}
@@ -369,12 +384,12 @@ def scene(question: Question, values: Values) -> Scene | None:
 
 def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQuestion:
     """The options a part offers in the sitting `seed`."""
-    return choice_of(part, known_to(part, values, answers) or values, seed)
+    return choice_of(part, known_to(part, values, answers) or scope_of(part.question, values), seed)
 
 
 def right_answer(part: Part, values: Values, answers: Answers) -> str:
     """What would be answered to a part not in words, after `answers` to those before. Raises ExpressionError."""
-    return question_of(part, known_to(part, values, answers) or values).answer_text
+    return question_of(part, known_to(part, values, answers) or scope_of(part.question, values)).answer_text
 
 
 def _own(question: Question, answers: Answers) -> float | None:

@@ -19,6 +19,11 @@ def find_sitting(session: Session, learner_id: int, sitting_id: int) -> Sitting 
     return session.scalar(select(Sitting).where(Sitting.id == sitting_id, Sitting.learner_id == learner_id))
 
 
+def find_newest_of(session: Session, learner_id: int, interview_id: str) -> Sitting | None:
+    query = select(Sitting).where(Sitting.learner_id == learner_id, Sitting.interview_id == interview_id)
+    return session.scalar(query.order_by(Sitting.id.desc()).limit(1))
+
+
 def lock_sitting(session: Session, sitting_id: int) -> Sitting:
     """The sitting as it is now, kept from changing until this transaction ends."""
     query = select(Sitting).where(Sitting.id == sitting_id).with_for_update().execution_options(populate_existing=True)

@@ -15,9 +15,10 @@ from app.core.db import Database
 from app.core.errors import DomainError, problem_details
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
-from app.interview import pages, service
+from app.interview import generated, pages, service
 
 router = APIRouter()
+router.include_router(generated.router)  # first: its address is none of an interview's
 
 
 async def _met(request: Request) -> set[str]:
@@ -44,19 +45,20 @@ def interviews(request: Request, session: ReadSession, content: Content, learner
 @router.get("/interview/{key}", response_class=HTMLResponse)
 def interview(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
     """The open sitting of this interview, else what to expect of it."""
-    found = service.find_interview(content, key)
     with database.read() as session:
+        found, drawn = service.find_offer(session, learner, content, key)
         opened = service.find_running(session, learner, now)
     if opened is not None and opened.interview_id == found.id:
         return RedirectResponse(f"/interview/sittings/{opened.id}", 303)
-    return page(request, "interview/intro.html", pages.intro(content, found, opened))
+    return page(request, "interview/intro.html", pages.intro(content, found, opened) | {"was_sat": drawn is not None})
 
 
 @router.post("/interview/{key}")
 def start(database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
-    found = service.find_interview(content, key)
+    """Start a sitting; of a generated interview one with the numbers it had."""
     with database.write() as session:
-        sitting = service.start(session, learner, content, found, now)
+        found, drawn = service.find_offer(session, learner, content, key)
+        sitting = service.start(session, learner, content, found, now, drawn)
     return RedirectResponse(f"/interview/sittings/{sitting.id}", 303)
 
 

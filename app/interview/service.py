@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.content import problem_draws, seeded
+from app.content import problem_draws, recipes, seeded
 from app.content.catalogue import Catalogue
+from app.content.composed import Composed, borrowed_id
 from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
@@ -68,6 +69,36 @@ def find_interview(content: Catalogue, key: str) -> Interview:
     return found
 
 
+def find_offer(
+    session: Session, learner_id: int, content: Catalogue, key: str
+) -> tuple[Interview, Mapping[str, object] | None]:
+    """What can be sat under `key`: an interview of the content, or a generated one that this learner has sat, with what
+    was drawn for it. Raises NotFound."""
+    sitting = queries.find_newest_of(session, learner_id, key.capitalize())
+    if sitting is None or not _is_generated(sitting):
+        return find_interview(content, key), None
+    return interview_of(content, sitting), sitting.drawn
+
+
+def was_sat(session: Session, learner_id: int, interview_id: str) -> bool:
+    """Whether there is a sitting of this interview."""
+    return queries.find_newest_of(session, learner_id, interview_id) is not None
+
+
+def interview_of(content: Catalogue, sitting: Sitting) -> Interview:
+    """What a sitting asks: an interview of the content, or what was put together for it. Raises NotFound."""
+    if not _is_generated(sitting):
+        return find_interview(content, sitting.interview_id)
+    try:
+        return recipes.composed_of(content, sitting.drawn)
+    except ValueError:
+        raise NotFound(f"The questions of {sitting.interview_id} are no longer there.") from None
+
+
+def _is_generated(sitting: Sitting) -> bool:
+    return "recipe" in sitting.drawn
+
+
 def find_sitting(session: Session, learner_id: int, sitting_id: int) -> Sitting:
     """Raises NotFound."""
     sitting = queries.find_sitting(session, learner_id, sitting_id)
@@ -82,17 +113,24 @@ def find_running(session: Session, learner_id: int, now: datetime) -> Sitting | 
     return opened if opened is not None and not timing.is_over(opened.deadline_at, now) else None
 
 
-def start(session: Session, learner_id: int, content: Catalogue, interview: Interview, now: datetime) -> Sitting:
-    """The learner's open sitting if there is one that still runs (starting again returns it), else a new one."""
+def start(
+    session: Session,
+    learner_id: int,
+    content: Catalogue,
+    interview: Interview,
+    now: datetime,
+    drawn: Mapping[str, object] | None = None,
+) -> Sitting:
+    """The learner's open sitting if there is one that still runs (starting again returns it), else a new one, of a
+    generated interview with what was `drawn` for it."""
     opened = queries.find_open(session, learner_id)
     if opened is not None and not close_if_over(session, content, opened, now):
         return opened
-    seed = secrets.randbelow(2**31 - 1)
     sitting = Sitting(
         learner_id=learner_id,
         interview_id=interview.id,
         revision=interview.revision,
-        drawn=draw(interview, seed),
+        drawn=dict(drawn) if drawn is not None else draw(interview, secrets.randbelow(2**31 - 1)),
         started_at=now,
         deadline_at=now + timedelta(minutes=interview.minutes),
     )
@@ -116,9 +154,23 @@ def draw(interview: Interview, seed: int) -> dict[str, object]:
 
 def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
     """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes; of
-    a round, by problem, with what is right in each of its parts."""
+    a round, by problem, with what is right in each of its parts; of a generated interview, by what it borrows from."""
     if isinstance(interview, Round):
         return {name: _values_in(problem, drawn.get(name)) for name, problem in interview.problems.items()}
+    if isinstance(interview, Composed):
+        return {name: _values_from(source, drawn["values"]) for name, source in interview.sources.items()}
+    return _values_for(interview, drawn)
+
+
+def _values_from(source: Interview | Problem, drawn: object) -> dict[str, object]:
+    """The values of what questions were borrowed from."""
+    found = drawn.get(source.id) if isinstance(drawn, Mapping) else None
+    if isinstance(source, Problem):
+        return _values_in(source, found)
+    return _values_for(source, found if isinstance(found, Mapping) else {})
+
+
+def _values_for(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
     kept = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
     return seeded.with_lets(interview.let, kept)
 
@@ -142,7 +194,7 @@ def save_answer(
     """
     sitting = queries.lock_sitting(session, sitting.id)  # it must not be closed and graded while this is saved
     text = storable(text)
-    interview, given = _interview(content, sitting), answers_of(session, sitting)
+    interview, given = interview_of(content, sitting), answers_of(session, sitting)
     part = next((each for each in parts_of(interview, reactions_in(given)) if each.id == part_id), None)
     if part is None:
         raise NotFound(f"There is no question {part_id!r} in {interview.id}.")
@@ -176,7 +228,7 @@ def open_hint(
     Raises TooLate, AlreadyFinal, NotFound, or DomainError for a hint that is not the next one.
     """
     sitting = queries.lock_sitting(session, sitting.id)
-    interview, given = _interview(content, sitting), answers_of(session, sitting)
+    interview, given = interview_of(content, sitting), answers_of(session, sitting)
     part = next((each for each in parts_of(interview, reactions_in(given)) if each.id == part_id), None)
     if part is None or hinted_part(part) != part_id:
         raise NotFound(f"There is no hint to {part_id!r} in {interview.id}.")
@@ -267,7 +319,7 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
     """The learner's own judgement of a text answer, point by point; may be corrected later."""
     if sitting.closed_at is None:
         raise DomainError("A sitting is judged once it is closed.")
-    interview = _interview(content, sitting)
+    interview = interview_of(content, sitting)
     part = next((each for each in parts_of(interview) if each.id == part_id), None)
     answer = session.get(SittingAnswer, (sitting.id, part_id))
     if part is None or part.question.kind != "text" or answer is None:
@@ -312,14 +364,30 @@ def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:
 
 
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
-    """Every part of every closed sitting that was asked and judged."""
-    return [
-        Evidence("interview", sitting.interview_id, sitting.closed_at, row.reached / row.points)
-        for sitting in queries.list_all(session, learner_id)
-        if sitting.closed_at is not None
-        for row in scorecard_of(sitting).rows
-        if row.is_evidence
-    ]
+    """Every part of every closed sitting that was asked and judged. In a generated one it says something of where its
+    question stands; sat again, whose answers were seen, it says nothing."""
+    found, generated = list[Evidence](), set[str]()
+    for sitting in queries.list_all(session, learner_id):
+        if sitting.interview_id in generated:
+            continue
+        if _is_generated(sitting):
+            generated.add(sitting.interview_id)
+        if sitting.closed_at is not None:
+            named = _items_of(sitting)
+            found += [
+                Evidence("interview", named(row.id), sitting.closed_at, row.reached / row.points)
+                for row in scorecard_of(sitting).rows
+                if row.is_evidence
+            ]
+    return found
+
+
+def _items_of(sitting: Sitting) -> Callable[[str], str]:
+    """What a part of a sitting says something of: its interview, or the question that was borrowed."""
+    if not _is_generated(sitting):
+        return lambda _: sitting.interview_id
+    borrowed = {borrowed_id(each): each for each in sitting.drawn["questions"]}
+    return lambda part: borrowed.get(part.partition(".")[0], sitting.interview_id)
 
 
 def list_results(session: Session, learner_id: int) -> dict[str, list[Sitting]]:
@@ -355,15 +423,11 @@ def scorecard_of(sitting: Sitting) -> Scorecard:
 
 
 def _graded(session: Session, content: Catalogue, sitting: Sitting) -> Scorecard:
-    interview = _interview(content, sitting)
+    interview = interview_of(content, sitting)
     saved = answers_of(session, sitting)
     texts = {part: answer.answer for part, answer in saved.items()}
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
     return scoring.scorecard(interview, values_of(interview, sitting.drawn), texts, judged, reactions_in(saved))
-
-
-def _interview(content: Catalogue, sitting: Sitting) -> Interview:
-    return find_interview(content, sitting.interview_id)
 
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.codelabs import service as codelabs
 from app.content.catalogue import Catalogue
+from app.content.composed import concepts_by_question
 from app.content.evidence import Evidence, Kind
 from app.first import service as first
 from app.interview import service as interview
@@ -59,6 +60,13 @@ def by_concept(session: Session, learner_id: int, catalogue: Catalogue, now: dat
     return standings_of(gather(session, learner_id), catalogue, now)
 
 
+def weakest(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> tuple[str, ...]:
+    """The concepts that are not firm, weakest first: of what there are enough results to say so."""
+    found = by_concept(session, learner_id, catalogue, now).values()
+    weak = [(each.recent, each.concept_id) for each in found if each.recent is not None and each.results >= FEWEST]
+    return tuple(concept for recent, concept in sorted(weak) if recent < FIRM)
+
+
 def standings_of(every: Iterable[Evidence], catalogue: Catalogue, now: datetime) -> Mapping[str, Standing]:
     """The same from evidence that was gathered, oldest first."""
     named = concepts_of_items(catalogue)
@@ -77,7 +85,7 @@ def gather(session: Session, learner_id: int) -> list[Evidence]:
 
 
 def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
-    """The concepts each card, problem, rubric, interview and experiment names, by the item's id."""
+    """The concepts each card, problem, rubric, interview with its questions, and experiment names, by the item's id."""
     cards = {each.id: each.head.concepts for each in catalogue.cards.values()}
     rooms: tuple[Mapping[str, Any], ...] = (
         catalogue.problems,
@@ -86,7 +94,8 @@ def concepts_of_items(catalogue: Catalogue) -> Mapping[str, Sequence[str]]:
         catalogue.experiments,
         catalogue.labs,
     )
-    return cards | {item.id: item.concepts for items in rooms for item in items.values()}
+    named = {item.id: item.concepts for items in rooms for item in items.values()}
+    return {**cards, **named, **concepts_by_question(catalogue)}
 
 
 def log_records(session: Session, learner_id: int) -> Iterator[dict[str, object]]:

@@ -72,13 +72,15 @@ class Bar:
 
 def done_today(cards: int, every: Sequence[Evidence], since: datetime) -> list[tuple[str, int]]:
     """What was done on the study day that began at `since`, by kind; what was not is left out."""
-    # the parts of one sitting are one: they were closed at one moment
-    counts = {
-        kind: len({(each.item_id, each.at) for each in every if each.kind == kind and each.at >= since})
-        for kind in _DONE
-    }
+    # The parts of one sitting are one: they were closed at one moment. Those of a generated one say something of the
+    # questions it borrowed, as M5.bubble.
+    counts = {kind: len({_done(each) for each in every if each.kind == kind and each.at >= since}) for kind in _DONE}
     named = [("Cards answered", cards), *((title, counts[kind]) for kind, title in _DONE.items())]
     return [(title, count) for title, count in named if count]
+
+
+def _done(each: Evidence) -> tuple[str, datetime]:
+    return "" if "." in each.item_id else each.item_id, each.at
 
 
 def choose(

@@ -312,3 +312,12 @@ def test_ids_are_unique_within_their_kind_and_not_beyond(cards: Path) -> None:
         "cards/rubrics/SP1.yaml:1 id: SP1 is also in cards/rubrics/SP1-copy.yaml"
     ]
     assert (loaded.problems["SP1"].title, loaded.rubrics["SP1"].title) == ("State", "Walk through the memory")
+
+
+def test_a_role_that_asks_for_no_concept_is_named_with_its_line(cards: Path) -> None:
+    (cards / "roles.yaml").write_text("roles:\n  - {id: any, title: Any, about: All., concepts: [memory, luck]}\n")
+    said = [str(problem) for problem in check_content(cards)[1]]
+    assert "cards/roles.yaml:2 roles.0.concepts: there is no concept 'luck'" in said
+    edit(cards, INTERVIEW, "    points: 10\n", "    points: 10\n    concepts: [luck]\n")
+    mistakes = " ".join(map(str, load(cards).mistakes))
+    assert "questions are about luck, which the interview does not name" in mistakes

@@ -73,11 +73,13 @@ def test_everything_done_today_counts_by_kind() -> None:
         Evidence("interview", "M1", NOW, 0.5),
         Evidence("interview", "M1", NOW, 1.0),  # another part of the same sitting
         Evidence("interview", "M2", NOW, 0.5),
+        Evidence("interview", "M5.bubble", NOW, 0.5),
+        Evidence("interview", "SP2.c", NOW, 0.5),  # of the same generated sitting
     ]
     assert done_today(7, every, SINCE) == [
         ("Cards answered", 7),
         ("Problems settled", 1),
-        ("Interviews sat", 2),
+        ("Interviews sat", 3),
         ("Runs finished", 1),
     ]
     assert done_today(0, [], SINCE) == []
