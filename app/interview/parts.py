@@ -352,7 +352,7 @@ def order_of(part: Part, known: Values) -> OrderQuestion:
 
 def to_arrange(part: Part, values: Values, answers: Answers, seed: int) -> OrderQuestion:
     """The items a part has arranged, as the sitting `seed` shows them: never in the right order."""
-    question = order_of(part, known_to(part, values, answers) or values)
+    question = order_of(part, known_to(part, values, answers) or scope_of(part.question, values))
     return replace(question, items=tuple(shuffled(f"{part.question.id}:{seed}", question.items, never=question.right)))
 
 
