@@ -112,7 +112,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0][:500]
 
 
-def end_when_told(reporter: Reporter, local_world_size: int) -> None:
+def end_on_signal(reporter: Reporter, local_world_size: int) -> None:
     """torchrun sends SIGTERM to the ranks that are left when one has failed. When it is itself told to end,
     it passes on to the ranks what it got: SIGTERM, or SIGINT after Ctrl-C. End at once in either case.
 
@@ -121,11 +121,11 @@ def end_when_told(reporter: Reporter, local_world_size: int) -> None:
     back from whatever it computes, and by then everybody else may be gone. Call this before other threads
     are started: they inherit that the signals are not for them.
     """
-    told = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, told)
+    awaited = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
 
     def wait() -> None:
-        number = signal.sigwait(told)
+        number = signal.sigwait(awaited)
         alive = living_siblings()
         _last_word.acquire()
         if alive is not None and alive < local_world_size:
@@ -134,7 +134,7 @@ def end_when_told(reporter: Reporter, local_world_size: int) -> None:
             time.sleep(0.2)  # so that a sibling, told a moment later, does not take our end for a failure
         os._exit(128 + number)
 
-    threading.Thread(target=wait, name="end-when-told", daemon=True).start()
+    threading.Thread(target=wait, name="end-on-signal", daemon=True).start()
 
 
 def exit_at_once(code: int) -> NoReturn:

@@ -67,7 +67,7 @@ class Host:
         self._control, self._idle_seconds = control, idle_seconds
         self._runs: dict[int, Run] = {}
         self._selector = selectors.DefaultSelector()
-        self._is_told_to_end = False
+        self._is_ending = False
 
     def serve(self) -> None:
         """Until whoever started us is gone, or there has been nothing to do for long."""
@@ -81,7 +81,7 @@ class Host:
         self._selector.register(self._control, selectors.EVENT_READ, self._accept)
         self._control.sendall(READY)
         busy_at = time.monotonic()
-        while not self._is_told_to_end:
+        while not self._is_ending:
             for key, _ in self._selector.select(self._seconds_to_wait(busy_at)):
                 key.data()
             self._look_after_runs()
@@ -98,7 +98,7 @@ class Host:
         return max(0.0, busy_at + self._idle_seconds - time.monotonic())
 
     def _note_end(self, *_: object) -> None:
-        self._is_told_to_end = True
+        self._is_ending = True
 
     def _accept(self) -> None:
         """A byte with a run's socket, or the end of whoever sends them."""
@@ -107,7 +107,7 @@ class Host:
         except OSError:
             data, descriptors = b"", []
         if not data:
-            self._is_told_to_end = True
+            self._is_ending = True
         for descriptor in descriptors:
             channel = socket.socket(fileno=descriptor)
             try:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from labs.command import plain_command, read_spec, restart_count
 from labs.console import Console
-from labs.failures import CannotStartError, end_when_told, exit_at_once, fail
+from labs.failures import CannotStartError, end_on_signal, exit_at_once, fail
 from labs.gang import HOST
 from labs.lifeline import die_with_parent
 from labs.preload import preload
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     write = Console(spec.training.steps) if options.events is None else EventFile(options.events, rank)
     reporter = Reporter(rank, write)
-    end_when_told(reporter, spec.parallel.world_size)
+    end_on_signal(reporter, spec.parallel.world_size)
     die_with_parent()
     if options.events is not None:
         keep_pulse(options.events, rank)

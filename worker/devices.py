@@ -15,7 +15,7 @@ import psutil
 from app.lab import work
 from labs.command import RUN_BYTES
 from worker import smi
-from worker.smi import Found, Gpu
+from worker.smi import Gpu, GpuListing
 
 if TYPE_CHECKING:
     from labs.spec import RunSpec
@@ -73,7 +73,7 @@ class Devices:
 
     def describe(self) -> list[dict[str, object]]:
         """For the page of devices: name, how ranks talk, memory."""
-        found: list[dict[str, object]] = [
+        rows: list[dict[str, object]] = [
             {
                 "kind": "mig" if gpu.is_instance else "cuda",
                 "name": f"GPU {gpu.index}, {gpu.name}",
@@ -88,7 +88,7 @@ class Devices:
         if self.cpu:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             name = f"CPU, {cores} {'cores' if cores > 1 else 'core'}"
-            found.append(
+            rows.append(
                 {
                     "kind": "cpu",
                     "name": name,
@@ -99,7 +99,7 @@ class Devices:
                     "cores": cores,
                 }
             )
-        return found
+        return rows
 
 
 def find_devices(asked: str) -> Devices:
@@ -107,16 +107,16 @@ def find_devices(asked: str) -> Devices:
     if asked == "cpu":
         return Devices(cpu=True, gpus=())
     wanted = _indices(asked)
-    found = visible(smi.look(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    listing = visible(smi.look(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     if wanted is None:
-        return Devices(cpu=True, gpus=found.gpus, trouble=found.trouble)
+        return Devices(cpu=True, gpus=listing.gpus, trouble=listing.trouble)
     by_index: dict[int, list[Gpu]] = {}
-    for gpu in found.gpus:
+    for gpu in listing.gpus:
         by_index.setdefault(gpu.index, []).append(gpu)
     missing = [index for index in wanted if index not in by_index]
     if missing:
         there = ", ".join(str(index) for index in by_index) or "none"
-        why = f" {found.trouble}" if found.trouble else ""
+        why = f" {listing.trouble}" if listing.trouble else ""
         raise UnknownDevice(f"--devices {asked}: there is no GPU {missing[0]} here. GPUs here: {there}.{why}")
     return Devices(cpu=False, gpus=tuple(gpu for index in wanted for gpu in by_index[index]))
 
@@ -130,18 +130,18 @@ def _indices(asked: str) -> list[int] | None:
     raise UnknownDevice(f"--devices {asked}: not understood. Accepted: auto, cpu, or cuda:0,1.")
 
 
-def visible(found: Found, allowed: str | None) -> Found:
-    """Of `found` what CUDA_VISIBLE_DEVICES leaves: numbers, or the beginnings of UUIDs. CUDA stops at the first that it
-    does not know, and so do we."""
+def visible(listing: GpuListing, allowed: str | None) -> GpuListing:
+    """Of `listing` what CUDA_VISIBLE_DEVICES leaves: numbers, or the beginnings of UUIDs. CUDA stops at the first that
+    it does not know, and so do we."""
     if allowed is None:
-        return found
+        return listing
     left: list[Gpu] = []
     for name in [part.strip() for part in allowed.split(",")]:
-        gpu = next((gpu for gpu in found.gpus if _is_called(gpu, name)), None)
+        gpu = next((gpu for gpu in listing.gpus if _is_called(gpu, name)), None)
         if gpu is None:
             break
         left += [gpu] if gpu not in left else []
-    return Found(tuple(left), found.trouble)
+    return GpuListing(tuple(left), listing.trouble)
 
 
 def _is_called(gpu: Gpu, name: str) -> bool:

@@ -16,7 +16,7 @@ from app.core.settings import settings
 from labs.command import environment
 from worker import smi
 from worker.devices import Devices, UnknownDevice, find_devices, visible
-from worker.smi import Found
+from worker.smi import GpuListing
 
 TORCH_SECONDS = 120.0  # loading torch and waking a driver
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - it is looked at, nothing is written there
@@ -38,11 +38,11 @@ class Finding:
 
 def main() -> int:
     """0 where runs can use GPUs, 1 where they cannot."""
-    found = smi.look()
+    listing = smi.look()
     torch_says = ask_torch()
-    findings = list(diagnose(found, torch_says, dict(os.environ), settings().devices))
+    findings = list(diagnose(listing, torch_says, dict(os.environ), settings().devices))
     sys.stdout.write("\n".join(map(str, findings)) + "\n")
-    is_usable = bool(found.gpus) and not any(each.verdict == "wrong" for each in findings)
+    is_usable = bool(listing.gpus) and not any(each.verdict == "wrong" for each in findings)
     sys.stdout.write("\nRuns can use GPUs.\n" if is_usable else "\nRuns use the CPU here.\n")
     return 0 if is_usable else 1
 
@@ -67,48 +67,48 @@ def ask_torch(seconds: float = TORCH_SECONDS) -> dict[str, Any]:
 
 
 def diagnose(
-    found: Found, torch_says: Mapping[str, Any], variables: Mapping[str, str], asked: str
+    listing: GpuListing, torch_says: Mapping[str, Any], variables: Mapping[str, str], asked: str
 ) -> Iterator[Finding]:
     """Everything worth knowing, in the order in which one thing needs the other."""
-    yield from _driver(found)
-    yield from _visibility(found, variables.get("CUDA_VISIBLE_DEVICES"))
-    yield from _torch(found, torch_says, variables.get("CUDA_VISIBLE_DEVICES"))
+    yield from _driver(listing)
+    yield from _visibility(listing, variables.get("CUDA_VISIBLE_DEVICES"))
+    yield from _torch(listing, torch_says, variables.get("CUDA_VISIBLE_DEVICES"))
     yield from _nccl(torch_says, variables)
     yield from _worker(asked)
 
 
-def _driver(found: Found) -> Iterator[Finding]:
+def _driver(listing: GpuListing) -> Iterator[Finding]:
     path = shutil.which(smi.PROGRAM)
     if path is None:
         yield Finding("note", smi.PROGRAM, "is not on PATH: no NVIDIA driver here, or it is not seen in this container")
         return
-    if found.trouble:
-        yield Finding("wrong", smi.PROGRAM, found.trouble)
-    for gpu in found.gpus:
+    if listing.trouble:
+        yield Finding("wrong", smi.PROGRAM, listing.trouble)
+    for gpu in listing.gpus:
         size = f"{gpu.memory_bytes / 2**30:.0f} GiB" if gpu.memory_bytes else "memory unknown"
         only = "; for runs of one rank" if gpu.is_instance else ""
         yield Finding("ok", f"GPU {gpu.index}", f"{gpu.name}, {size}, {gpu.uuid}{only}")
-    if not found.gpus and not found.trouble:
+    if not listing.gpus and not listing.trouble:
         yield Finding("wrong", smi.PROGRAM, f"{path} lists no GPU")
 
 
-def _visibility(found: Found, allowed: str | None) -> Iterator[Finding]:
+def _visibility(listing: GpuListing, allowed: str | None) -> Iterator[Finding]:
     if allowed is None:
         return
-    left = visible(found, allowed).gpus
+    left = visible(listing, allowed).gpus
     names = [name.strip() for name in allowed.split(",") if name.strip()]
     said = f"{allowed or '(empty)'} leaves {', '.join(gpu.uuid for gpu in left) or 'no GPU'}"
-    is_short = len(left) < len(set(names)) and bool(found.gpus)
+    is_short = len(left) < len(set(names)) and bool(listing.gpus)
     more = ": CUDA stops at the first name it does not know" if is_short else ""
     yield Finding("wrong" if is_short else "note", "CUDA_VISIBLE_DEVICES", said + more)
 
 
-def _torch(found: Found, said: Mapping[str, Any], allowed: str | None) -> Iterator[Finding]:
+def _torch(listing: GpuListing, said: Mapping[str, Any], allowed: str | None) -> Iterator[Finding]:
     if "trouble" in said:
         yield Finding("wrong", "PyTorch", said["trouble"])
         return
     cuda = said["built_for_cuda"]
-    expected = visible(found, allowed).gpus
+    expected = visible(listing, allowed).gpus
     verdict: Literal["ok", "note", "wrong"] = "ok" if cuda else "wrong" if expected else "note"
     yield Finding(verdict, "PyTorch", f"{said['torch']}, {f'built for CUDA {cuda}' if cuda else 'built for the CPU'}")
     for device in said["devices"]:

@@ -29,21 +29,21 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Found:
+class GpuListing:
     """The GPUs, and what kept them from being found."""
 
     gpus: tuple[Gpu, ...] = ()
     trouble: str = ""
 
 
-def look(seconds: float = PATIENCE_SECONDS) -> Found:
+def look(seconds: float = PATIENCE_SECONDS) -> GpuListing:
     """All CUDA devices of this machine. No program to ask means none: that is no trouble."""
     path = shutil.which(PROGRAM)
     if path is None:
-        return Found()
+        return GpuListing()
     said, trouble = _ask([path, *_QUERY], seconds)
     if trouble:
-        return Found(trouble=trouble)
+        return GpuListing(trouble=trouble)
     gpus: list[Gpu] = []
     instances: dict[int, list[Gpu]] | None = None
     for line in said.splitlines():
@@ -57,7 +57,7 @@ def look(seconds: float = PATIENCE_SECONDS) -> Found:
             listed, trouble = _ask([path, "-L"], seconds)
             instances = _instances_of(listed)
         gpus += instances.get(gpu.index, [])  # of a GPU that is cut up, CUDA sees the pieces only
-    return Found(tuple(gpus), trouble)
+    return GpuListing(tuple(gpus), trouble)
 
 
 def _ask(command: Sequence[str], seconds: float) -> tuple[str, str]:
@@ -102,7 +102,7 @@ def _mebibytes(said: str) -> int:
 
 def _instances_of(listed: str) -> dict[int, list[Gpu]]:
     """The MIG instances of each GPU in `nvidia-smi -L`: "  MIG 1g.10gb  Device  0: (UUID: MIG-…)"."""
-    found: dict[int, list[Gpu]] = {}
+    instances: dict[int, list[Gpu]] = {}
     index = -1
     for line in listed.splitlines():
         if gpu := _GPU_LINE.match(line):
@@ -111,5 +111,5 @@ def _instances_of(listed: str) -> dict[int, list[Gpu]]:
             profile, _, uuid = instance.groups()
             memory = _MIG_MEMORY.search(profile)
             size_bytes = int(memory[1]) * 2**30 if memory else 0
-            found.setdefault(index, []).append(Gpu(index, uuid, f"MIG {profile}", size_bytes, is_instance=True))
-    return found
+            instances.setdefault(index, []).append(Gpu(index, uuid, f"MIG {profile}", size_bytes, is_instance=True))
+    return instances

@@ -29,7 +29,7 @@ from app.grading.questions import (
     OrderItem,
     OrderQuestion,
     carried_values,
-    told_apart,
+    distinct_slips,
 )
 from app.grading.questions.order import Direction
 from app.units import SCALES, UNITS
@@ -91,7 +91,7 @@ def make_number(source: NumberSource, values: Values, let: Mapping[str, str] | N
     with at("key"):
         key = float(expressions.number(source.key))
     with at("slips"):
-        slips = told_apart(list(_known_slips(source.slips, key, source.tolerance, expressions)), source.tolerance)
+        slips = distinct_slips(list(_known_slips(source.slips, key, source.tolerance, expressions)), source.tolerance)
     structure = partial(structure_of, source.key, let or {}, values)
     return NumberQuestion(key, source.unit, source.tolerance, slips, structure, _unit_asked_for(source))
 

@@ -227,9 +227,9 @@ def make_points(
     return tuple(found)
 
 
-def _misconception(each: MisconceptionFile, file: RubricFile) -> Misconception:
+def _misconception(source: MisconceptionFile, file: RubricFile) -> Misconception:
     return Misconception(
-        each.id, _shared_patterns(each.says), each.so, _of(file, each.contradicts), _of(file, each.critical)
+        source.id, _shared_patterns(source.says), source.so, _of(file, source.contradicts), _of(file, source.critical)
     )
 
 

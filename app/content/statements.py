@@ -66,13 +66,13 @@ class Statement(Strict):
 
     @model_validator(mode="after")
     def _catches_what_is_wrong(self) -> Statement:
-        if list(contradicted(self.holds, self)) or not list(self.found(self.holds)):
+        if list(contradicted(self.holds, self)) or not list(self.sayings(self.holds)):
             raise ValueError(f"{self.holds!r} is to hold, and does not")
         if not list(contradicted(self.fails, self)):
             raise ValueError(f"{self.fails!r} is to be refused, and is not")
         return self
 
-    def found(self, text: str) -> Iterator[tuple[str, str, str, float]]:
+    def sayings(self, text: str) -> Iterator[tuple[str, str, str, float]]:
         """What `text` says of it: the words, the figure, its unit, and what it should be in base units."""
         for match in re.finditer(self.says, text):
             groups = {name: said for name, said in match.groupdict().items() if said is not None}
@@ -90,7 +90,7 @@ class Statements(Strict):
 
 def contradicted(text: str, statement: Statement) -> Iterator[str]:
     """Why `text` contradicts the statement's formula, for each place where it does."""
-    for words, figure, unit, value in statement.found(text):
+    for words, figure, unit, value in statement.sayings(text):
         if not agrees(figure, unit, value):
             yield f"{words!r}: by {statement.value} it is {value / _factor(unit):.6g} {unit}".rstrip()
 

@@ -81,32 +81,37 @@ def _label(tree: ast.expr) -> str:
     return ast.unparse(tree).replace("_", " ").replace(" * ", " × ").replace("answer.", "your ")
 
 
-def _other_cases(found: Evaluation) -> Iterator[Change]:
+def _other_cases(evaluation: Evaluation) -> Iterator[Change]:
     """The formula with one input taken for another: a count forgotten, or a case that was not asked for."""
-    for each in found.formula.inputs:
-        now = found.inputs[each.name]
-        if each.name in _COUNTS and each.integer and isinstance(now, int) and now > 1:
-            yield Change(f"you left out the {each.label.lower()} ({now})", _with(found, each.name, 1))
-        if each.name not in _CHOICES:
+    for parameter in evaluation.formula.inputs:
+        now = evaluation.inputs[parameter.name]
+        if parameter.name in _COUNTS and parameter.integer and isinstance(now, int) and now > 1:
+            yield Change(f"you left out the {parameter.label.lower()} ({now})", _with(evaluation, parameter.name, 1))
+        if parameter.name not in _CHOICES:
             continue
-        others: tuple[str | int, ...] = each.choices or tuple(range(int(each.minimum), min(int(each.maximum), 3) + 1))
+        others: tuple[str | int, ...] = parameter.choices or tuple(
+            range(int(parameter.minimum), min(int(parameter.maximum), 3) + 1)
+        )
         for other in others:
             if other != now:
-                yield Change(f"you took “{other}” for “{now}” ({each.label.lower()})", _with(found, each.name, other))
+                yield Change(
+                    f"you took “{other}” for “{now}” ({parameter.label.lower()})",
+                    _with(evaluation, parameter.name, other),
+                )
 
 
-def _with(found: Evaluation, name: str, value: object) -> Callable[[], float | None]:
+def _with(evaluation: Evaluation, name: str, value: object) -> Callable[[], float | None]:
     def other() -> float | None:
         try:
-            return float(found.formula.function(**{**found.inputs, name: value}))
+            return float(evaluation.formula.function(**{**evaluation.inputs, name: value}))
         except (SpecError, ArithmeticError, ValueError):
             return None
 
     return other
 
 
-def _no_parts(found: Evaluation) -> Node:
-    return Node("", found.value)
+def _no_parts(evaluation: Evaluation) -> Node:
+    return Node("", evaluation.value)
 
 
 def _leaf(label: str, value: float) -> Node:
@@ -124,11 +129,11 @@ def _sum(*terms: Node) -> Node:
     return Node("", sum(term.value for term in terms), terms=tuple((1, term) for term in terms))
 
 
-def _state(found: Evaluation) -> Node:
+def _state(evaluation: Evaluation) -> Node:
     """Weights, gradients, master copy and moments, each whole or over the ranks."""
-    inputs = found.inputs
+    inputs = evaluation.inputs
     if inputs.get("part", "all") != "all":
-        return _no_parts(found)
+        return _no_parts(evaluation)
     layout = LAYOUTS[str(inputs["layout"])]
     stage, ranks = int(inputs.get("stage", 0)), int(inputs.get("ranks", 1))
     model = float(inputs["parameters"]) / (int(inputs.get("tensor", 1)) * int(inputs.get("stages", 1)))
@@ -156,17 +161,17 @@ def _ring(passes: int, size: float, ranks: int) -> Node:
 
 
 def _ring_bytes(passes: int) -> Callable[[Evaluation], Node]:
-    return lambda found: _ring(passes, float(found.inputs["size_bytes"]), int(found.inputs["ranks"]))
+    return lambda evaluation: _ring(passes, float(evaluation.inputs["size_bytes"]), int(evaluation.inputs["ranks"]))
 
 
 def _ring_seconds(passes: int) -> Callable[[Evaluation], Node]:
-    def parts(found: Evaluation) -> Node:
-        inputs, ranks = found.inputs, int(found.inputs["ranks"])
+    def parts(evaluation: Evaluation) -> Node:
+        inputs, ranks = evaluation.inputs, int(evaluation.inputs["ranks"])
         sent = _ring(passes, float(inputs["size_bytes"]), ranks)
         travel = _product("the time of the bytes", (1, sent), (-1, _leaf("B", float(inputs["bytes_per_second"]))))
         latency = passes * (ranks - 1) * float(inputs["latency_seconds"])
         if not latency:
-            return Node("", found.value, factors=travel.factors)
+            return Node("", evaluation.value, factors=travel.factors)
         halved = Change("you counted n − 1 messages for 2(n − 1)", lambda: latency / 2)
         waiting = Node("the latency of the messages", latency, changes=(halved,) if passes == 2 else ())
         return _sum(waiting, travel)
@@ -174,22 +179,24 @@ def _ring_seconds(passes: int) -> Callable[[Evaluation], Node]:
     return parts
 
 
-def _peak_weights(found: Evaluation) -> Node:
-    inputs = found.inputs
+def _peak_weights(evaluation: Evaluation) -> Node:
+    inputs = evaluation.inputs
     size = float(inputs["parameters"]) * float(inputs["bytes_each"])
     gathered = size / int(inputs["units"]) * int(inputs["live_units"])
     return _sum(_leaf("the rank's own shard", size / int(inputs["ranks"])), _leaf("the gathered units", gathered))
 
 
-def _activations(found: Evaluation) -> Node:
-    inputs = found.inputs
+def _activations(evaluation: Evaluation) -> Node:
+    inputs = evaluation.inputs
     if inputs["recompute"] != "full":
-        return _no_parts(found)
+        return _no_parts(evaluation)
     shape = {name: int(inputs[name]) for name in ("sequence", "micro_batch", "hidden", "heads", "tensor")}
     live = activation_layer_bytes(
         **shape, flash=inputs["flash"] == "yes", sequence_parallel=inputs["sequence_parallel"] == "yes"
     )
-    return _sum(_leaf("the layers' inputs", found.value - live), _leaf("the live layer, recomputed in backward", live))
+    return _sum(
+        _leaf("the layers' inputs", evaluation.value - live), _leaf("the live layer, recomputed in backward", live)
+    )
 
 
 _PARTS: Mapping[str, Callable[[Evaluation], Node]] = {

@@ -164,13 +164,13 @@ def parse_options(text: str) -> tuple[DraftOption, ...]:
     return tuple(found)
 
 
-def _bar_written(found: re.Match[str]) -> str:
-    amps = found["amps"]
+def _bar_written(match: re.Match[str]) -> str:
+    amps = match["amps"]
     return " &#124;" if amps is None else f" &amp;{amps}#124;"
 
 
-def _bar_read(found: re.Match[str]) -> str:
-    amps = found["amps"]
+def _bar_read(match: re.Match[str]) -> str:
+    amps = match["amps"]
     return " |" if amps is None else f" &{amps}#124;"
 
 

@@ -35,7 +35,7 @@ class Listing:
     """Own cards as a page lists them."""
 
     cards: Sequence[OwnCard]
-    found: int
+    matching: int
     decks: dict[str, int]
 
     @property
@@ -45,8 +45,8 @@ class Listing:
 
 def list_cards(session: Session, learner_id: int, wanted: Filter) -> Listing:
     """The newest cards that fit `wanted`, and the decks there are."""
-    cards, found = queries.search_own(session, learner_id, wanted, LISTED)
-    return Listing(cards, found, queries.count_by_deck(session, learner_id))
+    cards, matching = queries.search_own(session, learner_id, wanted, LISTED)
+    return Listing(cards, matching, queries.count_by_deck(session, learner_id))
 
 
 def all_rows(session: Session, learner_id: int, deck: str = "") -> list[OwnCard]:

@@ -73,7 +73,7 @@ def _column(heading: str) -> str:
     return ALSO_CALLED.get(name, name)
 
 
-def _take(found: Findings, number: int, row: Mapping[str, str]) -> None:
+def _take(findings: Findings, number: int, row: Mapping[str, str]) -> None:
     draft = Draft(
         row.get("kind", "").strip() or PLAIN,
         row.get("deck", "") or DEFAULT_DECK,
@@ -86,7 +86,7 @@ def _take(found: Findings, number: int, row: Mapping[str, str]) -> None:
     revision = row.get("revision", "").strip()
     counted = int(revision) if revision.isdecimal() and int(revision[:6]) > 0 and len(revision) < 6 else 1
     guid = row.get("guid", "").strip() or guid_of_text(draft)
-    found.take(Incoming(guid, draft, counted), f"Row {number}: {shown_as(draft)}")
+    findings.take(Incoming(guid, draft, counted), f"Row {number}: {shown_as(draft)}")
 
 
 def _quoted(cell: str) -> str:

@@ -61,21 +61,21 @@ def _without_private(text: str) -> str:
     return _PRIVATE.sub(lambda m: m.group() if opened and m.group() in (BLANK_OPEN, BLANK_CLOSE) else "", text)
 
 
-def _take_formulas(text: str, keep: Callable[[str], str], found: Converted) -> str:
-    text = _take_mathjax(text, keep, found)
+def _take_formulas(text: str, keep: Callable[[str], str], converted: Converted) -> str:
+    text = _take_mathjax(text, keep, converted)
     for opening, closing, marks in _FORMULAS:
-        text = _take_between(text, opening, closing, lambda inner, marks=marks: keep(_formula(inner, marks, found)))  # type: ignore[misc]
+        text = _take_between(text, opening, closing, lambda inner, marks=marks: keep(_formula(inner, marks, converted)))  # type: ignore[misc]
     return text
 
 
-def _take_mathjax(text: str, keep: Callable[[str], str], found: Converted) -> str:
+def _take_mathjax(text: str, keep: Callable[[str], str], converted: Converted) -> str:
     made, at = [], 0
     while (start := _MATHJAX.search(text, at)) is not None:
         end = text.find("</anki-mathjax>", start.end())
         if end < 0:
             break
         marks = "$$" if "true" in start.group("how") else "$"
-        made += [text[at : start.start()], keep(_formula(text[start.end() : end], marks, found))]
+        made += [text[at : start.start()], keep(_formula(text[start.end() : end], marks, converted))]
         at = end + len("</anki-mathjax>")
     return "".join([*made, text[at:]])
 
@@ -92,7 +92,7 @@ def _take_between(text: str, opening: str, closing: str, take: Callable[[str], s
     return "".join([*made, text[at:]])
 
 
-def _formula(inner: str, marks: str, found: Converted) -> str:
+def _formula(inner: str, marks: str, converted: Converted) -> str:
     """LaTeX as it is written here, or as code where the converter does not know it."""
     plain = html.unescape(re.sub(r"<[^>]{0,500}>", " ", inner)).replace("\xa0", " ")
     plain = re.sub(f"[{BLANK_OPEN}{BLANK_CLOSE}]", "", plain)
@@ -100,6 +100,6 @@ def _formula(inner: str, marks: str, found: Converted) -> str:
     if not latex:
         return ""
     if "$" in latex or latex.endswith("\\") or formula_problem(latex):
-        found.formulas += 1
+        converted.formulas += 1
         return code(latex)
     return f"{marks}{latex}{marks}"

@@ -147,14 +147,14 @@ def store(
     learner_id: int,
     known: Mapping[str, int],
     name: str,
-    found: Findings,
+    findings: Findings,
     moment: Moment,
     *,
     scheduling: bool = True,
 ) -> ImportReport:
     """Store what a file brings and note what became of it. Raises DomainError when there would be too many cards."""
-    kept = decks.store_all(session, learner_id, found.cards.values(), moment.now)
-    offered = _offered(session, learner_id, known, found) if scheduling else {}
+    kept = decks.store_all(session, learner_id, findings.cards.values(), moment.now)
+    offered = _offered(session, learner_id, known, findings) if scheduling else {}
     taken = study.take_over(session, learner_id, offered, moment)
     report = ImportReport(
         learner_id=learner_id,
@@ -166,7 +166,7 @@ def store(
                 "updated": kept.updated,
                 "unchanged": kept.unchanged,
                 "kept": kept.kept,
-                "catalogue": len(found.catalogue),
+                "catalogue": len(findings.catalogue),
             },
             "memories": {
                 "taken": taken.memories,
@@ -174,9 +174,9 @@ def store(
                 "suspended": taken.suspended,
                 "asked": scheduling,
             },
-            "left_out": [{"what": storable(what), "why": storable(why)} for what, why in found.left_out],
-            "left_out_total": found.left_out_total,
-            "notices": [f"{count:,} {words}" for words, count in sorted(found.notices.items())],
+            "left_out": [{"what": storable(what), "why": storable(why)} for what, why in findings.left_out],
+            "left_out_total": findings.left_out_total,
+            "notices": [f"{count:,} {words}" for words, count in sorted(findings.notices.items())],
         },
     )
     session.add(report)
@@ -184,13 +184,15 @@ def store(
     return report
 
 
-def _offered(session: Session, learner_id: int, known: Mapping[str, int], found: Findings) -> dict[str, Remembered]:
+def _offered(session: Session, learner_id: int, known: Mapping[str, int], findings: Findings) -> dict[str, Remembered]:
     """Memories by card id, each at the revision its card has here."""
-    revisions = {row.card_id: row.revision for row in decks.all_rows(session, learner_id)} if found.cards else {}
+    revisions = {row.card_id: row.revision for row in decks.all_rows(session, learner_id)} if findings.cards else {}
     offered = {
-        card_id: _at_revision(each, known[card_id]) for card_id, each in found.catalogue.items() if each is not None
+        card_id: _at_revision(remembered, known[card_id])
+        for card_id, remembered in findings.catalogue.items()
+        if remembered is not None
     }
-    for incoming in found.cards.values():
+    for incoming in findings.cards.values():
         card_id = card_id_of(incoming.guid)
         if incoming.remembered is not None and card_id in revisions:
             offered[card_id] = _at_revision(incoming.remembered, revisions[card_id])

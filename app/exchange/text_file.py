@@ -46,29 +46,29 @@ def read_decks_zip(file: BinaryIO, in_time: InTime, progress: Progress = not_sho
     return found
 
 
-def _deck(archive: zipfile.ZipFile, name: str, found: Findings) -> str | None:
-    text = _text(archive, name, found)
+def _deck(archive: zipfile.ZipFile, name: str, findings: Findings) -> str | None:
+    text = _text(archive, name, findings)
     try:
         return read_deck_text(text, name) if text is not None else None
     except ContentError as error:
-        found.leave_out(name, str(error.problems[0].reason))
+        findings.leave_out(name, str(error.problems[0].reason))
     return None
 
 
-def _text(archive: zipfile.ZipFile, name: str, found: Findings) -> str | None:
+def _text(archive: zipfile.ZipFile, name: str, findings: Findings) -> str | None:
     try:
         return read_member(archive, name, CARD_FILE_BYTES).decode()
     except (DomainError, UnicodeDecodeError) as error:
         reason = error.violations[0].message if isinstance(error, DomainError) else "it is not text in UTF-8"
-        found.leave_out(name, reason)
+        findings.leave_out(name, reason)
     return None
 
 
-def _take(found: Findings, text: str, name: str, deck: str | None) -> None:
+def _take(findings: Findings, text: str, name: str, deck: str | None) -> None:
     try:
         guid, revision, draft = read_card_text(text, name, deck)
     except ContentError as error:
         first = error.problems[0]
-        found.leave_out(name, f"line {first.line}, {first.field}: {first.reason}")
+        findings.leave_out(name, f"line {first.line}, {first.field}: {first.reason}")
         return
-    found.take(Incoming(guid or guid_of_text(draft), draft, revision), f"{name}: {shown_as(draft)}"[:120])
+    findings.take(Incoming(guid or guid_of_text(draft), draft, revision), f"{name}: {shown_as(draft)}"[:120])

@@ -55,9 +55,9 @@ def _escaped_start(line: str) -> str:
 class Writer(HTMLParser):
     """Writes Markdown from well-formed HTML."""
 
-    def __init__(self, found: Converted) -> None:
+    def __init__(self, converted: Converted) -> None:
         super().__init__(convert_charrefs=True)
-        self.found = found
+        self.converted = converted
         self.done: list[tuple[str, bool]] = []  # blocks, and whether each belongs to the one before it
         self.inline: list[str] = []
         self.lists: list[tuple[str, int]] = []
@@ -71,7 +71,7 @@ class Writer(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "img":
-            self.found.pictures.append(dict(attrs).get("src") or "?")
+            self.converted.pictures.append(dict(attrs).get("src") or "?")
         elif tag == "br":
             self.inline.append("\n" if self.table is None else " ")
         elif self.table is not None and tag not in ("table", "tr", "th", "td"):

@@ -44,7 +44,7 @@ class State:
         return [f"{100 * self.bytes[part] / TOP_BYTES:.4f}" for part in PARTS]
 
     @property
-    def each(self) -> list[str]:
+    def per_parameter(self) -> list[str]:
         """Bytes per parameter by part, and of all."""
         values = [self.bytes[part] / PARAMETERS for part in PARTS] + [self.total_bytes / PARAMETERS]
         return [f"{text} {'byte' if text == '1' else 'bytes'}" for text in (digits(value, 3) for value in values)]
@@ -88,8 +88,8 @@ def states_gzip() -> bytes:
     return gzip.compress(states_json(), mtime=0)
 
 
-def _row(found: State) -> dict[str, object]:
-    return {"heights": found.heights, "each": found.each, "held": found.held, "says": found.says}
+def _row(state: State) -> dict[str, object]:
+    return {"heights": state.heights, "per_parameter": state.per_parameter, "held": state.held, "says": state.says}
 
 
 def gb(value_bytes: float) -> str:

@@ -83,10 +83,10 @@ def _context(
         "node_place": numbers.place(8 * numbers.GPU.marketing_bytes),
     }
     if guess is None or guess.guess_bytes is None:
-        return {**asked, "told": None}
+        return {**asked, "finding": None}
     return {
         **asked,
-        "told": finding(guess.guess_bytes),
+        "finding": finding(guess.guess_bytes),
         "guess": numbers.gb(guess.guess_bytes).removesuffix(" GB"),
         "guess_place": numbers.place(guess.guess_bytes),
         "answer": numbers.gb(numbers.TOTAL_BYTES).removesuffix(" GB"),

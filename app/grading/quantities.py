@@ -106,15 +106,15 @@ def _refuse_several(text: str, wanted: Dimension, example: str) -> None:
     raise Unreadable(f"That is more than one answer: {' and '.join(pieces)}. Write one.")
 
 
-def _check_dimension(found: Quantity, expected: str, example: str) -> None:
+def _check_dimension(quantity: Quantity, expected: str, example: str) -> None:
     wanted = DIMENSIONS[expected]
-    if found.dimension != wanted:
-        if not found.unit_given:
-            read = f"{found.value:.6g}".replace("e+", "e")
+    if quantity.dimension != wanted:
+        if not quantity.unit_given:
+            read = f"{quantity.value:.6g}".replace("e+", "e")
             raise Unreadable(f"The unit is missing: it reads as {read}. Write the unit behind it, such as {example}.")
-        named = NAMES.get(found.dimension, "something else")
+        named = NAMES.get(quantity.dimension, "something else")
         raise Unreadable(f"That is {named}; this asks for {NAMES[wanted]}, such as {example}.")
-    if expected == "fraction" and not found.unit_given and abs(found.value) >= 2:
+    if expected == "fraction" and not quantity.unit_given and abs(quantity.value) >= 2:
         raise Unreadable(
-            f"Is that {found.value:g} % or {found.value:g} times? Write the % sign, or a fraction such as 0.18."
+            f"Is that {quantity.value:g} % or {quantity.value:g} times? Write the % sign, or a fraction such as 0.18."
         )

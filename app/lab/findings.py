@@ -23,9 +23,9 @@ from labs.spec import RunSpec
 _AS_THEORY_HAS_IT = 0.005  # of it
 
 
-def is_hidden(found: Run) -> bool:
+def is_hidden(run: Run) -> bool:
     """Whether theory and measurement are kept back: somebody predicted them, and the run has not ended."""
-    return bool(found.prediction) and found.status not in ENDED
+    return bool(run.prediction) and run.status not in ENDED
 
 
 def without_numbers(view: RunView) -> RunView:
@@ -34,28 +34,28 @@ def without_numbers(view: RunView) -> RunView:
 
 
 def meters_of(
-    found: Run, spec: RunSpec, item: Experiment | None, view: RunView, asked: Sequence[Comparison]
+    run: Run, spec: RunSpec, item: Experiment | None, view: RunView, asked: Sequence[Comparison]
 ) -> list[Meter]:
     facts = Facts(
         spec,
-        found.theory,
-        found.result or {},
+        run.theory,
+        run.result or {},
         {each.title: each.payload_bytes for each in view.transfers},
         {each.id: each.says for each in item.quantities} if item else {},
         item.names if item else {},
-        found.status in ENDED,
+        run.status in ENDED,
     )
     return [make_meter(row, facts) for row in asked]
 
 
-def headings(found: Run, meters: Sequence[Meter]) -> tuple[str, str]:
+def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     """Title and subtitle of a run: where a term was left out, its name."""
     far = finding(meters)
-    if found.status in ("failed", "expired"):
-        said, _, rest = RunFailure.from_json(found.failure or {}).message.partition(". ")
+    if run.status in ("failed", "expired"):
+        said, _, rest = RunFailure.from_json(run.failure or {}).message.partition(". ")
         return said.rstrip("."), rest
-    if found.status != "finished" or far is None or far.gap is None or not far.gap.finding:
-        return headline(found, [meter.row for meter in meters]), ""
+    if run.status != "finished" or far is None or far.gap is None or not far.gap.finding:
+        return headline(run, [meter.row for meter in meters]), ""
     row = far.row
     if not far.gap.missing:
         return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
@@ -70,13 +70,13 @@ def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object
     return render_inline(item.asks, Expressions(run_values(spec, theory)))
 
 
-def headline(found: Run, rows: list[Comparison]) -> str:
+def headline(run: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
-    if found.status == "cancelled":
-        return f"Cancelled after {found.steps_done} steps" if found.steps_done else "Cancelled before it started"
+    if run.status == "cancelled":
+        return f"Cancelled after {run.steps_done} steps" if run.steps_done else "Cancelled before it started"
     off = {row: row.off_by for row in rows if row.off_by is not None}
     if not off:
-        return _beside_theory(rows) or title(RunSpec.model_validate(found.spec))
+        return _beside_theory(rows) or title(RunSpec.model_validate(run.spec))
     worst = max(off, key=lambda row: off[row])
     if off[worst] < 1.02:
         return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"

@@ -47,14 +47,14 @@ class RunRow:
 
 @dataclass(frozen=True)
 class RunsPage:
-    """A page of the list, and by what it is narrowed. `found` counts all that match among the newest."""
+    """A page of the list, and by what it is narrowed. `matching` counts all that match among the newest."""
 
     rows: Sequence[RunRow]
     words: str
     standing: str
     number: int
     pages: int
-    found: int
+    matching: int
     searched: int
     in_all: int
     predicted: int  # of those searched, with a prediction that was locked first
@@ -80,7 +80,7 @@ def runs_page(
         standing=standing,
         number=number,
         pages=pages,
-        found=len(matching),
+        matching=len(matching),
         searched=len(newest),
         in_all=queries.count_runs(session, learner_id, STANDINGS[standing][1]),
         predicted=sum(bool(run.prediction) for run in newest),
@@ -94,32 +94,32 @@ def _said_of(run: Run, content: Catalogue) -> str:
     return " ".join((*parts, spec.program, run.status, run.device or "")).casefold()
 
 
-def row_of(found: Run, content: Catalogue) -> RunRow:
-    spec = RunSpec.model_validate(found.spec)
-    item = content.experiments.get(found.experiment_id or "")
+def row_of(run: Run, content: Catalogue) -> RunRow:
+    spec = RunSpec.model_validate(run.spec)
+    item = content.experiments.get(run.experiment_id or "")
     said = {
         WAITING: "Queued",
         "starting": "Starting",
-        "running": f"Step {found.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
-        "finished": _lacked(found, item) or off(found, item) or "Finished",
-        "failed": RunFailure.from_json(found.failure or {}).cause.capitalize(),
+        "running": f"Step {run.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
+        "finished": _lacked(run, item) or off(run, item) or "Finished",
+        "failed": RunFailure.from_json(run.failure or {}).cause.capitalize(),
         "cancelled": "Cancelled",
         "expired": "Expired",
-    }[found.status]
-    return RunRow(found, _name(found, spec, item), said, describe(spec), _css(found, item))
+    }[run.status]
+    return RunRow(run, _name(run, spec, item), said, describe(spec), _css(run, item))
 
 
-def _css(found: Run, item: Experiment | None) -> str:
-    if found.status == "starting":
+def _css(run: Run, item: Experiment | None) -> str:
+    if run.status == "starting":
         return "running"
-    if found.status == "finished" and (_lacked(found, item) or any(row.missed for row in compared(found, item)[0])):
+    if run.status == "finished" and (_lacked(run, item) or any(row.missed for row in compared(run, item)[0])):
         return "missed"
-    return found.status
+    return run.status
 
 
-def _name(found: Run, spec: RunSpec, item: Experiment | None) -> str:
+def _name(run: Run, spec: RunSpec, item: Experiment | None) -> str:
     """What the learner calls it; else what it is."""
-    return found.name or (f"{item.id}, {title(spec)}" if item else title(spec))
+    return run.name or (f"{item.id}, {title(spec)}" if item else title(spec))
 
 
 def name_run(session: Session, learner_id: int, run_id: int, name: str, note: str) -> Run:
@@ -141,16 +141,16 @@ def name_run(session: Session, learner_id: int, run_id: int, name: str, note: st
     return run
 
 
-def off(found: Run, item: Experiment | None) -> str | None:
+def off(run: Run, item: Experiment | None) -> str | None:
     """How far off the worst prediction was; None without one."""
-    apart = [row.off_by for row in compared(found, item)[0] if row.off_by is not None]
+    apart = [row.off_by for row in compared(run, item)[0] if row.off_by is not None]
     if not apart:
         return None
     return "exact" if max(apart) < 1.005 else f"{max(apart):.2f} × off" if max(apart) < 100 else "over 100 × off"
 
 
-def _lacked(found: Run, item: Experiment | None) -> str | None:
+def _lacked(run: Run, item: Experiment | None) -> str | None:
     """The term that the prediction left out; None where none has a name."""
-    meters = findings.meters_of(found, RunSpec.model_validate(found.spec), item, RunView(), compared(found, item)[0])
+    meters = findings.meters_of(run, RunSpec.model_validate(run.spec), item, RunView(), compared(run, item)[0])
     far = finding(meters)
     return f"Left out: {far.gap.label}" if far and far.gap and far.gap.missing else None

@@ -19,7 +19,7 @@ from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.lab.reading import find_run
 from app.lab.records import RunFailure
-from app.lab.run_file import ENDING, Head, ReadRun, ToldFailure, ToldRun, measured, write_file
+from app.lab.run_file import ENDING, Head, ReadRun, RecordedFailure, RecordedRun, measured, write_file
 from labs.spec import RunSpec
 
 MOST_OPENED = 100  # of a learner, at once
@@ -44,24 +44,24 @@ def export_run(
     if run.status not in ENDED:
         raise StillRuns(f"Run {run.id} has not ended. Wait for its end, or cancel it.")
     origin = run.origin or {}
-    head = Head(rankzero_run=1, release=origin.get("release", release), exported_at=now, run=_told(run))
+    head = Head(rankzero_run=1, release=origin.get("release", release), exported_at=now, run=_recorded(run))
     return f"run-{head.run.id}{ENDING}", write_file(head, results.every_event(session, run.id))
 
 
-def _told(run: Run) -> ToldRun:
+def _recorded(run: Run) -> RecordedRun:
     failure = RunFailure.from_json(run.failure).to_json() if run.failure else None
-    told = {
+    fields = {
         name: getattr(run, name)
-        for name in ToldRun.model_fields
+        for name in RecordedRun.model_fields
         if name not in ("id", "command", "failure", "result", "created_at", "started_at", "ended_at")
     }
     origin = run.origin or {}
-    return ToldRun(
-        **told,
+    return RecordedRun(
+        **fields,
         id=origin.get("run", run.id),
         command=command_line(RunSpec.model_validate(run.spec), run.device),
         result=run.result,
-        failure=ToldFailure.model_validate(failure) if failure else None,
+        failure=RecordedFailure.model_validate(failure) if failure else None,
         created_at=origin.get("created_at", run.created_at),
         started_at=run.started_at,
         ended_at=run.ended_at or run.created_at,

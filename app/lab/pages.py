@@ -145,7 +145,7 @@ def experiment(
     session: Session,
     learner_id: int,
     content: Catalogue,
-    found: Experiment,
+    item: Experiment,
     typed: Mapping[str, str],
     now: datetime,
     error: DomainError | SpecError | None = None,
@@ -156,31 +156,31 @@ def experiment(
     """
     errors = [error] if error else []
     try:
-        settings = read_settings(found, typed)
+        settings = read_settings(item, typed)
     except (DomainError, SpecError) as refused:
-        settings = own_settings(found)
+        settings = own_settings(item)
         errors += [] if error else [refused]
-    spec = parse_run_spec(spec_with(found, settings))
+    spec = parse_run_spec(spec_with(item, settings))
     values, known = run_values(spec, theory_record(spec)), quantities_of(spec)
     at_quantity, elsewhere = _sorted(errors)
     return ExperimentPage(
-        experiment=found,
+        experiment=item,
         errors=elsewhere,
-        why=render(found.why),
-        choices=offer(found, settings),
+        why=render(item.why),
+        choices=offer(item, settings),
         summary=describe(spec),
-        asks=render_inline(found.asks, Expressions(values)),
+        asks=render_inline(item.asks, Expressions(values)),
         quantities=[
             AskedQuantity(
-                each,
-                make_slider(each, known[each.id].dimension, values),
-                typed.get(f"value.{each.id}", ""),
-                typed.get(f"within.{each.id}", ""),
-                at_quantity.get(each.id),
+                quantity,
+                make_slider(quantity, known[quantity.id].dimension, values),
+                typed.get(f"value.{quantity.id}", ""),
+                typed.get(f"within.{quantity.id}", ""),
+                at_quantity.get(quantity.id),
             )
-            for each in found.quantities
+            for quantity in item.quantities
         ],
-        last=_last(session, learner_id, found),
+        last=_last(session, learner_id, item),
         figure=figure_name(spec),
         devices=device_rows(session, now),
         key=secrets.token_hex(8),
@@ -202,10 +202,10 @@ def _sorted(errors: list[DomainError | SpecError]) -> tuple[dict[str, str], list
     return at_quantity, elsewhere
 
 
-def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, object]:
+def typed_prediction(item: Experiment, typed: Mapping[str, str]) -> dict[str, object]:
     """The prediction in a sent form, as the API takes it."""
     prediction: dict[str, object] = {}
-    for quantity in found.quantities:
+    for quantity in item.quantities:
         within = typed.get(f"within.{quantity.id}", "")
         prediction[quantity.id] = {
             "value": typed.get(f"value.{quantity.id}", ""),
@@ -215,5 +215,5 @@ def typed_prediction(found: Experiment, typed: Mapping[str, str]) -> dict[str, o
 
 
 def _last(session: Session, learner_id: int, item: Experiment) -> str | None:
-    found = queries.find_last_finished(session, learner_id, item.id)
-    return None if found is None else listing.off(found, item) or "no prediction"
+    run = queries.find_last_finished(session, learner_id, item.id)
+    return None if run is None else listing.off(run, item) or "no prediction"

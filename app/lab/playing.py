@@ -57,7 +57,7 @@ def _made(spec: RunSpec, name: str, given: dict[str, str]) -> Player:
 
 
 def _zero(spec: RunSpec, settings: Settings, at: int | None) -> Player:
-    if not _is_told_by_units(spec):
+    if not _sends_by_units(spec):
         note = f"how it works, on {zero.SEVEN_BILLION.says}; not this run’s numbers"
         return replace(zero.make(settings, at), note=note)
     model = trained(spec, int(settings["stage"]), int(settings["ranks"]))
@@ -85,7 +85,7 @@ def trained(spec: RunSpec, stage: int, ranks: int) -> zero.Trained:
     )
 
 
-def _is_told_by_units(spec: RunSpec) -> bool:
+def _sends_by_units(spec: RunSpec) -> bool:
     """Whether gathering and reducing its units is all that the run sends: what the figure comes to is its theory."""
     if spec.model.layers + 1 > _MOST_UNITS:
         return False

@@ -40,7 +40,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
-class ToldFailure(_Part):
+class RecordedFailure(_Part):
     """Why the run failed, as `app.lab.records.RunFailure` has it."""
 
     cause: Annotated[str, Field(max_length=200)]
@@ -51,7 +51,7 @@ class ToldFailure(_Part):
     lines_rank: int | None = None
 
 
-class ToldRun(_Part):
+class RecordedRun(_Part):
     """A run as the file tells it. Neither its learner nor what was predicted is in it: they are nobody else's."""
 
     id: Annotated[int, Field(ge=1, lt=2**31)]
@@ -68,7 +68,7 @@ class ToldRun(_Part):
     name: Annotated[str, Field(max_length=80)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
     result: dict[str, JsonValue] | None = None
-    failure: ToldFailure | None = None
+    failure: RecordedFailure | None = None
 
 
 class Head(_Part):
@@ -77,7 +77,7 @@ class Head(_Part):
     rankzero_run: Literal[1]
     release: Annotated[str, Field(max_length=60)]
     exported_at: Annotated[AwareDatetime, Field(strict=False)]
-    run: ToldRun
+    run: RecordedRun
 
 
 class _Foot(_Part):

@@ -127,78 +127,78 @@ class RunPage:
 
 
 def show(
-    session: Session, found: Run, content: Catalogue, view: RunView, moment: Moment, *, is_drawn: bool = True
+    session: Session, run: Run, content: Catalogue, view: RunView, moment: Moment, *, is_drawn: bool = True
 ) -> RunPage:
-    """What the page of `found` shows now, its events folded to `view`; without pictures unless `is_drawn`."""
-    spec = RunSpec.model_validate(found.spec)
-    item = content.experiments.get(found.experiment_id or "")
-    asked, others = compared(found, item)
-    if findings.is_hidden(found):
+    """What the page of `run` shows now, its events folded to `view`; without pictures unless `is_drawn`."""
+    spec = RunSpec.model_validate(run.spec)
+    item = content.experiments.get(run.experiment_id or "")
+    asked, others = compared(run, item)
+    if findings.is_hidden(run):
         view, is_drawn = findings.without_numbers(view), False
-    meters = findings.meters_of(found, spec, item, view, asked)
+    meters = findings.meters_of(run, spec, item, view, asked)
     return RunPage(
-        run=found,
+        run=run,
         spec=spec,
         experiment=item,
         view=view,
-        standing=_standing(session, found, spec, item, findings.headings(found, meters), moment.now),
+        standing=_standing(session, run, spec, item, findings.headings(run, meters), moment.now),
         meters=meters,
         others=others,
-        waits=waits_of(found, view),
+        waits=waits_of(run, view),
         over_hosts=said_of_hosts(spec),
-        failure=RunFailure.from_json(found.failure or {}) if found.status in ("failed", "expired") else None,
-        lesson=_lesson(content, item, found, spec, asked),
-        pictures=_pictures(spec, view, found.theory) if is_drawn else Pictures(),
-        command=command(found),
-        again=_again(item, found),
+        failure=RunFailure.from_json(run.failure or {}) if run.status in ("failed", "expired") else None,
+        lesson=_lesson(content, item, run, spec, asked),
+        pictures=_pictures(spec, view, run.theory) if is_drawn else Pictures(),
+        command=command(run),
+        again=_again(item, run),
         zone=moment.zone,
     )
 
 
 def _standing(
-    session: Session, found: Run, spec: RunSpec, item: Experiment | None, said: tuple[str, str], now: datetime
+    session: Session, run: Run, spec: RunSpec, item: Experiment | None, said: tuple[str, str], now: datetime
 ) -> Standing:
-    ended = found.status in ENDED
+    ended = run.status in ENDED
     return Standing(
         title=title(spec),
-        asks=findings.question(item, spec, found.theory),
+        asks=findings.question(item, spec, run.theory),
         headline=said[0],
         reason=said[1],
         summary=describe(spec),
         ended=ended,
-        cancelling=found.cancel_requested_at is not None and not ended,
-        position=reading.queue_position(session, found),
-        elapsed_seconds=_elapsed_seconds(found, now),
-        nobody_takes_it=presence.why_nobody_takes(session, spec, now) if found.status == WAITING else None,
-        expected_wait_seconds=expected_waits(session, now).get(found.id) if found.status == WAITING else None,
+        cancelling=run.cancel_requested_at is not None and not ended,
+        position=reading.queue_position(session, run),
+        elapsed_seconds=_elapsed_seconds(run, now),
+        nobody_takes_it=presence.why_nobody_takes(session, spec, now) if run.status == WAITING else None,
+        expected_wait_seconds=expected_waits(session, now).get(run.id) if run.status == WAITING else None,
     )
 
 
 def _lesson(
-    content: Catalogue, item: Experiment | None, found: Run, spec: RunSpec, rows: list[Comparison]
+    content: Catalogue, item: Experiment | None, run: Run, spec: RunSpec, rows: list[Comparison]
 ) -> Lesson | None:
-    if found.status == "failed":
-        return _lesson_of_failure(content, RunFailure.from_json(found.failure or {}))
-    if found.status != "finished":
+    if run.status == "failed":
+        return _lesson_of_failure(content, RunFailure.from_json(run.failure or {}))
+    if run.status != "finished":
         return None
     if item is None:
-        return _lesson_of_own(content, found, spec, rows)
-    values = explanation_values(spec, found.theory, found.result or {})
+        return _lesson_of_own(content, run, spec, rows)
+    values = explanation_values(spec, run.theory, run.result or {})
     return Lesson(
         missed=_missed(content, item, rows),
         next_steps=content.related_links(item.related),
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),
         counts_for=named(content.concepts, item.concepts),
-        figure=figure_of(spec, figure_address(found)),
+        figure=figure_of(spec, figure_address(run)),
     )
 
 
-def figure_address(found: Run) -> str:
-    return f"/lab/runs/{found.id}/figure"
+def figure_address(run: Run) -> str:
+    return f"/lab/runs/{run.id}/figure"
 
 
-def _lesson_of_own(content: Catalogue, found: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+def _lesson_of_own(content: Catalogue, run: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
     """The cards on what was predicted wrong, and the experiments that ask for the same quantities."""
     names = {quantity.title: name for name, quantity in quantities_of(spec).items()}
     asked = {names[row.title] for row in rows if row.predicted is not None}
@@ -214,7 +214,7 @@ def _lesson_of_own(content: Catalogue, found: Run, spec: RunSpec, rows: list[Com
     return Lesson(
         missed=content.related_links(Related(cards=tuple(dict.fromkeys(cures.values())))),
         next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
-        figure=figure_of(spec, figure_address(found)),
+        figure=figure_of(spec, figure_address(run)),
     )
 
 
@@ -232,15 +232,15 @@ def _pictures(spec: RunSpec, view: RunView, theory: Mapping[str, object]) -> Pic
     )
 
 
-def compared(found: Run, item: Experiment | None) -> tuple[list[Comparison], list[Comparison]]:
+def compared(run: Run, item: Experiment | None) -> tuple[list[Comparison], list[Comparison]]:
     """Prediction, theory and measurement of what an experiment asks for, in its order and words; and of what the run
     found besides. A run of one's own was asked for everything."""
-    known = quantities_of(RunSpec.model_validate(found.spec))
+    known = quantities_of(RunSpec.model_validate(run.spec))
     asked = _asked(item, known) if item else known
     others = {name: quantity for name, quantity in known.items() if name not in asked}
     return (
-        compare(asked, found.prediction, found.theory, found.result),
-        compare(others, found.prediction, found.theory, found.result),
+        compare(asked, run.prediction, run.theory, run.result),
+        compare(others, run.prediction, run.theory, run.result),
     )
 
 
@@ -274,11 +274,11 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[D
     return tuple(drawing for drawing in drawn if drawing is not None)
 
 
-def _again(item: Experiment | None, found: Run) -> str:
+def _again(item: Experiment | None, run: Run) -> str:
     """The experiment's page with its knobs as this run had them, or the form of own runs filled in as it was."""
     if item is None:
-        return f"/lab?again={found.id}#ff"
-    return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, found.spec))}"
+        return f"/lab?again={run.id}#ff"
+    return f"/lab/experiments/{item.slug}?{urlencode(settings_of_run(item, run.spec))}"
 
 
 def _explained(quantity: Asked, values: Mapping[str, object]) -> Markup:
@@ -290,45 +290,45 @@ def _explained(quantity: Asked, values: Mapping[str, object]) -> Markup:
         return Markup("<p>For what this run measured no explanation can be computed.</p>")
 
 
-def command(found: Run) -> str:
+def command(run: Run) -> str:
     """The line that does this run without us."""
-    return command_line(RunSpec.model_validate(found.spec), found.device)
+    return command_line(RunSpec.model_validate(run.spec), run.device)
 
 
-def run_json(session: Session, found: Run) -> dict[str, object]:
+def run_json(session: Session, run: Run) -> dict[str, object]:
     def time(at: datetime | None) -> str | None:
         return at.isoformat() if at else None
 
     return {
-        "id": found.id,
-        "status": found.status,
-        "phase": found.phase,
-        "experiment": found.experiment_id,
-        "name": found.name,
-        "note": found.note,
-        "sweep": found.sweep_id,
-        "opened_from": found.opened_from,
-        "origin": found.origin,
-        "queue_position": reading.queue_position(session, found),
-        "spec": found.spec,
-        "prediction": found.prediction,
-        "theory": None if findings.is_hidden(found) else found.theory,
-        "result": found.result,
-        "failure": found.failure,
-        "steps_done": found.steps_done,
-        "chunks": found.chunks,
-        "device": found.device,
-        "launch": found.launch,
-        "attempts": found.attempts,
-        "worker": found.worker,
-        "created_at": time(found.created_at),
-        "started_at": time(found.started_at),
-        "ended_at": time(found.ended_at),
-        "cancel_requested": found.cancel_requested_at is not None,
+        "id": run.id,
+        "status": run.status,
+        "phase": run.phase,
+        "experiment": run.experiment_id,
+        "name": run.name,
+        "note": run.note,
+        "sweep": run.sweep_id,
+        "opened_from": run.opened_from,
+        "origin": run.origin,
+        "queue_position": reading.queue_position(session, run),
+        "spec": run.spec,
+        "prediction": run.prediction,
+        "theory": None if findings.is_hidden(run) else run.theory,
+        "result": run.result,
+        "failure": run.failure,
+        "steps_done": run.steps_done,
+        "chunks": run.chunks,
+        "device": run.device,
+        "launch": run.launch,
+        "attempts": run.attempts,
+        "worker": run.worker,
+        "created_at": time(run.created_at),
+        "started_at": time(run.started_at),
+        "ended_at": time(run.ended_at),
+        "cancel_requested": run.cancel_requested_at is not None,
     }
 
 
-def _elapsed_seconds(found: Run, now: datetime) -> float | None:
-    if found.started_at is None:
+def _elapsed_seconds(run: Run, now: datetime) -> float | None:
+    if run.started_at is None:
         return None
-    return ((found.ended_at or now) - found.started_at).total_seconds()
+    return ((run.ended_at or now) - run.started_at).total_seconds()

@@ -95,12 +95,12 @@ def _kind(spec: Mapping[str, Any]) -> str:
     return f"{spec.get('program')} {ranks}"
 
 
-def waits_of(found: Run, view: RunView) -> tuple[Wait, ...]:
+def waits_of(run: Run, view: RunView) -> tuple[Wait, ...]:
     """What a run waited for until its first step, the worker first; the last one has no end while it is under way."""
-    if found.started_at is None:
-        return (Wait("waiting for a worker", 0.0, None),) if found.status == WAITING else ()
-    submitted = datetime.fromisoformat(found.origin["created_at"]) if found.origin else found.created_at
-    queued = (found.started_at - submitted).total_seconds()
+    if run.started_at is None:
+        return (Wait("waiting for a worker", 0.0, None),) if run.status == WAITING else ()
+    submitted = datetime.fromisoformat(run.origin["created_at"]) if run.origin else run.created_at
+    queued = (run.started_at - submitted).total_seconds()
     until = view.waits[0].began if view.waits else None
     every = (Wait("waiting for a worker", -queued, 0.0), Wait("starting the ranks", 0.0, until), *view.waits)
     return tuple(each for each in every if each.seconds is None or each.seconds >= _SHORTEST_SECONDS)

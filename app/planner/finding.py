@@ -23,7 +23,7 @@ from app.theory.planner import (
     parse_search_request,
     search,
 )
-from app.theory.planner.found import notably_faster
+from app.theory.planner.candidates import notably_faster
 from app.theory.planner.space import GATHERS, KEEPS
 from app.units import bytes_text, seconds_text
 from app.words import capital
@@ -178,11 +178,11 @@ def choose(made: Plan, scope: str = "1") -> Choice:
     return Choice(tuple(options), found, batch, csv, tuple(on_front), seen)
 
 
-Found = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...]]
-_remembered: OrderedDict[str, Found] = OrderedDict()
+Outcome = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...]]
+_remembered: OrderedDict[str, Outcome] = OrderedDict()
 
 
-def _searched(key: str) -> Found:
+def _searched(key: str) -> Outcome:
     """The search, and those for plans with less memory: what they saw together and what nothing of it beats."""
     request = parse_search_request(json.loads(key))
     found = search(request)

@@ -37,7 +37,7 @@ def search_csv(result: SearchResult) -> str:
     return text.getvalue()
 
 
-def _figures(each: Candidate) -> tuple[float | None, ...]:
-    made = each.estimate
+def _figures(candidate: Candidate) -> tuple[float | None, ...]:
+    made = candidate.estimate
     low, high = made.interval.step_seconds or (None, None)
-    return each.step_seconds, low, high, each.memory_bytes, made.time.tokens_per_second, made.mfu, made.hfu
+    return candidate.step_seconds, low, high, candidate.memory_bytes, made.time.tokens_per_second, made.mfu, made.hfu

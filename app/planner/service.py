@@ -155,21 +155,21 @@ def plan(form: Mapping[str, str]) -> Plan:
     """The plan of a form. What cannot be read or does not go together is replaced, and says so at its place."""
     read = read_form(form)
     zero, request = read.values["zero"], read.request()
-    found = estimate(parse_estimate_request(request))
+    answer = estimate(parse_estimate_request(request))
     others = dict(_other_stages(read))
-    stages = {stage: _bar(stage, each, read) for stage, each in sorted((others | {zero: found}).items())}
+    stages = {stage: _bar(stage, each, read) for stage, each in sorted((others | {zero: answer}).items())}
     model = read.values["model"]
     name = f"{count_text(read.values['parameters'])} parameters" if read.is_own else PRESETS[model].title
     ranks = read.values["ranks"]
-    by_stage = found.memory.by_stage
+    by_stage = answer.memory.by_stage
     return Plan(
         read,
         f"{name} on {ranks:,} {'GPU' if ranks == 1 else 'GPUs'}",
         tuple(stages.values()),
         list(stages).index(zero),
-        tuple(_pipeline_bar(each, found) for each in by_stage) if len(by_stage) > 1 else (),
-        lanes_of(found),
-        found,
+        tuple(_pipeline_bar(each, answer) for each in by_stage) if len(by_stage) > 1 else (),
+        lanes_of(answer),
+        answer,
         json.dumps(request, indent=2),
     )
 
@@ -184,17 +184,17 @@ def _other_stages(form: Form) -> Iterator[tuple[int, Estimate]]:
                 continue
 
 
-def _bar(zero: int, found: Estimate, form: Form) -> StageBar:
+def _bar(zero: int, answer: Estimate, form: Form) -> StageBar:
     fewest = None
     if form.is_own:
-        fewest = fewest_ranks(found.parameters.total, zero, form.values["layout"], _capacity(found))
-    held = _held(found.memory.per_rank_bytes)
-    return StageBar(STAGE_LABELS[zero], held, bool(found.memory.fits), zero, fewest, found.time.step_seconds)
+        fewest = fewest_ranks(answer.parameters.total, zero, form.values["layout"], _capacity(answer))
+    held = _held(answer.memory.per_rank_bytes)
+    return StageBar(STAGE_LABELS[zero], held, bool(answer.memory.fits), zero, fewest, answer.time.step_seconds)
 
 
-def _pipeline_bar(stage: StageMemoryEstimate, found: Estimate) -> StageBar:
+def _pipeline_bar(stage: StageMemoryEstimate, answer: Estimate) -> StageBar:
     held = _held(stage.bytes)
-    return StageBar(f"Stage {stage.stage}", held, sum(held.values()) <= _capacity(found))
+    return StageBar(f"Stage {stage.stage}", held, sum(held.values()) <= _capacity(answer))
 
 
 def _held(memory: MemoryBytes) -> dict[str, float]:
@@ -202,9 +202,9 @@ def _held(memory: MemoryBytes) -> dict[str, float]:
     return {component: getattr(memory, component) or 0.0 for component in COMPONENTS}
 
 
-def _capacity(found: Estimate) -> float:
-    assert found.memory.capacity_bytes is not None, "the form names a GPU"
-    return found.memory.capacity_bytes
+def _capacity(answer: Estimate) -> float:
+    assert answer.memory.capacity_bytes is not None, "the form names a GPU"
+    return answer.memory.capacity_bytes
 
 
 def finding(made: Plan) -> str:

@@ -136,12 +136,12 @@ class _Pad:
         return self._number(source, self.value(text, depth + 1, DIMENSIONS[source.dimension]))
 
     @staticmethod
-    def _number(source: Input, found: Quantity) -> float:
+    def _number(source: Input, quantity: Quantity) -> float:
         """A bare number is in base units; another dimension than the input's is a mistake."""
         wanted = DIMENSIONS[source.dimension]
-        if found.dimension not in (wanted, NONE):
-            raise Unreadable(f"{source.name} takes {_named(wanted)}, not {_named(found.dimension)}.")
-        return found.value
+        if quantity.dimension not in (wanted, NONE):
+            raise Unreadable(f"{source.name} takes {_named(wanted)}, not {_named(quantity.dimension)}.")
+        return quantity.value
 
 
 def _into(text: str) -> tuple[str, str | None]:

@@ -25,7 +25,7 @@ def check_problems(catalogue: Catalogue) -> Iterator[Finding]:
     for problem in catalogue.problems.values():
         yield from ((problem.id, *found) for found in _reference_findings(problem, catalogue))
         found = list(_problem_findings(problem))
-        yield from ((problem.id, *each) for each in found or _told_findings(problem))
+        yield from ((problem.id, *each) for each in found or _giveaways(problem))
 
 
 def _reference_findings(problem: Problem, catalogue: Catalogue) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -72,16 +72,16 @@ def _problem_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...],
                 yield ("parts", index, "slips"), f"{seldom} of {len(CHECKED_SEEDS)} variants"
 
 
-def _told_findings(problem: Problem) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _giveaways(problem: Problem) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The hints that say what is right in a number part, at a price or not."""
-    told: Counter[tuple[int, str]] = Counter()
+    given_away: Counter[tuple[int, str]] = Counter()
     for seed in HINTED_SEEDS:
         variant = make_variant(problem, seed)
         for index, hint in enumerate(variant.hints):
             for part in variant.parts:
                 if isinstance(part.question, NumberQuestion) and any(hint_findings(hint.striptags(), part.question)):
-                    told[index, part.id] += 1
-    for (index, part_id), variants in told.items():
+                    given_away[index, part.id] += 1
+    for (index, part_id), variants in given_away.items():
         if variants == len(HINTED_SEEDS):
             yield ("hints", index), f"it says what is right in part {part_id}"
 

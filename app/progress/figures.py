@@ -114,7 +114,7 @@ def due_columns(counts: Sequence[int], first: date) -> list[Column]:
     ]
 
 
-def retention_lanes(found: Sequence[Retention]) -> list[Lane]:
+def retention_lanes(shares: Sequence[Retention]) -> list[Lane]:
     """True retention from 50 to 100 %, with what FSRS expected as a tick."""
     return [
         Lane(
@@ -133,7 +133,7 @@ def retention_lanes(found: Sequence[Retention]) -> list[Lane]:
                 "–" if each.expected is None else _percent(each.expected),
             ),
         )
-        for each in found
+        for each in shares
         if each.share.count
     ]
 
@@ -177,7 +177,7 @@ def time_lanes(answers: Sequence[Answer], cards: Mapping[str, Card]) -> tuple[li
     return [_time_lane(titles[deck], found[deck], len(by_deck[deck]), scale) for deck in ranked], scale
 
 
-def calibration_lanes(found: Mapping[int, Share]) -> list[Lane]:
+def calibration_lanes(shares: Mapping[int, Share]) -> list[Lane]:
     """How often the machine agreed, by what the learner pressed."""
     return [
         Lane(
@@ -190,7 +190,7 @@ def calibration_lanes(found: Mapping[int, Share]) -> list[Lane]:
             None,
             (f"{share.count:,}", f"{share.right:,}", _percent(share.value), _interval(share)),
         )
-        for level, share in sorted(found.items())
+        for level, share in sorted(shares.items())
     ]
 
 
@@ -214,8 +214,8 @@ def concept_lanes(recall: Mapping[str, float], answers: Sequence[Answer], catalo
     ]
 
 
-def _time_lane(title: str, found: Sequence[float], count: int, scale: Scale) -> Lane:
-    low, middle, high = found
+def _time_lane(title: str, seconds: Sequence[float], count: int, scale: Scale) -> Lane:
+    low, middle, high = seconds
     return Lane(
         title,
         "",

@@ -31,13 +31,13 @@ def show(
     moment: CurrentMoment,
     deleted: bool = False,
 ) -> HTMLResponse:
-    found = progress(session, learner, content, moment)
+    standing = progress(session, learner, content, moment)
     context = {
-        "found": found,
+        "standing": standing,
         "deleted": deleted,
         "fewest_to_fit": study.FEWEST_REVIEWS_TO_FIT,
     }
-    return page(request, "progress/progress.html", context | found.charts)
+    return page(request, "progress/progress.html", context | standing.charts)
 
 
 @router.get("/plan", response_class=HTMLResponse)

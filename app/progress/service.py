@@ -75,8 +75,8 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
         newest=study.NEWEST,
     )
     fits, predicted = study.fit_standing(session, learner_id), list_predicted(session, learner_id, catalogue)
-    found = Progress(bool(answers), _title(charts), charts, fits, predicted)
-    return found if answers or not predicted else replace(found, title=_title_of_predictions(found))
+    standing = Progress(bool(answers), _title(charts), charts, fits, predicted)
+    return standing if answers or not predicted else replace(standing, title=_title_of_predictions(standing))
 
 
 def _title(charts: dict[str, Any]) -> str:
@@ -94,9 +94,9 @@ def _title(charts: dict[str, Any]) -> str:
     return f"Weakest today: {weakest.label}, {share} remembered"
 
 
-def _title_of_predictions(found: Progress) -> str:
+def _title_of_predictions(standing: Progress) -> str:
     """Where nothing but predictions is there to tell of."""
-    runs = len(found.predicted)
+    runs = len(standing.predicted)
     said = f"{runs} {'run' if runs == 1 else 'runs'} predicted"
-    inside, given = found.ranges
+    inside, given = standing.ranges
     return f"{said}, {inside} of {given} inside your range" if given else said

@@ -35,20 +35,20 @@ def doubled(derivation: Derivation) -> tuple[Doubled, ...]:
     return tuple(found for each in numbers if (found := _twice(derivation, made, each)))
 
 
-def _is_one_of_few(each: Input) -> bool:
+def _is_one_of_few(parameter: Input) -> bool:
     """Whether it counts nothing but names one of a few, as a stage of ZeRO does."""
-    return each.integer and each.maximum <= FEW
+    return parameter.integer and parameter.maximum <= FEW
 
 
-def _twice(derivation: Derivation, made: Evaluation, each: Input) -> Doubled | None:
-    value = made.inputs.get(each.name)
+def _twice(derivation: Derivation, made: Evaluation, parameter: Input) -> Doubled | None:
+    value = made.inputs.get(parameter.name)
     if isinstance(value, str) or not value:
         return None
     try:
-        then = evaluate(derivation.formula, {**made.inputs, each.name: 2 * value}).value
+        then = evaluate(derivation.formula, {**made.inputs, parameter.name: 2 * value}).value
     except SpecError:
         return None
-    return Doubled(each.label, each.symbol, scaled(then, derivation.unit), _factor(then, made.value))
+    return Doubled(parameter.label, parameter.symbol, scaled(then, derivation.unit), _factor(then, made.value))
 
 
 def _factor(then: float, before: float) -> str:

@@ -224,59 +224,61 @@ def _fits(unit: str, formula: Formula) -> bool:
     return dimension == formula.dimension or (dimension in plain and formula.dimension in plain)
 
 
-def _read(each: Input, text: str) -> Any:
+def _read(parameter: Input, text: str) -> Any:
     if not text:
-        if each.default is None:
-            raise SpecError([Violation(each.name, None, "This is missing.", each.accepted)])
-        return each.default
-    if each.choices:
-        return each.read(text)
+        if parameter.default is None:
+            raise SpecError([Violation(parameter.name, None, "This is missing.", parameter.accepted)])
+        return parameter.default
+    if parameter.choices:
+        return parameter.read(text)
     try:
         value = float(text)  # base units, as links carry them
     except ValueError:
-        value = read_quantity(text, each.dimension).value
-    limit = next((edge for edge in (each.minimum, each.maximum) if isclose(value, edge, rel_tol=_NOISE)), value)
-    return each.read(limit)
+        value = read_quantity(text, parameter.dimension).value
+    limit = next(
+        (edge for edge in (parameter.minimum, parameter.maximum) if isclose(value, edge, rel_tol=_NOISE)), value
+    )
+    return parameter.read(limit)
 
 
-def _shown(each: Input, text: str, is_wrong: bool) -> str:
+def _shown(parameter: Input, text: str, is_wrong: bool) -> str:
     """What was typed, or the default; a bare number from a link is written as a person would."""
     if not text:
-        return _default(each)
+        return _default(parameter)
     try:
-        return text if is_wrong or each.choices else _written(each, float(text))
+        return text if is_wrong or parameter.choices else _written(parameter, float(text))
     except ValueError:
         return text
 
 
-def _default(each: Input) -> str:
-    if each.default is None:
+def _default(parameter: Input) -> str:
+    if parameter.default is None:
         return ""
-    return str(each.default) if each.choices else _written(each, float(each.default))
+    return str(parameter.default) if parameter.choices else _written(parameter, float(parameter.default))
 
 
-def _written(each: Input, value: float) -> str:
+def _written(parameter: Input, value: float) -> str:
     """As a person would write it, with the fewest digits that read back as `value`: a form sends what it shows."""
-    texts = [_rounded(each, value, significant) for significant in (4, 6, 9, 12)]
-    exact = next((text for text in texts if isclose(_read_back(each, text), value, rel_tol=_NOISE)), repr(value))
+    texts = [_rounded(parameter, value, significant) for significant in (4, 6, 9, 12)]
+    exact = next((text for text in texts if isclose(_read_back(parameter, text), value, rel_tol=_NOISE)), repr(value))
     binary = next((u for u in ("GiB", "MiB") if value >= SCALES[u][1] and value % SCALES[u][1] == 0), None)
-    if each.dimension != "bytes" or binary is None:
+    if parameter.dimension != "bytes" or binary is None:
         return exact
     return min(exact, scaled(value, binary, 12), key=len)  # 25 MiB, but 14 GB
 
 
-def _read_back(each: Input, text: str) -> float:
+def _read_back(parameter: Input, text: str) -> float:
     try:
-        return read_quantity(text, each.dimension).value
+        return read_quantity(text, parameter.dimension).value
     except Unreadable:
         return nan
 
 
-def _rounded(each: Input, value: float, significant: int) -> str:
-    if each.dimension == "bytes":
+def _rounded(parameter: Input, value: float, significant: int) -> str:
+    if parameter.dimension == "bytes":
         return bytes_text(value, significant)
-    if each.dimension == "tokens":
+    if parameter.dimension == "tokens":
         return f"{count_text(value, significant)} tokens"
-    if each.dimension in _INPUT_UNITS:
-        return scaled(value, _INPUT_UNITS[each.dimension], significant)
-    return count_text(value, significant) if value >= 1e6 and not each.integer else digits(value, significant)
+    if parameter.dimension in _INPUT_UNITS:
+        return scaled(value, _INPUT_UNITS[parameter.dimension], significant)
+    return count_text(value, significant) if value >= 1e6 and not parameter.integer else digits(value, significant)

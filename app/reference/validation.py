@@ -118,23 +118,23 @@ def _evidence(table: Table, constants: Constants) -> Iterator[Evidence]:
             yield Evidence(table.publication, table.slug, each.is_time, features, error)
 
 
-def _sign(each: Comparison) -> int:
+def _sign(row: Comparison) -> int:
     """A rate predicted too high is a time predicted too short."""
-    return 1 if each.quantity in ("step_seconds", "peak_bytes") else -1
+    return 1 if row.quantity in ("step_seconds", "peak_bytes") else -1
 
 
-def _interval(each: Comparison, row: Evidence, rows: tuple[Evidence, ...]) -> tuple[str, bool]:
+def _interval(comparison: Comparison, row: Evidence, rows: tuple[Evidence, ...]) -> tuple[str, bool]:
     """(the interval as text in the row's unit, whether the measured value lies inside)."""
-    found, scale = unseen_spread(row, rows), UNITS[each.quantity][1]
+    found, scale = unseen_spread(row, rows), UNITS[comparison.quantity][1]
     if found is None:
         return "", True
-    centre = each.measured * exp(_sign(each) * row.error)
+    centre = comparison.measured * exp(_sign(comparison) * row.error)
     low, high = found.around(centre)
     return f"{digits(low / scale, 3)} to {digits(high / scale, 3)}", abs(row.error) <= found.width
 
 
-def _times(found: Iterable[Comparison]) -> list[Comparison]:
-    return [each for each in found if each.is_time]
+def _times(rows: Iterable[Comparison]) -> list[Comparison]:
+    return [each for each in rows if each.is_time]
 
 
 def _constants() -> tuple[tuple[str, str, str], ...]:
@@ -156,27 +156,27 @@ def percent(value: float, sign: bool = False) -> str:
     return f"{text} %"
 
 
-def _lane(table: Table, found: list[Comparison], unseen: list[Comparison], intervals: list[tuple[str, bool]]) -> Lane:
-    lines = tuple(_line(each, *interval) for each, interval in zip(found, intervals, strict=True))
-    return Lane(table, lines, summarise(_times(found)), summarise(unseen), _memory(found))
+def _lane(table: Table, rows: list[Comparison], unseen: list[Comparison], intervals: list[tuple[str, bool]]) -> Lane:
+    lines = tuple(_line(each, *interval) for each, interval in zip(rows, intervals, strict=True))
+    return Lane(table, lines, summarise(_times(rows)), summarise(unseen), _memory(rows))
 
 
-def _memory(found: Iterable[Comparison]) -> Summary | None:
-    sizes = [each for each in found if not each.is_time]
+def _memory(rows: Iterable[Comparison]) -> Summary | None:
+    sizes = [each for each in rows if not each.is_time]
     return summarise(sizes) if sizes else None
 
 
-def _line(each: Comparison, interval: str, holds: bool) -> Line:
-    unit, scale = UNITS[each.quantity]
-    ratio = each.predicted / each.measured
-    faster = 1 / ratio if each.quantity == "step_seconds" else ratio
+def _line(row: Comparison, interval: str, holds: bool) -> Line:
+    unit, scale = UNITS[row.quantity]
+    ratio = row.predicted / row.measured
+    faster = 1 / ratio if row.quantity == "step_seconds" else ratio
     place = 50 + 50 * log(faster) / log(WIDEST)
     return Line(
-        each.row,
+        row.row,
         unit,
-        digits(each.measured / scale),
-        digits(each.predicted / scale),
-        percent(each.error, sign=True),
+        digits(row.measured / scale),
+        digits(row.predicted / scale),
+        percent(row.error, sign=True),
         f"{min(100.0, max(0.0, place)):.2f}",
         interval,
         holds,

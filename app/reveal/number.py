@@ -121,10 +121,10 @@ def _beside(title: str, value: float, terms: Sequence[Term]) -> tuple[Term, ...]
     return tuple(fitting[0]) if len(fitting) == 1 else ()
 
 
-def _named(found: Sequence[Mistake], key: float) -> Gap:
+def _named(mistakes: Sequence[Mistake], key: float) -> Gap:
     """The gap of mistakes that lead to one number. Terms that were left out come before a formula taken for another."""
-    only_terms = [each for each in found if all(slip.term for slip in each.slips)]
-    alike = list({each.says: each for each in only_terms or found}.values())[:2]
+    only_terms = [each for each in mistakes if all(slip.term for slip in each.slips)]
+    alike = list({each.says: each for each in only_terms or mistakes}.values())[:2]
     says = ", or ".join(each.says for each in alike)
     terms = [[_term(slip.term.label, slip.term.value) for slip in each.slips if slip.term] for each in alike]
     lacks = key - alike[0].value

@@ -58,7 +58,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Piece:
     """A piece of an answer, underlined as `kind` where it is evidence; `ends`: the notes whose evidence ends here."""
 
     text: str
@@ -68,9 +68,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Marked:
-    """An answer in stretches that are all of it, and its notes: those with evidence first, as they come in it."""
+    """An answer in pieces that are all of it, and its notes: those with evidence first, as they come in it."""
 
-    stretches: tuple[Stretch, ...]
+    pieces: tuple[Piece, ...]
     notes: tuple[Note, ...]
 
 
@@ -83,13 +83,13 @@ def mark(text: str, findings: Sequence[Finding]) -> Marked:
     notes += [Note(None, each) for each in findings if each.id not in numbers]
     spans = [(*span, each.kind, numbers[each.id]) for each in order for span in placed[each.id]]
     cuts = sorted({0, len(text), *(cut for span in spans for cut in span[:2])})
-    stretches = []
+    pieces = []
     for start, end in pairwise(cuts):
         over = [span for span in spans if span[0] <= start and end <= span[1]]
         kind = next((kind for kind in _SHOWN_FIRST if any(span[2] == kind for span in over)), None)
         ends = tuple(sorted({span[3] for span in over if span[1] == end}))
-        stretches.append(Stretch(text[start:end], kind, ends))
-    return Marked(tuple(stretches), tuple(notes))
+        pieces.append(Piece(text[start:end], kind, ends))
+    return Marked(tuple(pieces), tuple(notes))
 
 
 def _places(text: str, evidence: Sequence[str]) -> tuple[tuple[int, int], ...]:

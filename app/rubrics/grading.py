@@ -41,15 +41,15 @@ def _made(file: RubricFile) -> Rubric:
     return kept[1]
 
 
-def grade_json(found: RubricGrade) -> dict[str, object]:
+def grade_json(grade: RubricGrade) -> dict[str, object]:
     """A grade as programs get it."""
     return {
         "points": [
             {"id": each.id, "verdict": each.verdict, "credit": each.credit, "evidence": list(each.evidence)}
-            for each in found.points
+            for each in grade.points
         ],
-        "critical": [{"id": identity, "evidence": [text]} for identity, text in found.critical.items()],
-        "level": found.level,
-        "score": found.score,
-        "notes": list(found.notes),
+        "critical": [{"id": identity, "evidence": [text]} for identity, text in grade.critical.items()],
+        "level": grade.level,
+        "score": grade.score,
+        "notes": list(grade.notes),
     }

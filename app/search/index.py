@@ -112,7 +112,7 @@ WEIGHTS: Mapping[str, float] = {"names": 8.0, "title": 6.0, "summary": 2.5, "bod
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoredDocument:
     """A document with its score and which words of it the query meant."""
 
     document: Document
@@ -144,7 +144,7 @@ class Index:
         self._postings = dict(postings)
         self._vocabulary = sorted(postings)
 
-    def search(self, query: str) -> list[Found]:
+    def search(self, query: str) -> list[ScoredDocument]:
         """What the query is about, best first. The last word may be only begun."""
         asked = words(query)[:LONGEST_QUERY]
         kept = [word for word in asked if word not in _COMMON] or asked
@@ -159,7 +159,7 @@ class Index:
                 hits[number] += 1
         least = max(hits.values(), default=0) - (len(kept) > FORGIVING_FROM)
         found = [
-            Found(
+            ScoredDocument(
                 self.documents[number],
                 score * (hits[number] / len(kept)) ** 2 * self._title_share(number, kept),
                 frozenset(matched[number]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.content.catalogue import Catalogue
 from app.search.documents import GROUPS, documents
-from app.search.index import Document, Found, Index
+from app.search.index import Document, Index, ScoredDocument
 from app.search.snippets import Piece, highlight, snippet
 
 LONGEST_TEXT = 200  # characters of a query
@@ -58,7 +58,7 @@ def build_index(catalogue: Catalogue) -> Index:
 def search(index: Index, text: str, limit: int = IN_A_GROUP) -> Results:
     """What `text` finds, at most `limit` of each group."""
     query = text[:LONGEST_TEXT].lstrip()
-    by_group: dict[str, list[Found]] = {}
+    by_group: dict[str, list[ScoredDocument]] = {}
     for found in index.search(query):
         by_group.setdefault(found.document.group, []).append(found)
     order = sorted(by_group, key=lambda key: (-by_group[key][0].score, list(GROUPS).index(key)))
@@ -66,8 +66,8 @@ def search(index: Index, text: str, limit: int = IN_A_GROUP) -> Results:
     return Results(query.strip(), groups)
 
 
-def _hits(found: Iterable[Found]) -> Iterable[Hit]:
-    for each in found:
+def _hits(matches: Iterable[ScoredDocument]) -> Iterable[Hit]:
+    for each in matches:
         document = each.document
         text = f"{document.summary} {document.body}".strip()
         yield Hit(document, highlight(document.title, each.matched), snippet(text, each.matched))

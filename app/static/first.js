@@ -122,7 +122,7 @@ document.addEventListener("keydown", (event) => {
  * What each GPU holds: heights in percent, then words. By part, and all of them last.
  * @typedef {object} State
  * @property {string[]} heights
- * @property {string[]} each
+ * @property {string[]} per_parameter
  * @property {string[]} held
  * @property {[string, string]} says
  */
@@ -173,7 +173,7 @@ function draw(turn, state, count, chosen) {
     document.querySelectorAll(`[data-${name}]`).forEach((cell, index) => {
       cell.textContent = texts[index];
     });
-  fill("each", state.each);
+  fill("per-parameter", state.per_parameter);
   fill("held", state.held);
   fill("per", [count > 1 ? "On each GPU" : "On one GPU"]);
   document.querySelector("[data-over]").toggleAttribute("hidden", count > 1);

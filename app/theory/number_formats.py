@@ -118,13 +118,13 @@ def _nearest(value: float, number_format: str) -> float:
     return float(round(value / step) * step)
 
 
-def _held(field: str, value: float, found: float, number_format: str) -> float:
-    """`found`, unless the format cannot hold it: then SpecError at the input it came from."""
+def _held(field: str, value: float, held: float, number_format: str) -> float:
+    """`held`, unless the format cannot hold it: then SpecError at the input it came from."""
     largest = FORMATS[number_format].max
-    if abs(found) > largest:
+    if abs(held) > largest:
         message = f"It overflows {number_format}, whose largest number is {largest:g}."
         raise SpecError([Violation(field, value, message, "a smaller magnitude")])
-    return found
+    return held
 
 
 def round_up_probability(value: float, number_format: str) -> float:

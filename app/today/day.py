@@ -110,22 +110,24 @@ def choose(
     return Offer(item, f"{went} {fresh}" if went else f"{item.about} {fresh}")
 
 
-def _failed_since(found: Evidence | None, since: datetime) -> bool:
-    return found is not None and found.share is not None and found.share < 1 and found.at >= since
+def _failed_since(evidence: Evidence | None, since: datetime) -> bool:
+    return evidence is not None and evidence.share is not None and evidence.share < 1 and evidence.at >= since
 
 
-def _rank(found: Evidence | None) -> float:
-    return -1.0 if found is None else 1.0 if found.share is None else found.share
+def _rank(evidence: Evidence | None) -> float:
+    return -1.0 if evidence is None else 1.0 if evidence.share is None else evidence.share
 
 
-def _went(found: Evidence | None, moment: Moment) -> str:
+def _went(evidence: Evidence | None, moment: Moment) -> str:
     """How it went last time, in a sentence."""
-    if found is None or found.share is None:
+    if evidence is None or evidence.share is None:
         return ""
-    day = times.day(found.at, moment)
-    if found.share >= 1:
+    day = times.day(evidence.at, moment)
+    if evidence.share >= 1:
         return f"You had it right {day}."
-    return f"You missed it {day}." if found.share == 0 else f"You had {100 * found.share:.0f} % of it right {day}."
+    return (
+        f"You missed it {day}." if evidence.share == 0 else f"You had {100 * evidence.share:.0f} % of it right {day}."
+    )
 
 
 def standing_lanes(standings: Mapping[str, Standing], titles: Mapping[str, str]) -> list[Lane]:

@@ -158,8 +158,10 @@ def ledger(
     return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="exactly that, on every rank")
 
 
-def show_traffic(found: Mapping[str, Traffic]) -> str:
-    return ", ".join(f"{operation} {each}" for operation, each in list(found.items())[:_MOST_SHOWN]) or "no call at all"
+def show_traffic(traffic: Mapping[str, Traffic]) -> str:
+    return (
+        ", ".join(f"{operation} {each}" for operation, each in list(traffic.items())[:_MOST_SHOWN]) or "no call at all"
+    )
 
 
 def sums(calls: Iterable[Call]) -> tuple[int, int]:
@@ -201,14 +203,16 @@ def memory(
             expected = f"at most {most / 2**20:.1f} MiB more than before"
             shown = shown or expected
             if held > most + NOISE_BYTES:
-                seen = f"rank {rank}{f', {case.name}' if case.name else ''}: {held / 2**20:.1f} MiB more{_told(last)}"
+                seen = (
+                    f"rank {rank}{f', {case.name}' if case.name else ''}: {held / 2**20:.1f} MiB more{_held_for(last)}"
+                )
                 return Check(name=name, ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)
     return Check(name=name, ranks=ranks, passed=bool(shown), expected=shown, seen="no more, on every rank")
 
 
-def _told(note: Note) -> str:
+def _held_for(note: Note) -> str:
     """What the rank says that it holds."""
-    parts = [f"{component} {held / 2**20:.1f}" for component, held in note.told.items() if held]
+    parts = [f"{component} {held / 2**20:.1f}" for component, held in note.components.items() if held]
     return f", of which {', '.join(parts)} MiB" if parts else ""
 
 

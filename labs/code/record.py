@@ -75,7 +75,7 @@ class Note:
     name: str
     bytes: int | None  # None where the kernel has no count for us: not Linux
     peak_bytes: int | None  # since its note before
-    told: Mapping[str, int]
+    components: Mapping[str, int]
 
 
 @dataclass(frozen=True)

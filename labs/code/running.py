@@ -290,8 +290,8 @@ class Running:
         pages = read_pages(rank.pid) if rank.pid is not None else None
         if len(self._record.notes) > 10_000:
             raise BadFrame("more notes than there may be")
-        told = header.get("held")
-        held = told if isinstance(told, dict) and _is_told(told) else {}
+        components = header.get("held")
+        held = components if isinstance(components, dict) and _are_components(components) else {}
         self._record.notes.append(
             Note(
                 rank=rank.number,
@@ -299,7 +299,7 @@ class Running:
                 name=_text(header.get("name"), 60),
                 bytes=pages.held_bytes if pages else None,
                 peak_bytes=peak_since(pages, rank.pages) if pages else None,
-                told={_text(name, 40): value for name, value in held.items()},
+                components={_text(name, 40): value for name, value in held.items()},
             )
         )
         forgotten = rank.pid is not None and forget_peak(rank.pid)
@@ -390,7 +390,7 @@ class Running:
         self._selector.close()
 
 
-def _is_told(value: Mapping[object, object]) -> bool:
+def _are_components(value: Mapping[object, object]) -> bool:
     return len(value) < 20 and all(type(each) is int for each in value.values())
 
 

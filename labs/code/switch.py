@@ -287,11 +287,11 @@ def _scatter(members: list[_Held]) -> Results:
 
 
 def _all_to_all(members: list[_Held]) -> Results:
-    cut = [torch.split(_flat(each), _to_each(each, len(members))) for each in members]
+    cut = [torch.split(_flat(each), _values_by_rank(each, len(members))) for each in members]
     return [[row[index] for row in cut] for index in range(len(members))]
 
 
-def _to_each(held: _Held, ranks: int) -> list[int]:
+def _values_by_rank(held: _Held, ranks: int) -> list[int]:
     """How many values go to each rank."""
     call = held.call
     if len(call.sent) == ranks and ranks > 1:

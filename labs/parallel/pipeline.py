@@ -145,63 +145,63 @@ class PipelinePasses:
             loss_fn=lambda loss, _targets: loss.squeeze(0) * strategy.loss_scale() / self._micro_batches,
             scale_grads=False,
         )
-        self._told: Phases | None = None
+        self._phases: Phases | None = None
         for stage in self._stages:
-            self._tell_of(stage, "forward_one_chunk", "F")
-            self._tell_of(stage, "backward_one_chunk", "B")
-            self._tell_of(stage, "backward_weight_one_chunk", "W")
-            self._tell_of_messages(stage, "get_fwd_send_ops", "forward")
-            self._tell_of_messages(stage, "get_bwd_send_ops", "backward")
+            self._report_pass(stage, "forward_one_chunk", "F")
+            self._report_pass(stage, "backward_one_chunk", "B")
+            self._report_pass(stage, "backward_weight_one_chunk", "W")
+            self._report_messages(stage, "get_fwd_send_ops", "forward")
+            self._report_messages(stage, "get_bwd_send_ops", "backward")
 
     def __call__(self, batch: list[MicroBatch], phases: Phases) -> Tensor:
         """Every micro-batch forward and backward; the sum of their losses where this rank has the last stage."""
-        self._told = phases
+        self._phases = phases
         tokens, targets = (torch.cat(parts) for parts in zip(*batch, strict=True))
         given = (tokens,) if self._has_first else ()
         losses: list[Tensor] = []
         more = {"targets": targets, "target": targets, "losses": losses} if self._has_last else {}
-        with self._waits_are_told():
+        with self._reporting_waits():
             self._schedule.step(*given, return_outputs=False, **more)
         if not losses:
             return torch.zeros((), device=tokens.device)
         return torch.stack([loss.detach() for loss in losses]).sum() * self._micro_batches / self._strategy.loss_scale()
 
-    def _tell_of(self, stage: PipelineStage, name: str, what: Pass) -> None:
+    def _report_pass(self, stage: PipelineStage, name: str, what: Pass) -> None:
         """Have whoever watches the step told of each pass: torch's stages call these methods for it."""
         run = getattr(stage, name)
 
-        def told(*args: Any, **kwargs: Any) -> Any:
-            assert self._told is not None
+        def reported(*args: Any, **kwargs: Any) -> Any:
+            assert self._phases is not None
             micro_batch = args[0] if args else kwargs["bwd_chunk_id"]
-            with self._told.passing(what, stage.stage_index, micro_batch):
+            with self._phases.passing(what, stage.stage_index, micro_batch):
                 return run(*args, **kwargs)
 
-        setattr(stage, name, told)
+        setattr(stage, name, reported)
 
-    def _tell_of_messages(self, stage: PipelineStage, name: str, phase: StepPhase) -> None:
+    def _report_messages(self, stage: PipelineStage, name: str, phase: StepPhase) -> None:
         """And of what a stage is about to send."""
         make = getattr(stage, name)
 
-        def told(micro_batch: int) -> list[dist.P2POp]:
+        def reported(micro_batch: int) -> list[dist.P2POp]:
             messages: list[dist.P2POp] = make(micro_batch)
-            assert self._told is not None
-            self._told.sending(phase, (message.tensor for message in messages))
+            assert self._phases is not None
+            self._phases.sending(phase, (message.tensor for message in messages))
             return messages
 
-        setattr(stage, name, told)
+        setattr(stage, name, reported)
 
     @contextmanager
-    def _waits_are_told(self) -> Iterator[None]:
+    def _reporting_waits(self) -> Iterator[None]:
         """Have it told, too, when a rank waits for a message: torch's schedules call this function for it."""
         original = library._wait_batch_p2p
 
-        def told(work: list[dist.Work]) -> None:
-            assert self._told is not None
+        def reported(work: list[dist.Work]) -> None:
+            assert self._phases is not None
             if work:
-                with self._told.waiting(self._stages[0].stage_index):
+                with self._phases.waiting(self._stages[0].stage_index):
                     original(work)
 
-        library._wait_batch_p2p = told
+        library._wait_batch_p2p = reported
         try:
             yield
         finally:

@@ -146,24 +146,24 @@ class TensorwiseOptimizer:
         self._companions = companions
         self._home = home or _AtHome()
         has_master = training.state_layout in _MASTER_LAYOUTS
-        self._each = [_Updater(weight, training, has_master, self._home.device) for weight in weights]
-        for number, each in enumerate(self._each):
-            self._home.put_away(number, each.state())
+        self._updaters = [_Updater(weight, training, has_master, self._home.device) for weight in weights]
+        for number, updater in enumerate(self._updaters):
+            self._home.put_away(number, updater.state())
 
     def step(self, gradient_scale: float = 1.0) -> None:
-        for number, each in enumerate(self._each):
-            self._home.fetch(number, each.state())
-            each.update(gradient_scale)
-            self._home.put_away(number, each.state())
+        for number, updater in enumerate(self._updaters):
+            self._home.fetch(number, updater.state())
+            updater.update(gradient_scale)
+            self._home.put_away(number, updater.state())
 
     def zero_grad(self) -> None:
-        for each in self._each:
-            each.weight.grad = None
+        for updater in self._updaters:
+            updater.weight.grad = None
 
     def tensors(self) -> Iterator[Tensor]:
-        for each in self._each:
-            yield from each.state().values()
-            yield from each.counters()
+        for updater in self._updaters:
+            yield from updater.state().values()
+            yield from updater.counters()
         yield from self._companions()
 
 

@@ -86,7 +86,7 @@ class Buckets:
     """The buckets of one backward, filled by hooks; `sends` says whether a full one is all-reduced."""
 
     def __init__(self, network: nn.Module, bucket_bytes: int, sends: bool) -> None:
-        self.found: list[Bucket] = [Bucket()]
+        self.filled: list[Bucket] = [Bucket()]
         self.arrivals: list[tuple[float, int]] = []
         self._most, self._sends = bucket_bytes, sends
         self._hooks = [
@@ -96,12 +96,12 @@ class Buckets:
 
     def _is_there(self, parameter: Tensor) -> None:
         assert parameter.grad is not None
-        bucket = self.found[-1]
+        bucket = self.filled[-1]
         bucket.gradients.append(parameter.grad)
         self.arrivals.append((time.perf_counter(), parameter.grad.nbytes))
         if bucket.size_bytes >= self._most:
             self._close(bucket)
-            self.found.append(Bucket())
+            self.filled.append(Bucket())
 
     def _close(self, bucket: Bucket) -> None:
         bucket.full_at = time.perf_counter()
@@ -113,11 +113,11 @@ class Buckets:
         """Close the last bucket, wait for all, and put the sums over `divisor` where the gradients were."""
         for hook in self._hooks:
             hook.remove()
-        if self.found[-1].gradients:
-            self._close(self.found[-1])
+        if self.filled[-1].gradients:
+            self._close(self.filled[-1])
         else:
-            self.found.pop()
-        for bucket in self.found:
+            self.filled.pop()
+        for bucket in self.filled:
             if bucket.work is None or bucket.flat is None:
                 continue
             bucket.work.wait()
@@ -148,8 +148,8 @@ def _exactness(options: DdpOptions, bench: Bench, network: nn.Module, rows: tupl
         bench.point_of_all("difference", "averaged", layer, max(each, 1e-12))
     summed, _ = _averaged(options, network, (rows[0][mine], rows[1][mine]), 1)
     return {
-        "buckets": len(buckets.found),
-        "payload_bytes": sum(bucket.size_bytes for bucket in buckets.found),
+        "buckets": len(buckets.filled),
+        "payload_bytes": sum(bucket.size_bytes for bucket in buckets.filled),
         "largest_difference": max(apart),
         "summed_ratio": float(_length(summed) / _length(alone)),
     }

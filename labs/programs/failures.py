@@ -125,7 +125,7 @@ def _write(options: FailuresOptions, bench: Bench) -> dict[str, float]:
     for name, timeline in (("synchronous", waiting), ("asynchronous", going_on)):
         for step, seconds in enumerate(timeline.step_seconds, start=1):
             bench.point_of_all("stall", name, step, seconds)
-        bench.say(f"{name}: {_told(timeline)}")
+        bench.say(f"{name}: {_in_words(timeline)}")
     (largest_written,) = bench.largest([written])
     return {
         "checkpoint_bytes_per_rank": largest_written,
@@ -150,7 +150,7 @@ def _of_all(timeline: Timeline, bench: Bench) -> Timeline:
     )
 
 
-def _told(timeline: Timeline) -> str:
+def _in_words(timeline: Timeline) -> str:
     return (
         f"training stood still for {timeline.blocked_seconds:.3f} s, and lost {timeline.lost_seconds:.3f} s in all "
         f"until the checkpoint was there, {timeline.written_after_seconds:.3f} s after it was begun"

@@ -104,7 +104,7 @@ def _broken(
     micro_batches: int | None,
     virtual_stages: int,
     fields: ScheduleFields,
-    each: int,
+    sequences: int,
 ) -> Iterator[Violation]:
     if stages < 1:
         yield Violation(fields.stages, stages, "A pipeline has stages.", "1 or more")
@@ -115,18 +115,18 @@ def _broken(
         yield Violation(fields.virtual_stages, virtual_stages, message, rule.accepted_virtual_stages, involves)
     if micro_batches is None or stages < 1:
         return
-    field, given = fields.micro_batches, micro_batches * each
+    field, given = fields.micro_batches, micro_batches * sequences
     least, together = rule.least_micro_batches(stages), rule.micro_batches_come_in(stages, virtual_stages)
-    of_each = f" of {each:,} sequences" if each > 1 else ""
+    of_each = f" of {sequences:,} sequences" if sequences > 1 else ""
     if micro_batches < least:
         message = f"{schedule} needs {_counted(least, 'micro-batch', 'es')}{of_each} for {_counted(stages, 'rank')}."
-        yield Violation(field, given, message, f"{least * each:,} or more", fields.besides(field))
+        yield Violation(field, given, message, f"{least * sequences:,} or more", fields.besides(field))
     elif micro_batches % together:
         message = (
             f"With several virtual stages a rank, {schedule} moves micro-batches{of_each} in groups of as many as "
             "there are ranks."
         )
-        yield Violation(field, given, message, multiples_near(given, together * each), fields.besides(field))
+        yield Violation(field, given, message, multiples_near(given, together * sequences), fields.besides(field))
 
 
 def unscheduled_violations(

@@ -31,7 +31,7 @@ def cards(tmp_path: Path) -> Path:
 @pytest.mark.slow  # the content check asks whether any of them contradicts a formula
 def test_what_is_shipped_says_some_quantities() -> None:
     texts = [text for _, _, text in said(SHIPPED)]
-    found = [words for each in SHIPPED.statements.statements for text in texts for words, *_ in each.found(text)]
+    found = [words for each in SHIPPED.statements.statements for text in texts for words, *_ in each.sayings(text)]
     assert len(found) >= 20
 
 

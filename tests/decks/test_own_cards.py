@@ -147,7 +147,7 @@ def test_searching_finds_words_decks_and_tags(database: Database) -> None:
         ):
             listing = service.list_cards(session, 1, wanted)
             assert [card.title for card in listing.cards] == titles, wanted
-            assert (listing.found, listing.total) == (len(titles), 2)
+            assert (listing.matching, listing.total) == (len(titles), 2)
             assert listing.decks == {"One": 1, "Two": 1}
 
 

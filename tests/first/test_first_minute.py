@@ -105,7 +105,7 @@ def test_every_state_that_is_drawn_is_the_theory_librarys(client: TestClient) ->
             drawn = sum(float(height) for height in states[ranks - 1][stage]["heights"])
             assert drawn / 100 * 120e9 == pytest.approx(zero_state_bytes(7e9, ranks, stage), rel=1e-3)
     assert states[7][3]["held"] == ["1.75 GB", "1.75 GB", "10.5 GB", "14 GB"]
-    assert states[7][3]["each"] == ["0.25 bytes", "0.25 bytes", "1.5 bytes", "2 bytes"]
+    assert states[7][3]["per_parameter"] == ["0.25 bytes", "0.25 bytes", "1.5 bytes", "2 bytes"]
     assert states[7][3]["says"] == ["14 GB each: it fits,", "with 66 GB left for activations."]
     assert states[1][1]["says"] == ["70 GB each: it fits,", "with 10 GB left for activations."]
 

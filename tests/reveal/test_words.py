@@ -19,20 +19,20 @@ def test_all_of_the_answer_is_there_and_notes_are_numbered_as_they_come() -> Non
         _finding("nowhere", "ok", "words that do not stand in it"),
     ]
     marked = mark(ANSWER, found)
-    assert "".join(each.text for each in marked.stretches) == ANSWER
+    assert "".join(each.text for each in marked.pieces) == ANSWER
     assert [(note.number, note.finding.id) for note in marked.notes] == [
         (1, "again"),
         (2, "free"),
         (None, "missed"),
         (None, "nowhere"),
     ]
-    underlined = [(each.text, each.kind, each.ends) for each in marked.stretches if each.kind]
+    underlined = [(each.text, each.kind, each.ends) for each in marked.pieces if each.kind]
     assert underlined == [("Backward gathers 25.3 MB again", "ok", (1,)), ("It is free.", "no", (2,))]
 
 
 def test_where_evidence_overlaps_what_is_wrong_shows_and_both_are_numbered() -> None:
     marked = mark(ANSWER, [_finding("whole", "ok", ANSWER), _finding("free", "no", "It is free.")])
-    assert [(each.kind, each.ends) for each in marked.stretches] == [("ok", ()), ("no", (1, 2))]
+    assert [(each.kind, each.ends) for each in marked.pieces] == [("ok", ()), ("no", (1, 2))]
 
 
 def test_sentences_end_at_no_stop_inside_a_number() -> None:

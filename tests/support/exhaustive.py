@@ -7,10 +7,10 @@ from collections import Counter
 from app.theory.planner.asking import SearchRequest, read_search, usable_bytes
 from app.theory.planner.estimate import estimate
 from app.theory.planner.plans import Plans
-from app.theory.planner.search import Found
+from app.theory.planner.search import SearchedPlan
 
 
-def best_of_all(request: SearchRequest) -> tuple[int, list[tuple[tuple[float, float], Found]]]:
+def best_of_all(request: SearchRequest) -> tuple[int, list[tuple[tuple[float, float], SearchedPlan]]]:
     """(how many plans there are, the best `limit` of those that fit with their (seconds, bytes)), equal ones in the
     search's own order. Of one plan each: `distinct` is not looked at."""
     base, space = read_search(request)

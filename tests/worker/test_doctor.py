@@ -9,7 +9,7 @@ import pytest
 
 from tests.worker.test_smi import _answers
 from worker.doctor import diagnose
-from worker.smi import Found, Gpu
+from worker.smi import Gpu, GpuListing
 
 GPUS = tuple(Gpu(i, f"GPU-{c * 4}", "NVIDIA H100 80GB HBM3", 80 * 2**30) for i, c in enumerate("ab"))
 SEEN = {"name": "NVIDIA H100", "uuid": "", "compute": "9.0", "total_bytes": 2**36, "free_bytes": 2**35, "bf16": True}
@@ -30,8 +30,10 @@ def smi_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def _said(found: Found = Found(GPUS), torch: dict[str, Any] = GOOD, asked: str = "auto", **variables: str) -> str:  # noqa: B008
-    return "\n".join(map(str, diagnose(found, torch, variables, asked)))
+def _said(
+    listing: GpuListing | None = None, torch: dict[str, Any] = GOOD, asked: str = "auto", **variables: str
+) -> str:
+    return "\n".join(map(str, diagnose(listing or GpuListing(GPUS), torch, variables, asked)))
 
 
 def test_a_machine_that_is_well_has_nothing_wrong() -> None:
@@ -44,7 +46,7 @@ def test_a_machine_that_is_well_has_nothing_wrong() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"found": Found(trouble="the driver hangs.")}, "nvidia-smi              the driver hangs."),
+        ({"listing": GpuListing(trouble="the driver hangs.")}, "nvidia-smi              the driver hangs."),
         (
             {"torch": {"trouble": "PyTorch has not answered for 120 s"}},
             "PyTorch                 PyTorch has not answered",

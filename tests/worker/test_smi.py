@@ -10,7 +10,7 @@ import pytest
 from labs.spec import parse_run_spec
 from worker import smi
 from worker.devices import Devices, UnknownDevice, find_devices, visible
-from worker.smi import Found, Gpu
+from worker.smi import Gpu, GpuListing
 
 WHOLE = """0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 60000, [N/A]
 1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, 81000, Disabled
@@ -41,7 +41,7 @@ def _answers(folder: Path, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
 
 def test_no_program_means_no_gpus_and_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert smi.look() == Found()
+    assert smi.look() == GpuListing()
     assert find_devices("auto").cpu
 
 
@@ -114,7 +114,7 @@ GPUS = tuple(Gpu(i, f"GPU-{c * 4}", "H200", 141 * 10**9) for i, c in enumerate("
     ],
 )
 def test_what_is_visible_is_read_as_cuda_reads_it(allowed: str | None, left: str) -> None:
-    assert "".join(gpu.uuid[4] for gpu in visible(Found(GPUS), allowed).gpus) == left
+    assert "".join(gpu.uuid[4] for gpu in visible(GpuListing(GPUS), allowed).gpus) == left
 
 
 def test_a_run_waits_for_gpus_that_are_taken_and_never_shares_one() -> None:

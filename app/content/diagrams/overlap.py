@@ -99,9 +99,9 @@ def _width(lanes: list[list[Work]], last: float) -> float:
     return min(needed, _WIDEST)
 
 
-def _spans(canvas: Canvas, found: list[Work], y: float, scale: float) -> None:
-    ends = [work.start for work in found[1:]] + [canvas.width / scale]
-    for work, end in zip(found, ends, strict=True):
+def _spans(canvas: Canvas, works: list[Work], y: float, scale: float) -> None:
+    ends = [work.start for work in works[1:]] + [canvas.width / scale]
+    for work, end in zip(works, ends, strict=True):
         x, width = _EDGE + work.start * scale, (work.end - work.start) * scale
         if work.tone == "idle":
             canvas.hatched(x, y + 34, max(width - 1, 1), _BAR)

@@ -56,13 +56,13 @@ class _Note:
     """One note on its way into the findings."""
 
     def __init__(
-        self, note: SourceNote, collection: Collection, found: Findings, known: Ids[str], now: datetime
+        self, note: SourceNote, collection: Collection, findings: Findings, known: Ids[str], now: datetime
     ) -> None:
         self.note = note
         self.collection = collection
         self.type = collection.types.get(note.type, NoteType())
         self.fields = dict(zip(self.type.fields, note.fields, strict=False))
-        self.found = found
+        self.findings = findings
         self.known = known
         self.now = now
 
@@ -72,11 +72,11 @@ class _Note:
         if self.note.guid.startswith(CATALOGUE) and self.note.guid.removeprefix(CATALOGUE) in self.known:
             self._take_catalogue(cards)
         elif not cards:
-            self.found.leave_out(shown, "the note has no cards")
+            self.findings.leave_out(shown, "the note has no cards")
         elif not self.type.fields:
-            self.found.leave_out(shown, "its note type is not in the file")
+            self.findings.leave_out(shown, "its note type is not in the file")
         elif sum(map(len, self.note.fields)) > FIELD_CHARACTERS:
-            self.found.leave_out(shown, f"it is longer than {FIELD_CHARACTERS:,} characters")
+            self.findings.leave_out(shown, f"it is longer than {FIELD_CHARACTERS:,} characters")
         else:
             for card in cards:
                 self._take_card(card)
@@ -84,7 +84,7 @@ class _Note:
     def _take_catalogue(self, cards: list[SourceCard]) -> None:
         """A card of ours: its text is here already, what is remembered of it may be new."""
         remembered = self._remembered(cards[0]) if cards else None
-        self.found.catalogue[self.note.guid.removeprefix(CATALOGUE)] = remembered
+        self.findings.catalogue[self.note.guid.removeprefix(CATALOGUE)] = remembered
 
     def _take_card(self, card: SourceCard) -> None:
         incoming = self._ours(card) if set(schema.FIELDS) <= set(self.fields) else self._foreign(card)
@@ -94,7 +94,7 @@ class _Note:
             if remembered is not None:
                 remembered = replace(remembered, revision=incoming.revision)
             incoming = replace(incoming, modified_at=modified, remembered=remembered)
-            self.found.take(incoming, shown_as(incoming.draft), formulas_set=True)
+            self.findings.take(incoming, shown_as(incoming.draft), formulas_set=True)
 
     def _remembered(self, card: SourceCard) -> Remembered | None:
         return from_row(card.row, self.collection.calendar, card.answered_at, self.now)
@@ -124,7 +124,7 @@ class _Note:
         sides = render_sides(front, back, self.fields, number)
         question, answer = self._text(sides.front), self._text(sides.back)
         if not question:
-            self.found.leave_out(self.note.fields[0][:200], "its front has no text without pictures and sounds")
+            self.findings.leave_out(self.note.fields[0][:200], "its front has no text without pictures and sounds")
             return None
         draft = Draft(
             WITH_BLANKS if sides.has_blank else PLAIN,
@@ -136,7 +136,7 @@ class _Note:
         )
         if sides.has_blank and not _has_blank(draft):
             draft = _without_blanks(draft)
-            self.found.notices["clozes reach over several paragraphs and became questions with an answer"] += 1
+            self.findings.notices["clozes reach over several paragraphs and became questions with an answer"] += 1
         elif not sides.has_blank and not answer:
             draft = replace(draft, sections={**draft.sections, "Answer": "*(The back of this card has no text.)*"})
         return Incoming(self._guid(card), draft)
@@ -156,7 +156,7 @@ class _Note:
             (converted.formulas, "formulas cannot be set here and are shown as code"),
         ):
             if count:
-                self.found.notices[words] += count
+                self.findings.notices[words] += count
         return mend(converted.text)
 
     def _deck(self, card: SourceCard) -> str:
@@ -165,7 +165,7 @@ class _Note:
     def _tags(self) -> tuple[str, ...]:
         tags = [tag.replace(",", "_") for tag in self.note.tags if len(tag) <= LONGEST_TAG]
         if len(self.note.tags) > len(tags[:MOST_TAGS]):
-            self.found.notices["tags were left out: there are too many on one note, or they are too long"] += len(
+            self.findings.notices["tags were left out: there are too many on one note, or they are too long"] += len(
                 self.note.tags
             ) - len(tags[:MOST_TAGS])
         return tuple(tags[:MOST_TAGS])

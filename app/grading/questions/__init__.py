@@ -6,7 +6,7 @@ asked. An answer is one text whatever the question is: a quantity, ids of option
 
 from app.grading.questions.choice import ChoiceQuestion, Option, Standing
 from app.grading.questions.configuration import ConfigurationQuestion
-from app.grading.questions.number import Carried, NumberQuestion, carried_values, read_number, told_apart
+from app.grading.questions.number import Carried, NumberQuestion, carried_values, distinct_slips, read_number
 from app.grading.questions.order import OrderItem, OrderQuestion
 from app.grading.questions.pairs import PairsQuestion, Right
 from app.grading.questions.shuffling import shuffled
@@ -26,7 +26,7 @@ __all__ = [
     "Right",
     "Standing",
     "carried_values",
+    "distinct_slips",
     "read_number",
     "shuffled",
-    "told_apart",
 ]

@@ -124,7 +124,7 @@ def carried_values(
     return None if any(each not in known for each in asked) else {each: known[each] for each in asked}
 
 
-def told_apart(slips: Sequence[KnownSlip], tolerance: float) -> tuple[KnownSlip, ...]:
+def distinct_slips(slips: Sequence[KnownSlip], tolerance: float) -> tuple[KnownSlip, ...]:
     """The slips that can be told from all before them: in some variants two mistakes lead to the same number."""
     found: list[KnownSlip] = []
     for slip in slips:

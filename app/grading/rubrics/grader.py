@@ -9,7 +9,7 @@ from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
-from app.grading.rubrics.matching import Found, find, nearly
+from app.grading.rubrics.matching import Passage, find, nearly
 from app.grading.rubrics.patterns import Pattern
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.wordings import Wordings
@@ -165,20 +165,20 @@ def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
     ]
 
 
-def _judged(found: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
-    if found.verdict != "unsure" or found.id not in judged:
-        return found
-    met = judged[found.id]
-    return PointGrade(found.id, "met" if met else "missed", float(met), found.evidence)
+def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
+    if grade.verdict != "unsure" or grade.id not in judged:
+        return grade
+    met = judged[grade.id]
+    return PointGrade(grade.id, "met" if met else "missed", float(met), grade.evidence)
 
 
-def _misconceptions(rubric: Rubric, reading: Reading) -> list[tuple[Misconception, Found]]:
+def _misconceptions(rubric: Rubric, reading: Reading) -> list[tuple[Misconception, Passage]]:
     """What the answer says that is false whatever the question, each with its sentence."""
     claims = ((each, _claimed(each.patterns, reading, SUBJECTS)) for each in rubric.misconceptions)
     return [(each, found) for each, found in claims if found is not None]
 
 
-def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Found]) -> PointGrade:
+def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Passage]) -> PointGrade:
     against = _claimed(point.against, reading) or contradicted.get(point.id)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,))
@@ -212,14 +212,14 @@ def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
 class _Look:
     """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or dismissed."""
 
-    shown: Found | None = None
-    vague: Found | None = None
-    listed: Found | None = None
-    dismissed: Found | None = None
+    shown: Passage | None = None
+    vague: Passage | None = None
+    listed: Passage | None = None
+    dismissed: Passage | None = None
 
 
-def _texts(found: Iterable[Found]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.text for each in sorted(found, key=lambda each: each.sentence)))
+def _texts(passages: Iterable[Passage]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.text for each in sorted(passages, key=lambda each: each.sentence)))
 
 
 def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
@@ -239,7 +239,7 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
     return _Look(None, vague, listed, dismissed)
 
 
-def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Found | None:
+def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Passage | None:
     """Evidence of a mistake, unless its sentence says that it is one."""
     for pattern in patterns:
         for index, sentence in enumerate(reading.sentences):

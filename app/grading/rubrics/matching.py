@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Found:
+class Passage:
     """Where evidence stands: the sentence's number, or the first of two; and whether it is called unnecessary there."""
 
     sentence: int
@@ -26,7 +26,9 @@ class Found:
     dismissed: bool = False
 
 
-def find(pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()) -> Found | None:
+def find(
+    pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()
+) -> Passage | None:
     """The first place in `reading` that gives the evidence of `pattern`; one that does not dismiss it comes first.
 
     Where one of `rivals` stands inside, another subject than that of the pattern is spoken of.
@@ -39,7 +41,7 @@ def find(pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozens
     return dismissed
 
 
-def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Found]:
+def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Passage]:
     first = pattern.places[0]
     for index, sentence in enumerate(reading.sentences):
         span = place(first, sentence, reach)
@@ -47,16 +49,16 @@ def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str])
             continue
         dismissed = _is_dismissed(span, sentence, pattern.stems)
         if len(pattern.places) == 1:
-            yield Found(index, sentence.text, dismissed)
+            yield Passage(index, sentence.text, dismissed)
             continue
         near = range(max(0, index - 1), min(len(reading.sentences), index + 2))
         second = next((each for each in near if place(pattern.places[1], reading.sentences[each], reach)), None)
         if second is not None:
             both = sorted({index, second})
-            yield Found(both[0], " ".join(reading.sentences[each].text for each in both), dismissed)
+            yield Passage(both[0], " ".join(reading.sentences[each].text for each in both), dismissed)
 
 
-def nearly(pattern: Pattern, reading: Reading) -> Found | None:
+def nearly(pattern: Pattern, reading: Reading) -> Passage | None:
     """A sentence that has all parts but one of a pattern that has at least three."""
     if len(pattern.places) > 1 or len(pattern.places[0]) < 3:
         return None
@@ -65,7 +67,7 @@ def nearly(pattern: Pattern, reading: Reading) -> Found | None:
         if sentence.is_list:
             continue
         if sum(_any(group, sentence) for group in groups) == len(groups) - 1 and not _any(pattern.unless, sentence):
-            return Found(index, sentence.text)
+            return Passage(index, sentence.text)
     return None
 
 

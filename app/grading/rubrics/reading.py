@@ -189,9 +189,9 @@ _RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
 _LOWERED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 
 
-def _as_power(found: re.Match[str]) -> str:
+def _as_power(match: re.Match[str]) -> str:
     """10²¹ as 10^21: without the sign it would become 1021."""
-    return "^" + found.group().translate(_LOWERED)
+    return "^" + match.group().translate(_LOWERED)
 
 
 def _denied(words: list[str]) -> list[bool]:

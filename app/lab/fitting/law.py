@@ -30,11 +30,9 @@ class Coefficient:
     theory: str
 
     @classmethod
-    def of(
-        cls, found: Fitted, at: int, name: str, text: str, theory: str, write: Callable[[float], str]
-    ) -> Coefficient:
+    def of(cls, fit: Fitted, at: int, name: str, text: str, theory: str, write: Callable[[float], str]) -> Coefficient:
         """Coefficient `at` of a fit, its standard error as `write` puts it; a dash where nobody knows it."""
-        error = found.errors[at]
+        error = fit.errors[at]
         return cls(name, text, "–" if error is None else f"± {write(error)}", theory)
 
 
@@ -81,16 +79,16 @@ def drawn(name: str, figure: Figure, dots: Sequence[Point], line: Sequence[Point
     return None if drawing is None else replace(drawing, finding="Dots are measured, dashes are the law.")
 
 
-def residual(found: Fitted, measured: Sequence[float], when_it_bends: str) -> str:
+def residual(fit: Fitted, measured: Sequence[float], when_it_bends: str) -> str:
     """What is left over, in words; `measured` is in the order of the points along the axis."""
-    apart = [left / value for left, value in zip(found.residuals, measured, strict=True)]
+    apart = [left / value for left, value in zip(fit.residuals, measured, strict=True)]
     worst = max(map(abs, apart))
-    if _is_unknown(found):
+    if _is_unknown(fit):
         return (
             "The standard error is as large as what was fitted: these points scatter too much to know it. Run it again "
             "while the machine does nothing else."
         )
-    if all(error is None for error in found.errors):
+    if all(error is None for error in fit.errors):
         return "As many points as unknowns: the line goes through them whatever they are, and says nothing of itself."
     said = f"At most {100 * worst:.2g} % is left over"
     signs = [each > 0 for each in apart]
@@ -102,9 +100,9 @@ def residual(found: Fitted, measured: Sequence[float], when_it_bends: str) -> st
     return f"{said}, above and below in turn: that is the machine, not the law. Repeat it to see."
 
 
-def _is_unknown(found: Fitted) -> bool:
+def _is_unknown(fit: Fitted) -> bool:
     """Whether something that was fitted may as well be nothing."""
     return any(
         error is not None and error > UNKNOWN * abs(value)
-        for value, error in zip(found.coefficients, found.errors, strict=True)
+        for value, error in zip(fit.coefficients, fit.errors, strict=True)
     )

@@ -47,13 +47,13 @@ class Cards:
 
     def copy(self, learners: int = 1) -> Cards:
         """The same, for `learners` times as many learners."""
-        return self._each(lambda field: np.repeat(field, learners, axis=0))
+        return self._mapped(lambda field: np.repeat(field, learners, axis=0))
 
     def only(self, which: NDArray[np.int64]) -> Cards:
         """Some of the cards."""
-        return self._each(lambda field: field[:, which])
+        return self._mapped(lambda field: field[:, which])
 
-    def _each(self, change: Callable[[Any], Any]) -> Cards:
+    def _mapped(self, change: Callable[[Any], Any]) -> Cards:
         return Cards(change(self.stability), change(self.difficulty), change(self.last_day), change(self.met))
 
 

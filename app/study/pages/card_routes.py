@@ -45,7 +45,9 @@ def list_cards(
     at: Annotated[int, Query(ge=1, le=100_000)] = 1,
 ) -> HTMLResponse:
     """Every card, narrowed by deck, concept, state and words."""
-    shelf = browsing.browse(session, learner, content, moment, wanted, _found(session, learner, content, q), at)
+    shelf = browsing.browse(
+        session, learner, content, moment, wanted, _matching_cards(session, learner, content, q), at
+    )
     context = {
         "shelf": shelf,
         "wanted": wanted,
@@ -116,7 +118,7 @@ def mark(
     return RedirectResponse(f"/study/cards/{card_id}", 303)
 
 
-def _found(session: Session, learner: int, content: Catalogue, q: str) -> list[str] | None:
+def _matching_cards(session: Session, learner: int, content: Catalogue, q: str) -> list[str] | None:
     """The cards a search finds: own ones that hold every word, then the catalogue's, best first; None without words."""
     if not q.strip():
         return None

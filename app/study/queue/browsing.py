@@ -127,14 +127,14 @@ def _standing(state: CardState, memory: scheduling.Memory | None, now: datetime)
     return "due" if state.due_at and state.due_at <= now else "known"
 
 
-def _is_in(each: Listed, state: str) -> bool:
+def _is_in(listed: Listed, state: str) -> bool:
     if state == "hard":
-        return each.is_hard
+        return listed.is_hard
     if state == "flagged":
-        return each.is_flagged
+        return listed.is_flagged
     if state == "noted":
-        return bool(each.note)
-    return not state or each.standing == state
+        return bool(listed.note)
+    return not state or listed.standing == state
 
 
 def list_decks(session: Session, learner_id: int, catalogue: Catalogue) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.theory.simulator.checks import at_least, check, not_negative, one_each, positive
+from app.theory.simulator.checks import at_least, check, counted_as, not_negative, positive
 from app.theory.simulator.events import Span, Task, finish_seconds, simulate
 from labs.spec import Violation
 
@@ -56,7 +56,7 @@ def checked_network(
     """A network for `ranks`. Raises SpecError, naming `field` for the bandwidth, for values out of range."""
     check(at_least("ranks", ranks, 1), not_negative("latency_seconds", latency_seconds))
     each = tuple(bytes_per_second) if isinstance(bytes_per_second, Sequence) else (bytes_per_second,) * ranks
-    check(one_each(field, each, ranks, "ranks"), *(positive(field, value) for value in each))
+    check(counted_as(field, each, ranks, "ranks"), *(positive(field, value) for value in each))
     return Network(name, each, latency_seconds)
 
 

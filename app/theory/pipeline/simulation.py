@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from app.theory.pipeline.passes import Order, Pass, peak_in_flight, split_backwards
-from app.theory.simulator.checks import check, not_negative, one_each, positive
+from app.theory.simulator.checks import check, counted_as, not_negative, positive
 from app.theory.simulator.events import Span, Task, finish_seconds, simulate
 from labs.spec import SpecError, Violation
 
@@ -119,25 +119,25 @@ class _Line:
             if target in rank_of
         }
 
-    def task(self, each: Pass, rank: int, seconds: float) -> Task:
+    def task(self, one: Pass, rank: int, seconds: float) -> Task:
         after = []
-        if each.kind in _FOLLOWS:
-            after.append(f"{each.chunk}{_FOLLOWS[each.kind]}{each.micro_batch}")
-        source = each.chunk - _GOES_TO.get(each.kind, 0)
-        on_the_way_seconds = self.seconds.get((source, each.chunk))
+        if one.kind in _FOLLOWS:
+            after.append(f"{one.chunk}{_FOLLOWS[one.kind]}{one.micro_batch}")
+        source = one.chunk - _GOES_TO.get(one.kind, 0)
+        on_the_way_seconds = self.seconds.get((source, one.chunk))
         if on_the_way_seconds is not None:
-            result = f"{source}{each.kind}{each.micro_batch}"
+            result = f"{source}{one.kind}{one.micro_batch}"
             after.append(f"{result}→{rank}" if on_the_way_seconds else result)
-        return Task(str(each), ("compute", rank), seconds, tuple(after))
+        return Task(str(one), ("compute", rank), seconds, tuple(after))
 
-    def transfer(self, each: Pass, rank: int) -> Task | None:
+    def transfer(self, one: Pass, rank: int) -> Task | None:
         """The way of its result to the rank that needs it; None where that takes no time."""
-        target = each.chunk + _GOES_TO.get(each.kind, 0)
-        seconds = self.seconds.get((each.chunk, target))
+        target = one.chunk + _GOES_TO.get(one.kind, 0)
+        seconds = self.seconds.get((one.chunk, target))
         if not seconds:
             return None
         other = self.rank_of[target]
-        return Task(f"{each}→{other}", ("link", rank, other), seconds, (str(each),))
+        return Task(f"{one}→{other}", ("link", rank, other), seconds, (str(one),))
 
 
 def _link_seconds(transfer_seconds: LinkSeconds, source: int, target: int) -> float:
@@ -173,8 +173,8 @@ def _check_times(
 ) -> None:
     links = transfer_seconds if isinstance(transfer_seconds, Mapping) else {(): transfer_seconds}
     check(
-        one_each("slow_down", slow_down, len(order), "ranks"),
-        one_each("tail_seconds", tail_seconds, len(order), "ranks"),
+        counted_as("slow_down", slow_down, len(order), "ranks"),
+        counted_as("tail_seconds", tail_seconds, len(order), "ranks"),
         *(positive("slow_down", factor) for factor in slow_down),
         *(not_negative("tail_seconds", value) for value in tail_seconds),
         *(not_negative("transfer_seconds", value) for value in links.values()),

@@ -7,11 +7,11 @@ others measured. `engine` computes for all of them.
 """
 
 from app.theory.planner.asking import SearchRequest, parse_search_request
+from app.theory.planner.candidates import Candidate, SearchResult
 from app.theory.planner.estimate import estimate, fewest_ranks
 from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
 from app.theory.planner.flags import Flags, flags_of
-from app.theory.planner.found import Candidate, SearchResult
 from app.theory.planner.front import Point, front
 from app.theory.planner.requests import (
     Cluster,

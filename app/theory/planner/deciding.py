@@ -24,7 +24,7 @@ from labs.spec import Model, SpecError
 
 USABLE = 0.9  # of a GPU's memory
 LONG = 32_768  # tokens, from which a sequence is cut
-EACH = 16_384  # tokens of a sequence that one rank is left with
+TOKENS_OF_A_RANK = 16_384  # of a sequence, that one rank is left with
 NOTABLE = 0.1  # of a step
 WORTH = 0.95  # of the time: what a more elaborate plan must take at most
 MOST_EXPERT_RANKS = 64  # more send tokens over more nodes than they save
@@ -164,7 +164,7 @@ def _cuts(way: _Way, model: Model) -> Iterator[Question]:
     asked = way.asked
     if asked.sequence >= LONG:
         context = 1
-        while asked.sequence // context > EACH and asked.gpus % (2 * context) == 0:
+        while asked.sequence // context > TOKENS_OF_A_RANK and asked.gpus % (2 * context) == 0:
             context *= 2
         way.axes["context"] = context
         yield Question(

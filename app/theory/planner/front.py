@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.theory.planner.asking import SearchRequest
-from app.theory.planner.found import Candidate
+from app.theory.planner.candidates import Candidate
 from app.theory.planner.search import search
 
 PARTS = (1, 2, 4)  # of the nodes

@@ -27,16 +27,16 @@ from app.theory.planner.bounds import (
     shape_seconds,
     time_floor,
 )
+from app.theory.planner.candidates import Candidate, SearchResult, notably_faster
 from app.theory.planner.engine.memory import stage_memories
 from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
-from app.theory.planner.found import Candidate, SearchResult, notably_faster
 from app.theory.planner.plans import UNSHARDED, Plans
 from app.theory.planner.ranking import Key, Ranking
 from app.theory.planner.space import Order, Shape, Sharding
 from labs.spec import SpecError, Violation
 
-Found = tuple[Shape, Order, Sharding]
+SearchedPlan = tuple[Shape, Order, Sharding]
 MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
 NO_ROOM, SLOWER = (
     "does not fit in the share of the memory that a plan may take",
@@ -69,8 +69,8 @@ class _Search:
         self.usable = usable_bytes(request)
         self.rejected: Counter[str] = Counter()
         self.evaluated = self.no_room = 0
-        self.ranking: Ranking[Found] = Ranking(request.limit)
-        self.seen: list[tuple[Key, Found]] = []
+        self.ranking: Ranking[SearchedPlan] = Ranking(request.limit)
+        self.seen: list[tuple[Key, SearchedPlan]] = []
         self._memories: dict[Shape, MemoryFloor] = {}
         self._times: dict[Shape, TimeFloor] = {}
         self._dense: dict[Shape, LayerFloor] = {}
@@ -195,8 +195,8 @@ class _Search:
             return shape.pipeline, shape.tensor, shape.context, shape.expert
         return (shape, *rest)
 
-    def _candidate(self, found: Found) -> Candidate:
-        request = self.plans.request(*found)
+    def _candidate(self, plan: SearchedPlan) -> Candidate:
+        request = self.plans.request(*plan)
         return Candidate(request, estimate(request))
 
 

@@ -31,7 +31,7 @@ def at_least(field: str, value: int, least: int) -> Violation | None:
     return None if value >= least else Violation(field, value, f"{value} is too few.", f"{least} or more")
 
 
-def one_each(field: str, values: Sequence[object], count: int, of: str) -> Violation | None:
+def counted_as(field: str, values: Sequence[object], count: int, of: str) -> Violation | None:
     """Whether there is a value for each of `count` things called `of`."""
     if len(values) == count:
         return None

@@ -118,19 +118,19 @@ def _check_bytes(ranks: int, cases: Sequence[Case], record: Record) -> Check:
     return Check(name="bytes", ranks=ranks, passed=True, expected=shown, seen="exactly that, on every rank")
 
 
-def _without_free_zeros(case: Case, found: Any) -> Any:
+def _without_free_zeros(case: Case, gradients: Any) -> Any:
     """A gradient that no rank has may be None or zeros."""
-    if not isinstance(found, Mapping):
-        return found
+    if not isinstance(gradients, Mapping):
+        return gradients
     mean = case.expected["mean"]
     return {
         name: value
-        for name, value in found.items()
+        for name, value in gradients.items()
         if name in mean or not isinstance(value, Tensor) or bool(value.any())
     }
 
 
-def _found(run: Judged) -> Iterator[tuple[Case, int, Mapping[str, Tensor]]]:
+def _gradients(run: Judged) -> Iterator[tuple[Case, int, Mapping[str, Tensor]]]:
     for case, rank, value in run.results("gradients"):
         read = _without_free_zeros(case, value)
         yield case, rank, read if isinstance(read, Mapping) else {}
@@ -138,7 +138,7 @@ def _found(run: Judged) -> Iterator[tuple[Case, int, Mapping[str, Tensor]]]:
 
 def _is_a_share(run: Judged, parts: float) -> bool:
     """Whether it is the mean divided by `parts`, in the first case, where nothing else is special."""
-    found = [value for case, _, value in _found(run) if case is run.cases[0]]
+    found = [value for case, _, value in _gradients(run) if case is run.cases[0]]
     wanted = {name: value / parts for name, value in run.cases[0].expected["mean"].items()}
     return run.failed("mean") and all(checks.differ(value, wanted) is None for value in found)
 
@@ -166,12 +166,12 @@ def _averages_tied_twice(run: Judged) -> bool:
 def _misses_absent(run: Judged) -> bool:
     """Right but where a rank has no gradient."""
     wrong = {
-        id(case) for case, _, value in _found(run) if checks.differ(dict(value), case.expected["mean"]) is not None
+        id(case) for case, _, value in _gradients(run) if checks.differ(dict(value), case.expected["mean"]) is not None
     }
     return run.failed("mean") and wrong <= {id(case) for case in run.cases if case.expected["absent"]}
 
 
 def _moves_but_changes_nothing(run: Judged) -> bool:
-    found = [(case, rank, value) for case, rank, value in _found(run) if case is run.cases[0]]
+    found = [(case, rank, value) for case, rank, value in _gradients(run) if case is run.cases[0]]
     kept = all(checks.differ(dict(value), case.expected["own"][rank]) is None for case, rank, value in found)
     return run.failed("mean") and bool(run.record.calls) and kept

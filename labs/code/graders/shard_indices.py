@@ -83,9 +83,11 @@ def _epochs(record: Record, case: int, ranks: int) -> list[Shards]:
     return [[list(each[epoch]) if epoch < len(each) else [] for each in own] for epoch in range(EPOCHS + 1)]
 
 
-def _first(name: str, ranks: int, found: Iterator[tuple[Case, int, str | None]], expected: str, meaning: str) -> Check:
-    """A check that fails at the first of `found` that says something."""
-    for case, epoch, says in found:
+def _first(
+    name: str, ranks: int, answers: Iterator[tuple[Case, int, str | None]], expected: str, meaning: str
+) -> Check:
+    """A check that fails at the first of `answers` that says something."""
+    for case, epoch, says in answers:
         if says is not None:
             seen = f"{case.name}, epoch no. {epoch + 1} asked for: {says}"
             return Check(name=name, ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)

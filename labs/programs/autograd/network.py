@@ -69,7 +69,7 @@ def length(of: list[Tensor]) -> float:
     return float(torch.cat([each.flatten() for each in of]).norm())
 
 
-def difference(found: list[Tensor], right: list[Tensor]) -> float:
+def difference(computed: list[Tensor], right: list[Tensor]) -> float:
     """The largest difference between two lists of tensors, over the largest value of the second."""
-    apart = max(float((one - other).abs().max()) for one, other in zip(found, right, strict=True))
+    apart = max(float((one - other).abs().max()) for one, other in zip(computed, right, strict=True))
     return apart / max(float(each.abs().max()) for each in right)

@@ -48,45 +48,45 @@ FORMATS = (
 )
 
 
-def find_epsilon(each: Format, device: torch.device) -> float:
+def find_epsilon(number_format: Format, device: torch.device) -> float:
     """The distance from 1 to the next number: halve x until 1 + x is 1."""
-    one, x = each.held(1.0, device), 1.0
-    while float(each.plus(one, each.held(x / 2, device))) != 1.0:
+    one, x = number_format.held(1.0, device), 1.0
+    while float(number_format.plus(one, number_format.held(x / 2, device))) != 1.0:
         x /= 2
     return x
 
 
-def find_largest(each: Format, device: torch.device) -> float:
+def find_largest(number_format: Format, device: torch.device) -> float:
     """Double until it overflows (to infinity; in E4M3 to what is largest there), then add what still fits."""
     largest = 1.0
-    while each.holds(2 * largest, device):
+    while number_format.holds(2 * largest, device):
         largest *= 2
     step = largest / 2
-    while step > 0 and each.holds(largest + step, device):
+    while step > 0 and number_format.holds(largest + step, device):
         largest, step = largest + step, step / 2
     return largest
 
 
-def find_smallest(each: Format, device: torch.device) -> float:
+def find_smallest(number_format: Format, device: torch.device) -> float:
     """The smallest number above zero: halve until the result is zero."""
     x = 1.0
-    while float(each.held(x / 2, device)) != 0.0:
+    while float(number_format.held(x / 2, device)) != 0.0:
         x /= 2
     return x
 
 
-def find_smallest_normal(each: Format, device: torch.device) -> float:
+def find_smallest_normal(number_format: Format, device: torch.device) -> float:
     """The smallest number with all its bits: halve 1 + epsilon until its last bit is lost."""
-    epsilon, x = find_epsilon(each, device), 1.0
-    while each.holds(x / 2 * (1 + epsilon), device):
+    epsilon, x = find_epsilon(number_format, device), 1.0
+    while number_format.holds(x / 2 * (1 + epsilon), device):
         x /= 2
     return x
 
 
-def add_again_and_again(each: Format, weight: float, update: float, device: torch.device) -> Iterator[float]:
+def add_again_and_again(number_format: Format, weight: float, update: float, device: torch.device) -> Iterator[float]:
     """A weight after every update, both held in the format. It stands still once an update is less than half the
     distance to the next number: the update is swallowed."""
-    held, step = each.held(weight, device), each.held(update, device)
+    held, step = number_format.held(weight, device), number_format.held(update, device)
     while True:
-        held = each.plus(held, step)
+        held = number_format.plus(held, step)
         yield float(held)

@@ -92,7 +92,7 @@ def shares_by_exponent(gradients: Tensor) -> dict[int, float]:
     return {lowest + number: count / len(sizes) for number, count in enumerate(counts)}
 
 
-def share_lost(gradients: Tensor, each: Format, scale: float) -> float:
+def share_lost(gradients: Tensor, number_format: Format, scale: float) -> float:
     """Of the gradients that are not zero, those that are zero in the format when multiplied by `scale`."""
     sizes = gradients[gradients != 0].double()
-    return float(((sizes * scale).to(each.dtype).float() == 0).float().mean())
+    return float(((sizes * scale).to(number_format.dtype).float() == 0).float().mean())

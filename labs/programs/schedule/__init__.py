@@ -49,9 +49,9 @@ class _Pipeline:
 
     def __init__(self, options: ScheduleOptions, bench: Bench, schedule: Schedule, micro_batches: int) -> None:
         self._bench, self._micro_batches = bench, micro_batches
-        self._each = options.stages_a_rank(schedule)
-        layout = Parallel(pipeline=bench.ranks, virtual_stages=self._each, schedule=schedule)
-        self._work = _work(options, bench, self._each)
+        self._virtual_stages = options.stages_a_rank(schedule)
+        layout = Parallel(pipeline=bench.ranks, virtual_stages=self._virtual_stages, schedule=schedule)
+        self._work = _work(options, bench, self._virtual_stages)
         self._mine = stages_of(layout, bench.rank)
         rank_of = {stage: rank for rank in range(bench.ranks) for stage in stages_of(layout, rank)}
         stages = [self._stage(index, rank_of) for index in self._mine]
@@ -82,7 +82,7 @@ class _Pipeline:
         self._schedule.step(*given, return_outputs=False, **more)
         everybody: list[tuple[Span, ...]] = [()] * self._bench.ranks
         dist.all_gather_object(everybody, whole_backwards(self._work.done))
-        return Step(tuple(everybody), self._each)
+        return Step(tuple(everybody), self._virtual_stages)
 
     def _batch(self) -> Tensor:
         """What the first stage is given: micro-batches that are there already, by number."""

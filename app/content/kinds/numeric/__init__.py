@@ -94,7 +94,7 @@ class Numeric(CheckedKind):
         if len(seen) < FEWEST_COMBINATIONS:
             combinations = f"{len(seeded.CHECKED_SEEDS)} seeds draw {len(seen)} combinations"
             yield ("ask",), f"{combinations}, {FEWEST_COMBINATIONS} are needed"
-        yield from _first_of_each(seen)
+        yield from _one_of_a_kind(seen)
         ever = {slip.id for number in seen.values() for slip in number.slips}
         for index, slip in enumerate(source.slips):
             if slip.id not in ever:
@@ -118,14 +118,14 @@ def _asked(source: Ask, values: dict[str, object]) -> tuple[NumberQuestion, Mark
         return make_number(source, values, source.let), inline(source.prompt, values, "prompt")
 
 
-def _first_of_each(seen: dict[str, NumberQuestion]) -> Iterator[CardFinding]:
+def _one_of_a_kind(seen: dict[str, NumberQuestion]) -> Iterator[CardFinding]:
     """Each kind of finding once, with the first draw that shows it."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for drawn, number in seen.items():
         for reason in number_findings(number):
             what = reason.split(":", maxsplit=1)[0]
-            if what not in told:
-                told.add(what)
+            if what not in reported:
+                reported.add(what)
                 yield ("ask",), f"{drawn}: {reason}"
 
 

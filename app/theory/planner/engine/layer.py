@@ -122,12 +122,12 @@ def _modules_seconds(request: LayerRequest, device: Device, modules: tuple[Modul
     return found
 
 
-def _linear_seconds(request: LayerRequest, device: Device, each: Linear) -> tuple[float, float, float]:
+def _linear_seconds(request: LayerRequest, device: Device, linear: Linear) -> tuple[float, float, float]:
     """(forward, gradient of the input, gradient of the weight) of one matrix of the layer."""
     model = request.model
-    into, out = per_rank(each, request.cut_of(each.routed))
+    into, out = per_rank(linear, request.cut_of(linear.routed))
     rows, count = float(request.tokens), 1.0
-    if each.routed:
+    if linear.routed:
         count = max(1.0, model.experts / request.expert)
         # balanced: every expert gets an equal share
         rows = request.rows_of(routed=True) * model.active_experts / count

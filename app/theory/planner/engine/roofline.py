@@ -66,26 +66,28 @@ class Sustained:
     precision: Precision | None
 
 
-def measured_device(found: Sustained) -> Device:
+def measured_device(sustained: Sustained) -> Device:
     """A device of which nothing is known but what was measured: MFU is of the measured rate."""
-    assert found.matmul_flops is not None and found.memory_bytes_per_second is not None, "the request was checked"  # noqa: PT018
-    flops, attention = found.matmul_flops, found.attention_flops or found.matmul_flops
+    flops, memory_rate = sustained.matmul_flops, sustained.memory_bytes_per_second
+    assert flops is not None, "the request was checked"
+    assert memory_rate is not None, "the request was checked"
+    attention = sustained.attention_flops or flops
     rates = AttentionRates((attention, attention), (attention, attention))
-    return Device(flops, flops, flops, rates, found.memory_bytes_per_second, None)
+    return Device(flops, flops, flops, rates, memory_rate, None)
 
 
-def calibrated(device: Device, same: Device, found: Sustained) -> Device:
+def calibrated(device: Device, same: Device, sustained: Sustained) -> Device:
     """`device` with its rates as measured: products in proportion, where `same` is the device in the precision that was
     measured; attention by its own rate, or in the same proportion."""
-    products = found.matmul_flops / same.matmul_flops_per_second if found.matmul_flops else 1.0
+    products = sustained.matmul_flops / same.matmul_flops_per_second if sustained.matmul_flops else 1.0
     ahead = device.attention.forward[1]
-    attention = found.attention_flops / ahead if found.attention_flops else products
+    attention = sustained.attention_flops / ahead if sustained.attention_flops else products
     return replace(
         device,
         matmul_flops_per_second=device.matmul_flops_per_second * products,
         wide_flops_per_second=device.wide_flops_per_second * products,
         attention=device.attention.times(attention),
-        memory_bytes_per_second=found.memory_bytes_per_second or device.memory_bytes_per_second,
+        memory_bytes_per_second=sustained.memory_bytes_per_second or device.memory_bytes_per_second,
     )
 
 

@@ -74,10 +74,10 @@ def pipeline_seconds(plan: Plan) -> tuple[float, float]:
     return plan.micro_batches * found[slowest][0].busy, fill
 
 
-def _slowest(plan: Plan, found: list[tuple[StageSeconds, list[tuple[Traffic, float]]]]) -> tuple[int, float]:
+def _slowest(plan: Plan, stages: list[tuple[StageSeconds, list[tuple[Traffic, float]]]]) -> tuple[int, float]:
     """(the slowest stage, the seconds it idles)."""
-    slowest = max(range(len(found)), key=lambda index: found[index][0].busy)
-    return slowest, idle_seconds(plan, [each for each, _ in found], slowest)
+    slowest = max(range(len(stages)), key=lambda index: stages[index][0].busy)
+    return slowest, idle_seconds(plan, [each for each, _ in stages], slowest)
 
 
 def _ends_step(row: Traffic) -> bool:
@@ -101,7 +101,7 @@ def _stages(plan: Plan) -> list[tuple[StageSeconds, list[tuple[Traffic, float]]]
     return found
 
 
-def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
+def idle_seconds(plan: Plan, stages: list[StageSeconds], slowest: int) -> float:
     """What the slowest stage waits while the pipeline fills and drains; a v-th of it with v equal chunks.
 
     Breadth-first, too few micro-batches to keep every rank busy leave a gap before each chunk but the first. Where
@@ -109,22 +109,22 @@ def idle_seconds(plan: Plan, found: list[StageSeconds], slowest: int) -> float:
     V only half a forward of each other stage is left. Neither ends before a micro-batch has passed every stage both
     ways and the others have followed it; chunks in rounds have as many micro-batches as stages, which hides that.
     """
-    if len(found) == 1:
+    if len(stages) == 1:
         return 0.0
-    v, m, last = _chunks(plan), plan.micro_batches, found[slowest]
+    v, m, last = _chunks(plan), plan.micro_batches, stages[slowest]
     if plan.schedule.idles in ("1f1b", "breadth-first"):
-        fill = fill_seconds([(each.ahead, each.busy) for each in found], slowest) / v
+        fill = fill_seconds([(each.ahead, each.busy) for each in stages], slowest) / v
         if plan.schedule.idles == "1f1b":
             return fill
-        return fill + (v - 1) / v * max(0.0, sum(each.busy for each in found) - m * last.busy)
-    others = [each for index, each in enumerate(found) if index != slowest]
+        return fill + (v - 1) / v * max(0.0, sum(each.busy for each in stages) - m * last.busy)
+    others = [each for index, each in enumerate(stages) if index != slowest]
     if plan.schedule.idles == "zb-h1":
         fill = sum(max(0.0, each.busy - 2 * each.weight_gradients) for each in others) / v
         if v > 1:
             return fill
     else:
         fill = sum(each.ahead for each in others) / 2
-    both_ways = [each.busy - each.weight_gradients for each in found]
+    both_ways = [each.busy - each.weight_gradients for each in stages]
     through = sum(both_ways) + (m - 1) * max(both_ways) + last.weight_gradients
     return max(fill, through - m * last.busy)
 
