@@ -1,0 +1,7 @@
+def schedule_1f1b(rank, p, m):
+    """Warm up until the first gradient can be there, then one forward and one backward in turn."""
+    warm_up = min(p - rank - 1, m)
+    actions = [f"F{i}" for i in range(warm_up)]
+    for i in range(m - warm_up):
+        actions += [f"F{warm_up + i}", f"B{i}"]
+    return actions + [f"B{i}" for i in range(m - warm_up, m)]

@@ -1,0 +1,18 @@
+# mistake: asks-others
+import torch
+import torch.distributed as dist
+
+
+def schedule_1f1b(rank, p, m):
+    least = torch.tensor(float(m))
+    dist.all_reduce(least)
+    forward = backward = 0
+    actions = []
+    while backward < m:
+        if forward < m and forward - backward < p - rank:
+            actions.append(f"F{forward}")
+            forward += 1
+        else:
+            actions.append(f"B{backward}")
+            backward += 1
+    return actions

@@ -1,0 +1,7 @@
+# mistake: longer-bubble
+def schedule_1f1b(rank, p, m):
+    warm_up = max(min(p - rank - 1, m), 1)
+    actions = [f"F{i}" for i in range(warm_up)]
+    for i in range(m - warm_up):
+        actions += [f"B{i}", f"F{warm_up + i}"]
+    return actions + [f"B{i}" for i in range(m - warm_up, m)]
