@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
 
 from app.content.players.player import Player
 from app.content.web import Content
@@ -53,7 +53,7 @@ from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.playing import figure_of
-from app.lab.stream import Hub, Message
+from app.lab.stream import Hub
 from app.lab.trace import chrome_trace
 from app.lab.web_form import FormData
 from labs.spec import RunSpec
@@ -238,19 +238,14 @@ async def _first_chunk(request: Request, learner: LearnerId, run_id: RowId, star
 FirstChunk = Annotated[int, Depends(_first_chunk)]
 
 
-def _events(messages: AsyncIterator[Message]) -> EventSourceResponse:
-    async def events() -> AsyncIterator[ServerSentEvent]:
-        async for message in messages:
-            number = None if message.sequence is None else str(message.sequence)
-            yield ServerSentEvent(message.data, event=message.kind, id=number)
-
-    return EventSourceResponse(events(), ping=15, headers={"Cache-Control": "no-store"})
+def _events(pieces: AsyncIterator[bytes]) -> EventSourceResponse:
+    return EventSourceResponse(pieces, ping=15, headers={"Cache-Control": "no-store"})
 
 
 async def _stream(request: Request, run_id: RowId, start: FirstChunk) -> EventSourceResponse:
     """A run's chunks as server-sent events; `Last-Event-ID` or `?after=` resumes behind that chunk."""
     hub: Hub = request.app.state.hub
-    return _events(hub.follow(run_id, start))
+    return _events(hub.stream(run_id, start))
 
 
 router.add_api_route("/lab/runs/{run_id}/events", _stream, methods=["GET"], response_class=EventSourceResponse)
@@ -262,7 +257,7 @@ async def live_page(request: Request, run_id: RowId, start: FirstChunk) -> Event
     """What a run's page needs, as one stream (a browser opens six connections to a host): the chunks as above, and
     `part` events with the parts of the page that changed, `{"name", "html"}`."""
     hub: Hub = request.app.state.hub
-    return _events(hub.follow(run_id, start, with_parts=True))
+    return _events(hub.stream(run_id, start, with_parts=True))
 
 
 class RunRequest(BaseModel):

@@ -3,6 +3,7 @@
 The reader asks the database for new chunks when Redis says there are some, and once a second in any case: losing Redis
 costs a second, never an event. Nobody holds a database session while waiting. For viewers with the run's page before
 them the reader also draws the page's parts, once for all, in a thread: rendering must not keep other requests waiting.
+What is sent is made into bytes once, whoever gets it, and what was sent lately is kept for those who come.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Literal
 
 import redis.asyncio
 import structlog
 from redis.exceptions import RedisError
+from sse_starlette import ServerSentEvent
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
@@ -32,7 +36,9 @@ from app.lab.models import ENDED, Run
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
-DRAW_SECONDS = 0.35  # at least, between two drawings of a page
+DRAW_SECONDS = 0.25  # at least, between two drawings of a page: as often as a worker writes chunks
+MOST_KEPT_CHUNKS = 256  # at the start; a longer run's viewers read for themselves what was before them
+MOST_KEPT_BYTES = 4_000_000  # of chunks, of a run that is looked at
 MOST_QUEUED = 1000  # a viewer further behind than this is disconnected; it resumes with Last-Event-ID
 
 
@@ -43,6 +49,12 @@ class Message:
     kind: Literal["chunk", "part", "end"]
     data: str
     sequence: int | None = None
+
+    @cached_property
+    def wire(self) -> bytes:
+        """As it is sent."""
+        number = None if self.sequence is None else str(self.sequence)
+        return ServerSentEvent(self.data, event=self.kind, id=number).encode()
 
 
 class _Drawn:
@@ -59,17 +71,77 @@ class _Feed:
 
     run_id: int
     last: int = 0
+    ended: str | None = None  # as what, once its last chunk was passed on
+    kept: deque[Message] = field(default_factory=deque)  # the chunks behind `kept_after`, up to the last
+    kept_after: int = 0
+    kept_bytes: int = 0
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     viewers: set[_Inbox] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     page: LivePage | None = None  # once somebody looks at the page
     drawn_at: float = -inf
     is_stale: bool = False  # chunks came since it was drawn
+    parts: dict[int, tuple[list[Message], int]] = field(default_factory=dict)  # of a drawing, behind an earlier one
+    parts_of: int = 0  # which drawing
 
     @property
     def draw_at(self) -> float:
         """When the page is to be drawn next; its clock goes on without chunks, too."""
         return self.drawn_at + (DRAW_SECONDS if self.is_stale else POLL_SECONDS)
+
+    def keep(self, message: Message) -> None:
+        """Note a chunk that is passed on, and let go of the oldest beyond what is kept."""
+        self.last = message.sequence or self.last
+        self.kept.append(message)
+        self.kept_bytes += len(message.wire)
+        while self.kept_bytes > MOST_KEPT_BYTES:
+            oldest = self.kept.popleft()
+            self.kept_after = oldest.sequence or self.kept_after
+            self.kept_bytes -= len(oldest.wire)
+
+    def parts_after(self, drawing: int) -> tuple[list[Message], int]:
+        """The page's parts that changed behind a drawing, and the newest drawing they come from."""
+        if self.page is None:
+            return [], drawing
+        if self.parts_of != self.page.drawing:
+            self.parts, self.parts_of = {}, self.page.drawing
+        if drawing not in self.parts:
+            parts = self.page.parts_after(drawing)
+            messages = [Message("part", json.dumps({"name": part.name, "html": part.html})) for part in parts]
+            self.parts[drawing] = messages, max((part.drawing for part in parts), default=drawing)
+        return self.parts[drawing]
+
+    def behind(self, after: int) -> list[Message] | None:
+        """The chunks behind `after` that were passed on; None where not all of them are kept."""
+        if after < self.kept_after:
+            return None
+        return [message for message in self.kept if (message.sequence or 0) > after]
+
+
+@dataclass
+class _Place:
+    """How far a viewer has come."""
+
+    feed: _Feed
+    after: int  # the last chunk it has
+    drawing: int  # and the last drawing of the page
+    with_parts: bool
+    is_over: bool = False
+
+    def take(self, messages: Sequence[Message | _Drawn | None]) -> list[Message]:
+        """What of these is new to it."""
+        batch: list[Message] = []
+        for message in messages:
+            if message is None:
+                self.is_over = True
+            elif isinstance(message, _Drawn):
+                if self.with_parts:
+                    fresh, self.drawing = self.feed.parts_after(self.drawing)
+                    batch += fresh
+            elif message.kind == "end" or (message.sequence or 0) > self.after:
+                batch.append(message)
+                self.after, self.is_over = message.sequence or self.after, message.kind == "end"
+        return batch
 
 
 class Hub:
@@ -83,42 +155,47 @@ class Hub:
         self._feeds: dict[int, _Feed] = {}
         self._client: redis.asyncio.Redis | None = None
 
+    async def stream(self, run_id: int, after: int, *, with_parts: bool = False) -> AsyncIterator[bytes]:
+        """What `follow` gives, as bytes that are sent at once."""
+        async for messages in self._batches(run_id, after, with_parts):
+            yield messages[0].wire if len(messages) == 1 else b"".join(message.wire for message in messages)
+
     async def follow(self, run_id: int, after: int, *, with_parts: bool = False) -> AsyncIterator[Message]:
         """Every chunk behind `after`, as they come, then the end. Nothing is lost or doubled in between.
 
-        The feed notes where it starts, then the viewer reads history up to now; what arrives twice is recognised
-        by its sequence. `with_parts` also sends all parts of the run's page, then those that change.
+        `with_parts` also sends all parts of the run's page, then those that change.
         """
+        async for messages in self._batches(run_id, after, with_parts):
+            for message in messages:
+                yield message
+
+    async def _batches(self, run_id: int, after: int, with_parts: bool) -> AsyncIterator[Sequence[Message]]:
+        """The viewer joins the feed, then gets what was passed on before; what comes twice is recognised by its
+        sequence."""
         inbox: _Inbox = asyncio.Queue(MOST_QUEUED)
         feed = self._join(run_id, inbox, with_parts)
         page, drawing = feed.page if with_parts else None, 0
         try:
             await feed.ready.wait()
-            history, ended = await asyncio.to_thread(self._read, run_id, after)
-            for message in history:
-                yield message
-                after = message.sequence or after
+            history, ended = feed.behind(after), feed.ended
+            if history is None:
+                history, ended = await asyncio.to_thread(self._read, run_id, after)
+            if history:
+                yield history
+                after = history[-1].sequence or after
             if page is not None:
-                await asyncio.to_thread(page.draw, once=not ended)
-                messages, drawing = _parts_after(page, drawing)
-                for message in messages:
-                    yield message
+                if ended or not page.drawing:
+                    await asyncio.to_thread(page.draw, once=not ended)
+                messages, drawing = feed.parts_after(drawing)
+                if messages:
+                    yield messages
             if ended:
-                yield _end(after, ended)
+                yield [_end(after, ended)]
                 return
-            while (message_or_drawn := await inbox.get()) is not None:
-                if isinstance(message_or_drawn, _Drawn):
-                    if page is not None:
-                        messages, drawing = _parts_after(page, drawing)
-                        for message in messages:
-                            yield message
-                    continue
-                sequence = message_or_drawn.sequence or 0
-                if message_or_drawn.kind == "end" or sequence > after:
-                    yield message_or_drawn
-                    after = sequence
-                if message_or_drawn.kind == "end":
-                    return
+            place = _Place(feed, after, drawing, with_parts)
+            while not place.is_over:
+                if batch := place.take(await _all_of(inbox)):
+                    yield batch
         finally:
             self._leave(feed, inbox)
 
@@ -155,9 +232,9 @@ class Hub:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 wait = await self._waiter(feed.run_id, stack)
-                feed.last = await asyncio.to_thread(self._newest, feed.run_id)
+                await self._begin(feed)
                 feed.ready.set()
-                while not await self._pass_on(feed):
+                while feed.ended is None and not await self._pass_on(feed):
                     await wait(self._seconds_to_wait(feed))
         except Exception as error:  # the database went away: viewers reconnect and resume, and so does the feed
             log.warning("stream broke off", run=feed.run_id, error=str(error))
@@ -168,18 +245,32 @@ class Hub:
             for inbox in list(feed.viewers):
                 _hang_up(inbox)
 
+    async def _begin(self, feed: _Feed) -> None:
+        """Where there are few chunks so far, all of them are kept from the start."""
+        newest = await asyncio.to_thread(self._newest, feed.run_id)
+        if newest > MOST_KEPT_CHUNKS:
+            feed.last = feed.kept_after = newest
+            return
+        messages, feed.ended = await asyncio.to_thread(self._read, feed.run_id, 0)
+        for message in messages:
+            feed.keep(message)
+
     async def _pass_on(self, feed: _Feed) -> bool:
         """Send what is new to every viewer; returns whether the run has ended. Its page is drawn before its end."""
         messages, ended = await asyncio.to_thread(self._read, feed.run_id, feed.last)
-        for message in messages:
-            feed.last, feed.is_stale = message.sequence or feed.last, True
-            self._send(feed, message)
-        if feed.page is not None and (ended or time.monotonic() >= feed.draw_at):
+        feed.is_stale = feed.is_stale or bool(messages)
+        has_drawn = feed.page is not None and (bool(ended) or time.monotonic() >= feed.draw_at)
+        if feed.page is not None and has_drawn:
             is_first = feed.drawn_at == -inf and not ended  # unless a viewer that came just now has drawn it
             await asyncio.to_thread(feed.page.draw, once=is_first)
             feed.drawn_at, feed.is_stale = time.monotonic(), is_first and feed.is_stale
+        for message in messages:
+            feed.keep(message)
+            self._send(feed, message)
+        if has_drawn:
             self._send(feed, _DRAWN)
         if ended:
+            feed.ended = ended
             self._send(feed, _end(feed.last, ended))
         return ended is not None
 
@@ -238,17 +329,19 @@ def _end(sequence: int, status: str) -> Message:
     return Message("end", json.dumps({"status": status}), sequence)
 
 
-def _parts_after(page: LivePage, drawing: int) -> tuple[list[Message], int]:
-    """The parts that changed behind a drawing, and the newest drawing they come from."""
-    parts = page.parts_after(drawing)
-    messages = [Message("part", json.dumps({"name": part.name, "html": part.html})) for part in parts]
-    return messages, max((part.drawing for part in parts), default=drawing)
+async def _all_of(inbox: _Inbox) -> list[Message | _Drawn | None]:
+    """What is there, one at least: sent at once, for it is the sending that costs."""
+    found = [await inbox.get()]
+    while not inbox.empty() and found[-1] is not None:
+        found.append(inbox.get_nowait())
+    return found
 
 
 def _hang_up(inbox: _Inbox) -> None:
-    """Tell a viewer that nothing more comes, making room if its queue is full."""
+    """Tell a viewer that nothing more comes. Where its queue is full it gets nothing of that: it comes back behind the
+    last chunk it has, and one that was left out in between would be lost."""
     if not _offer(inbox, None):
-        with contextlib.suppress(asyncio.QueueEmpty):
+        while not inbox.empty():
             inbox.get_nowait()
         _offer(inbox, None)
 

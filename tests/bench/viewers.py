@@ -157,8 +157,10 @@ def _follow(product: Product, run_id: int, viewers: int) -> _Watched:
     kind = "live" if viewers < MANY else "events"
     found: list[_Viewer] = []
     if viewers:
+        # as browsers bring their cookie: of who brings nothing the kernel is asked, for each connection
+        token = (product.data / "token").read_text().strip()
         with ThreadPoolExecutor(1) as aside:  # Playwright has a loop of its own in this thread
-            look_on = _look_on(product.url, f"/lab/runs/{run_id}/{kind}", viewers)
+            look_on = _look_on(product.url, f"/lab/runs/{run_id}/{kind}", viewers, token)
             found = aside.submit(asyncio.run, look_on).result()
     with urllib.request.urlopen(f"{product.url}/api/v1/lab/runs/{run_id}/events", timeout=300) as stream:
         for line in stream:
@@ -169,15 +171,16 @@ def _follow(product: Product, run_id: int, viewers: int) -> _Watched:
     return _Watched(run, found)
 
 
-async def _look_on(url: str, path: str, viewers: int) -> list[_Viewer]:
-    return list(await asyncio.gather(*(_view(url, path) for _ in range(viewers))))
+async def _look_on(url: str, path: str, viewers: int, token: str) -> list[_Viewer]:
+    return list(await asyncio.gather(*(_view(url, path, token) for _ in range(viewers))))
 
 
-async def _view(url: str, path: str) -> _Viewer:
+async def _view(url: str, path: str, token: str) -> _Viewer:
     host, port = urlsplit(url).hostname, urlsplit(url).port
     viewer = _Viewer()
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 24)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n\r\n".encode())
+    who = f"Host: {host}:{port}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream"
+    writer.write(f"GET {path} HTTP/1.1\r\n{who}\r\n\r\n".encode())
     kind, number = "", 0
     while line := await reader.readline():
         text = line.decode().strip()

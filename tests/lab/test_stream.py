@@ -161,6 +161,46 @@ def test_a_viewer_resumes_behind_the_last_chunk_it_saw(sqlite: Database) -> None
     assert _steps(messages) == [7, 8, 9, 10, 11]
 
 
+def test_a_viewer_that_is_too_far_behind_loses_no_chunk_in_between(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.lab.stream.MOST_QUEUED", 2)
+    monkeypatch.setattr("app.lab.stream.POLL_SECONDS", 0.02)
+
+    async def viewers(hub: Hub, writer: _Writer) -> list[Message]:
+        await asyncio.to_thread(writer.write, 1)
+        slow = hub.follow(writer.run_id, 0)
+        seen = [await anext(slow)]
+        feed = hub._feeds[writer.run_id]
+        for step in range(2, 8):
+            await asyncio.to_thread(writer.write, step)
+        while feed.viewers:  # until it is given up on
+            await asyncio.sleep(0.02)
+        seen += [message async for message in slow]
+        await asyncio.to_thread(writer.end)
+        return [*seen, *await _collect(hub, writer.run_id, after=seen[-1].sequence or 0)]
+
+    assert _steps(_watch(sqlite, NO_REDIS, viewers)) == list(range(1, 8))
+
+
+def test_what_viewers_are_sent_is_made_once(sqlite: Database, content: Catalogue) -> None:
+    async def viewers(hub: Hub, writer: _Writer) -> list[list[Message]]:
+        pages = [asyncio.create_task(_collect(hub, writer.run_id, with_parts=True)) for _ in range(3)]
+        for step in range(1, 4):
+            await asyncio.to_thread(writer.write, step)
+            await asyncio.sleep(0.3)
+        late = asyncio.create_task(_collect(hub, writer.run_id))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(writer.end)
+        return [*await asyncio.gather(*pages), await late]
+
+    one, two, three, late = _watch(sqlite, NO_REDIS, viewers, content)
+    chunks = [[id(message.wire) for message in each if message.kind == "chunk"] for each in (one, two, three, late)]
+    assert chunks[0] == chunks[1] == chunks[2] == chunks[3]
+    parts = [{id(message.wire) for message in each if message.kind == "part"} for each in (one, two, three)]
+    assert len(parts[0] & parts[1] & parts[2]) > len(PARTS)
+
+
 def test_a_feed_is_gone_when_its_last_viewer_leaves(sqlite: Database) -> None:
     async def viewers(hub: Hub, writer: _Writer) -> int:
         task = asyncio.create_task(_collect(hub, writer.run_id))
