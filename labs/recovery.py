@@ -25,6 +25,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystem
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import async_save, save
 
+from labs.checkpoints import place_of, whole_steps
 from labs.command import restart_count
 from labs.parallel.buckets import local
 from labs.parallel.mesh import Mesh
@@ -33,7 +34,6 @@ from labs.probes.report import Reporter
 from labs.spec import RunSpec
 from labs.spec.events import MeasurementEvent
 
-_IS_WHOLE = ".metadata"
 _KEPT = 2  # the last one, and the one before, while the last is being written
 
 
@@ -50,13 +50,13 @@ class Checkpoints:
 
     def resume(self, step_for_nothing: Callable[[], object]) -> list[tuple[float, float]]:
         """Go on from the last whole checkpoint, if there is one: loss and seconds of the steps that are done."""
-        newest = torch.tensor(max(self._whole(), default=0) if dist.get_rank() == 0 else 0)
+        newest = torch.tensor(max(whole_steps(self._folder), default=0) if dist.get_rank() == 0 else 0)
         dist.broadcast(newest, src=0, group=self._group)
         done = int(newest)
         if not done:
             return []
         step_for_nothing()
-        load(self._state(), storage_reader=FileSystemReader(self._place(done)), process_group=self._group)
+        load(self._state(), storage_reader=FileSystemReader(place_of(self._folder, done)), process_group=self._group)
         self._reporter.log("stdout", f"restart {restart_count()}: going on after step {done}, from its checkpoint")
         return list(zip(self._losses[:done].tolist(), self._seconds[:done].tolist(), strict=True))
 
@@ -69,7 +69,7 @@ class Checkpoints:
         began = time.perf_counter()
         self.finish()
         self._forget_old()
-        writer = FileSystemWriter(self._place(number))
+        writer = FileSystemWriter(place_of(self._folder, number))
         if mode == "async":
             begun = async_save(self._state(), storage_writer=writer, process_group=self._group)
             self._saving = begun if isinstance(begun, Future) else begun.upload_completion
@@ -100,14 +100,7 @@ class Checkpoints:
     def _weights(self) -> list[Tensor]:
         return list(self._strategy.parameters())
 
-    def _place(self, step: int) -> Path:
-        return self._folder / f"step-{step}"
-
-    def _whole(self) -> list[int]:
-        found = self._folder.glob(f"step-*/{_IS_WHOLE}")
-        return sorted(int(path.parent.name.removeprefix("step-")) for path in found)
-
     def _forget_old(self) -> None:
         if dist.get_rank() == 0:
-            for step in self._whole()[: 1 - _KEPT]:
-                shutil.rmtree(self._place(step), ignore_errors=True)
+            for step in whole_steps(self._folder)[: 1 - _KEPT]:
+                shutil.rmtree(place_of(self._folder, step), ignore_errors=True)

@@ -9,6 +9,7 @@ from app.core.settings import Settings
 
 SWEEP_SECONDS = 5.0
 DAY_SECONDS = 60.0  # a new study day's cards are chosen within a minute of its start
+ARTIFACT_SECONDS = 20.0  # after a run's end, at most
 FIT_SECONDS = 600.0  # looking for fits that are due; one that is asked for is nudged
 
 # Longer than any run: a broker that thinks a message was lost would deliver it again. Twice is harmless, since the
@@ -45,6 +46,7 @@ def make_celery(settings: Settings, kind: str) -> Celery:
                 (queue.PREPARE_DAYS, DAY_SECONDS),
                 (queue.FIT_PARAMETERS, FIT_SECONDS),
                 (queue.KEEP_ROOM, FIT_SECONDS),
+                (queue.KEEP_ARTIFACTS, ARTIFACT_SECONDS),
             )
         },
     )

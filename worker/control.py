@@ -69,6 +69,15 @@ def keep_room() -> None:
     retention.let_go(current())
 
 
+@shared_task(name=queue.KEEP_ARTIFACTS)
+def keep_artifacts() -> None:
+    """Keep elsewhere what runs have left that ended."""
+    if (context := current()).settings.artifacts:
+        from worker import artifacts  # noqa: PLC0415 - see above
+
+        artifacts.keep(context)
+
+
 @shared_task(name=queue.CLOSE_SITTINGS)
 def close_sittings() -> None:
     """Close interviews whose time is up and which nobody touched since."""

@@ -15,10 +15,14 @@ def name_of_claim(run_id: int, lease: str) -> str:
     return f"{run_id}-{lease[:8]}"
 
 
+def named_for_checkpoints(runs: Path, identity: str) -> Path:
+    return runs / f"{identity}-checkpoints"
+
+
 def folder_of_checkpoints(runs: Path, claim: Claim) -> Path:
     """Of the run's own, whoever claims it, below the folder of all `runs`: it goes on from what an earlier start has
     written. Where that folder is on a file system that hosts share, any of them may be lost."""
-    return runs / f"{claim.run_id}-{claim.identity}-checkpoints"
+    return named_for_checkpoints(runs, claim.identity)
 
 
 def variables_for_restarts(runs: Path, claim: Claim) -> Mapping[str, str]:

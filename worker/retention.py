@@ -31,7 +31,8 @@ def let_go(context: Context) -> None:
     chunks = 0
     if settings.keep_events_days:
         with context.database.write() as session:
-            chunks = work.forget_events(session, database_time(session) - timedelta(days=settings.keep_events_days))
+            before = database_time(session) - timedelta(days=settings.keep_events_days)
+            chunks = work.forget_events(session, before, unless_unkept=bool(settings.artifacts))
     if folders or chunks:
         log.info("old runs let go", folders=folders, chunks=chunks)
 

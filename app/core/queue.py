@@ -30,6 +30,7 @@ SWEEP_RUNS = "worker.sweep_runs"
 CLOSE_SITTINGS = "worker.close_sittings"
 PREPARE_DAYS = "worker.prepare_days"
 KEEP_ROOM = "worker.keep_room"
+KEEP_ARTIFACTS = "worker.keep_artifacts"
 FIT_PARAMETERS = "worker.fit_parameters"
 
 

@@ -83,6 +83,12 @@ class Settings(BaseSettings):
     keep_events_days: float = Field(
         0.0, ge=0, description="For how long the events of a run that has ended are kept. 0: for ever."
     )
+    artifacts: str = Field(
+        "",
+        description="Where what ended runs leave is kept: a folder from the root, or such as s3://bucket/folder. "
+        "Empty: nowhere but in the database and in their folders.",
+    )
+    keep_artifacts_days: float = Field(0.0, ge=0, description="For how long it is kept there. 0: for ever.")
     code_labs: Literal["sandbox", "unconfined", "off"] = Field(
         "sandbox",
         description="Where learners' programs run. sandbox: under bubblewrap, and not at all where there is none; "
@@ -123,6 +129,15 @@ class Settings(BaseSettings):
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"{name!r} is no time zone; accepted are names such as Europe/Berlin") from None
         return name
+
+    @field_validator("artifacts")
+    @classmethod
+    def _place_can_be_had(cls, place: str) -> str:
+        if place := place.strip():
+            from app.core.store import check_place  # noqa: PLC0415 - fsspec is not for every command
+
+            check_place(place)
+        return place
 
     @field_validator("grader_url")
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,12 +72,8 @@ def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | N
             "heartbeat_at": now,
         }
         if changed(session.execute(update(Run).where(Run.id == run.id, Run.status == WAITING).values(**values))):
-            return Claim(run.id, lease, spec, run.chunks, _identity(run), starts)
+            return Claim(run.id, lease, spec, run.chunks, run.identity, starts)
     return None
-
-
-def _identity(run: Run) -> str:
-    return hashlib.sha256(f"{run.id} {run.created_at.isoformat()}".encode()).hexdigest()[:8]
 
 
 def list_leases(session: Session) -> list[tuple[int, str]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String
+from sqlalchemy import JSON, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.core.db import Base
@@ -69,6 +70,14 @@ class Run(Base):
     failure: Mapped[dict[str, Any] | None]
     opened_from: Mapped[str | None] = mapped_column(String(200))  # the file's name, of a run of somebody's else
     origin: Mapped[dict[str, Any] | None]  # where that run was, as the file tells
+    # what is kept of it elsewhere (app.lab.artifacts), bytes by name; null until that is done
+    artifacts: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+    @property
+    def identity(self) -> str:
+        """For names of what it has written: no other run has it, not that of another database."""
+        made = f"{self.id} {self.created_at.isoformat()}"
+        return f"{self.id}-{hashlib.sha256(made.encode()).hexdigest()[:8]}"
 
 
 class Chunk(Base):

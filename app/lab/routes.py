@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
@@ -33,6 +33,7 @@ from app.core.web import (
     WriteSession,
 )
 from app.lab import (
+    artifacts,
     device_routes,
     findings,
     forms,
@@ -333,6 +334,23 @@ def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> JsonLines
     lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
     name = f'attachment; filename="run-{run.id}.jsonl"'
     return JsonLines(lines, headers={"Content-Disposition": name})
+
+
+@api.get("/runs/{run_id}/artifacts")
+def list_artifacts(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, int]:
+    """What is kept of an ended run elsewhere, bytes by name."""
+    return {name: int(size) for name, size in (reading.find_run(session, learner, run_id).artifacts or {}).items()}
+
+
+@api.get("/runs/{run_id}/artifacts/{name}")
+def artifact(
+    request: Request, session: ReadSession, learner: LearnerId, run_id: RowId, name: Annotated[str, Path(max_length=80)]
+) -> StreamingResponse:
+    """One of them."""
+    run = reading.find_run(session, learner, run_id)
+    pieces = artifacts.read_kept(run, request.app.state.artifacts, name)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
 
 
 @api.get("/runs/{run_id}/file", response_class=JsonLines)

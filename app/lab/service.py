@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from app.lab.activity import activity
+from app.lab.artifacts import delete_kept
 from app.lab.opening import export_run, store_opened
 from app.lab.presence import note_release, workers_present
 from app.lab.reading import (
@@ -31,6 +32,7 @@ __all__ = [
     "cancel_run",
     "count_active",
     "count_by_status",
+    "delete_kept",
     "export_run",
     "find_run",
     "is_run_file",

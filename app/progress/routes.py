@@ -14,6 +14,7 @@ from app.core import queue
 from app.core.errors import DomainError, Violation
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WorkQueue, WriteSession
+from app.lab import service as lab
 from app.progress import data
 from app.progress.planning import planning
 from app.progress.service import progress
@@ -111,6 +112,7 @@ def delete(
         violation = Violation("confirmation", confirmation, "Nothing was deleted.", f"the word “{data.CONFIRMATION}”")
         raise DomainError("Your data was not deleted.", [violation])
     with database.write() as session:
+        lab.delete_kept(session, learner, request.app.state.artifacts)  # first: where that fails nothing is deleted
         runs = data.delete_everything(session, learner, now)
     data.delete_run_folders(request.app.state.run_folder, runs)
     return RedirectResponse("/progress?deleted=true", 303)

@@ -44,7 +44,7 @@ def test_a_monitor_hears_not_ready(client_without_database: TestClient) -> None:
     assert client_without_database.get("/readyz").status_code == 503
     reply = client_without_database.get("/metrics")
     assert reply.status_code == 200
-    assert "\nrankzero_ready 0\n" in reply.text
+    assert "\nrankzero_ready 0.0\n" in reply.text
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
