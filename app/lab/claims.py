@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from app.core.errors import DomainError
 from app.core.leases import MOST_ATTEMPTS, STALE_AFTER, changed
 from app.core.limits import limits_of
 from app.lab import queries, results
-from app.lab.models import ACTIVE, ENDED, WAITING, Chunk, Run
+from app.lab.events import write_chunk
+from app.lab.leases import LONGEST_PHASE, Claim, LeaseLost, is_owned, owned
+from app.lab.models import ACTIVE, ENDED, WAITING, Run
 from app.lab.presence import why_nobody_takes
 from app.lab.records import RunFailure
 from app.units import seconds_text
-from app.words import capital
 from labs.spec import RunSpec
-from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
-
-LONGEST_PHASE = 200  # characters that `run.phase` holds
-
-
-class LeaseLost(DomainError):
-    """The worker no longer owns the run it writes to."""
-
-    status = 409
-    code = "lease-lost"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A run a worker may work on; the lease is its right to write."""
-
-    run_id: int
-    lease: str
-    spec: RunSpec
-    chunks: int = 0  # written of it when it was claimed
-    identity: str = ""  # of the run, whoever claims it how often: no other run has it, not that of another database
-    starts: int = 1  # this one included
+from labs.spec.events import PhaseEvent
 
 
 def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | None], now: datetime) -> Claim | None:
@@ -89,36 +67,10 @@ def runs_wait(session: Session) -> bool:
 def beat(session: Session, claim: Claim, now: datetime, launch: str | None = None) -> bool:
     """Say that the run is still looked after, and how its ranks were started; returns whether it is to be cancelled.
     Raises LeaseLost."""
-    if not changed(session.execute(_owned(claim).values(heartbeat_at=now, launch=launch))):
+    if not changed(session.execute(owned(claim).values(heartbeat_at=now, launch=launch))):
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; another owner decides now.")
     run = session.get(Run, claim.run_id, populate_existing=True)
     return run is not None and run.cancel_requested_at is not None
-
-
-def append_chunk(
-    session: Session, claim: Claim, events: Sequence[Event], now: datetime, after: int | None = None
-) -> int:
-    """Write events behind the run's last chunk; returns the chunk's sequence number. Raises LeaseLost.
-
-    `after`: the last chunk the writer knows of. Where there is one more, it is this very one: its commit came through
-    and the answer was lost, so nothing is written twice.
-    """
-    if after is not None and session.scalar(_is_owned(claim, Run.chunks == after + 1)) is not None:
-        return after + 1
-    steps = [event.step for event in events if isinstance(event, StepEvent)]
-    values: dict[str, object] = {"chunks": Run.chunks + 1, "heartbeat_at": now}
-    doing = [event.doing for event in events if isinstance(event, PhaseEvent) and event.doing]
-    if doing:
-        values["phase"] = capital(doing[-1])[:LONGEST_PHASE]
-    if steps:
-        values |= {"steps_done": max(steps), "status": "running", "phase": ""}
-    if not changed(session.execute(_owned(claim).values(**values))):
-        raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; its events are not written.")
-    run = session.get(Run, claim.run_id, populate_existing=True)
-    assert run is not None
-    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(e) for e in events], created_at=now))
-    session.flush()
-    return run.chunks
 
 
 def end_run(session: Session, claim: Claim, status: str, now: datetime, failure: RunFailure | None = None) -> bool:
@@ -132,7 +84,7 @@ def end_run(session: Session, claim: Claim, status: str, now: datetime, failure:
     said = results.ran_on(result, claim.spec.parallel.world_size, claim.spec.hosts) if result else None
     return changed(
         session.execute(
-            _owned(claim).values(
+            owned(claim).values(
                 **({"device": said} if said else {}),
                 status=status,
                 phase=_end_phase(status, failure),
@@ -149,7 +101,7 @@ def requeue(session: Session, claim: Claim, why: str, now: datetime) -> bool:
     worker's any more, or is to be cancelled. It keeps its place in the queue."""
     run = session.get(Run, claim.run_id, populate_existing=True)
     assert run is not None
-    return _queue_again(session, run, _is_owned(claim, Run.cancel_requested_at.is_(None)), why, now)
+    return _queue_again(session, run, is_owned(claim, Run.cancel_requested_at.is_(None)), why, now)
 
 
 def _queue_again(session: Session, run: Run, condition: Any, why: str, now: datetime) -> bool:
@@ -166,9 +118,7 @@ def _queue_again(session: Session, run: Run, condition: Any, why: str, now: date
         return False
     session.refresh(run)
     # from here on the events are those of another start: whoever reads them begins anew at this one
-    again = PhaseEvent(0.0, 0, "queued", doing=why)
-    session.add(Chunk(run_id=run.id, sequence=run.chunks, events=[to_json(again)], created_at=now))
-    session.flush()
+    write_chunk(session, run, [PhaseEvent(0.0, 0, "queued", doing=why)], now)
     return True
 
 
@@ -241,18 +191,6 @@ def _why_not_taken(session: Session, run: Run, now: datetime) -> str:
     except ValidationError:
         return "Its spec is of another release, and no worker of that one was there."
     return why_nobody_takes(session, spec, now) or "The workers that could take it were busy with others."
-
-
-def _owned(claim: Claim) -> Any:
-    return update(Run).where(*_lease_holds(claim))
-
-
-def _is_owned(claim: Claim, condition: Any) -> Any:
-    return select(Run.id).where(*_lease_holds(claim), condition)
-
-
-def _lease_holds(claim: Claim) -> tuple[ColumnElement[bool], ...]:
-    return Run.id == claim.run_id, Run.lease == claim.lease, Run.status.in_(ACTIVE)
 
 
 def _end_phase(status: str, failure: RunFailure | None) -> str:

@@ -8,9 +8,6 @@ content: each is a good part of a worker's start.
 from __future__ import annotations
 
 from app.lab.claims import (
-    Claim,
-    LeaseLost,
-    append_chunk,
     beat,
     claim_next,
     end_run,
@@ -20,7 +17,9 @@ from app.lab.claims import (
     requeue,
     runs_wait,
 )
+from app.lab.events import append_chunk
 from app.lab.gpus import GpuTaken, gpus_taken, take_gpus
+from app.lab.leases import Claim, LeaseLost
 from app.lab.records import RunFailure
 from app.lab.retention import forget_events, list_active_ids
 from app.lab.sizes import gpus_for, kind_on, sizes_on

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from app.theory.pipeline.closed_form import in_flight_micro_batches
+from app.theory.pipeline.held_activations import in_flight_micro_batches
 from labs.spec import Schedule
 
 
