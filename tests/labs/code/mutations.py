@@ -49,6 +49,9 @@ DEADLINE_SECONDS = 3.0
 HARMLESS = {
     "CL01": {"if rank % 2 == 0:": "somebody must listen while others speak; who is free"},
     "CL02": {"while reach < n:": "in one more round there is nobody left to send to"},
+    "CL12": dict.fromkeys(
+        ("gradient = gradient.clone()", "x = x.clone()"), "nobody else holds what is reduced in place"
+    ),
 }
 
 
