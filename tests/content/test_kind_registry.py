@@ -15,7 +15,7 @@ from pydantic import BaseModel
 import app as package
 from app.content import kinds
 from app.content.asked import Asked, Verdict, ask
-from app.content.catalogue import load
+from app.content.catalogue import Catalogue, load
 from app.content.checks import check_content
 from app.content.kinds.kind import CardKind, CheckedKind, Field
 from app.core.templating import environment
@@ -70,9 +70,21 @@ def test_a_kind_is_a_folder_with_its_rules_its_macro_and_a_test(name: str) -> No
     if not isinstance(kinds.KINDS[name], CheckedKind):
         assert not (folder / "macro.html").exists()
         return
-    module = environment().get_template(f"kinds/{name}/macro.html").module
-    assert callable(module.fields)  # type: ignore[attr-defined]
-    assert callable(module.solved)  # type: ignore[attr-defined]
+    assert (folder / "macro.html").exists()
+
+
+@pytest.fixture(scope="module")
+def deck(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+    return load(write_kinds(tmp_path_factory.mktemp("kinds") / "cards"))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FOLDERS if isinstance(kinds.KINDS[name], CheckedKind)))
+def test_its_macro_draws_a_card_while_it_is_asked_and_once_it_is_open(name: str, deck: Catalogue) -> None:
+    """The deck of `tests.support.kinds` has a card of every kind. On a card's own page nobody was asked."""
+    card = next(card for card in deck.cards.values() if card.kind.name == name)
+    macro: Any = environment().get_template(f"kinds/{name}/macro.html").module
+    assert "<input" in macro.fields(ask(card, 1), "")
+    assert "undefined" not in macro.solved(card, None, None).lower()
 
 
 class Guess(BaseModel):

@@ -13,6 +13,7 @@ from app.content.catalogue import Catalogue
 from app.content.schemas import Experiment
 from app.core.db import Database
 from app.core.errors import DomainError
+from app.core.settings import ROOT
 from app.lab import service
 from app.lab.explaining import run_values
 from app.lab.knobs import offer, own_settings, reachable_settings, read_settings, settings_of_run, spec_with
@@ -24,7 +25,8 @@ from labs.spec import SpecError, parse_run_spec
 from tests.conftest import NOW
 
 HTML = {"Accept": "text/html"}
-EXPERIMENTS = tuple(f"L{number:02}" for number in range(1, 19))
+FILES = (ROOT / "cards" / "experiments").glob("*.yaml")
+EXPERIMENTS = sorted(path.read_text("utf-8").partition("\n")[0].removeprefix("id: ") for path in FILES)
 
 
 def experiment(**changed: Any) -> Experiment:

@@ -12,6 +12,7 @@ from app.theory.lab_runs.transfers import Transfer, transfer
 from app.theory.lab_runs.values import multiplied_bytes, recomputed
 from app.theory.transformer import Tensor, head_size
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 
 def context_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer]:
@@ -24,12 +25,13 @@ def context_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfe
     tokens = training.micro_batch * training.sequence // ranks
     heads = spec.model.kv_heads // spec.parallel.tensor
     size = float(multiplied_bytes(spec) * 2 * tokens * heads * head_size(spec.model))
-    for title, phase, rounds in (
+    sent: tuple[tuple[str, StepPhase, int], ...] = (
         ("Keys and values round the ring", "forward", len(layers) * sends.forward),
         ("Keys and values round the ring, recomputed", "backward", recomputed(spec, layers) * sends.forward),
         ("Keys and values round again", "backward", len(layers) * sends.backward),
         ("Gradients of keys and values, and home", "backward", len(layers) * sends.gradients),
-    ):
+    )
+    for title, phase, rounds in sent:
         count = training.micro_batches * rounds
         if count:
             yield transfer(title, "send", phase, "context", ranks, count, count * size)

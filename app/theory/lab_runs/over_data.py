@@ -17,6 +17,7 @@ from app.theory.lab_runs.transfers import Transfer, transfer
 from app.theory.state import LAYOUTS
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 _FLAG_BYTES = 4  # whether all gradients are finite, an fp32 number
 
@@ -121,7 +122,7 @@ def _fsdp(spec: RunSpec, place: Place, held: Sequence[Tensor]) -> Iterator[Trans
         again = 0
     weight, gradient = fsdp_bytes(spec)
     group = "shard" if replicas > 1 else "data"
-    rows = [
+    rows: list[tuple[str, str, StepPhase, str, int, int, float]] = [
         ("All-gather, forward", "all_gather", "forward", group, ranks, layers + roots, weight * whole),
         ("All-gather, backward", "all_gather", "backward", group, ranks, layers, weight * again),
         ("Reduce-scatter, gradients", "reduce_scatter", "backward", group, ranks, layers + roots, gradient * whole),

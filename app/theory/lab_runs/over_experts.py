@@ -16,6 +16,7 @@ from app.theory.lab_runs.values import multiplied_bytes, recomputed
 from app.theory.state import LAYOUTS
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 COUNT_BYTES = 8  # how many rows to expect, as int64
 
@@ -30,7 +31,7 @@ def expert_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer
     tokens = training.micro_batch * training.sequence // spec.parallel.context
     rows = float(multiplied_bytes(spec) * tokens * spec.model.active_experts * spec.model.hidden)
     counts = float(COUNT_BYTES * spec.model.experts)
-    for title, phase, times, size, is_mean in (
+    sent: tuple[tuple[str, StepPhase, int, float, bool], ...] = (
         ("How many rows to expect", "forward", once, counts, False),
         ("Rows to their experts", "forward", once, rows, False),
         ("Results back (the ranks' mean)", "forward", once, rows, True),
@@ -39,7 +40,8 @@ def expert_transfers(spec: RunSpec, held: Sequence[Tensor]) -> Iterator[Transfer
         ("Results back, recomputed (the ranks' mean)", "backward", again, rows, True),
         ("Gradients of results to the experts", "backward", once, rows, False),
         ("Gradients of rows back (the ranks' mean)", "backward", once, rows, True),
-    ):
+    )
+    for title, phase, times, size, is_mean in sent:
         if times:
             yield transfer(title, "all_to_all", phase, "expert", ranks, times, times * size, is_mean=is_mean)
     yield from _gradients(spec, [tensor for tensor in held if tensor.expert is not None])
@@ -51,7 +53,7 @@ def _gradients(spec: RunSpec, experts: Sequence[Tensor]) -> Iterator[Transfer]:
     if ranks == 1:
         return
 
-    def row(title: str, operation: str, phase: str, count: int, size: float) -> Transfer:
+    def row(title: str, operation: str, phase: StepPhase, count: int, size: float) -> Transfer:
         return transfer(title, operation, phase, "expert_replicas", ranks, count, count * size)
 
     if spec.parallel.zero < 3:

@@ -10,6 +10,7 @@ from app.theory.lab_runs.transfers import Transfer, transfer
 from app.theory.lab_runs.values import stream_bytes
 from app.theory.state import LAYOUTS
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 
 def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:
@@ -27,7 +28,11 @@ def pipeline_transfers(spec: RunSpec, place: Place) -> Iterator[Transfer]:
         "forward": sum(chunk < last and chunk + 1 not in chunks for chunk in chunks),
         "backward": sum(chunk > 0 and chunk - 1 not in chunks for chunk in chunks),
     }
-    for phase, title in (("forward", "Activations to the next stage"), ("backward", "Gradients to the previous stage")):
+    titles: dict[StepPhase, str] = {
+        "forward": "Activations to the next stage",
+        "backward": "Gradients to the previous stage",
+    }
+    for phase, title in titles.items():
         count = boundaries[phase] * training.micro_batches
         if count:
             yield transfer(title, "send", phase, "pipeline", parallel.pipeline, count, count * size)

@@ -14,6 +14,7 @@ from app.theory.lab_runs.values import FP32_BYTES, multiplied_bytes, recomputed,
 from app.theory.state import LAYOUTS
 from app.theory.transformer import Tensor
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 
 def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Iterator[Transfer]:
@@ -32,7 +33,7 @@ def tensor_transfers(spec: RunSpec, held: Sequence[Tensor], place: Place) -> Ite
     tokens = spec.training.micro_batch * spec.training.sequence // spec.parallel.context
     each, of_table = (tokens * spec.model.hidden * size for size in (multiplied_bytes(spec), stream_bytes(spec)))
 
-    def row(title: str, operation: str, phase: str, count: int, size_bytes: int) -> Iterator[Transfer]:
+    def row(title: str, operation: str, phase: StepPhase, count: int, size_bytes: int) -> Iterator[Transfer]:
         if count:
             sent = float(micro_steps * size_bytes)
             yield transfer(title, operation, phase, "tensor", ranks, micro_steps * count, sent)

@@ -18,6 +18,7 @@ from app.theory.pipeline import ChunkSeconds, Kind, Pass, order, simulate_pipeli
 from app.theory.simulator.events import Span, Task, finish_seconds, simulate
 from app.theory.state import LAYOUTS
 from labs.spec import RunSpec
+from labs.spec.events import StepPhase
 
 # FSDP gathers on one stream and reduces on another
 _COMPUTE, _GATHERING, _REDUCING = ("compute",), ("link", "gather"), ("link", "reduce")
@@ -133,7 +134,7 @@ class _Step:
         yield self._compute("B", f"{batch} embedding", self.seconds.embedding_backward)
         yield from self._reduces(batch, is_last, names)
 
-    def _gathers(self, batch: int, phase: str, names: Sequence[str]) -> Iterator[Task]:
+    def _gathers(self, batch: int, phase: StepPhase, names: Sequence[str]) -> Iterator[Task]:
         """Of each unit when the one two before it is computed: one is fetched ahead."""
         kind = "F" if phase == "forward" else "B"
         before = {"forward": ["embedding", *names[1:]], "backward": ["head", *names]}[phase]
@@ -142,7 +143,7 @@ class _Step:
             after = (f"{kind} {batch} {before[ahead]}",) if ahead >= 0 else self._begun(phase, batch)
             yield Task(f"gather {phase} {batch} {name}", _GATHERING, each, after)
 
-    def _begun(self, phase: str, batch: int) -> tuple[str, ...]:
+    def _begun(self, phase: StepPhase, batch: int) -> tuple[str, ...]:
         if phase == "backward":
             return (f"F {batch} {self.layers - 1}",)
         return (f"B {batch - 1} embedding",) if batch else ()
@@ -175,11 +176,11 @@ class _Step:
         ready = [_last_of(tensor.layer for tensor in bucket) for bucket in full]
         return ready, [seconds[index % len(seconds)] if seconds else 0.0 for index in range(len(ready))]
 
-    def _of_units(self, operation: str, phase: str, names: Sequence[str]) -> list[float]:
+    def _of_units(self, operation: str, phase: StepPhase, names: Sequence[str]) -> list[float]:
         found = self._transfer_seconds(operation, phase)
         return [found[index % len(found)] if found else 0.0 for index in range(len(names))]
 
-    def _transfer_seconds(self, operation: str, phase: str) -> Sequence[float]:
+    def _transfer_seconds(self, operation: str, phase: StepPhase) -> Sequence[float]:
         return self.seconds.transfers.get((operation, phase), ())
 
     def _compute(self, what: str, name: str, seconds: float, *after: str) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.theory.collectives import all_to_all_bytes, half_ring_bytes, ring_all_reduce_bytes
+from labs.spec.events import StepPhase
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Transfer:
 
     title: str
     operation: str
-    phase: str
+    phase: StepPhase
     count: int
     payload_bytes: float
     wire_bytes: float
@@ -29,7 +30,7 @@ class Transfer:
 def transfer(
     title: str,
     operation: str,
-    phase: str,
+    phase: StepPhase,
     group: str,
     ranks: int,
     count: int,
