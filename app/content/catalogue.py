@@ -19,6 +19,7 @@ from app.content.live import COMPILED
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
+from app.content.recordings import Recording, facts
 from app.content.roles import ROLES, Role, RolesFile
 from app.content.rounds import NoSuchPart, Round, RoundFile, make_round
 from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
@@ -221,9 +222,16 @@ class _Loader:
         return Knowledge(lexicon.wordings(), false.misconceptions)
 
     def _interviews(self, knowledge: Knowledge) -> Mapping[str, Interview]:
+        paths = sorted(self.folder.glob("recordings/*.yaml"))
+        recordings = [each for each in (self._read(path, Recording) for path in paths) if each is not None]
+        recorded = {each.id: facts(each) for each in recordings}
         interviews: dict[str, Interview] = self._items("interviews/*.yaml", Interview)
-        for interview in interviews.values():
-            interview.read_with(knowledge.wordings)
+        for id_, interview in interviews.items():
+            try:
+                interviews[id_] = interview.hand_out(recorded)
+            except ValueError as error:
+                self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
+            interviews[id_].read_with(knowledge.wordings)
         return interviews
 
     def _rounds(self, problems: Mapping[str, Problem]) -> Mapping[str, Round]:

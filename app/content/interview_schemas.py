@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -15,8 +17,6 @@ from app.grading.rubrics.wordings import Wordings
 Criterion = Literal["correctness", "depth", "trade-offs", "structure"]
 
 PROBED_FROM = 2  # the weight from which a point that was not said is asked for
-
-
 FEWEST_ITEMS = 4  # that are worth arranging
 
 
@@ -58,6 +58,19 @@ class FollowUp(Strict):
     explanation: Text
 
 
+class OwnLayout(FollowUp):
+    """A number asked about the layout that an answer in words commits to. Expressions see it as `layout`: its degrees
+    `tensor`, `pipeline`, `data` and `context`, the stage `zero` and the product `gpus`.
+
+    It is asked `when` that is so, and is worth no points. `example` says in words a layout that leads to it, for the
+    content check.
+    """
+
+    id: Slug
+    when: Text
+    example: Text
+
+
 class ProbedPoint(RubricPointFile):
     """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one.
 
@@ -86,8 +99,11 @@ class Question(Strict):
     It is asked once the questions it builds on are answered; its expressions see the candidate's own numbers as
     `said.<question>`, in base units. An answer in words is graded by the evidence of its rubric's points: `exemplar`
     must come out as a strong one, `weak` as none. `harder` is asked of who got every number of it right at once; it
-    sees `answer` as a follow-up does and is worth no points. `cure` is the card to read for what an answer in words
+    sees `answer` as a follow-up does and is worth no points. `own` is asked about a layout that an answer in words
+    commits to, the first that holds of it. `cure` is the card to read for what an answer in words
     the choice of `givens` or an order lacks.
+
+    `exhibit` is an expression for the text of a log that stands behind its prompt.
 
     `concepts` are those of its interview that it is about; all of them where it names none. `follows` are earlier
     questions that its prompt goes on with: whoever borrows it borrows them too.
@@ -108,6 +124,7 @@ class Question(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
     explanation: str
+    exhibit: str | None = None
     concepts: tuple[Slug, ...] = ()
     builds_on: tuple[Slug, ...] = ()
     follows: tuple[Slug, ...] = ()
@@ -117,6 +134,7 @@ class Question(Strict):
     slips: tuple[QuestionedSlip, ...] = ()
     follow_up: FollowUp | None = None
     harder: FollowUp | None = None
+    own: tuple[OwnLayout, ...] = ()
     hints: Annotated[tuple[Text, ...], Field(max_length=3)] = ()
     options: tuple[Option, ...] = ()
     givens: tuple[Given, ...] = ()
@@ -155,8 +173,8 @@ class Question(Strict):
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
-        if self.kind != "number" and self.hints:
-            raise ValueError("only a number question has hints")
+        if (self.kind != "number" and self.hints) or (self.kind != "text" and self.own):
+            raise ValueError("only a number question has hints, and only a text question asks about an own layout")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
@@ -172,10 +190,15 @@ class Question(Strict):
 
 
 class Interview(Item):
-    """A timed sitting. The server owns its clock."""
+    """A timed sitting. The server owns its clock.
+
+    `recordings` gives the recorded runs that it hands out a name in expressions, each with the parameter that says
+    which run it is.
+    """
 
     id: InterviewId
     parameters: dict[str, Annotated[tuple[int | float | str, ...], Field(min_length=1)]]
+    recordings: dict[str, str] = Field(default_factory=dict)
     let: dict[str, str] = Field(default_factory=dict)
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
     _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
@@ -183,6 +206,20 @@ class Interview(Item):
     def read_with(self, wordings: Wordings) -> None:
         """Read answers with these; the catalogue gives every interview those of the rubrics."""
         self._wordings = wordings
+
+    def hand_out(self, recorded: Mapping[str, Mapping[str, Any]]) -> Interview:
+        """The interview with what its recordings say among its `let`, from what all recordings say, by their ids.
+
+        Raises ValueError for one that there is not.
+        """
+        runs = {}
+        for name, choice in self.recordings.items():
+            chosen = [str(each) for each in self.parameters.get(choice, ())]
+            if unknown := [each for each in chosen or [choice] if each not in recorded]:
+                known = ", ".join(recorded) or "none"
+                raise ValueError(f"recordings.{name}: there is no recording {', '.join(unknown)}. Accepted: {known}")
+            runs[name] = json.dumps({each: recorded[each] for each in chosen}) + f"[{choice}]"
+        return self.model_copy(update={"let": {**runs, **self.let}})
 
     @property
     def is_round(self) -> bool:

@@ -22,6 +22,7 @@ from app.interview.parts import (
     number_of,
     offered,
     order_of,
+    own_id,
     parts_of,
     prompt,
     right_answer,
@@ -80,7 +81,9 @@ def _finding(interview: Interview, seed: int) -> str | None:
 def _unasked(part: Part, interview: Interview, values: Values, answers: Answers, seed: int) -> str | None:
     """What is wrong with how an answer is heard, or with what is asked on account of it."""
     if part.kind == "text":
-        return _misheard(part, values, answers, seed) if seed in HEARD else None
+        if seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
+            return misheard
+        return next(_own_layouts(part, interview, values, answers), None) if seed in QUESTIONED else None
     if part.kind == "order":
         return next(_arranged(part, interview, values, answers), None)
     return next(_reactions(part, interview, values, answers, seed), None) if part.kind == "number" else None
@@ -102,6 +105,22 @@ def _misheard(part: Part, values: Values, answers: Answers, seed: int) -> str | 
         if name == "exemplar" and seed == HEARD[0] and (finding := next(probe_findings(part, known, said), None)):
             return f"{part.id}: {finding}"
     return None
+
+
+def _own_layouts(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:
+    """What is wrong with what is asked about an own layout: the example of each must lead to it, and to a number."""
+    for own in part.question.own:
+        said = {**answers, part.id: own.example}
+        found = react(part, parts_of(interview), values, said, NOTHING_ASKED)
+        if found is None or found.asks != own_id(part, own):
+            yield f"{part.id}: the example of {own.id} does not lead to it: {found}"
+            continue
+        asked = next(each for each in parts_of(interview, {part.id: found}) if each.own)
+        known = known_to(asked, values, said)
+        if known is None or "data-live" in (prompt(asked, values, said) or "data-live"):
+            yield f"{asked.id} is not asked, or links to a formula: name the value in let"
+        else:
+            yield from (f"{asked.id}: {each}" for each in number_findings(number_of(asked, known)))
 
 
 def _arranged(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:

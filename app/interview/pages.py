@@ -62,7 +62,7 @@ class PartRow:
     @property
     def short(self) -> str:
         if self.part.role != "asked":
-            return {"again": "sure?", "probe": "probe", "harder": "harder"}[self.part.role]
+            return {"again": "sure?", "own": "your layout"}.get(self.part.role, self.part.role)
         return "follow-up" if self.part.is_follow_up else self.part.question.title
 
     @property
@@ -102,7 +102,7 @@ class SittingPage:
 
     @property
     def kind(self) -> str:
-        return self.current.part.question.kind
+        return self.current.part.kind
 
     @property
     def next_hint(self) -> int | None:
@@ -294,7 +294,7 @@ def _told(part: Part, parts: list[Part], values: Values, given: PartRow | None, 
 
 def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
     """The answer that is asked about; nothing where the part asks something new."""
-    of = {"again": part.id.removesuffix(".again"), "probe": part.question.id}.get(part.role)
+    of = {"again": part.id.removesuffix(".again"), "probe": part.question.id, "own": part.question.id}.get(part.role)
     return saved[of].answer if of else ""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from app.content.composed import ChosenQuestion
-from app.content.interview_schemas import FollowUp, Interview, ProbedPoint, Question
+from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart
@@ -41,13 +41,14 @@ from app.grading.questions import (
 from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
+from app.interview.layouts import read_layout
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
 PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
 
 Values = Mapping[str, Any]
 Answers = Mapping[str, str]
-Role = Literal["asked", "again", "probe", "harder"]
+Role = Literal["asked", "again", "probe", "harder", "own"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class Part:
     """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
 
     A number or an order that is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
-    in words, for half of it; a `harder` variant is worth nothing.
+    in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout, are worth
+    nothing.
     """
 
     id: str
@@ -109,21 +111,26 @@ class Part:
     role: Role = "asked"
     reaction: Reaction | None = None  # that it comes of
     point: ProbedPoint | None = None
+    own: OwnLayout | None = None
 
     @property
     def source(self) -> Question | FollowUp:
         """Where its prompt, key and slips stand."""
+        if self.own:
+            return self.own
         if self.role == "harder" and self.question.harder:
             return self.question.harder
         return self.question.follow_up if self.is_follow_up and self.question.follow_up else self.question
 
     @property
     def kind(self) -> str:
-        return self.question.kind
+        return "number" if self.own else self.question.kind
 
     @property
     def title(self) -> str:
-        said = {"asked": "", "again": ", asked again", "probe": ", probe", "harder": ", harder"}[self.role]
+        said = {"again": ", asked again", "probe": ", probe", "harder": ", harder", "own": ", your layout"}.get(
+            self.role, ""
+        )
         return self.question.title + (", follow-up" if self.is_follow_up else "") + said
 
     @property
@@ -134,7 +141,7 @@ class Part:
     @property
     def goes_by_own_numbers(self) -> bool:
         """Whether the candidate's own numbers decide what is right."""
-        return self.builds_on_own or any(earlier.kind == "number" for earlier in self.builds_on)
+        return self.builds_on_own or self.own is not None or any(earlier.kind == "number" for earlier in self.builds_on)
 
 
 @dataclass(frozen=True)
@@ -188,6 +195,8 @@ def _part_of(part: Part, reaction: Reaction) -> Part | None:
         return replace(about, role="again", points=part.points * PUSHED_SHARE)
     if reaction.asks == harder_id(part):
         return replace(about, role="harder", points=0.0, is_follow_up=False) if part.question.harder else None
+    if own := next((each for each in part.question.own if own_id(part, each) == reaction.asks), None):
+        return replace(about, role="own", own=own, points=0.0)
     point = next((each for each in part.question.rubric if probe_id(part, each) == reaction.asks and each.ask), None)
     weights = sum(each.weight for each in part.question.rubric)
     if point is None:
@@ -203,6 +212,11 @@ def again_id(part: str) -> str:
 def harder_id(part: Part) -> str:
     """The part that asks a harder variant of a question."""
     return f"{part.question.id}.harder"
+
+
+def own_id(part: Part, own: OwnLayout) -> str:
+    """The part that asks about the layout that an answer in words commits to."""
+    return f"{part.question.id}.own.{own.id}"
 
 
 def probe_id(part: Part, point: ProbedPoint) -> str:
@@ -251,7 +265,11 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
         said = {each.name: said[each.id] for each in part.builds_on if each.id in said}
     if said is None or (part.builds_on_own and part.question.id not in own):
         return None
-    return {**values, "said": said, **({"answer": own[part.question.id]} if part.builds_on_own else {})}
+    known = {**values, "said": said, **({"answer": own[part.question.id]} if part.builds_on_own else {})}
+    if part.own is None:
+        return known
+    layout = read_layout(answers.get(part.question.id, ""))
+    return {**known, "layout": layout.values()} if layout else None
 
 
 def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
@@ -274,7 +292,11 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
         return _questioned(part, part.reaction, expressions)
     if part.point is not None and part.reaction is not None:
         return _probed(part.reaction, probe_question(part.point, expressions))
-    return render(part.source.prompt, expressions)
+    asked = render(part.source.prompt, expressions)
+    if part.question.exhibit is None or part.is_follow_up or part.role != "asked":
+        return asked
+    log = expressions.value(part.question.exhibit)
+    return asked + Markup('<pre tabindex="0"><code class="language-text">{}</code></pre>').format(log)
 
 
 def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:

@@ -3,12 +3,13 @@ is asked for, and who got every number of a question right at once is asked a ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.content.interview_schemas import PROBED_FROM, ProbedPoint
+from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.interview.layouts import read_layout
 from app.interview.parts import (
     Answers,
     Part,
@@ -22,6 +23,7 @@ from app.interview.parts import (
     leads_somewhere,
     number_of,
     order_of,
+    own_id,
     probe_id,
     probe_question,
     rubric_of,
@@ -40,7 +42,9 @@ class Reply:
     evidence: tuple[str, ...]
 
 
-def react(part: Part, parts: Iterable[Part], values: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+def react(
+    part: Part, parts: Collection[Part], values: Values, answers: Answers, reactions: Reactions
+) -> Reaction | None:
     """What is asked on account of the answer given to `part`, one of `parts`; None where the interviewer goes on.
 
     `answers` are all that were given, this one too.
@@ -49,11 +53,11 @@ def react(part: Part, parts: Iterable[Part], values: Values, answers: Answers, r
     if known is None or not leads_somewhere(part, known):
         return None
     try:
-        if part.kind == "number":
+        if part.kind == "number" and part.own is None:
             return _to_number(part, known, answers, reactions)
         if part.kind == "order":
             return _to_order(part, known, answers)
-        return _to_words(part, parts, known, answers) if part.kind == "text" else None
+        return _to_words(part, parts, known, answers) if part.question.kind == "text" else None
     except ExpressionError:
         if part.goes_by_own_numbers:
             return None  # their figure has no consequence, as nothing divides by 0
@@ -84,13 +88,17 @@ def is_last_number(part: Part) -> bool:
     return part.is_follow_up or part.question.follow_up is None
 
 
-def _to_words(part: Part, parts: Iterable[Part], known: Values, answers: Answers) -> Reaction | None:
-    """The probe that is asked next, after the answer and the replies to those before."""
+def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answers) -> Reaction | None:
+    """What is asked next, after the answer and the replies to what was asked before: about the own layout, then for
+    what was not said."""
+    if part.role == "asked" and (own := about_layout(part, known, answers)):
+        return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
     heard = grade(rubric, answers[part.question.id]).points
     probes = [each for each in parts if each.question is part.question and each.role == "probe"]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}
+    asked |= {each.own.id for each in parts if each.question is part.question and each.own}  # as much as a probe
     said = {each.id for each in heard if each.credit} | {point for point, reply in replies.items() if reply.credit}
     point = next_point(part.question.rubric, said, asked)
     if point is None:
@@ -98,6 +106,15 @@ def _to_words(part: Part, parts: Iterable[Part], known: Values, answers: Answers
     verdict = next(each for each in heard if each.id == point.id)
     quote = verdict.evidence[0] if verdict.verdict == "contradicted" and verdict.evidence else ""
     return Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+
+
+def about_layout(part: Part, known: Values, answers: Answers) -> OwnLayout | None:
+    """What is asked about the layout that an answer in words commits to; None where it commits to none."""
+    layout = read_layout(answers[part.id]) if part.question.own else None
+    if layout is None:
+        return None
+    expressions = Expressions({**known, "layout": layout.values()})
+    return next((each for each in part.question.own if expressions.truth(each.when)), None)
 
 
 def _is_missed(found: PointGrade) -> bool:

@@ -37,6 +37,7 @@ from app.reveal.number import SaidNumber, said_number, slip_of
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
 CORRECTED = "corrected"  # a wrong number or order that was put right when it was questioned
+UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -234,7 +235,7 @@ def scorecard(
     """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
     what was asked on account of answers: it counts for the part it is about."""
     sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged)
-    return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in ("asked", "harder")))
+    return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class _Sitting:
 
     def pushed(self, part: Part) -> list[Part]:
         """What the interviewer asked about the answer to `part`."""
-        if part.role == "harder":
+        if part.role in UNPUSHED:
             return []
         about = [each for each in self.parts if each.role in ("again", "probe") and each.question is part.question]
         return [each for each in about if each.is_follow_up == part.is_follow_up]
@@ -261,7 +262,7 @@ class _Sitting:
 def _row(part: Part, sitting: _Sitting) -> Row:
     known = known_to(part, sitting.values, sitting.built_on)
     row = Row(part.id, part.title, part.kind, sitting.said(part), part.points, NOT_ASKED)
-    row = replace(row, is_harder=part.role == "harder")
+    row = replace(row, is_harder=part.role in UNPUSHED)
     if known is None:
         return replace(row, message=_NO_NUMBER if part.builds_on_own else _NOT_REACHED)
     if not leads_somewhere(part, known):

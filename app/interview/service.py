@@ -434,27 +434,27 @@ def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
     """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, an
     order that lacks something, a plan that no cluster could run."""
     violation = None
-    if part.question.kind == "number":
+    if part.kind == "number":
         try:
             read_number(text, part.source.unit or "")
         except Unreadable as error:
             violation = Violation(part.id, text, str(error), "a number with its unit")
-    elif part.question.kind == "choice":
+    elif part.kind == "choice":
         known = [option.id for option in options_of(part.question)]
         if text not in known:
             violation = Violation(part.id, text, "That is none of the options.", ", ".join(known))
-    elif part.question.kind in ("givens", "set"):
+    elif part.kind in ("givens", "set"):
         known = [option.id for option in options_of(part.question)]
         chosen = read_ids(text)
         if not chosen or not set(chosen) <= set(known):
             why = "That is none of what is offered." if chosen else "Nothing is chosen yet."
             violation = Violation(part.id, text, why, f"one or more of {', '.join(known)}")
-    elif part.question.kind == "order":
+    elif part.kind == "order":
         order = order_of(part, known_to(part, values, {}) or values)
         if order.placed(text) is None:
             why = str(order.grade(text).message) if text.strip() else "Nothing is moved yet."
             violation = Violation(part.id, text, why, f"each of {', '.join(item.id for item in order.items)} once")
-    elif part.question.kind == "configuration":
+    elif part.kind == "configuration":
         plan = configuration_of(part, known_to(part, values, {}) or values)
         if why := plan.invalid(text):
             violation = Violation(part.id, text, why, f"a value for each of {', '.join(plan.fields)}")
