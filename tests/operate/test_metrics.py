@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 from fastapi.testclient import TestClient
@@ -106,6 +107,18 @@ def test_dashboard_and_rules_ask_for_figures_that_there_are(client: TestClient, 
     asked = {re.sub(r"_(bucket|sum|count)$", "", name) for name in re.findall(r"rankzero_\w+", expression)}
     assert asked
     assert asked <= families
+
+
+def test_the_job_for_kubernetes_is_one_by_its_schema() -> None:
+    """Of Kubernetes 1.37, where no field may stand that it does not know: its own definitions, as the package
+    kubernetes-validate 1.37.0 has them (all kinds and all versions, 72 MB), without what they say in words."""
+    schema = Path(__file__).parents[1] / "support" / "vendor" / "kubernetes" / "job-1.37.json"
+    validator = jsonschema_rs.validator_for(json.loads(schema.read_text()))
+    job = yaml.safe_load((DOCS / "kubernetes-worker.yaml").read_text())
+    assert [error.message for error in validator.iter_errors(job)] == []
+    job["spec"]["template"]["spec"]["containers"][0]["imag"] = "a slip"
+    job["spec"]["backoffLimit"] = "many"
+    assert len(list(validator.iter_errors(job))) == 2
 
 
 def test_the_job_for_kubernetes_starts_a_worker_of_ours_with_settings_that_there_are() -> None:
