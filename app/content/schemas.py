@@ -145,10 +145,12 @@ Setting = int | float | str | bool | tuple[int | float | str, ...]
 class Knob(Strict):
     """A field of the RunSpec a learner may turn in an experiment, with the values offered.
 
-    `along` are fields that turn with it: what each is at each of `values`.
+    `along` are fields that turn with it: what each is at each of `values`. Where `is_named`, they are all there is:
+    no single field tells the values apart, and `field` is a name for what is turned.
     """
 
     field: Text
+    is_named: bool = False
     label: Text
     values: Annotated[tuple[Setting, ...], Field(min_length=1)]
     labels: tuple[Text, ...] = ()
@@ -162,6 +164,8 @@ class Knob(Strict):
             raise ValueError(f"along: {', '.join(wrong)} needs one entry for each value")
         if len({self.text_of(value) for value in self.values}) < len(self.values):
             raise ValueError("a value is offered twice")
+        if self.is_named and len(set(zip(*self.along.values(), strict=True))) < len(self.values):
+            raise ValueError("along must tell the values apart, for the name of the knob is no field")
         return self
 
     def text_of(self, value: Any) -> str:
@@ -176,7 +180,8 @@ class Knob(Strict):
     def settings_at(self, value: Setting) -> dict[str, Setting]:
         """Every field that it sets, at `value`."""
         at = self.values.index(value)
-        return {self.field: value, **{field: values[at] for field, values in self.along.items()}}
+        own = {} if self.is_named else {self.field: value}
+        return {**own, **{field: values[at] for field, values in self.along.items()}}
 
 
 class Experiment(Item):

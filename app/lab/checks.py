@@ -12,8 +12,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import Experiment, Quantity
 from app.lab.explaining import explanation_values, run_values
-from app.lab.forms import get
-from app.lab.knobs import Settings, own_settings, reachable_settings, spec_with
+from app.lab.knobs import Settings, own_settings, reachable_settings, spec_with, written
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.lab.sliders import Slider, make_slider
@@ -88,7 +87,7 @@ def _check_knobs(experiment: Experiment, reachable: list[Settings]) -> Iterator[
         yield ("spec",), f"a run refuses it: {error}"
         return
     for at, knob in enumerate(experiment.knobs):
-        own = get(experiment.spec, knob.field, knob.values[0])
+        own = written(knob, experiment.spec)
         if knob.text_of(own) not in map(knob.text_of, knob.values):
             yield ("knobs", at, "values"), f"the spec has {own!r}, which is not offered"
         for value in knob.values:

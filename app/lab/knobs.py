@@ -37,7 +37,7 @@ class Choice:
 
 def own_settings(experiment: Experiment) -> Settings:
     """The knobs as the experiment's spec has them, or at their first value."""
-    return tuple(_value_of(knob, get(experiment.spec, knob.field, knob.values[0])) for knob in experiment.knobs)
+    return tuple(_value_of(knob, written(knob, experiment.spec)) for knob in experiment.knobs)
 
 
 def read_settings(experiment: Experiment, typed: Mapping[str, str]) -> Settings:
@@ -79,7 +79,18 @@ def spec_with(experiment: Experiment, settings: Sequence[Setting]) -> dict[str, 
 
 def settings_of_run(experiment: Experiment, spec: Mapping[str, object]) -> dict[str, str]:
     """How a run had the experiment's knobs, as an address says it."""
-    return {knob.field: knob.text_of(get(spec, knob.field, knob.values[0])) for knob in experiment.knobs}
+    return {knob.field: knob.text_of(written(knob, spec)) for knob in experiment.knobs}
+
+
+def written(knob: Knob, spec: Mapping[str, object]) -> object:
+    """What a spec has where the knob turns; of a named one the value whose fields are all as in the spec, else None."""
+    if not knob.is_named:
+        return get(spec, knob.field, knob.values[0])
+    for value in knob.values:
+        fields = knob.settings_at(value)
+        if all(knob.text_of(get(spec, field, None)) == knob.text_of(each) for field, each in fields.items()):
+            return value
+    return None
 
 
 def possible_settings(experiment: Experiment) -> Iterator[Settings]:

@@ -22,6 +22,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.core.db import open_database
+from tests.bench.page_load import ROOMS, Loads, loading, pages_a_second
 from tests.support.postgres import running_postgres
 from tests.support.product import Product, environment, running_product
 
@@ -32,6 +33,8 @@ LOADS = (0.5, 0.7, 0.8, 0.9, 0.95)
 WORKERS, ARRIVALS, LOAD = 4, 40, 0.7
 SMALL: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 3, "sequence": 32}, "device": "cpu"}
 YEAR_DAYS = 365
+ON_A_DAY, PAGES_EACH = 0.1, 60  # of the learners, and how many pages one loads
+PAGES_A_SECOND, FLAT_OUT_SECONDS = 5.0, 15.0  # while runs are carried out, and with nothing else
 
 
 def measure(data: Path) -> dict[str, Any]:
@@ -102,15 +105,40 @@ def _on_real_workers(data: Path) -> dict[str, Any]:
         more = _more_workers(product, url)
         try:
             took = _seconds_of_one(product)
+            pages = [*ROOMS, f"/lab/runs/{_start(product)}"]
+            for page in pages:  # once each, for whatever is done once
+                Loads().load(product, page)
             began = time.monotonic()
-            ids = _submit(product, took)
-            runs = [_ended(product, each) for each in ids]
+            with loading(product, pages, PAGES_A_SECOND) as loads:
+                ids = _submit(product, took)
+                runs = [_ended(product, each) for each in ids]
+            seconds = time.monotonic() - began
+            most = pages_a_second(product, pages, FLAT_OUT_SECONDS)
         finally:
             for worker in more:
                 worker.terminate()
             for worker in more:
                 worker.wait(60)
-        return _held_against(runs, time.monotonic() - began, url)
+        found = _held_against(runs, seconds, url)
+        return {**found, **_of_pages(loads, most), "lines": [*found["lines"], *_of_pages(loads, most)["lines"]]}
+
+
+def _of_pages(loads: Loads, most: float) -> dict[str, Any]:
+    peak = LEARNERS * ON_A_DAY * PAGES_EACH * PEAK_HOUR / 3600
+    page, slowest = loads.slowest()
+    median, late = loads.quantile(0.5) * 1e3, loads.quantile(0.95) * 1e3
+    return {
+        "lines": [
+            f"{len(loads.seconds)} pages beside them, {PAGES_A_SECOND:g} a second: {median:.0f} ms in the median, "
+            f"{late:.0f} ms for one in twenty; slowest {page}, {slowest * 1e3:.0f} ms",
+            f"one web process serves {most:.0f} pages a second at most; {LEARNERS:,} learners, {ON_A_DAY:.0%} of them "
+            f"on a day with {PAGES_EACH} pages each, load {peak:.0f} a second in the hour when most do",
+        ],
+        "page_seconds": loads.quantile(0.5),
+        "page_seconds_one_in_twenty": loads.quantile(0.95),
+        "pages_a_second": most,
+        "peak_pages_a_second": peak,
+    }
 
 
 def _more_workers(product: Product, url: str) -> list[subprocess.Popen[bytes]]:

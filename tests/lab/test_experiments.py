@@ -87,6 +87,18 @@ def test_a_run_that_has_a_whole_number_as_a_fraction_finds_its_knob_again() -> N
     assert settings_of_run(experiment(), spec.model_dump(mode="json"))["options.message_seconds"] == "0"
 
 
+def test_a_knob_that_is_no_field_is_told_from_all_that_it_sets() -> None:
+    along = {"parallel.tensor": [2, 2, 4], "parallel.data": [1, 2, 1]}
+    knob = {"field": "across", "is_named": True, "label": "Across", "values": ["a", "b", "c"], "along": along}
+    named = experiment(spec={"model": "gpt-mini", "parallel": {"tensor": 2, "data": 2}}, knobs=[knob])
+    assert own_settings(named) == ("b",)
+    spec = parse_run_spec(spec_with(named, ("c",)))
+    assert (spec.parallel.tensor, spec.parallel.data) == (4, 1)
+    assert settings_of_run(named, spec.model_dump(mode="json")) == {"across": "c"}
+    with pytest.raises(ValueError, match="tell the values apart"):
+        experiment(knobs=[{**knob, "along": {"parallel.tensor": [2, 2, 4]}}])
+
+
 def test_what_is_not_offered_is_refused_by_name() -> None:
     with pytest.raises(DomainError) as refused:
         read_settings(experiment(), {"parallel.pipeline": "3", "options.micro_batches": "8,8"})

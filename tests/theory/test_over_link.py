@@ -62,7 +62,8 @@ def test_inside_of_a_host_nothing_goes_across_and_without_a_link_nothing_is_said
 
 
 @pytest.mark.parametrize(
-    ("parallel", "micro_batch"), [({"tensor": 4}, 4), ({"data": 4}, 1), ({"tensor": 2, "data": 2}, 2)]
+    ("parallel", "micro_batch"),
+    [({"tensor": 4}, 4), ({"data": 4}, 1), ({"tensor": 2, "data": 2}, 2), ({"tensor": 2, "pipeline": 2}, 4)],
 )
 def test_the_planners_network_takes_as_long_as_the_link(parallel: dict[str, int], micro_batch: int) -> None:
     """But for its efficiency and latency: it divides a node's link between the node's ranks that use it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.core.settings import ROOT
 from app.lab.work import Claim
 from labs import gang
 from labs.command import CHECKPOINTS, GANG_RESTARTS
@@ -188,3 +190,29 @@ def test_a_job_that_slurm_has_forgotten_is_told_from_its_folder(
         assert time.monotonic() < deadline
         time.sleep(0.005)
     assert job.poll() == 0
+
+
+_FOLLOW = """
+import subprocess, sys
+from labs import gang
+gang.LIFELINE_SECONDS = 1.0
+started = subprocess.Popen([sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"])
+sys.exit(gang._follow(started, sys.argv[1]))
+"""
+
+
+def test_a_job_that_nobody_looks_after_ends_what_it_started(tmp_path: Path) -> None:
+    """After a minute, here after a second: as long as the lifeline is touched it goes on."""
+    lifeline = tmp_path / gang.LIFELINE
+    lifeline.touch()
+    command = [sys.executable, "-c", _FOLLOW, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as job:
+        assert job.stdout is not None
+        job.stdout.readline()  # what it looks after is there
+        looked_after_until = time.monotonic() + 2.5
+        while time.monotonic() < looked_after_until:
+            lifeline.touch()
+            assert job.poll() is None
+            time.sleep(0.05)
+        assert job.stdout.read() == b"", "until all are gone that could write"
+        assert job.wait(60) == gang.ORPHANED

@@ -182,11 +182,13 @@ def _expert(plan: Plan, stage: Stage) -> Iterator[Traffic]:
 
 
 def _pipeline(plan: Plan, stage: Stage) -> Iterator[Traffic]:
-    """Activations to the next stage and their gradients back (F21). Each tensor rank sends its part."""
+    """Activations to the next stage and their gradients back (F21). Each tensor rank sends what it has of them: its
+    part with sequence parallelism, else all, unless the profile cuts them for the way."""
     parallel = plan.parallel
     if parallel.pipeline == 1:
         return
-    size = plan.tokens * plan.model.hidden * plan.compute_bytes / parallel.tensor
+    parts = parallel.tensor if parallel.sequence_parallel or plan.profile.divides_sends else 1
+    size = plan.tokens * plan.model.hidden * plan.compute_bytes / parts
     ends = (stage.first or stage.last) and parallel.schedule not in V_SHAPED
     count = plan.micro_batches * (2 * parallel.virtual_stages - ends)
     ranks = plan.ranks("pipeline")

@@ -37,6 +37,8 @@ class Profile:
     `merged_bytes` are what merging the attention of each block of a ring with what was there reads and writes,
     (forward, backward) for a value of its output; `sends_repeated_keys` sends keys and values once per query head, and
     sums their gradients in fp32. `attention_kernels` are tried in order: the first that runs on the GPU is used.
+    `divides_sends`: without sequence parallelism each tensor rank sends its part of an activation to the next stage,
+    and they gather it there (Narayanan et al. 2021, 4.1); PyTorch's stages and Megatron-Core send it whole, from each.
     `ring_turns_back`: backward of ring attention starts where forward ended, which saves a send (F60).
     """
 
@@ -68,6 +70,7 @@ class Profile:
     ring_turns_back: bool = False
     merged_bytes: tuple[float, float] = (0.0, 0.0)
     sends_repeated_keys: bool = False
+    divides_sends: bool = True
 
 
 # PyTorch's ring merges blocks in fp32, an operation at a time: forward upcasts (6), subtracts, scales and subtracts (12
@@ -103,6 +106,7 @@ _FSDP2 = Profile(
     softmax_statistics=True,
     merged_bytes=_EAGER_MERGE,
     sends_repeated_keys=True,
+    divides_sends=False,
 )
 # What else trains through FSDP says where it differs.
 _COMPOSER = replace(
@@ -212,6 +216,7 @@ _WRITTEN = (
         update_passes=1.8,
         attention_kernels=("cudnn", "flash-2"),
         ring_turns_back=True,
+        divides_sends=False,
         loss_bytes=10.0,
         divided_loss_bytes=0.0,
         loss_traffic_bytes=40.0,
