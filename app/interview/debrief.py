@@ -222,7 +222,7 @@ def _minutes(started_at: datetime, saved: Mapping[str, SittingAnswer]) -> dict[s
     """Minutes of each part, by when its answer was last saved: since the one before, or the start."""
     found, before = {}, started_at
     for answer in sorted(saved.values(), key=lambda each: each.saved_at):
-        found[answer.part_id] = (answer.saved_at - before).total_seconds() / 60
+        found[answer.part_id] = max(0.0, (answer.saved_at - before).total_seconds() / 60)  # a clock may be set back
         before = answer.saved_at
     return found
 

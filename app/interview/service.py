@@ -279,7 +279,7 @@ def reactions_in(saved: Mapping[str, SittingAnswer]) -> Reactions:
 def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime, by: str) -> bool:
     """End a sitting and grade it, once: finishing, what is sent after the deadline and the sweep may all try."""
     queries.lock_sitting(session, sitting.id)  # answers on their way in come before or after, not in between
-    ended_at = min(now, sitting.deadline_at)
+    ended_at = max(sitting.started_at, min(now, sitting.deadline_at))  # a clock may have been set back since
     changed = session.execute(
         update(Sitting)
         .where(Sitting.id == sitting.id, Sitting.closed_at.is_(None))

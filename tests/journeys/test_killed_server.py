@@ -1,4 +1,7 @@
-"""The server is killed while reviews are on their way: each is there once or not at all, and it says which."""
+"""The server is killed while reviews are on their way: each is there once or not at all, and it says which.
+
+A sitting as well: what is typed meanwhile is saved once a server is back, and a close that was killed is done once.
+"""
 
 from __future__ import annotations
 
@@ -128,3 +131,48 @@ def test_the_page_says_what_became_of_an_answer_whose_server_was_killed(
         expect(page.locator(f'[data-card="{first}"]')).to_have_count(0)
         assert _ask(port, "GET", "/api/v1/study/next")["progress"]["done"] == 1
     page.close()
+
+
+def test_a_sitting_goes_on_after_its_server_was_killed_and_is_closed_once(
+    browser: Browser, cli: WarmCli, data: Path
+) -> None:
+    port = free_port()
+    page = browser.new_page(base_url=f"http://127.0.0.1:{port}")
+    said = "FSDP frees the gathered weights after forward"
+    with serving(cli, data, port) as server:
+        page.goto("/interview/M9")
+        page.get_by_role("button", name="Start, 10 min").click()
+        page.get_by_role("link", name="Explain").click()
+        page.get_by_label("Your answer").fill(f"{said}.")
+        expect(page.locator("[data-saved]")).to_contain_text("Saved")
+        server.kill()
+        server.wait()
+        page.get_by_label("Your answer").fill(f"{said}, and backward needs them again.")
+        expect(page.locator("[data-saved]")).to_contain_text("Not saved: the server does not answer. Trying again.")
+    with serving(cli, data, port) as server:
+        expect(page.locator("[data-saved]")).to_contain_text("Saved", timeout=120_000)
+        sitting = page.url.partition("?")[0].removeprefix(f"http://127.0.0.1:{port}")
+        closing = threading.Thread(target=_finish_until_gone, args=(port, sitting))
+        closing.start()
+        time.sleep(random.Random(5).random() * 0.02)
+        server.kill()
+        closing.join(60)
+    with serving(cli, data, port):
+        for _ in range(2):  # again, as a second tab would
+            _finish_until_gone(port, sitting)
+        page.goto(sitting)
+        page.get_by_label("I would rather not say").check()
+        page.get_by_role("button", name="See the debrief").click()
+        expect(page.locator("#part-q3 .ans")).to_contain_text("backward needs them again")
+    with sqlite3.connect(data / "rankzero.sqlite3") as database:
+        ((by, card),) = database.execute("SELECT closed_by, scorecard FROM sitting").fetchall()
+        assert (by, len(json.loads(card)["rows"])) == ("candidate", 5)
+        assert len(database.execute("SELECT * FROM sitting_answer").fetchall()) == 1
+    page.close()
+
+
+def _finish_until_gone(port: int, sitting: str) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("POST", f"{sitting}/finish", "", {"Content-Type": "application/x-www-form-urlencoded"})
+        assert connection.getresponse().status == 303

@@ -1,0 +1,170 @@
+"""A sitting under faults: what was saved stays, what was refused is nowhere, and nothing is graded twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.core.db import Database
+from app.core.errors import DomainError
+from app.interview import pages, queries, scoring, service
+from app.interview.models import Sitting, SittingAnswer
+from tests.conftest import NOW
+
+
+class _KilledError(Exception):
+    """The process ends where this is raised: nothing after it happens."""
+
+
+def _start(database: Database, content: Catalogue) -> Sitting:
+    with database.write() as session:
+        return service.start(session, 1, content, content.interviews["M9"], NOW)
+
+
+def _save(database: Database, content: Catalogue, sitting: Sitting, text: str, final: bool, now=NOW) -> None:  # type: ignore[no-untyped-def]
+    with database.write() as session:
+        service.save_answer(session, content, _found(session, sitting), "q3", text, final, now)
+
+
+def _close(database: Database, content: Catalogue, sitting: Sitting, by: str, now=NOW) -> bool:  # type: ignore[no-untyped-def]
+    with database.write() as session:
+        return service.close(session, content, _found(session, sitting), now, by)
+
+
+def _found(session: Session, sitting: Sitting) -> Sitting:
+    return service.find_sitting(session, 1, sitting.id)
+
+
+def _together(*works: Callable[[], object]) -> list[object]:
+    """What each came to, begun at once: its result, or the DomainError that refused it."""
+    barrier, found = threading.Barrier(len(works)), dict[int, object]()
+
+    def run(index: int, work: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            found[index] = work()
+        except DomainError as error:
+            found[index] = error
+
+    threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(works), "one ended in an error of ours"
+    return [found[index] for index in range(len(works))]
+
+
+def test_killed_while_it_saves_the_draft_before_stays_and_the_next_is_taken(
+    database: Database, content: Catalogue
+) -> None:
+    sitting = _start(database, content)
+    _save(database, content, sitting, "first", final=False)
+    with pytest.raises(_KilledError), database.write() as session:
+        service.save_answer(session, content, _found(session, sitting), "q3", "second", True, NOW)
+        raise _KilledError
+    with database.read() as session:
+        kept = service.answers_of(session, sitting)["q3"]
+        assert (kept.answer, kept.final, kept.reaction) == ("first", False, None)
+    _save(database, content, sitting, "second", final=True)
+    with database.read() as session:
+        assert service.answers_of(session, sitting)["q3"].reaction is not None
+
+
+def test_killed_while_it_closes_it_is_open_as_before_and_closes_once(
+    database: Database, content: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sitting = _start(database, content)
+    _save(database, content, sitting, "freed after forward", final=True)
+
+    def killed(*_: object) -> None:
+        raise _KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scoring, "scorecard", killed)
+        with pytest.raises(_KilledError):
+            _close(database, content, sitting, "candidate")
+    with database.read() as session:
+        left = _found(session, sitting)
+        assert (left.closed_at, left.closed_by, left.scorecard) == (None, None, None)
+        assert service.list_evidence(session, 1) == []
+    assert [_close(database, content, sitting, by) for by in ("candidate", "sweep")] == [True, False]
+
+
+def test_of_two_tabs_that_give_an_answer_one_is_taken_and_is_reacted_to_once(
+    database: Database, content: Catalogue
+) -> None:
+    sitting = _start(database, content)
+    texts = [f"Answer of tab {tab}." for tab in range(2)]
+    came = _together(*(lambda text=text: _save(database, content, sitting, text, final=True) for text in texts))  # type: ignore[misc]
+    refused = [each for each in came if isinstance(each, service.AlreadyFinal)]
+    assert len(refused) == 1
+    with database.read() as session:
+        (kept,) = service.answers_of(session, sitting).values()
+    assert kept.answer == texts[0 if came[0] is None else 1]
+    assert kept.reaction is not None
+
+
+def test_at_the_deadline_what_was_taken_is_graded_and_what_was_refused_is_nowhere(
+    database: Database, content: Catalogue
+) -> None:
+    """A draft in the last moment, the candidate's end, the touch after the deadline and the sweep, all at once."""
+    sitting = _start(database, content)
+    after = sitting.deadline_at + timedelta(seconds=1)
+
+    def sweep() -> int:
+        with database.write() as session:
+            return service.close_overdue(session, content, after)
+
+    saved, ended, touched, swept = _together(
+        lambda: _save(database, content, sitting, "freed after forward", final=False, now=sitting.deadline_at),
+        lambda: _close(database, content, sitting, "candidate", sitting.deadline_at),
+        lambda: _close(database, content, sitting, "deadline", after),
+        sweep,
+    )
+    assert sum([bool(ended), bool(touched), bool(swept)]) == 1, "one of them closed it"
+    with database.read() as session:
+        closed = _found(session, sitting)
+        row = service.scorecard_of(closed).row("q3")
+        answers = session.scalars(select(SittingAnswer)).all()
+        assert closed.closed_at == sitting.deadline_at
+        assert bool(answers) == (saved is None) == (row.said != "")
+        assert isinstance(saved, service.TooLate | None)
+        assert len(service.list_evidence(session, 1)) == sum(
+            each.is_evidence for each in service.scorecard_of(closed).rows
+        )
+        assert service.best_scores(session, 1).keys() == {"M9"}
+
+
+def test_a_clock_that_is_set_back_takes_nothing_back(database: Database, content: Catalogue) -> None:
+    sitting = _start(database, content)
+    earlier = NOW - timedelta(hours=1)
+    _save(database, content, sitting, "first", final=False)
+    _save(database, content, sitting, "second", final=True, now=earlier)
+    assert _close(database, content, sitting, "candidate", earlier)
+    with database.read() as session:
+        closed = _found(session, sitting)
+        closed.expected_level = ""
+        assert closed.closed_at == closed.started_at, "it took no time, and not less"
+        shown = pages.scorecard(session, content, closed)
+        assert shown["minutes_used"] == 0.0
+        assert [each.used_minutes for each in shown["debrief"].questions if each.used_minutes is not None] == [0.0]  # type: ignore[attr-defined]
+
+
+def test_a_clock_that_jumped_ahead_and_back_leaves_what_it_closed_closed(
+    database: Database, content: Catalogue
+) -> None:
+    sitting = _start(database, content)
+    _save(database, content, sitting, "freed after forward", final=False)
+    assert _close(database, content, sitting, "deadline", NOW + timedelta(days=1))
+    with pytest.raises(service.TooLate, match="closed; nothing was changed"):
+        _save(database, content, sitting, "more", final=False, now=NOW)
+    with database.read() as session:
+        assert queries.find_open(session, 1) is None
+        assert service.scorecard_of(_found(session, sitting)).row("q3").said == "freed after forward"
