@@ -64,15 +64,15 @@ def submit(
     """All checks on 2, 3 and 4 ranks with hidden inputs; the verdict as JSON, exit 0 when passed."""
     from app.codelabs.folder import read_folder  # noqa: PLC0415 - see above
     from app.codelabs.proof import make_proof  # noqa: PLC0415 - see above
-    from app.codelabs.words import verdict_json  # noqa: PLC0415 - see above
+    from app.codelabs.words import verdict_in_words  # noqa: PLC0415 - see above
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
 
     with refused_as_json():
         lab, code = read_folder(catalogue(), folder)
         verdict = _judged(lab, code, "submit", None, aloud=False)
         if proof is not None:
-            proof.write_text(json.dumps(make_proof(lab, code, verdict), indent=2) + "\n")
-    _say(json.dumps(verdict_json(verdict, lab), indent=2, ensure_ascii=False))
+            proof.write_text(json.dumps(make_proof(lab, code, verdict).model_dump(mode="json"), indent=2) + "\n")
+    _say(json.dumps(verdict_in_words(verdict, lab).model_dump(mode="json"), indent=2, ensure_ascii=False))
     raise typer.Exit(0 if verdict.passed else 1)
 
 
@@ -114,16 +114,16 @@ def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) 
 
 
 def _tell_end(verdict: Verdict, lab: CodeLab) -> None:
-    from app.codelabs.words import verdict_json  # noqa: PLC0415 - see above
+    from app.codelabs.words import mistake_in_words  # noqa: PLC0415 - see above
 
-    said = verdict_json(verdict, lab)["mistake_says"]
+    said = mistake_in_words(verdict.mistake, lab)
     error = verdict.error
     if error is not None and error.line is not None:
         _say(f"solution.py:{error.line}: {error.type}: {error.message}")
         if error.text:
             _say(f"    {error.text}\n    {' ' * max(0, (error.column or 1) - 1)}^")
     if said is not None:
-        _say(f"{said['title']}. {said['says']}")
+        _say(f"{said.title}. {said.says}")
     _say(f"{'Passed' if verdict.passed else 'Not passed'}: {verdict.score:.0%} of the checks, {verdict.seconds:.1f} s.")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.codelabs import service
+from app.codelabs.shown import ListedLab, ShownLab, ShownProgress
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.concept_map import named
@@ -25,11 +26,11 @@ router = APIRouter()
 def labs(request: Request, session: ReadSession, content: Content, learner: LearnerId) -> HTMLResponse:
     """Every lab under the concept that it is about first."""
     every = service.list_labs(session, learner, content)
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[ListedLab]] = {}
     for lab in every:
-        concept = next(iter(named(content.concepts, lab["concepts"])), None)
+        concept = next(iter(named(content.concepts, lab.concepts)), None)
         groups.setdefault(concept.title if concept else "Other", []).append(lab)
-    following = next((lab for lab in every if lab["status"] != "passed"), None)
+    following = next((lab for lab in every if lab.status != "passed"), None)
     return page(request, "codelabs/index.html", {"groups": groups, "labs": every, "following": following})
 
 
@@ -41,8 +42,8 @@ def lab_page(
     lab = service.find_lab(content, key)
     shown = service.show_lab(session, learner, content, lab)
     queue.nudge_judges(WARM_JUDGE)
-    last = shown["last_submission"]
-    standing = service.show_standing(session, learner, content, last["id"]) if last else None
+    last = shown.last_submission
+    standing = service.show_standing(session, learner, content, last.id) if last else None
     return _page(request, content, lab, shown, standing)
 
 
@@ -50,8 +51,8 @@ def _page(
     request: Request,
     content: Catalogue,
     lab: CodeLab,
-    shown: dict[str, Any],
-    standing: dict[str, Any] | None,
+    shown: ShownLab,
+    standing: ShownProgress | None,
     *,
     error: DomainError | None = None,
 ) -> HTMLResponse:
@@ -66,7 +67,7 @@ def submission_page(
 ) -> HTMLResponse:
     """A submission as far as it has come, also while it is judged."""
     standing = service.show_standing(session, learner, content, submission_id)
-    shown = service.show_lab(session, learner, content, service.find_lab(content, standing["lab"]))
+    shown = service.show_lab(session, learner, content, service.find_lab(content, standing.lab))
     return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing})
 
 
@@ -90,7 +91,7 @@ def submit(
             submission = service.submit(session, learner, lab, code, mode, now).id
     except DomainError as error:
         with database.read() as session:
-            shown = service.show_lab(session, learner, content, lab) | {"draft": code}
+            shown = service.show_lab(session, learner, content, lab).model_copy(update={"draft": code})
         return _page(request, content, lab, shown, None, error=error)
     queue.nudge_judges()
     return RedirectResponse(f"/labs/submissions/{submission}", 303)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,13 +28,13 @@ class Proof(BaseModel):
     verdict: Verdict
 
 
-def make_proof(lab: CodeLab, code: str, verdict: Verdict, revision: int | None = None) -> dict[str, Any]:
+def make_proof(lab: CodeLab, code: str, verdict: Verdict, revision: int | None = None) -> Proof:
     """A proof of a verdict that was reached with hidden inputs. Raises DomainError where it was not."""
     if verdict.seed is None or verdict.mode != "submit":
         raise DomainError("Only a submission that was run can be proved.")
     versions = {"python": platform.python_version(), **{name: version(name) for name in ("torch", "rankzero")}}
     verdict = verdict.model_copy(update={"trace": None, "beside": None})  # times are of one machine
-    proof = Proof(
+    return Proof(
         format=FORMAT,
         lab=lab.id,
         revision=lab.head.revision if revision is None else revision,
@@ -44,7 +43,6 @@ def make_proof(lab: CodeLab, code: str, verdict: Verdict, revision: int | None =
         versions=versions,
         verdict=verdict,
     )
-    return proof.model_dump(mode="json")
 
 
 def read_proof(path: Path) -> Proof:

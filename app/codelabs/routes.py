@@ -13,6 +13,8 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from app.codelabs import service
 from app.codelabs.pages import router
+from app.codelabs.proof import Proof
+from app.codelabs.shown import EventChunk, ListedLab, OpenedHints, SavedDraft, ShownLab, ShownSubmission, Traces
 from app.content.web import Content
 from app.core.db import Database
 from app.core.idempotency import once
@@ -41,34 +43,34 @@ class DraftRequest(BaseModel):
 
 
 @api.get("")
-def list_labs(session: ReadSession, content: Content, learner: LearnerId) -> list[dict[str, Any]]:
+def list_labs(session: ReadSession, content: Content, learner: LearnerId) -> list[ListedLab]:
     """Every code lab with where you stand."""
     return service.list_labs(session, learner, content)
 
 
 @api.get("/submissions/{submission_id}")
-def get_submission(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+def get_submission(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> ShownSubmission:
     """Where a submission stands; its verdict once it was judged."""
     row = service.find_submission(session, learner, submission_id)
-    return service.show_submission(content, row) | {"queue_position": service.queue_position(session, row)}
+    return service.show_submission(content, row, service.queue_position(session, row))
 
 
 @api.post("/submissions/{submission_id}/cancel")
 def cancel(
     session: WriteSession, content: Content, learner: LearnerId, now: Now, submission_id: RowId
-) -> dict[str, Any]:
+) -> ShownSubmission:
     """Take a submission back."""
     return service.show_submission(content, service.cancel(session, learner, submission_id, now))
 
 
 @api.get("/submissions/{submission_id}/proof")
-def proof(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+def proof(session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId) -> Proof:
     """A file that `rankzero labs verify` checks on another machine."""
-    return dict(service.proof_of(content, service.find_submission(session, learner, submission_id)))
+    return service.proof_of(content, service.find_submission(session, learner, submission_id))
 
 
 @api.get("/submissions/{submission_id}/trace")
-def trace(session: ReadSession, learner: LearnerId, submission_id: RowId) -> dict[str, Any]:
+def trace(session: ReadSession, learner: LearnerId, submission_id: RowId) -> Traces:
     """When each rank called what in the first case, and the reference beside it once the program has passed."""
     return service.traces_of(service.find_submission(session, learner, submission_id))
 
@@ -86,15 +88,15 @@ async def _follow(database: Database, learner: int, submission_id: int, after: i
     while True:
         chunks, status = await asyncio.to_thread(_look, database, learner, submission_id, after)
         for chunk in chunks:
-            after = chunk["sequence"]
-            yield ServerSentEvent(json.dumps(chunk, separators=(",", ":")), event="chunk", id=str(after))
+            after = chunk.sequence
+            yield ServerSentEvent(chunk.model_dump_json(), event="chunk", id=str(after))
         if status is not None:
             yield ServerSentEvent(json.dumps({"status": status}), event="end")
             return
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _look(database: Database, learner: int, submission_id: int, after: int) -> tuple[list[dict[str, Any]], str | None]:
+def _look(database: Database, learner: int, submission_id: int, after: int) -> tuple[list[EventChunk], str | None]:
     """New chunks and, once it is over, the status; that is read first, for the chunks precede the end."""
     with database.read() as session:
         row = service.find_submission(session, learner, submission_id)
@@ -103,12 +105,12 @@ def _look(database: Database, learner: int, submission_id: int, after: int) -> t
 
 
 @api.get("/{key}")
-def get_lab(session: ReadSession, queue: WorkQueue, content: Content, learner: LearnerId, key: str) -> dict[str, Any]:
+def get_lab(session: ReadSession, queue: WorkQueue, content: Content, learner: LearnerId, key: str) -> ShownLab:
     """A code lab: statement, starter, your draft; the reference once you have passed it. Whoever asks will submit
     soon, so the judge is told to get ready."""
-    found = service.show_lab(session, learner, content, service.find_lab(content, key))
+    lab = service.show_lab(session, learner, content, service.find_lab(content, key))
     queue.nudge_judges(WARM_JUDGE)
-    return found
+    return lab
 
 
 @api.post("/{key}/submissions", status_code=201)
@@ -138,7 +140,7 @@ def submit(
 
 
 @api.post("/{key}/hints")
-def take_hint(session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str) -> dict[str, Any]:
+def take_hint(session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str) -> OpenedHints:
     """Open the next hint; each costs a quarter of what passing counts."""
     return service.take_hint(session, learner, service.find_lab(content, key), now)
 
@@ -146,6 +148,6 @@ def take_hint(session: WriteSession, content: Content, learner: LearnerId, now: 
 @api.put("/{key}/draft")
 def save_draft(
     session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str, typed: DraftRequest
-) -> dict[str, Any]:
+) -> SavedDraft:
     """Keep what is being typed."""
     return service.save_draft(session, learner, service.find_lab(content, key), typed.code, now)

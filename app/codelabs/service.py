@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -12,8 +11,20 @@ from sqlalchemy.orm import Session
 from app.codelabs import queries
 from app.codelabs.folder import find_lab
 from app.codelabs.models import ENDED, RUNNING, WAITING, CodeDesk, CodeSubmission
-from app.codelabs.proof import make_proof
-from app.codelabs.words import checks_json, verdict_json
+from app.codelabs.proof import Proof, make_proof
+from app.codelabs.shown import (
+    EventChunk,
+    ListedLab,
+    OpenedHints,
+    SavedDraft,
+    ShownLab,
+    ShownProgress,
+    ShownSolution,
+    ShownSubmission,
+    Standing,
+    Traces,
+)
+from app.codelabs.words import checks_in_words, verdict_in_words
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.evidence import Evidence
@@ -21,54 +32,84 @@ from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.leases import changed
 from app.core.records import as_record
 from app.grading.hints import share_left
-from labs.spec.code import MOST_CODE_BYTES, Mode, Verdict
+from labs.spec.code import (
+    MOST_CODE_BYTES,
+    CheckEvent,
+    Mode,
+    OutputEvent,
+    PhaseEvent,
+    Verdict,
+    read_code_events,
+)
 
 MOST_WAITING = 4  # submissions of a learner
 
 __all__ = ["find_lab"]
 
 
-def list_labs(session: Session, learner_id: int, content: Catalogue) -> list[dict[str, Any]]:
+def list_labs(session: Session, learner_id: int, content: Catalogue) -> list[ListedLab]:
     """Every lab with where the learner stands: new, tried or passed."""
     tried = queries.labs_tried(session, learner_id)
     passed = {desk.lab_id for desk in queries.list_passed(session, learner_id)}
     return [
-        _lab_head(lab, "passed" if lab.id in passed else "tried" if lab.id in tried else "new")
-        for lab in content.labs.values()
+        ListedLab(**_head(lab), status=_standing(lab.id in passed, lab.id in tried)) for lab in content.labs.values()
     ]
 
 
-def _lab_head(lab: CodeLab, status: str) -> dict[str, Any]:
-    head = lab.head.model_dump(
-        include={"id", "slug", "title", "about", "minutes", "signature", "concepts"}, mode="json"
-    )
-    return {**head, "status": status}
+def _standing(passed: bool, tried: bool) -> Standing:
+    return "passed" if passed else "tried" if tried else "new"
 
 
-def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab) -> dict[str, Any]:
+class _Head(TypedDict):
+    id: str
+    slug: str
+    title: str
+    about: str
+    minutes: int
+    signature: str
+    concepts: tuple[str, ...]
+
+
+def _head(lab: CodeLab) -> _Head:
+    head = lab.head
+    return {
+        "id": head.id,
+        "slug": head.slug,
+        "title": head.title,
+        "about": head.about,
+        "minutes": head.minutes,
+        "signature": head.signature,
+        "concepts": tuple(head.concepts),
+    }
+
+
+def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab) -> ShownLab:
     """A lab as its page needs it. Solutions only once it was passed."""
     desk = queries.find_desk(session, learner_id, lab.id)
     newest = queries.find_newest(session, learner_id, lab.id)
     passed = desk is not None and desk.passed_at is not None
     taken = desk.hints_taken if desk else 0
-    found = _lab_head(lab, "passed" if passed else "tried" if newest else "new") | {
-        "statement_html": str(lab.statement),
-        "starter": lab.starter,
-        "checks": [check.model_dump() for check in lab.head.checks],
-        "interview_line": lab.head.interview_line,
-        "hints": [str(hint) for hint in lab.hints[:taken]],
-        "hints_left": len(lab.hints) - taken,
-        "next_hint_leaves": share_left(taken + 1),
-        "draft": desk.draft if desk and desk.draft is not None else lab.starter,
-        "related": content.related_links(lab.related),
-        "last_submission": show_submission(content, newest) if newest else None,
-        "reference": None,
-        "right": [],
-    }
-    if passed:
-        right = [{"name": each.name, "style": each.says, "code": each.code} for each in lab.right]
-        found |= {"reference": lab.reference, "right": right}
-    return found
+    styles = [ShownSolution(name=right.name, style=right.says, code=right.code) for right in lab.right]
+    return ShownLab(
+        **_head(lab),
+        status=_standing(passed, newest is not None),
+        statement_html=str(lab.statement),
+        starter=lab.starter,
+        checks=lab.head.checks,
+        interview_line=lab.head.interview_line,
+        hints=_opened(lab, taken),
+        hints_left=len(lab.hints) - taken,
+        next_hint_leaves=share_left(taken + 1),
+        draft=desk.draft if desk and desk.draft is not None else lab.starter,
+        related=tuple(content.related_links(lab.related)),
+        last_submission=show_submission(content, newest) if newest else None,
+        reference=lab.reference if passed else None,
+        right=tuple(styles) if passed else (),
+    )
+
+
+def _opened(lab: CodeLab, taken: int) -> tuple[str, ...]:
+    return tuple(str(hint) for hint in lab.hints[:taken])
 
 
 def check_code(code: str) -> str:
@@ -129,21 +170,22 @@ def find_submission(session: Session, learner_id: int, submission_id: int) -> Co
     return row
 
 
-def show_submission(content: Catalogue, row: CodeSubmission) -> dict[str, Any]:
+def show_submission(content: Catalogue, row: CodeSubmission, queue_position: int | None = None) -> ShownSubmission:
     """Where a submission stands and, once it was judged, its verdict in words."""
     lab = content.labs.get(row.lab_id)
     verdict = Verdict.model_validate(row.verdict) if row.verdict is not None else None
-    return {
-        "id": row.id,
-        "lab": row.lab_id,
-        "mode": row.mode,
-        "status": row.status,
-        "detail": row.detail,
-        "created_at": row.created_at.isoformat(),
-        "ended_at": row.ended_at.isoformat() if row.ended_at else None,
-        "chunks": row.chunks,
-        "verdict": verdict_json(verdict, lab) if verdict is not None and lab is not None else None,
-    }
+    return ShownSubmission(
+        id=row.id,
+        lab=row.lab_id,
+        mode=row.mode,
+        status=row.status,
+        detail=row.detail,
+        created_at=row.created_at.isoformat(),
+        ended_at=row.ended_at.isoformat() if row.ended_at else None,
+        chunks=row.chunks,
+        verdict=verdict_in_words(verdict, lab) if verdict is not None and lab is not None else None,
+        queue_position=queue_position,
+    )
 
 
 def queue_position(session: Session, row: CodeSubmission) -> int | None:
@@ -152,28 +194,27 @@ def queue_position(session: Session, row: CodeSubmission) -> int | None:
     return ids.index(row.id) + 1 if row.id in ids else None
 
 
-def show_standing(session: Session, learner_id: int, content: Catalogue, submission_id: int) -> dict[str, Any]:
+def show_standing(session: Session, learner_id: int, content: Catalogue, submission_id: int) -> ShownProgress:
     """A submission as a page shows it: while it is judged with the checks and the output that have come so far."""
     row = find_submission(session, learner_id, submission_id)
     lab = find_lab(content, row.lab_id)
-    events = [event for chunk in queries.list_chunks(session, row.id, 0) for event in chunk.events]
-    shown = show_submission(content, row)
-    verdict = shown["verdict"]
-    phase = next((event["detail"] for event in reversed(events) if event["kind"] == "phase"), "")
-    so_far = [event["check"] for event in events if event["kind"] == "check"]
-    return shown | {
-        "ended": has_ended(row),
-        "checks": verdict["checks"] if verdict else checks_json(so_far, lab),
-        "output": [event for event in events if event["kind"] == "output"],
-        "phase": phase,
-        "queue_position": queue_position(session, row),
-    }
+    stored = [event for chunk in queries.list_chunks(session, row.id, 0) for event in chunk.events]
+    events = read_code_events(stored)
+    shown = show_submission(content, row, queue_position(session, row))
+    so_far = [event.check for event in events if isinstance(event, CheckEvent)]
+    return ShownProgress(
+        **dict(shown),
+        ended=has_ended(row),
+        checks=shown.verdict.checks if shown.verdict else checks_in_words(so_far, lab),
+        output=tuple(event for event in events if isinstance(event, OutputEvent)),
+        phase=next((event.detail for event in reversed(events) if isinstance(event, PhaseEvent)), ""),
+    )
 
 
-def events_after(session: Session, row: CodeSubmission, after: int) -> list[dict[str, Any]]:
+def events_after(session: Session, row: CodeSubmission, after: int) -> list[EventChunk]:
     """Chunks of events behind number `after`."""
-    found = queries.list_chunks(session, row.id, after)
-    return [{"sequence": chunk.sequence, "events": chunk.events} for chunk in found]
+    chunks = queries.list_chunks(session, row.id, after)
+    return [EventChunk(sequence=chunk.sequence, events=tuple(chunk.events)) for chunk in chunks]
 
 
 def has_ended(row: CodeSubmission) -> bool:
@@ -191,33 +232,32 @@ def cancel(session: Session, learner_id: int, submission_id: int, now: datetime)
     return row
 
 
-def take_hint(session: Session, learner_id: int, lab: CodeLab, now: datetime) -> dict[str, Any]:
+def take_hint(session: Session, learner_id: int, lab: CodeLab, now: datetime) -> OpenedHints:
     """Open the next hint. Each leaves less of what passing counts; after passing they cost nothing more."""
     desk = _desk(session, learner_id, lab, now)
     if desk.hints_taken >= len(lab.hints):
         raise Stale(f"All {len(lab.hints)} hints of {lab.id} are open.")
     desk.hints_taken += 1
     session.flush()
-    hints: Sequence[str] = [str(hint) for hint in lab.hints[: desk.hints_taken]]
-    left = share_left(desk.hints_taken)
-    return {"hints": list(hints), "hints_left": len(lab.hints) - desk.hints_taken, "share_left": left}
+    taken = desk.hints_taken
+    return OpenedHints(hints=_opened(lab, taken), hints_left=len(lab.hints) - taken, share_left=share_left(taken))
 
 
-def save_draft(session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime) -> dict[str, Any]:
+def save_draft(session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime) -> SavedDraft:
     """Keep a program as it is being typed."""
     desk = _desk(session, learner_id, lab, now)
     desk.draft, desk.draft_at = check_code(code), now
     session.flush()
-    return {"saved_at": now.isoformat()}
+    return SavedDraft(saved_at=now.isoformat())
 
 
-def traces_of(row: CodeSubmission) -> dict[str, Any]:
+def traces_of(row: CodeSubmission) -> Traces:
     """The calls of the first case, and those of the reference; None each where there are none."""
-    verdict = row.verdict or {}
-    return {"trace": verdict.get("trace"), "reference": verdict.get("beside")}
+    verdict = Verdict.model_validate(row.verdict) if row.verdict is not None else None
+    return Traces(trace=verdict.trace if verdict else None, reference=verdict.beside if verdict else None)
 
 
-def proof_of(content: Catalogue, row: CodeSubmission) -> Mapping[str, Any]:
+def proof_of(content: Catalogue, row: CodeSubmission) -> Proof:
     """The proof of a submission. Raises DomainError where there is none yet."""
     if row.verdict is None or row.mode != "submit":
         raise DomainError("There is a proof of a submission once it was judged with hidden inputs.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from app.codelabs.shown import MistakeWords, ShownCheck, ShownVerdict
 from app.content.code_labs import CodeLab
-from labs.spec.code import Verdict
+from labs.spec.code import Check, Verdict
 
 # Mistakes that any lab can show; those of one lab have their words in its folder.
 SHARED: dict[str, tuple[str, str]] = {
@@ -38,26 +38,35 @@ SHARED: dict[str, tuple[str, str]] = {
 }
 
 
-def verdict_json(verdict: Verdict, lab: CodeLab) -> dict[str, Any]:
+def verdict_in_words(verdict: Verdict, lab: CodeLab) -> ShownVerdict:
     """The verdict with words for its checks and its mistake."""
-    found = verdict.model_dump(mode="json", exclude={"ledger", "trace", "beside"})
-    found["checks"] = checks_json(found["checks"], lab)
-    found["mistake_says"] = mistake_says(verdict.mistake, lab)
-    return found
+    return ShownVerdict(
+        lab=verdict.lab,
+        passed=verdict.passed,
+        score=verdict.score,
+        checks=checks_in_words(verdict.checks, lab),
+        mistake=verdict.mistake,
+        autopsy=verdict.autopsy,
+        error=verdict.error,
+        seed=verdict.seed,
+        mode=verdict.mode,
+        seconds=verdict.seconds,
+        mistake_says=mistake_in_words(verdict.mistake, lab),
+    )
 
 
-def checks_json(checks: Iterable[dict[str, Any]], lab: CodeLab) -> list[dict[str, Any]]:
+def checks_in_words(checks: Iterable[Check], lab: CodeLab) -> tuple[ShownCheck, ...]:
     """Checks with what each of them is called."""
     said = {check.id: check.says for check in lab.head.checks}
-    return [check | {"title": said.get(check["name"], "Every rank returns")} for check in checks]
+    return tuple(ShownCheck(**dict(check), title=said.get(check.name, "Every rank returns")) for check in checks)
 
 
-def mistake_says(name: str | None, lab: CodeLab) -> dict[str, Any] | None:
+def mistake_in_words(name: str | None, lab: CodeLab) -> MistakeWords | None:
     """Title, words and cure of a mistake."""
     if name is None:
         return None
     own = lab.head.mistakes.get(name)
     if own is not None:
-        return {"title": own.title, "says": own.says, "cure": own.cure}
+        return MistakeWords(title=own.title, says=own.says, cure=own.cure)
     title, says = SHARED[name]
-    return {"title": title, "says": says, "cure": None}
+    return MistakeWords(title=title, says=says, cure=None)

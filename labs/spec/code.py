@@ -6,6 +6,7 @@ verdict.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -152,8 +153,14 @@ class VerdictEvent(_Strict):
 
 CodeEvent = Annotated[PhaseEvent | CheckEvent | OutputEvent | VerdictEvent, Field(discriminator="kind")]
 _EVENT: TypeAdapter[CodeEvent] = TypeAdapter(CodeEvent)
+_EVENTS: TypeAdapter[tuple[CodeEvent, ...]] = TypeAdapter(tuple[CodeEvent, ...])
 
 
 def read_code_event(line: str | bytes) -> CodeEvent:
     """An event as it was written. Raises pydantic's ValidationError."""
     return _EVENT.validate_json(line)
+
+
+def read_code_events(stored: Sequence[object]) -> tuple[CodeEvent, ...]:
+    """Events as their dumps were stored."""
+    return _EVENTS.validate_python(stored)

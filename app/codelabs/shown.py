@@ -1,0 +1,134 @@
+"""What is shown of code labs and submissions, to programs as JSON and to pages: the fields are the keys."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from app.content.code_labs import LabCheck
+from labs.spec.code import Autopsy, Check, CodeError, OutputEvent, Trace
+
+Standing = Literal["new", "tried", "passed"]
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ShownCheck(Check):
+    """A check with what it is called."""
+
+    title: str
+
+
+class MistakeWords(_Shown):
+    """A mistake in words, and the card that cures it."""
+
+    title: str
+    says: str
+    cure: str | None
+
+
+class ShownVerdict(_Shown):
+    """A `Verdict` in words, without what only a proof and a trace need."""
+
+    lab: str
+    passed: bool
+    score: float
+    checks: tuple[ShownCheck, ...]
+    mistake: str | None
+    autopsy: Autopsy | None
+    error: CodeError | None
+    seed: int | None
+    mode: str
+    seconds: float
+    mistake_says: MistakeWords | None
+
+
+class ShownSubmission(_Shown):
+    """Where a submission stands and, once it was judged, its verdict."""
+
+    id: int
+    lab: str
+    mode: str
+    status: str
+    detail: str
+    created_at: str
+    ended_at: str | None
+    chunks: int
+    verdict: ShownVerdict | None
+    queue_position: int | None = None
+
+
+class ShownProgress(ShownSubmission):
+    """A submission as far as it has come, also while it is judged."""
+
+    ended: bool
+    checks: tuple[ShownCheck, ...]
+    output: tuple[OutputEvent, ...]
+    phase: str
+
+
+class ListedLab(_Shown):
+    """A lab in the list, with where the learner stands."""
+
+    id: str
+    slug: str
+    title: str
+    about: str
+    minutes: int
+    signature: str
+    concepts: tuple[str, ...]
+    status: Standing
+
+
+class ShownSolution(_Shown):
+    """A right program in another style."""
+
+    name: str
+    style: str
+    code: str
+
+
+class ShownLab(ListedLab):
+    """A lab as its page needs it. `reference` and `right` are there only once it was passed."""
+
+    statement_html: str
+    starter: str
+    checks: tuple[LabCheck, ...]
+    interview_line: str
+    hints: tuple[str, ...]
+    hints_left: int
+    next_hint_leaves: float
+    draft: str
+    related: tuple[dict[str, str], ...]
+    last_submission: ShownSubmission | None
+    reference: str | None = None
+    right: tuple[ShownSolution, ...] = ()
+
+
+class OpenedHints(_Shown):
+    """The hints that are open, and what they have left of what passing counts."""
+
+    hints: tuple[str, ...]
+    hints_left: int
+    share_left: float
+
+
+class SavedDraft(_Shown):
+    saved_at: str
+
+
+class Traces(_Shown):
+    """The calls of the first case, and those of the reference; none where there are none."""
+
+    trace: Trace | None
+    reference: Trace | None
+
+
+class EventChunk(_Shown):
+    """Events of a submission as they were stored, behind the chunk before."""
+
+    sequence: int
+    events: tuple[dict[str, JsonValue], ...]
