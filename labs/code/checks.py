@@ -184,9 +184,11 @@ def memory(
     most_bytes: Callable[[Case, int], int],
     meaning: str,
     at_peak: bool = False,
+    since: str | None = None,
 ) -> Check:
-    """Whether a rank holds at most `most_bytes` more at `note` than at the case's first note, or `at_peak` held at most
-    so many more at any time between `note` and the note before it. By the kernel's count."""
+    """Whether a rank holds at most `most_bytes` more at `note` than at the note `since`, the case's first where none is
+    named, or `at_peak` held at most so many more at any time between `note` and the note before it. By the kernel's
+    count."""
     shown = ""
     for index, case in enumerate(cases):
         for rank in range(ranks):
@@ -196,7 +198,8 @@ def memory(
                 continue
             most = most_bytes(case, rank)
             last = wanted[-1]
-            found, before = last.peak_bytes if at_peak else last.bytes, notes[0].bytes
+            first = next((each for each in notes if each.name == since), notes[0])
+            found, before = last.peak_bytes if at_peak else last.bytes, first.bytes
             if found is None or before is None:
                 return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="not measured on this system")
             held = found - before
