@@ -54,6 +54,10 @@ class CannotStartError(Exception):
         super().__init__(message)
 
 
+class CannotGoOnError(CannotStartError):
+    """The run cannot go on: `cause` names why."""
+
+
 def name_cause(error: BaseException) -> str:
     """A short, stable name for `error`; the exception's own type where there is no better one.
 

@@ -16,7 +16,10 @@ from labs.command import restart_count, torchrun_restart_count
 from labs.data import Batches, load_text
 from labs.joining import checkpoint_folder, choose_device, circumstances, join, joining
 from labs.parallel.mesh import Mesh
+from labs.parallel.pipeline import layers_here
 from labs.parallel.precision import COMPUTE
+from labs.parallel.strategy import Strategy
+from labs.probes.finite import Watch, spoil_weight, stop_unless_number
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
 from labs.probes.report import Reporter
@@ -46,6 +49,7 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     mesh = Mesh(spec.parallel, device.type)
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
     strategy, parameters = spread_watched(spec, mesh, device, instrument)
+    watch = Watch(strategy.modules, layers_here(spec, mesh.pipeline.index), spec.training.loss_scaling)
     batches = Batches(load_text(), spec.training, mesh.data_rank, mesh.data_ranks, device)
     reporter.phase("ready")
 
@@ -60,9 +64,11 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     steps: list[Step] = []
     reporter.phase("running", "computing the first step")
     for number in range(len(losses) + 1, spec.training.steps + 1):
-        _inject_faults(spec, reporter, number)
+        _inject_faults(spec, reporter, number, strategy)
+        watch.begin()
         started = time.perf_counter()
         loss = _mean_over_ranks(watched_step(instrument, number, strategy, batches.of_step), mesh)
+        stop_unless_number(loss, number, watch, reporter.rank)
         losses.append(loss)
         steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
         _report_step(reporter, spec, number, steps[-1], instrument.split() if steps[-1].probed else None)
@@ -90,12 +96,17 @@ def _mean_over_ranks(loss: Tensor, mesh: Mesh) -> float:
     return loss.item() * mesh.pipeline.size / dist.get_world_size()
 
 
-def _inject_faults(spec: RunSpec, reporter: Reporter, step: int) -> None:
+def _inject_faults(spec: RunSpec, reporter: Reporter, step: int, strategy: Strategy) -> None:
     """Each once: ranks that were started again are spared, or the run would never get past it."""
     if restart_count():
         return
     for fault in spec.faults:
-        if fault.rank == reporter.rank and fault.step == step:
+        if fault.rank != reporter.rank or fault.step != step:
+            continue
+        if fault.kind == "nan":
+            reporter.log("stderr", f"fault on purpose: a weight of rank {fault.rank} is NaN before step {step}")
+            spoil_weight(strategy.modules)
+        else:
             reporter.log("stderr", f"fault on purpose: rank {fault.rank} kills itself before step {step}")
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -114,8 +125,6 @@ def _report_step(reporter: Reporter, spec: RunSpec, number: int, step: Step, spl
         probed=step.probed,
         split=split,
     )
-    if step.loss - step.loss != 0:  # NaN and the infinities
-        reporter.log("stderr", f"the loss of step {number} is {step.loss}: the training has diverged")
 
 
 def _summary(

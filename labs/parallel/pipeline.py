@@ -117,6 +117,13 @@ def stages_of(parallel: Parallel, rank: int) -> list[int]:
     return list(range(rank, stages, parallel.pipeline))
 
 
+def layers_here(spec: RunSpec, rank: int) -> list[int]:
+    """The numbers of the layers that pipeline rank `rank` has, in the order of its stages."""
+    stages = spec.parallel.pipeline * spec.parallel.virtual_stages
+    cuts = [layers_of(spec.model.layers, index, stages) for index in stages_of(spec.parallel, rank)]
+    return [layer for first, last in cuts for layer in range(first, last)]
+
+
 def cut_into_stages(model: GPT, parallel: Parallel, mesh: Mesh) -> list[Stage]:
     """This rank's stages of `model`, in the order of the model. The rest of it is let go."""
     stages = parallel.pipeline * parallel.virtual_stages

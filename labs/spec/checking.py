@@ -114,7 +114,7 @@ def _check_faults(spec: RunSpec) -> Iterator[Violation]:
     ranks, steps = spec.parallel.world_size, spec.training.steps
     for index, fault in enumerate(spec.faults):
         at = f"faults.{index}"
-        yield from one_of(f"{at}.kind", fault.kind, ("kill",))
+        yield from one_of(f"{at}.kind", fault.kind, ("kill", "nan"))
         if fault.rank >= ranks:
             yield Violation(f"{at}.rank", fault.rank, f"There are only {ranks} ranks.", f"0 to {ranks - 1}")
         if fault.step > steps:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from labs.failures import CannotStartError, name_cause
-from tests.labs.ranks import spec_of
+from labs.model import build_model
+from labs.probes.finite import Watch
+from labs.spec import LAB_MODELS
+from tests.labs.ranks import SMALL, spec_of
 
 
 def failures(done):
@@ -40,13 +45,58 @@ def test_the_rank_that_failed_first_is_told_from_the_one_that_lost_it(program):
 
 
 @pytest.mark.slow
-def test_a_diverged_loss_is_null_and_the_run_goes_on(program):
-    """`read_events` has refused every NaN already."""
+def test_a_loss_that_is_no_number_ends_the_run_and_says_where_it_came_from(program):
     done = program("mishap.py", spec_of({"data": 1}), MISHAP="nan")
-    assert done.returncode == 0
-    assert done.losses() == [None] * 4
-    assert done.summary()["final_loss"] is None
-    assert sum("diverged" in event["line"] for event in done.of_kind("log")) == 4
+    assert done.returncode == 1
+    assert done.losses() == []
+    where = "First: the last norm's output, in forward of step 1 on rank 0."
+    assert failures(done) == {0: {"cause": "NaN", "message": f"The loss of step 1 is nan. {where}"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parallel", "rank", "layer", "others"),
+    [
+        ({"data": 2, "zero": 0}, 1, 2, {0}),
+        ({"pipeline": 2, "zero": 0}, 1, 4, {0}),
+        ({"data": 2, "tensor": 2, "zero": 3}, 0, 3, {1, 2, 3}),  # gathered by all: the first of them
+    ],
+    ids=["ddp", "pipeline", "fsdp-tensor"],
+)
+def test_the_first_value_that_is_no_number_is_named_by_step_layer_and_rank(run, parallel, rank, layer, others):
+    """In step 3, which is probed and looked at in time as well."""
+    fault = {"kind": "nan", "rank": rank, "step": 3}
+    layers = 4 if "pipeline" in parallel or "tensor" in parallel else 2
+    done = run(spec_of(parallel, model={**SMALL, "layers": layers}, training={"steps": 5}, faults=[fault]))
+    assert [event["step"] for event in done.of_kind("step")] == [1, 2]
+    found = failures(done)
+    assert found[rank]["cause"] == "NaN"
+    where = f"layer {layer}'s attention output, in forward of step 3 on rank {rank}."
+    assert found[rank]["message"] == f"The loss of step 3 is nan. First: {where}"
+    assert {found[other]["cause"] for other in others} == {"lost another rank"}
+
+
+def test_a_gradient_that_is_no_number_is_told_from_the_loss_it_leads_to() -> None:
+    model = build_model(LAB_MODELS["gpt-mini"], 16, 1)
+    watch = Watch([model], range(2))
+    tokens = torch.randint(256, (2, 17), generator=torch.Generator().manual_seed(1))
+
+    def step(spoil: bool) -> None:
+        watch.begin()
+        handle = model.blocks[1].mlp.register_full_backward_pre_hook(
+            lambda _module, gradients: (gradients[0] * (math.nan if spoil else 1.0),)
+        )
+        model(tokens[:, :-1], tokens[:, 1:]).backward()
+        handle.remove()
+
+    step(spoil=False)
+    assert watch.first(1) is None
+    step(spoil=True)
+    step(spoil=False)  # whatever the update has made of it
+    found = watch.first(3)
+    assert str(found) == "the gradient of layer 2's MLP output, in backward of step 2 on rank 0"
+    step(spoil=False)
+    assert watch.first(4) is None, "two steps back it would have shown"
 
 
 @pytest.mark.parametrize(
