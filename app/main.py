@@ -29,7 +29,7 @@ from app.core.bodies import BodyLimit
 from app.core.clock import utc_now
 from app.core.db import Database, open_database
 from app.core.disk import is_disk_full
-from app.core.errors import PROBLEM_RESPONSES, DomainError, SpecError, Violation, problem_details
+from app.core.errors import PROBLEM_RESPONSES, DomainError, ProblemDetails, SpecError, Violation, problem_details
 from app.core.latency import Latency, new_histogram
 from app.core.logs import configure_logs
 from app.core.models import LOCAL_LEARNER
@@ -202,7 +202,7 @@ class _Static(StaticFiles):
         return response
 
 
-def _answer(request: Request, title: str, details: dict[str, Any], violations: list[Violation]) -> Response:
+def _answer(request: Request, title: str, details: ProblemDetails, violations: list[Violation]) -> Response:
     """An error as problem details for programs and as a page for people."""
     if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", "*/*, text/html"):
         return JSONResponse(details, details["status"], media_type="application/problem+json")
@@ -239,7 +239,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     is_opened = request.method in ("GET", "HEAD") and not request.url.path.startswith("/api/")
     if error.status_code == 405 and is_opened and (above := _page_of_form(request)):
         return RedirectResponse(above, 303)
-    details = {
+    details: ProblemDetails = {
         "type": "about:blank",
         "title": str(error.detail),
         "status": error.status_code,
@@ -251,23 +251,27 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     return _answer(request, title, details, [])
 
 
+def _details(code: str, title: str, status: int, detail: str) -> ProblemDetails:
+    return {"type": f"urn:rankzero:{code}", "title": title, "status": status, "detail": detail}
+
+
 async def _on_database_error(request: Request, error: Exception) -> Response:
     """The database is away, locked for too long or out of space: said so, and told apart from a mistake of ours."""
     assert isinstance(error, OperationalError)
     log.error("database failed", path=request.url.path, error=str(error.orig))
     if is_disk_full(error):
         detail = "The disk is full: nothing can be saved until there is room. What was saved before can be read."
-        details = {"type": "urn:rankzero:disk-full", "title": "disk full", "status": 507, "detail": detail}
+        details = _details("disk-full", "disk full", 507, detail)
         return _answer(request, "The disk is full", details, [])
     detail = f"The database does not answer ({str(error.orig).splitlines()[0]}). Nothing was saved; try again."
-    details = {"type": "urn:rankzero:database", "title": "database unavailable", "status": 503, "detail": detail}
+    details = _details("database", "database unavailable", 503, detail)
     return _answer(request, "The database does not answer", details, [])
 
 
 async def _on_crash(request: Request, error: Exception) -> Response:
     log.error("request failed", path=request.url.path, exc_info=error)
     detail = "Something broke on our side; the log says what. Nothing was half-saved: the transaction was rolled back."
-    details = {"type": "urn:rankzero:internal", "title": "internal error", "status": 500, "detail": detail}
+    details = _details("internal", "internal error", 500, detail)
     response = _answer(request, "This did not work", details, [])
     response.headers.update(RESPONSE_HEADERS)  # Starlette answers crashes outside of all middleware
     return response

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from labs.violations import SpecError, Violation
 
@@ -53,7 +53,26 @@ class ContentProblem:
         return f"{self.file}:{self.line} {self.field}: {self.reason}"
 
 
-def problem_details(error: DomainError | SpecError) -> dict[str, Any]:
+class ShownViolation(TypedDict):
+    """A violation as problem details have it."""
+
+    field: object
+    value: object
+    message: str
+    accepted: object
+
+
+class ProblemDetails(TypedDict):
+    """An error as RFC 9457 writes it, under `application/problem+json`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: NotRequired[list[ShownViolation]]
+
+
+def problem_details(error: DomainError | SpecError) -> ProblemDetails:
     """RFC 9457 problem details, with every violation by field, in what JSON can carry."""
     status, code = (error.status, error.code) if isinstance(error, DomainError) else (422, "invalid")
     detail = error.message if isinstance(error, DomainError) else "The request cannot be taken as it is."

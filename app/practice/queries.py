@@ -13,9 +13,10 @@ from app.practice.models import Attempt, Variant
 
 
 class Settled(NamedTuple):
-    """A variant that is done with: when, its score 0..1, and how many hints were open."""
+    """A variant that is done with: when it was issued and settled, its score 0..1, and how many hints were open."""
 
     problem_id: str
+    issued_at: datetime
     at: datetime
     score: float
     hints_opened: int
@@ -86,12 +87,16 @@ def list_tried(
 
 def list_all_settled(session: Session, learner_id: int) -> Sequence[Settled]:
     """Every settled variant, oldest first."""
-    found = session.execute(
-        select(Variant.problem_id, Variant.settled_at, Variant.score, Variant.hints_opened)
+    rows = session.execute(
+        select(Variant.problem_id, Variant.issued_at, Variant.settled_at, Variant.score, Variant.hints_opened)
         .where(Variant.learner_id == learner_id, Variant.settled_at.is_not(None))
         .order_by(Variant.settled_at, Variant.id)
     )
-    return [Settled(problem_id, at, score or 0.0, hints) for problem_id, at, score, hints in found if at is not None]
+    return [
+        Settled(problem_id, issued_at, at, score or 0.0, hints)
+        for problem_id, issued_at, at, score, hints in rows
+        if at is not None
+    ]
 
 
 def list_all_variants(session: Session, learner_id: int) -> Sequence[Variant]:

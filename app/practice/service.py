@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -35,7 +34,10 @@ from app.practice.desk import (
 )
 from app.practice.models import Attempt
 from app.practice.models import Variant as VariantRow
+from app.practice.queries import Settled
 from app.practice.topics import Topic, topics_of
+
+__all__ = ["Settled"]
 
 STREAK, STREAK_SCORE, FAILED_SCORE = 2, 0.9, 0.5  # so many variants in a row, at least so good, lead a level up
 PAGE = 25  # variants on a page of the history
@@ -187,9 +189,14 @@ def history(session: Session, learner_id: int, problem: Problem) -> list[Variant
     return list(queries.list_settled(session, learner_id, problem.id))
 
 
-def solves(variant: Mapping[str, Any], *, unaided: bool) -> bool:
-    """Whether a settled variant, as `list_records` has it, was all right; `unaided`: and no hint was open."""
-    return (is_unaided if unaided else is_solved)(variant["score"] or 0.0, variant["hints_opened"])
+def list_settled(session: Session, learner_id: int) -> Sequence[Settled]:
+    """Every variant that is done with, oldest first."""
+    return queries.list_all_settled(session, learner_id)
+
+
+def solves(variant: Settled, *, unaided: bool) -> bool:
+    """Whether a variant was all right; `unaided`: and no hint was open."""
+    return (is_unaided if unaided else is_solved)(variant.score, variant.hints_opened)
 
 
 def list_topics(session: Session, learner_id: int, content: Catalogue) -> list[Topic]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Any, Literal
+from datetime import date, timedelta
+from typing import Literal
 
 from sqlalchemy.orm import Session
 
@@ -59,15 +59,13 @@ class Done:
     """What gates look at: chance of recall by card (missing where never met), settled problems, best interviews."""
 
     recall: Mapping[str, float]
-    variants: Sequence[Mapping[str, Any]]
+    variants: Sequence[practice.Settled]
     interviews: Mapping[str, float]
 
 
 def done_by(session: Session, learner_id: int, recall: Mapping[str, float]) -> Done:
     """What the rooms know of this learner."""
-    records = practice.list_records(session, learner_id)
-    settled = [each for each in records if each["record"] == "variant" and each["settled_at"]]
-    return Done(recall, settled, interview.best_scores(session, learner_id))
+    return Done(recall, practice.list_settled(session, learner_id), interview.best_scores(session, learner_id))
 
 
 def standings(catalogue: Catalogue, done: Done, start: date, end: date) -> list[Stand]:
@@ -117,9 +115,9 @@ def _problem(
 ) -> Gate:
     problem = catalogue.problem(key)
     title, href = (problem.title, f"/practice/{problem.slug}") if problem else (key, "/practice")
-    tried = [each for each in done.variants if each["problem_id"] == key]
-    right = any(practice.solves(each, unaided=unaided) and _took(each) <= within for each in tried)
-    best = max((each["score"] or 0.0 for each in tried), default=None)
+    tried = [variant for variant in done.variants if variant.problem_id == key]
+    right = any(practice.solves(variant, unaided=unaided) and _took(variant) <= within for variant in tried)
+    best = max((variant.score for variant in tried), default=None)
     says = "done" if right else "not tried" if best is None else f"best {100 * best:.0f} %"
     return Gate(f"{key} {title}: {how}", href, says, right, "problem", key)
 
@@ -139,17 +137,17 @@ def _interview(catalogue: Catalogue, done: Done, key: str) -> Gate:
 def _timed_set(done: Done) -> Gate:
     """Five problems, all right, within an hour from the first one's issue to the last one's answer."""
     right = sorted(
-        (each for each in done.variants if practice.solves(each, unaided=True)),
-        key=lambda each: each["settled_at"],
+        (variant for variant in done.variants if practice.solves(variant, unaided=True)),
+        key=lambda variant: variant.at,
     )
     most = 0
     for index, first in enumerate(right):
-        end = datetime.fromisoformat(first["issued_at"]) + SET_TIME
-        within = {each["problem_id"] for each in right[index:] if datetime.fromisoformat(each["settled_at"]) <= end}
+        end = first.issued_at + SET_TIME
+        within = {variant.problem_id for variant in right[index:] if variant.at <= end}
         most = max(most, len(within))
     says = f"{min(most, SET_SIZE)} of {SET_SIZE}"
     return Gate("Five problems right within 60 min", "/practice", says, most >= SET_SIZE, "set")
 
 
-def _took(variant: Mapping[str, Any]) -> timedelta:
-    return datetime.fromisoformat(variant["settled_at"]) - datetime.fromisoformat(variant["issued_at"])
+def _took(variant: practice.Settled) -> timedelta:
+    return variant.at - variant.issued_at

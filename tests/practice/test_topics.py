@@ -20,7 +20,7 @@ MOMENT = Moment(NOW, ZoneInfo("UTC"))
 def topics(content: Catalogue, *tries: tuple[str, float, int]) -> list[Topic]:
     """Tries a day apart, the last one today: problem, score, hints."""
     settled = [
-        Settled(problem, NOW - timedelta(days=len(tries) - 1 - index), score, hints)
+        Settled(problem, (at := NOW - timedelta(days=len(tries) - 1 - index)), at, score, hints)
         for index, (problem, score, hints) in enumerate(tries)
     ]
     return topics_of(content.problems.values(), content.concepts, settled)

@@ -13,6 +13,7 @@ from app.core.share import Share
 from app.decks.cards import Stored, make_own_card
 from app.decks.drafts import Draft
 from app.lab.predictions import Guess
+from app.practice.service import Settled
 from app.progress import figures, guesses
 from app.progress.checkpoints import Done, standings, up_to_next
 from app.study.fsrs.parameters import DEFAULT
@@ -137,16 +138,9 @@ def test_days_are_counted_where_the_study_day_ends(database: Database, content: 
     assert all(each.elapsed_days >= 0 for each in remembered)
 
 
-def _variant(problem: str, minutes: int, hints: int = 0, score: float = 1.0, start: int = 0) -> dict[str, object]:
+def _variant(problem: str, minutes: int, hints: int = 0, score: float = 1.0, start: int = 0) -> Settled:
     issued = datetime(2026, 11, 21, 10, tzinfo=UTC) + timedelta(minutes=start)
-    return {
-        "record": "variant",
-        "problem_id": problem,
-        "score": score,
-        "hints_opened": hints,
-        "issued_at": issued.isoformat(),
-        "settled_at": (issued + timedelta(minutes=minutes)).isoformat(),
-    }
+    return Settled(problem, issued, issued + timedelta(minutes=minutes), score, hints)
 
 
 def _met(content: Catalogue, done: Done) -> dict[int, list[bool]]:
