@@ -170,6 +170,11 @@ def fits(v: Drawn) -> Keys:
     return {"q1": state, "q1.follow": state / v["ranks"], "q1.harder": 0.9 * 141e9 / 16}
 
 
+def deep_dive(v: Drawn) -> Keys:
+    after = v["restart"] * 60 + v["every"] * 60 / 2  # until it trains, and what is run again on average
+    return {"cost": v["gpus"] * (v["hours"] * HOUR + after), "cost.follow": v["gpus"] * (600 + after)}
+
+
 BY_HAND: Mapping[str, Callable[[Drawn], Keys]] = {
     "M1": fundamentals,
     "M2": ddp_internals,
@@ -180,6 +185,7 @@ BY_HAND: Mapping[str, Callable[[Drawn], Keys]] = {
     "M7": scaling_laws,
     "M8": operations,
     "M9": fits,
+    "M10": deep_dive,
 }
 
 
