@@ -58,11 +58,11 @@ HARMLESS = {
 def mutants(lab: CodeLab) -> Iterator[tuple[str, str]]:
     """What was changed where in a lab's reference, and the program."""
     tree, lines = ast.parse(lab.reference), lab.reference.splitlines()
+    harmless = {number for number, line in enumerate(lines, 1) if line.strip() in HARMLESS.get(lab.id, ())}
     for index, node in enumerate(ast.walk(tree)):
-        line = getattr(node, "lineno", None)
-        if line is not None and lines[line - 1].strip() in HARMLESS.get(lab.id, ()):
+        if getattr(node, "lineno", None) in harmless:
             continue
-        for what, change in _changes(node):
+        for what, change in _changes(node, harmless):
             mutant = copy.deepcopy(tree)
             target = list(ast.walk(mutant))[index]
             change(target)
@@ -70,7 +70,7 @@ def mutants(lab: CodeLab) -> Iterator[tuple[str, str]]:
             yield f"line {getattr(node, 'lineno', '?')}: {what}", ast.unparse(mutant)
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
+def _changes(node: ast.AST, harmless: set[int]) -> Iterator[tuple[str, object]]:
     if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _OTHER:
         yield f"{type(node.op).__name__} changed", lambda each: setattr(each, "op", _OTHER[type(each.op)]())
     if isinstance(node, ast.BoolOp):
@@ -90,7 +90,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
         statements = getattr(node, name, None)
         if isinstance(statements, list) and not isinstance(node, ast.Module | ast.ClassDef):
             for place, statement in enumerate(statements):
-                if not _is_words(statement) and not isinstance(statement, ast.FunctionDef | ast.Pass):
+                kept = _is_words(statement) or isinstance(statement, ast.FunctionDef | ast.Pass)
+                if not kept and statement.lineno not in harmless:
                     said = ast.unparse(statement).splitlines()[0][:50]
                     yield f"without `{said}`", _without(name, place)
 
