@@ -129,6 +129,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.state.run_folder = chosen.run_folder
     app.state.artifacts = chosen.artifacts
     app.state.second_grader = second_grader(chosen)
+    app.state.code_labs = chosen.code_labs
     app.state.weakest = weakest  # sums up what all rooms know, which a room cannot ask for
     app.state.shell = _shell
     add_filters(FILTERS)

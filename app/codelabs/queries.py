@@ -22,6 +22,12 @@ def find_newest(session: Session, learner_id: int, lab_id: str) -> CodeSubmissio
     return session.scalar(query.order_by(CodeSubmission.id.desc()).limit(1))
 
 
+def find_newest_ended(session: Session) -> CodeSubmission | None:
+    """Anybody's: it tells whether programs can be judged."""
+    query = select(CodeSubmission).where(CodeSubmission.status.in_(("judged", "failed")))
+    return session.scalar(query.order_by(CodeSubmission.id.desc()).limit(1))
+
+
 def list_submissions(session: Session, learner_id: int) -> Sequence[CodeSubmission]:
     """Oldest first."""
     query = select(CodeSubmission).where(CodeSubmission.learner_id == learner_id).order_by(CodeSubmission.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime
 from typing import TypedDict
 
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from app.codelabs import queries
 from app.codelabs.folder import find_lab
 from app.codelabs.models import ENDED, RUNNING, WAITING, CodeDesk, CodeSubmission
+from app.codelabs.outcome import Outcome, outcome
 from app.codelabs.proof import Proof, make_proof
 from app.codelabs.shown import (
     EventChunk,
@@ -43,8 +45,9 @@ from labs.spec.code import (
 )
 
 MOST_WAITING = 4  # submissions of a learner
+NOT_HERE = "Learners' code cannot be run here"  # how a worker begins to say so
 
-__all__ = ["find_lab"]
+__all__ = ["Outcome", "ShownProgress", "find_lab", "outcome"]
 
 
 def list_labs(session: Session, learner_id: int, content: Catalogue) -> list[ListedLab]:
@@ -134,17 +137,38 @@ def _refused(message: str, accepted: str) -> DomainError:
 def submit(session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, now: datetime) -> CodeSubmission:
     """Queue a program. Raises DomainError where it cannot be one, or where too many wait."""
     code = check_code(code)
-    if queries.count_waiting(session, learner_id) >= MOST_WAITING:
-        raise DomainError(f"{MOST_WAITING} of your submissions wait already; wait for one, or cancel it.")
+    _must_not_wait_for_more(session, learner_id)
     desk = _desk(session, learner_id, lab, now)
     desk.draft, desk.draft_at = code, now
+    return _queued(session, learner_id, lab, code, mode, desk.hints_taken, now)
+
+
+def hand_in(
+    session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, hints: int, now: datetime
+) -> CodeSubmission:
+    """Queue a program of another room, that was written there with so many hints: the lab's own draft stays. What is
+    handed in to be judged is never refused for those that wait. Raises DomainError where it cannot be a program."""
+    code = check_code(code)
+    if mode == "run":
+        _must_not_wait_for_more(session, learner_id)
+    return _queued(session, learner_id, lab, code, mode, hints, now)
+
+
+def _must_not_wait_for_more(session: Session, learner_id: int) -> None:
+    if queries.count_waiting(session, learner_id) >= MOST_WAITING:
+        raise DomainError(f"{MOST_WAITING} of your submissions wait already; wait for one, or cancel it.")
+
+
+def _queued(
+    session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, hints: int, now: datetime
+) -> CodeSubmission:
     row = CodeSubmission(
         learner_id=learner_id,
         lab_id=lab.id,
         revision=lab.head.revision,
         mode=mode,
         code=code,
-        hints_taken=desk.hints_taken,
+        hints_taken=hints,
         status=WAITING,
         created_at=now,
     )
@@ -160,6 +184,24 @@ def _desk(session: Session, learner_id: int, lab: CodeLab, now: datetime) -> Cod
         session.add(desk)
         session.flush()
     return desk
+
+
+def list_passed_labs(session: Session, learner_id: int) -> set[str]:
+    """The labs that a learner has passed, and knows the solutions of."""
+    return {desk.lab_id for desk in queries.list_passed(session, learner_id)}
+
+
+def why_not_here(session: Session, configured: str) -> str:
+    """Why learners' code cannot be run; nothing where it can. The newest submission that ended tells; before there was
+    one, this machine."""
+    if configured == "off":
+        return "Running learners' code is switched off here (RANKZERO_CODE_LABS=off)."
+    newest = queries.find_newest_ended(session)
+    if newest is not None:
+        return newest.detail if newest.status == "failed" and newest.detail.startswith(NOT_HERE) else ""
+    if configured == "sandbox" and shutil.which("bwrap") is None:
+        return f"{NOT_HERE}: bubblewrap is not installed."
+    return ""
 
 
 def find_submission(session: Session, learner_id: int, submission_id: int) -> CodeSubmission:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
 from app.content.code_labs import CodeLab, load_code_lab
+from app.content.coding import CodingFile, make_coding_round
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
@@ -21,7 +22,7 @@ from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
 from app.content.recordings import Recording, facts
 from app.content.roles import ROLES, Role, RolesFile
-from app.content.rounds import NoSuchPart, Round, RoundFile, make_round
+from app.content.rounds import NoSuchPart, RoundFile, make_round
 from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
@@ -185,19 +186,20 @@ class _Loader:
         decks, cards = self._decks()
         knowledge = self._knowledge()
         problems = self._items("problems/*.yaml", Problem)
+        labs = self._labs()
         loaded = Catalogue(
             concepts,
             decks,
             cards,
             problems,
-            {**self._interviews(knowledge), **self._rounds(problems)},
+            {**self._interviews(knowledge), **self._rounds(problems, labs)},
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
             rubrics=self._rubrics(knowledge),
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
-            labs=self._labs(),
+            labs=labs,
             roles=(self._single(ROLES, RolesFile) or RolesFile()).roles,
         )
         return replace(loaded, mistakes=tuple(self.mistakes))
@@ -234,16 +236,19 @@ class _Loader:
             interviews[id_].read_with(knowledge.wordings)
         return interviews
 
-    def _rounds(self, problems: Mapping[str, Problem]) -> Mapping[str, Round]:
-        """Timed rounds: interviews made of parts of problems."""
+    def _rounds(self, problems: Mapping[str, Problem], labs: Mapping[str, CodeLab]) -> Mapping[str, Interview]:
+        """Timed rounds: interviews made of parts of problems, or of code labs."""
         files = sorted(self.folder.glob("rounds/*.yaml"))
-        found = [self._try(lambda path=path: self._round(path, problems)) for path in files]  # type: ignore[misc]
+        found = [self._try(lambda path=path: self._round(path, problems, labs)) for path in files]  # type: ignore[misc]
         return {each.id: each for each in found if each is not None}
 
-    def _round(self, path: Path, problems: Mapping[str, Problem]) -> Round:
+    def _round(self, path: Path, problems: Mapping[str, Problem], labs: Mapping[str, CodeLab]) -> Interview:
         source = read_yaml(path, self._shown(path))
         try:
-            made = make_round(validated(RoundFile, source), problems)
+            if "labs" in source.data:
+                made: Interview = make_coding_round(validated(CodingFile, source), labs)
+            else:
+                made = make_round(validated(RoundFile, source), problems)
         except NoSuchPart as error:
             raise ContentError([source.problem(error.location, str(error))]) from None
         self._claim("rounds", made.id, source)

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, SkipValidation, StringConstraints
 
 from app.content.catalogue import Catalogue
+from app.content.coding import POINTS_A_MINUTE, task
 from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
@@ -56,7 +57,7 @@ class Composed(Interview):
 def borrowed_id(reference: str) -> str:
     """What a question is called where it is borrowed."""
     source, _, name = reference.partition(".")
-    return f"{source.lower()}-{name}"
+    return f"{source.lower()}-{name.replace('.', '-')}"
 
 
 def borrowable(content: Catalogue) -> dict[str, Question]:
@@ -101,16 +102,17 @@ def needs_of(reference: str, question: Question) -> tuple[str, ...]:
 
 
 def compose(content: Catalogue, references: Iterable[str], head: Mapping[str, object]) -> Composed:
-    """The interview of these questions; those that content no longer has, or whose ground it no longer has, are left
-    out. Raises ValueError where none is left."""
+    """The interview of these questions; a minute of one is worth what a minute of another is. Those that content no
+    longer has, or whose ground it no longer has, are left out. Raises ValueError where none is left."""
     known, asked = borrowable(content), list[Question]()
     for reference in references:
-        question, ids = known.get(reference), {each.id for each in asked}
+        question, ids = known.get(reference) or task(reference, content.labs), {each.id for each in asked}
         if question is not None and ids.issuperset((*question.builds_on, *question.follows)):
-            asked.append(question)
+            asked.append(question.model_copy(update={"points": question.minutes * POINTS_A_MINUTE}))
     concepts = tuple(dict.fromkeys(concept for question in asked for concept in concepts_of(question)))
     composed = Composed(**{**head, "concepts": concepts, "parameters": {}, "questions": tuple(asked)})
-    composed.read_with(next(iter(content.interviews.values())).wordings)
+    if content.interviews:
+        composed.read_with(next(iter(content.interviews.values())).wordings)  # they are the same for all
     return composed
 
 

@@ -114,11 +114,12 @@ class Question(Strict):
     say otherwise. `criterion` is what a debrief counts it for.
 
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
-    The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`).
+    The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`), and
+    `coding` is a code lab.
     """
 
     id: Slug
-    kind: Literal["number", "choice", "text", "givens", "order", "set", "configuration"]
+    kind: Literal["number", "choice", "text", "givens", "order", "set", "configuration", "coding"]
     title: Text
     prompt: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
@@ -163,8 +164,8 @@ class Question(Strict):
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
-        if self.kind in ("set", "configuration"):
-            raise ValueError(f"a {self.kind} question is a part of a problem, which a round asks")
+        if self.kind in ("set", "configuration", "coding"):
+            raise ValueError(f"a {self.kind} question is a part of a problem or a code lab, which a round asks")
         if not self.explanation.strip():
             raise ValueError("a question needs an explanation")
         if self.kind == "number" and (not self.key or self.unit is None):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from app.content.catalogue import Catalogue
 from app.content.checks import Finding
+from app.content.coding import READ, CodingRound, task
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
@@ -35,6 +36,7 @@ from app.interview.scoring import scorecard
 from app.interview.service import draw, values_of
 from app.units import SCALES
 
+LEAST_OPTIONS = 4  # of a program to read
 SEEDS = range(50)
 QUESTIONED = range(4)  # of them: what is asked about a slip hardly depends on the numbers either
 HEARD = range(2)  # what is heard in words hardly depends on the numbers, and hearing takes its time
@@ -45,6 +47,9 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
     for interview in catalogue.interviews.values():
         if sum(question.minutes for question in interview.questions) > interview.minutes:
             yield interview.id, ("minutes",), "the questions take longer than the sitting"
+        if isinstance(interview, CodingRound):
+            yield from ((interview.id, ("labs",), each) for each in _coding_findings(interview, catalogue))
+            continue
         for finding in givens_findings(interview):
             yield interview.id, ("questions",), finding
         for seed in QUESTIONED if interview.is_round else SEEDS:  # of a round's numbers practice checks many more
@@ -55,6 +60,17 @@ def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
             if reason:
                 yield interview.id, ("questions",), f"seed {seed}: {reason}"
                 break
+
+
+def _coding_findings(interview: CodingRound, catalogue: Catalogue) -> Iterator[str]:
+    """Each lab has programs to read, of which each is told from others by what the judge calls it."""
+    for lab in catalogue.labs.values():
+        for solution in lab.wrong:
+            question = task(f"{lab.id}.{READ}.{solution.name}", catalogue.labs)
+            if question is not None and len(question.options) < LEAST_OPTIONS:
+                yield f"{lab.id} has too few mistakes to tell {solution.name} from"
+    if not set(interview.file.labs) < set(catalogue.labs):
+        yield "there is no other lab whose programs could be read"
 
 
 def _finding(interview: Interview, seed: int) -> str | None:

@@ -313,6 +313,9 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
             said.append(f"{row.title}{told_hints(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "givens" and row.givens and row.verdict != "right":
             said.append(_letter_on_givens(row))
+        elif row.kind == "coding" and row.checks and row.verdict != "right":
+            why = f" ({_lower(row.slip)})" if row.slip else ""
+            said.append(f"{row.title}{told_hints(row.hints)}: of the program, run on real ranks, {row.verdict}{why}.")
         elif row.kind == "text" and row.said:
             said.append(_letter_on_words(row))
     blank = [row.title for row in card.rows if row.verdict == NO_ANSWER and row.points]

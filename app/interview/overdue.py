@@ -1,4 +1,4 @@
-"""Whether a sitting waits to be closed: asked every few seconds, without loading what closes one."""
+"""Whether a sitting waits to be closed or graded: asked every few seconds, without loading what does it."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from app.interview import queries
 
 def has_overdue(session: Session, now: datetime) -> bool:
     """Whether there is anything for the sweep: most of the time there is not, and then it needs no content."""
-    return bool(queries.list_overdue(session, now))
+    return bool(queries.list_overdue(session, now) or queries.list_unsettled(session))

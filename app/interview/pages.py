@@ -9,8 +9,11 @@ from datetime import datetime
 from markupsafe import Markup
 from sqlalchemy.orm import Session
 
+from app.codelabs import service as codelabs
 from app.content import recipes
 from app.content.catalogue import Catalogue
+from app.content.code_labs import CodeLab
+from app.content.coding import CodingRound, TaskQuestion
 from app.content.concept_map import named
 from app.content.interview_schemas import Interview
 from app.content.rounds import BorrowedQuestion, Round
@@ -21,7 +24,7 @@ from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.number import example_of
 from app.grading.questions.order import OrderItem, OrderQuestion
-from app.interview import queries, service, timing
+from app.interview import programs, queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
 from app.interview.expectation import NOT_SAID, compare, over_sittings
@@ -98,6 +101,9 @@ class SittingPage:
     points: float
     scene: Scene | None
     plan: ConfigurationQuestion | None
+    lab: CodeLab | None
+    run: codelabs.ShownProgress | None
+    instead: str
     order: OrderQuestion | None
 
     @property
@@ -225,6 +231,9 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "on_focus": None,
         "is_weakest": False,
         "was_sat": False,
+        # of a coding round, where programs cannot be run
+        "instead": "",
+        "is_coding": isinstance(found, CodingRound),
     }
 
 
@@ -281,6 +290,9 @@ def sitting(
         points=points_left(part, saved),
         scene=scene(part.question, values),
         plan=plan,
+        lab=part.question.lab if isinstance(part.question, TaskQuestion) and part.kind == "coding" else None,
+        run=programs.standing(session, content, found, saved.get(part.id)),
+        instead=found.drawn.get("instead", ""),
         order=to_arrange(part, values, texts, found.id) if part.kind == "order" else None,
     )
 
@@ -309,7 +321,8 @@ def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping
     given = saved.get(part.id)
     asked = prompt(part, values, texts)
     if given is None:
-        return PartRow(part, number, asked, "", final=False, saved_at=None)
+        starter = part.question.lab.starter if isinstance(part.question, TaskQuestion) else ""
+        return PartRow(part, number, asked, starter if part.kind == "coding" else "", final=False, saved_at=None)
     return PartRow(part, number, asked, given.answer, final=given.final, saved_at=given.saved_at)
 
 
@@ -334,6 +347,11 @@ def expectation(content: Catalogue, found: Sitting) -> dict[str, object]:
         + [{"id": NOT_SAID, "text": "I would rather not say"}],
         "closed_by": _closed_by(found),
     }
+
+
+def judging(content: Catalogue, found: Sitting) -> dict[str, object]:
+    """A closed sitting whose programs are still with the judge."""
+    return {"sitting": found, "interview": service.interview_of(content, found), "closed_by": _closed_by(found)}
 
 
 def _closed_by(found: Sitting) -> str:

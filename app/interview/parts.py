@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
+from app.content.coding import TaskQuestion
 from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
 from app.content.live import Computed, ExpressionError, Expressions
@@ -288,6 +289,8 @@ def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
 
 def _worded(part: Part, expressions: Expressions) -> Markup:
     """A part in the interviewer's words."""
+    if isinstance(part.question, TaskQuestion):
+        return part.question.shown
     if part.role == "again" and part.reaction is not None:
         return _questioned(part, part.reaction, expressions)
     if part.point is not None and part.reaction is not None:

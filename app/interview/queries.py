@@ -35,6 +35,11 @@ def list_overdue(session: Session, now: datetime) -> Sequence[Sitting]:
     return session.scalars(select(Sitting).where(Sitting.closed_at.is_(None), Sitting.deadline_at < now)).all()
 
 
+def list_unsettled(session: Session) -> Sequence[Sitting]:
+    """Closed sittings without a scorecard: a program that was handed in is still with the judge."""
+    return session.scalars(select(Sitting).where(Sitting.closed_at.is_not(None), Sitting.scorecard.is_(None))).all()
+
+
 def list_closed(session: Session, learner_id: int, limit: int = 10) -> Sequence[Sitting]:
     query = select(Sitting).where(Sitting.learner_id == learner_id, Sitting.closed_at.is_not(None))
     return session.scalars(query.order_by(Sitting.id.desc()).limit(limit)).all()

@@ -8,13 +8,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from app.codelabs import service as codelabs
 from app.content.catalogue import Catalogue
+from app.content.coding import CodingRound
 from app.content.web import Content
 from app.core import times
 from app.core.db import Database
 from app.core.errors import DomainError, problem_details
+from app.core.queue import WARM_JUDGE
 from app.core.templating import page
-from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
+from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.interview import generated, pages, service
 
 router = APIRouter()
@@ -30,10 +33,12 @@ MetPoints = Annotated[set[str], Depends(_met)]
 
 
 def _touch(database: Database, content: Catalogue, learner: int, sitting_id: int, now: datetime) -> bool:
-    """Close the sitting if its time is up, in a transaction of its own; returns whether it is closed now."""
+    """Close the sitting if its time is up, and grade it if it only waited for the judge, in a transaction of its own;
+    returns whether it is closed now."""
     with database.write() as session:
         sitting = service.find_sitting(session, learner, sitting_id)
         service.close_if_over(session, content, sitting, now)
+        service.settle(session, content, sitting, now)
         return sitting.closed_at is not None
 
 
@@ -43,21 +48,30 @@ def interviews(request: Request, session: ReadSession, content: Content, learner
 
 
 @router.get("/interview/{key}", response_class=HTMLResponse)
-def interview(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
+def interview(
+    request: Request, database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, key: str
+) -> Response:
     """The open sitting of this interview, else what to expect of it."""
     with database.read() as session:
         found, drawn = service.find_offer(session, learner, content, key)
         opened = service.find_running(session, learner, now)
+        why = codelabs.why_not_here(session, request.app.state.code_labs) if isinstance(found, CodingRound) else ""
     if opened is not None and opened.interview_id == found.id:
         return RedirectResponse(f"/interview/sittings/{opened.id}", 303)
-    return page(request, "interview/intro.html", pages.intro(content, found, opened) | {"was_sat": drawn is not None})
+    if isinstance(found, CodingRound) and not why:
+        queue.nudge_judges(WARM_JUDGE)  # its sandboxes are there when the first program comes
+    more = {"was_sat": drawn is not None, "instead": why}
+    return page(request, "interview/intro.html", pages.intro(content, found, opened) | more)
 
 
 @router.post("/interview/{key}")
-def start(database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
+def start(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
     """Start a sitting; of a generated interview one with the numbers it had."""
     with database.write() as session:
         found, drawn = service.find_offer(session, learner, content, key)
+        if isinstance(found, CodingRound):
+            drawn = service.draw_tasks(session, learner, content, found, request.app.state.code_labs)
+            found = service.made_of(content, found.id, drawn)
         sitting = service.start(session, learner, content, found, now, drawn)
     return RedirectResponse(f"/interview/sittings/{sitting.id}", 303)
 
@@ -74,6 +88,8 @@ def sitting(
 ) -> HTMLResponse:
     """A sitting under way, or the scorecard of one that is closed, once its candidate said what to expect of it."""
     found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
+    if found.closed_at is not None and found.scorecard is None:
+        return page(request, "interview/judging.html", pages.judging(content, found))
     if found.closed_at is not None and found.expected_level is None:
         return page(request, "interview/expectation.html", pages.expectation(content, found))
     if found.closed_at is not None:
@@ -85,6 +101,7 @@ def sitting(
 def save(
     request: Request,
     database: Db,
+    queue: WorkQueue,
     content: Content,
     learner: LearnerId,
     moment: CurrentMoment,
@@ -104,6 +121,8 @@ def save(
             saved = service.save_answer(session, content, found, part, answer, final, now)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
+    if final:
+        queue.nudge_judges()  # for a program
     if quiet:
         return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone)})
     with database.read() as session:
@@ -162,11 +181,37 @@ def _refused(
     return page(request, "interview/sitting.html", {"shown": shown}, status=error.status)
 
 
+@router.post("/interview/sittings/{sitting_id}/runs")
+def run(
+    request: Request,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    sitting_id: RowId,
+    part: Annotated[str, Form()],
+    answer: Annotated[str, Form()] = "",
+) -> Response:
+    """Run the visible checks of a program, and keep it as a draft."""
+    _touch(database, content, learner, sitting_id, now)
+    try:
+        with database.write() as session:
+            service.try_program(session, content, service.find_sitting(session, learner, sitting_id), part, answer, now)
+    except DomainError as error:
+        return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
+    queue.nudge_judges()
+    return RedirectResponse(f"/interview/sittings/{sitting_id}?part={part}#results", 303)
+
+
 @router.post("/interview/sittings/{sitting_id}/finish")
-def finish(database: Db, content: Content, learner: LearnerId, now: Now, sitting_id: RowId) -> Response:
+def finish(
+    database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, sitting_id: RowId
+) -> Response:
     if not _touch(database, content, learner, sitting_id, now):
         with database.write() as session:
             service.close(session, content, service.find_sitting(session, learner, sitting_id), now, "candidate")
+    queue.nudge_judges()  # for a program that ended with it
     return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
+from markupsafe import Markup
+
+from app.codelabs.service import Outcome
+from app.content.coding import TaskQuestion
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
@@ -107,14 +112,18 @@ class Pushed:
         return cls(**{**stored, "evidence": tuple(stored["evidence"])})
 
 
+Programs = Mapping[str, Outcome]  # what came of programs that were handed in, by the part they answer
+
+
 @dataclass(frozen=True)
 class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
     `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
-    `hints` those that were opened, in plain words. `placed` has for each place of an order what belongs there and what
-    was put there; `criterion` is what its question says that it counts for.
+    `hints` those that were opened, in plain words; `checks`, of a program, what was looked at and whether it held.
+    `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its question
+    says that it counts for.
     """
 
     id: str
@@ -139,6 +148,7 @@ class Row:
     is_harder: bool = False
     givens: tuple[Told, ...] = ()
     hints: tuple[str, ...] = ()
+    checks: tuple[tuple[str, bool], ...] = ()
     placed: tuple[tuple[str, str], ...] = ()
     criterion: str | None = None
 
@@ -168,6 +178,7 @@ class Row:
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
         read["hints"] = tuple(stored.get("hints", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
+        read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
         return cls(**{**stored, **read})
 
 
@@ -231,10 +242,11 @@ def scorecard(
     answers: Mapping[str, str],
     judged: Mapping[str, Mapping[str, bool]],
     reactions: Reactions = NOTHING_ASKED,
+    programs: Programs = MappingProxyType({}),
 ) -> Scorecard:
     """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
     what was asked on account of answers: it counts for the part it is about."""
-    sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged)
+    sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged, programs)
     return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
 
 
@@ -247,6 +259,7 @@ class _Sitting:
     answers: Mapping[str, str]
     built_on: Mapping[str, str]
     judged: Mapping[str, Mapping[str, bool]]
+    programs: Programs
 
     def said(self, part: Part) -> str:
         return self.answers.get(part.id, "").strip()
@@ -391,8 +404,38 @@ def _probed(probe: Part, replies: Mapping[str, Reply], sitting: _Sitting) -> Pus
     return Pushed(probe.id, _asked(probe, sitting), said, verdict, probe.point.id, reply.evidence if reply else ())
 
 
+def _run(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
+    """The row of a program: of its points the share of the checks that held, less what hints cost. Where it could not
+    be judged it was not asked."""
+    row = replace(row, hints=said_hints(part, sitting.answers))
+    if isinstance(part.question, TaskQuestion):
+        program = Markup('<pre class="log" tabindex="0">{}</pre>').format(part.question.lab.reference.rstrip())
+        row = replace(row, exemplar=str(program))
+    judged = sitting.programs.get(part.id)
+    if judged is None:
+        return replace(row, said="", verdict=NO_ANSWER)
+    if judged.why_not:
+        return replace(row, points=0.0, verdict=NOT_ASKED, message=judged.why_not)
+    held = sum(each for _, each in judged.checks)
+    says = f"{held} of {len(judged.checks)} checks held"
+    return replace(
+        row,
+        verdict="right" if judged.share == 1 else says,
+        reached=row.worth * judged.share,
+        said_text=says,
+        slip=judged.mistake,
+        message=judged.says,
+        cure=judged.cure,
+        checks=judged.checks,
+    )
+
+
 def _plain(text: str, known: Values) -> str:
     return str(render_inline(text, Expressions(known)).striptags())
 
 
-_BY_KIND: Mapping[str, Callable[[Row, Part, Values, _Sitting], Row]] = {"text": _heard, "givens": _asked_for}
+_BY_KIND: Mapping[str, Callable[[Row, Part, Values, _Sitting], Row]] = {
+    "text": _heard,
+    "givens": _asked_for,
+    "coding": _run,
+}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from app.content import problem_draws, recipes, seeded
+from app.codelabs import service as codelabs
+from app.content import coding, problem_draws, recipes, seeded
 from app.content.catalogue import Catalogue
-from app.content.composed import Composed, borrowed_id
+from app.content.coding import CodingRound
+from app.content.composed import Composed, borrowed_id, compose
 from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
@@ -24,7 +28,7 @@ from app.grading import levels
 from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
 from app.grading.questions.reading import read_ids
-from app.interview import expectation, queries, scoring, timing
+from app.interview import expectation, programs, queries, scoring, timing
 from app.interview.expectation import Expectation
 from app.interview.hints import hint, hint_id, hinted_part, opened
 from app.interview.models import Sitting, SittingAnswer
@@ -40,6 +44,7 @@ from app.interview.parts import (
     order_of,
     parts_of,
     prompt,
+    scope_of,
 )
 from app.interview.reacting import react
 from app.interview.scoring import Scorecard
@@ -85,14 +90,39 @@ def was_sat(session: Session, learner_id: int, interview_id: str) -> bool:
     return queries.find_newest_of(session, learner_id, interview_id) is not None
 
 
+def draw_tasks(
+    session: Session, learner_id: int, content: Catalogue, found: CodingRound, code_labs: str
+) -> dict[str, object]:
+    """The tasks of a coding round. Where learners' code cannot be run (`code_labs` is how it is configured) all are to
+    be read, and `instead` says why."""
+    why = codelabs.why_not_here(session, code_labs)
+    known, seed = codelabs.list_passed_labs(session, learner_id), secrets.randbelow(2**31 - 1)
+    tasks = coding.draw_tasks(found.file, content.labs, seed, not why, known)
+    return {"questions": tasks, "values": {}, "instead": why}
+
+
 def interview_of(content: Catalogue, sitting: Sitting) -> Interview:
     """What a sitting asks: an interview of the content, or what was put together for it. Raises NotFound."""
-    if not _is_generated(sitting):
-        return find_interview(content, sitting.interview_id)
+    return made_of(content, sitting.interview_id, sitting.drawn)
+
+
+def made_of(content: Catalogue, interview_id: str, drawn: Mapping[str, Any]) -> Interview:
+    """The interview that what was `drawn` for a sitting makes. Raises NotFound."""
+    if "questions" not in drawn:
+        return find_interview(content, interview_id)
     try:
-        return recipes.composed_of(content, sitting.drawn)
+        if "recipe" in drawn:
+            return recipes.composed_of(content, drawn)
+        return coding_sitting(content, find_interview(content, interview_id), drawn["questions"])
     except ValueError:
-        raise NotFound(f"The questions of {sitting.interview_id} are no longer there.") from None
+        raise NotFound(f"The questions of {interview_id} are no longer there.") from None
+
+
+def coding_sitting(content: Catalogue, found: Interview, tasks: Sequence[str]) -> Composed:
+    """A sitting of a coding round: as long as its tasks. Raises ValueError where none of them is left."""
+    questions = [each for each in (coding.task(name, content.labs) for name in tasks) if each is not None]
+    head = found.model_dump(include={"id", "slug", "title", "about", "revision"})
+    return compose(content, tasks, {**head, "minutes": sum(each.minutes for each in questions) or found.minutes})
 
 
 def _is_generated(sitting: Sitting) -> bool:
@@ -216,6 +246,25 @@ def save_answer(
         answer.answer, answer.final, answer.saved_at = text, final, now
     if final:
         answer.reaction = _reaction(interview, sitting, part, {**given, part_id: answer})
+        if part.kind == "coding":
+            programs.hand_in(session, sitting, part, {**given, part_id: answer}, now)
+    session.flush()
+    return answer
+
+
+def try_program(
+    session: Session, content: Catalogue, sitting: Sitting, part_id: str, text: str, now: datetime
+) -> SittingAnswer:
+    """Save a program as a draft, and have its visible checks run on real ranks.
+
+    Raises TooLate, AlreadyFinal, NotFound, or DomainError for what cannot be a program.
+    """
+    answer = save_answer(session, content, sitting, part_id, text, False, now)
+    given = answers_of(session, sitting)
+    part = next(each for each in parts_of(interview_of(content, sitting), reactions_in(given)) if each.id == part_id)
+    if part.kind != "coding":
+        raise NotFound(f"There is no program to run in {part_id!r}.")
+    programs.tried(session, sitting, part, answer, opened(part, given), now)
     session.flush()
     return answer
 
@@ -288,9 +337,32 @@ def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime,
     session.refresh(sitting)
     if changed.rowcount != 1:  # type: ignore[attr-defined]
         return False
-    sitting.scorecard = _graded(session, content, sitting).to_json()
+    _hand_in_drafts(session, content, sitting, now)
+    settle(session, content, sitting, now)
+    return True
+
+
+def settle(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> bool:
+    """Grade a closed sitting once all that it handed in was judged, or was given up; returns whether it is graded."""
+    if sitting.scorecard is not None or sitting.closed_at is None:
+        return sitting.scorecard is not None
+    queries.lock_sitting(session, sitting.id)
+    graded = _graded(session, content, sitting, now)
+    if graded is None:
+        return False
+    programs.give_up(session, sitting, answers_of(session, sitting), now)
+    sitting.scorecard = graded.to_json()
     session.flush()
     return True
+
+
+def _hand_in_drafts(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> None:
+    """What was written and not given counts as it was saved."""
+    saved = answers_of(session, sitting)
+    for part in parts_of(interview_of(content, sitting)):
+        if part.kind == "coding" and part.id in saved and not programs.is_blank(part, saved[part.id].answer):
+            with suppress(DomainError):  # it is no program
+                programs.hand_in(session, sitting, part, saved, now)
 
 
 def close_if_over(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> bool:
@@ -304,15 +376,37 @@ def close_if_over(session: Session, content: Catalogue, sitting: Sitting, now: d
 def as_it_stands(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> Sitting:
     """The sitting to show. One whose time is up is shown as closing it will leave it, and nothing is written."""
     if sitting.closed_at is None and timing.is_over(sitting.deadline_at, now):
-        scorecard = _graded(session, content, sitting).to_json()
+        graded = None if _has_drafts(session, content, sitting) else _graded(session, content, sitting, now)
         session.expunge(sitting)
-        sitting.closed_at, sitting.closed_by, sitting.scorecard = sitting.deadline_at, "deadline", scorecard
+        sitting.closed_at, sitting.closed_by = sitting.deadline_at, "deadline"
+    elif sitting.closed_at is not None and sitting.scorecard is None:
+        graded = _graded(session, content, sitting, now)
+        session.expunge(sitting)
+    else:
+        return sitting
+    if graded is not None:
+        sitting.scorecard = graded.to_json()
     return sitting
 
 
+def _has_drafts(session: Session, content: Catalogue, sitting: Sitting) -> bool:
+    """Whether closing it will hand something in."""
+    saved = answers_of(session, sitting)
+    return any(
+        part.kind == "coding"
+        and part.id in saved
+        and "submission" not in (saved[part.id].judged or {})
+        and not programs.is_blank(part, saved[part.id].answer)
+        for part in parts_of(interview_of(content, sitting))
+    )
+
+
 def close_overdue(session: Session, content: Catalogue, now: datetime) -> int:
-    """The sweep: close what nobody touched after its deadline."""
-    return sum(close(session, content, sitting, now, "sweep") for sitting in queries.list_overdue(session, now))
+    """The sweep: close what nobody touched after its deadline, and grade what the judge has come to meanwhile."""
+    closed = sum(close(session, content, sitting, now, "sweep") for sitting in queries.list_overdue(session, now))
+    for sitting in queries.list_unsettled(session):
+        settle(session, content, queries.lock_sitting(session, sitting.id), now)
+    return closed
 
 
 def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, met: set[str], now: datetime) -> None:
@@ -332,8 +426,10 @@ def judge(session: Session, content: Catalogue, sitting: Sitting, part_id: str, 
         )
     answer.judged = {point.id: point.id in met for point in part.question.rubric}
     session.flush()
-    sitting.scorecard = _graded(session, content, sitting).to_json()
-    session.flush()
+    graded = _graded(session, content, sitting, now)
+    if sitting.scorecard is not None and graded is not None:
+        sitting.scorecard = graded.to_json()
+        session.flush()
 
 
 def expect(session: Session, sitting: Sitting, level: str) -> None:
@@ -377,17 +473,22 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
             found += [
                 Evidence("interview", named(row.id), sitting.closed_at, row.reached / row.points)
                 for row in scorecard_of(sitting).rows
-                if row.is_evidence
+                if row.is_evidence and not (row.kind == "coding" and row.verdict == "right")  # the lab's own pass is
             ]
     return found
 
 
 def _items_of(sitting: Sitting) -> Callable[[str], str]:
     """What a part of a sitting says something of: its interview, or the question that was borrowed."""
-    if not _is_generated(sitting):
+    if "questions" not in sitting.drawn:
         return lambda _: sitting.interview_id
-    borrowed = {borrowed_id(each): each for each in sitting.drawn["questions"]}
+    borrowed = {borrowed_id(each): _item_of(each) for each in sitting.drawn["questions"]}
     return lambda part: borrowed.get(part.partition(".")[0], sitting.interview_id)
+
+
+def _item_of(reference: str) -> str:
+    """A task says something of its lab."""
+    return reference.partition(".")[0] if reference.startswith("CL") else reference
 
 
 def list_results(session: Session, learner_id: int) -> dict[str, list[Sitting]]:
@@ -422,12 +523,17 @@ def scorecard_of(sitting: Sitting) -> Scorecard:
     return Scorecard.from_json(sitting.scorecard) if sitting.scorecard else Scorecard()
 
 
-def _graded(session: Session, content: Catalogue, sitting: Sitting) -> Scorecard:
+def _graded(session: Session, content: Catalogue, sitting: Sitting, now: datetime) -> Scorecard | None:
+    """None while the judge has yet to say something of a program."""
     interview = interview_of(content, sitting)
     saved = answers_of(session, sitting)
+    handed_in = programs.outcomes(session, content, sitting, saved, now)
+    if handed_in is None:
+        return None
     texts = {part: answer.answer for part, answer in saved.items()}
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
-    return scoring.scorecard(interview, values_of(interview, sitting.drawn), texts, judged, reactions_in(saved))
+    values = values_of(interview, sitting.drawn)
+    return scoring.scorecard(interview, values, texts, judged, reactions_in(saved), handed_in)
 
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
@@ -450,7 +556,7 @@ def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
             why = "That is none of what is offered." if chosen else "Nothing is chosen yet."
             violation = Violation(part.id, text, why, f"one or more of {', '.join(known)}")
     elif part.kind == "order":
-        order = order_of(part, known_to(part, values, {}) or values)
+        order = order_of(part, known_to(part, values, {}) or scope_of(part.question, values))
         if order.placed(text) is None:
             why = str(order.grade(text).message) if text.strip() else "Nothing is moved yet."
             violation = Violation(part.id, text, why, f"each of {', '.join(item.id for item in order.items)} once")

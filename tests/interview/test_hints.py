@@ -67,7 +67,8 @@ def test_each_open_hint_leaves_its_share_also_of_what_is_put_right(
 
 
 def test_they_are_where_they_are_promised_and_the_check_hears_one_that_says_too_much() -> None:
-    assert [each.id for each in shipped().interviews.values() if any(q.hints for q in each.questions)] == list(HINTED)
+    hinted = [each.id for each in shipped().interviews.values() if any(q.hints for q in each.questions)]
+    assert hinted == [*HINTED, "T3"]
     state = NumberQuestion(112e9, "GB", 0.02)
     assert list(hint_findings("7e9 times 16 bytes on 112 ranks.", state)) == []
     assert list(hint_findings("That makes 0.112 TB.", state)) == ["a hint says what is right, 0.112 TB"]

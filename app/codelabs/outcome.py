@@ -1,0 +1,60 @@
+"""What a program comes to where it is one task among others: in an interview. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.codelabs.models import ENDED, CodeSubmission
+from app.codelabs.words import checks_in_words, mistake_in_words
+from app.content.code_labs import FINISHES, CodeLab
+from labs.spec.code import Verdict
+
+SIZES = 3  # numbers of ranks that a submission is judged on: 2, 3 and 4
+BESIDE_A_WRONG_RESULT = 0.5  # what a check counts where the lab's first, its result, failed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`share` of the lab's own checks that held, 0 to 1; `checks` by what they are called, whether each held on every
+    number of ranks. `why_not` says why there is no verdict, where there is none; nothing is said before it `ended`."""
+
+    ended: bool
+    share: float = 0.0
+    checks: tuple[tuple[str, bool], ...] = ()
+    mistake: str = ""
+    says: str = ""
+    cure: str | None = None
+    why_not: str = ""
+
+
+def outcome(row: CodeSubmission, lab: CodeLab) -> Outcome:
+    """Where a submission stands, and what it is worth."""
+    if row.status not in ENDED:
+        return Outcome(False)
+    if row.verdict is None:
+        return Outcome(True, why_not=row.detail or "It was taken back before it was judged.")
+    verdict = Verdict.model_validate(row.verdict)
+    mistake = mistake_in_words(verdict.mistake, lab)
+    titled = checks_in_words(verdict.checks, lab)
+    names = dict.fromkeys(each.title for each in titled)
+    checks = tuple((name, all(each.passed for each in titled if each.title == name)) for name in names)
+    share = share_of(verdict, lab)
+    if mistake is None or (verdict.error is not None and not mistake.says):
+        raised = f"{verdict.error.type}: {verdict.error.message}" if verdict.error else ""
+        return Outcome(True, share, checks, mistake.title if mistake else "", raised)
+    return Outcome(True, share, checks, mistake.title, mistake.says, mistake.cure)
+
+
+def share_of(verdict: Verdict, lab: CodeLab) -> float:
+    """The share of a lab's own checks that held. That a program returns is worth nothing, and what else holds beside a
+    wrong result is worth half: a program that does nothing sends few bytes."""
+    if verdict.passed:
+        return 1.0
+    names = [check.id for check in lab.head.checks]
+    right = {each.ranks for each in verdict.checks if each.name == names[0] and each.passed}
+    held = sum(
+        1.0 if each.ranks in right else BESIDE_A_WRONG_RESULT
+        for each in verdict.checks
+        if each.passed and each.name in names and each.name != FINISHES
+    )
+    return round(held / (SIZES * len(names)), 4)
