@@ -81,7 +81,7 @@ def headline(run: Run, rows: list[Comparison]) -> str:
     if off[worst] < 1.02:
         return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
     direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
-    times = f"{off[worst]:.2f}" if off[worst] < 100 else "over 100"
+    times = f"{off[worst]:.2f}".rstrip("0").rstrip(".") if off[worst] < 100 else "over 100"
     return f"{worst.title}: your number was {times} times too {direction}"
 
 

@@ -19,17 +19,19 @@ from app.lab.run_page import RunPage
 from app.lab.view import RunView
 
 # What stands in the head changes with the clock and the queue; it is little, and drawn every time.
-HEAD = ("title", "status", "elapsed", "action", "phases", "waits", "callout", "receipt")
+HEAD = ("title", "status", "elapsed", "action", "waits", "callout", "receipt")
 # By panel the fields of the view that it shows. Every panel may also change when the run's status does.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "failure": (),
     "comparison": (),
+    "figures": ("points",),
     "terms": (),
     "lesson": (),
+    "timeline": ("spans", "details", "split"),
+    "next": (),
+    "besides": (),
     "memory": ("memory", "state"),
     "communication": ("transfers", "memory"),
-    "timeline": ("spans", "details", "split"),
-    "figures": ("points",),
     "readings": ("readings",),
     "log": ("log", "log_dropped"),
 }

@@ -136,9 +136,11 @@ def index(
     )
 
 
-def typed_again(session: Session, learner_id: int, run_id: int) -> dict[str, str]:
-    """What was typed for a run of one's own, or would have been, to run it again with a change."""
-    return forms.settings_of_run(reading.find_run(session, learner_id, run_id).spec)
+def typed_again(session: Session, learner_id: int, run_id: int, change: str = "") -> dict[str, str]:
+    """What was typed for a run of one's own, or would have been, to run it again with a change: `field:value`."""
+    typed = forms.settings_of_run(reading.find_run(session, learner_id, run_id).spec)
+    name, _, value = change.partition(":")
+    return {**typed, name: value} if name in typed and name != "spec" else typed
 
 
 def experiment(

@@ -79,11 +79,12 @@ def lab(
     learner: LearnerId,
     now: Now,
     again: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
+    change: Words = "",
     show: Literal["all", "open"] = "all",
 ) -> HTMLResponse:
-    """The lab's front page; `again` fills the form in as one's own earlier run had it; `show` open leaves of the
-    experiments those that were not run yet."""
-    typed = pages.typed_again(session, learner, again) if again is not None else None
+    """The lab's front page; `again` fills the form in as one's own earlier run had it, but for a `change` of a field;
+    `show` open leaves of the experiments those that were not run yet."""
+    typed = pages.typed_again(session, learner, again, change) if again is not None else None
     return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed, show=show)})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -29,11 +29,12 @@ from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import command_line, describe, title
+from app.lab.next_change import Change, next_change
 from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
 from app.lab.view import RunView, Wait
-from app.lab.waiting import expected_waits, waits_of
+from app.lab.waiting import Planned, expected_waits, plan_of, waits_of
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter
 from app.theory.lab_runs import Point
@@ -82,6 +83,8 @@ class Lesson:
     interview_line: Markup = Markup("")  # noqa: RUF009 - it never changes
     counts_for: Sequence[Concept] = ()
     figure: Player | None = None
+    change: Change | None = None
+    minutes: Mapping[str, int] = field(default_factory=dict)  # of a card or a problem, by its address
 
     @property
     def problem(self) -> dict[str, str] | None:
@@ -117,6 +120,7 @@ class RunPage:
     meters: list[Meter]
     others: list[Comparison]
     waits: tuple[Wait, ...]
+    plan: tuple[Planned, ...]
     over_hosts: str  # in words, of a run over several
     failure: RunFailure | None
     lesson: Lesson | None
@@ -145,9 +149,10 @@ def show(
         meters=meters,
         others=others,
         waits=waits_of(run, view),
+        plan=plan_of(session, run, spec, view),
         over_hosts=said_of_hosts(spec),
         failure=RunFailure.from_json(run.failure or {}) if run.status in ("failed", "expired") else None,
-        lesson=_lesson(content, item, run, spec, asked),
+        lesson=_with_change(_lesson(content, item, run, spec, asked), content, run, item, meters),
         pictures=_pictures(spec, view, run.theory) if is_drawn else Pictures(),
         command=command(run),
         again=_again(item, run),
@@ -191,6 +196,22 @@ def _lesson(
         interview_line=render(item.interview_line),
         counts_for=named(content.concepts, item.concepts),
         figure=figure_of(spec, figure_address(run)),
+    )
+
+
+def _with_change(
+    lesson: Lesson | None, content: Catalogue, run: Run, item: Experiment | None, meters: Sequence[Meter]
+) -> Lesson | None:
+    """A finished run's lesson with the change it leads to, and how long cards and problems take."""
+    if lesson is None or run.status != "finished":
+        return lesson
+    minutes = {f"/practice/{each.slug}": each.minutes for each in content.problems.values()}
+    minutes |= {f"/study/cards/{each.id}": max(1, round(each.kind.seconds / 60)) for each in content.cards.values()}
+    linked = [each["href"] for each in (*lesson.missed, *lesson.next_steps)]
+    return replace(
+        lesson,
+        change=next_change(run, item, meters),
+        minutes={href: minutes[href] for href in linked if href in minutes},
     )
 
 

@@ -143,6 +143,26 @@ class TermBars:
         return self.scale.percent(value)
 
     @property
+    def names(self) -> list[tuple[str, str, str, bool]]:
+        """Over each term of the measured bar: where it starts, how wide it is, its name, whether it is missing."""
+        found, start = [], 0.0
+        missing = self.meter.gap.missing if self.meter.gap else ()
+        for term in self.meter.terms:
+            found.append((self.width(start), self.width(term.value), term.short, term in missing))
+            start += term.value
+        return found
+
+    def had(self, term: Term) -> float | None:
+        """What the learner's number has of a term; None where no term explains it."""
+        if self.meter.gap and term in self.meter.gap.missing:
+            return 0.0
+        kept = self.meter.gap.missing if self.meter.gap else ()
+        if not kept and not self.meter.row.is_near:
+            return None
+        rest = sum(each.value for each in self.meter.terms if each not in kept)
+        return (self.meter.row.predicted or 0.0) / rest * term.value if rest else None
+
+    @property
     def yours(self) -> list[tuple[str, str]]:
         """Kind and width: the terms the learner has, outlined; `hole` for what is missing; the whole where no term
         explains it."""

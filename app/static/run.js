@@ -58,6 +58,7 @@ function axes(format) {
  */
 function draw(name, pick, format) {
   const holder = root.querySelector(`[data-plot="${name}"]`);
+  if (!holder.closest("[data-everything][open]")) return;
   plots[name]?.destroy();
   const options = {
     width: holder.clientWidth,
@@ -143,7 +144,7 @@ function swap(holder, html) {
   holder.innerHTML = html;
   setUpFilms(holder);
   [...holder.querySelectorAll("details")].forEach((each, index) => {
-    each.open = open[index] ?? false;
+    if (index in open) each.open = open[index];
   });
   const fresh = holder.querySelector(".log.tall");
   if (fresh) fresh.scrollTop = pinned ? fresh.scrollHeight : top;
@@ -220,6 +221,7 @@ function oneLessUnderWay() {
 
 setUpFilms(root);
 follow();
+root.querySelector("[data-everything]").addEventListener("toggle", drawCurves); // what is folded has no width
 document.addEventListener("themechange", drawCurves);
 let resizeTimer = 0;
 addEventListener("resize", () => {

@@ -220,9 +220,8 @@ def test_an_experiment_asks_runs_and_explains(
         found.prediction = prediction | {wrong: {"text": "no", "value": 3 * measured[wrong], "within": None}}
         found.status, found.ended_at, found.started_at, found.result = "finished", NOW, NOW, measured
     html = client.get("/lab/runs/1", headers=HTML).text
-    assert "What you had wrong, on cards" in html
-    missed = html.split("What you had wrong, on cards")[1].split("And from here")[0]
-    assert re.findall(r"/study/cards/(\w+)", missed) == [item.quantities[0].cure]
+    assert "It answers what your number missed." in html
+    assert re.findall(r'class="kind">Card (\w+)', html) == [item.quantities[0].cure]
     assert "no explanation can be computed" not in html
     assert all(each.title in html.replace("&#39;", "'") for each in item.quantities)
     again = re.search(r'href="(/lab/experiments/[^"]+)">Run again', html)
@@ -231,6 +230,23 @@ def test_an_experiment_asks_runs_and_explains(
     with database.read() as session:
         (evidence,) = service.list_evidence(session, 1)
     assert evidence.share == len(others) / len(item.quantities)
+
+
+def test_what_comes_next_is_one_change_with_what_theory_says_it_does(client: TestClient, database: Database) -> None:
+    """DDP holds all of the model state on each of its 2 ranks, FSDP half of it: 4 + 4 + 8 bytes a parameter."""
+    form = {"key": "k", "parallel.zero": "0", "value.model_state_bytes": "1 MB"}
+    client.post("/lab/experiments/L10/runs", data=form, headers=HTML)
+    with database.write() as session:
+        found = service.find_run(session, 1, 1)
+        measured = {name: found.theory.get(name) or 0.25 for name in quantities_of(parse_run_spec(found.spec))}
+        found.status, found.ended_at, found.started_at, found.result = "finished", NOW, NOW, measured
+        whole = 16 * found.theory["parameters"]
+    html = " ".join(client.get("/lab/runs/1", headers=HTML).text.split())
+    sizes = f"from {whole / 1e6:.2f} MB to {whole / 2e6:.2f} MB"
+    assert f"Model state per rank should fall {sizes}. What does payload per rank and step do?" in html
+    changed = re.search(r'<s>DDP, stage 0</s> FSDP, stage 3</h3>.*?href="([^"]+)"', html)
+    assert changed is not None
+    assert re.search(r'value="3"\s+checked', client.get(changed.group(1).replace("&amp;", "&"), headers=HTML).text)
 
 
 def test_a_knob_turned_in_the_address_is_turned_on_the_page_and_in_the_run(client: TestClient) -> None:

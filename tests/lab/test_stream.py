@@ -255,12 +255,11 @@ def test_viewers_of_a_page_share_one_fold_and_get_every_chunk_and_the_last_of_ea
         assert messages[-1].kind == "end"
         parts = _parts(messages)
         assert {name for name, _ in parts} == set(PARTS)
-        assert all(one != other for one, other in pairwise(html for name, html in parts if name == "phases"))
+        assert all(one != other for one, other in pairwise(html for name, html in parts if name == "waits"))
         last = dict(parts)
-        assert f"Step {CHUNKS} of 50" in last["phases"], "what is drawn before the end is up to date"
         assert "Cancelled" in last["status"]
-        assert last["title"].startswith(f"<h1>Cancelled after {CHUNKS} steps</h1>")
-        said = [int(found[1]) for name, html in parts if name == "phases" and (found := re.search(r"Step (\d+)", html))]
+        assert last["title"].startswith(f"<h1>Cancelled after {CHUNKS} steps</h1>"), "what is drawn last is up to date"
+        said = [int(found[1]) for name, html in parts if name == "waits" and (found := re.search(r"Step (\d+)", html))]
         assert said == sorted(said), "no part goes back to what was before"
 
 
@@ -284,7 +283,7 @@ def test_who_comes_back_resumes_the_chunks_and_gets_all_parts_once(sqlite: Datab
     assert _steps(again) == [6]
     names = [name for name, _ in _parts(again)]
     assert names[: len(PARTS)] == list(PARTS)
-    assert "Step 6 of 50" in dict(_parts(again))["phases"]
+    assert "Cancelled after 6 steps" in dict(_parts(again))["title"]
 
 
 def test_a_run_that_ended_while_nobody_looked_is_shown_as_it_ended(database: Database, content: Catalogue) -> None:
