@@ -2,6 +2,7 @@
 
 from app.lab.film.lanes import draw_step
 from app.lab.film.pieces import step_of
-from app.lab.film.reel import COMPONENTS, Film, Reel, film_of
+from app.lab.film.reel import film_of
+from app.lab.film.shown import COMPONENTS, Film, Reel
 
 __all__ = ["COMPONENTS", "Film", "Reel", "draw_step", "film_of", "step_of"]
