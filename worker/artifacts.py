@@ -5,7 +5,6 @@ Only where there is such a store: what tells a run of the database loads theory,
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,9 +17,8 @@ from app.core.release import release
 from app.core.store import Store
 from app.lab import artifacts
 from app.lab.artifacts import Left
-from labs.checkpoints import place_of, whole_steps
+from labs.checkpoints import named_for_checkpoints, open_newest
 from worker.context import Context
-from worker.folders import named_for_checkpoints
 
 log = structlog.get_logger()
 
@@ -53,11 +51,9 @@ def _keep_run(session: Session, store: Store, run: Left, runs: Path, now: dateti
         store.write(path := f"{run.identity}/{name}", pieces)
         yield name, store.size(path)
     checkpoints = named_for_checkpoints(runs, run.identity)
-    for step in whole_steps(checkpoints)[-1:]:
-        name = f"run-{run.run_id}-checkpoint-step-{step}.tar"
-        path = f"{run.identity}/{name}"
-        with store.writing(path) as file, tarfile.open(fileobj=file, mode="w|") as tar:
-            tar.add(place_of(checkpoints, step), arcname=f"step-{step}")
+    if (checkpoint := open_newest(checkpoints)) is not None:
+        name = f"run-{run.run_id}-checkpoint-step-{checkpoint.step}.tar"
+        store.write(path := f"{run.identity}/{name}", checkpoint.pieces())
         yield name, store.size(path)
 
 

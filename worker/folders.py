@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.lab.work import Claim
+from labs.checkpoints import named_for_checkpoints
 from labs.command import CHECKPOINTS, GANG_RESTARTS
 
 
 def name_of_claim(run_id: int, lease: str) -> str:
     """Of this claim's own: a database that starts again at run 1 must not read what an older run 1 left."""
     return f"{run_id}-{lease[:8]}"
-
-
-def named_for_checkpoints(runs: Path, identity: str) -> Path:
-    return runs / f"{identity}-checkpoints"
 
 
 def folder_of_checkpoints(runs: Path, claim: Claim) -> Path:

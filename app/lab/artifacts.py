@@ -9,17 +9,19 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, NotFound
 from app.core.store import Store
-from app.lab import queries
+from app.lab import findings, queries
 from app.lab.models import ENDED, Run
 from app.lab.opening import export_run
 from app.lab.results import every_span
 from app.lab.trace import chrome_trace
+from labs.checkpoints import Archive, named_for_checkpoints, open_newest
 
 
 class StoreAway(DomainError):
@@ -51,6 +53,14 @@ def told(session: Session, run: Left, release: str, now: datetime) -> Iterator[t
     yield export_run(session, run.learner_id, run.run_id, release, now)
     if spans := every_span(session, run.run_id):
         yield f"run-{run.run_id}-trace.json", [json.dumps(chrome_trace(spans)).encode()]
+
+
+def last_checkpoint(run: Run, runs: Path) -> Archive | None:
+    """The last whole checkpoint of an ended run, where this server sees what its ranks wrote, below `runs`, and it is
+    still there: read or close it."""
+    if run.status not in ENDED or run.opened_from or findings.is_hidden(run):
+        return None
+    return open_newest(named_for_checkpoints(runs, run.identity))
 
 
 def note_kept(session: Session, run_id: int, files: Mapping[str, int]) -> None:

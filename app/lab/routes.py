@@ -7,7 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
@@ -53,6 +59,7 @@ from app.lab import (
 from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
+from app.lab.models import Run
 from app.lab.playing import figure_of
 from app.lab.stream import Hub
 from app.lab.trace import chrome_trace
@@ -175,7 +182,17 @@ def show_run(
     run = reading.find_run(session, learner, run_id)
     folds: Folds = request.app.state.folds
     shown = run_page.show(session, run, content, folds.view(session, run), moment)
-    return page(request, "lab/run.html", vars(shown) | {"parts": live.draw_parts(shown), "panels": live.PANELS})
+    more = {"parts": live.draw_parts(shown), "panels": live.PANELS, "checkpoint": _checkpoint(request, run)}
+    return page(request, "lab/run.html", vars(shown) | more)
+
+
+def _checkpoint(request: Request, run: Run) -> tuple[int, int] | None:
+    """Step and bytes of the checkpoint that can be had."""
+    found = artifacts.last_checkpoint(run, request.app.state.run_folder)
+    if found is None:
+        return None
+    with found.opened:
+        return found.step, found.size_bytes
 
 
 @router.get("/lab/runs/{run_id}/film/{rank}", response_class=HTMLResponse)
@@ -335,6 +352,24 @@ def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> JsonLines
     lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
     name = f'attachment; filename="run-{run.id}.jsonl"'
     return JsonLines(lines, headers={"Content-Disposition": name})
+
+
+@api.get("/runs/{run_id}/checkpoint")
+def checkpoint(request: Request, session: ReadSession, learner: LearnerId, run_id: RowId) -> StreamingResponse:
+    """The last whole checkpoint of an ended run, as a tar of what `torch.distributed.checkpoint` wrote."""
+    run = reading.find_run(session, learner, run_id)
+    found = artifacts.last_checkpoint(run, request.app.state.run_folder)
+    if found is None:
+        raise NotFound(
+            f"Run {run_id} has no checkpoint here: it asked for none, has not ended, ran where this server does not "
+            "see, or its folder was let go of."
+        )
+    headers = {
+        "Content-Disposition": f'attachment; filename="run-{run_id}-checkpoint-step-{found.step}.tar"',
+        "Content-Length": str(found.size_bytes),
+        "Cache-Control": "no-store",
+    }
+    return StreamingResponse(found.pieces(), headers=headers, media_type="application/x-tar")
 
 
 @api.get("/runs/{run_id}/artifacts")

@@ -71,6 +71,22 @@ def test_a_run_is_kept_whole_and_its_page_has_it(client: TestClient, kept: dict[
         assert client.get(f"/api/v1/lab/runs/1/artifacts/{wrong}").status_code == 404
 
 
+def test_the_last_checkpoint_is_had_from_the_runs_folder_without_a_store(
+    client: TestClient, kept: dict[str, int], context: Context
+) -> None:
+    client.app.state.run_folder = context.settings.run_folder  # type: ignore[attr-defined]
+    reply = client.get("/api/v1/lab/runs/1/checkpoint")
+    assert reply.headers["content-disposition"] == 'attachment; filename="run-1-checkpoint-step-4.tar"'
+    assert len(reply.content) == int(reply.headers["content-length"])
+    with tarfile.open(fileobj=BytesIO(reply.content)) as tar:
+        assert sorted(tar.getnames()) == ["step-4", "step-4/.metadata", "step-4/__0_0.distcp"]
+    page = client.get("/lab/runs/1", headers={"Accept": "text/html"}).text
+    assert "its last checkpoint</a> (after" in page
+    under_way = client.get("/api/v1/lab/runs/2/checkpoint")
+    assert under_way.status_code == 404
+    assert "has not ended" in under_way.json()["detail"]
+
+
 def test_events_go_from_the_database_once_they_are_kept_and_what_is_kept_goes_in_time(
     client: TestClient, database: Database, context: Context, kept: dict[str, int], tmp_path: Path
 ) -> None:
