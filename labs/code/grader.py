@@ -107,7 +107,9 @@ class Grader(ABC):
     ranks: ClassVar[tuple[int, ...]] = (2, 3, 4)
     visible_ranks: ClassVar[tuple[int, ...]] = (2, 3)
     deadline_seconds: ClassVar[float] = 10.0
-    with_optimizers: ClassVar[bool] = False  # whether ranks make optimizers of torch.optim
+    with_optimizers: ClassVar[bool] = (
+        False  # whether ranks make optimizers of torch.optim, or begin backward passes from a gradient
+    )
 
     @abstractmethod
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:

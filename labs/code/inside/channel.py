@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -41,7 +41,8 @@ class Channel:
         self._socket = connection
         self._calls: dict[int, _Waiting] = {}
         self._next = 0
-        self._sending, self._reading = threading.Lock(), threading.RLock()
+        self._sending, self._turn = threading.Lock(), threading.Condition()
+        self._is_reading = False  # whether some thread reads frames now, for all that wait
 
     def tell(self, header: Header, tensors: Sequence[Tensor] = ()) -> None:
         """Send a frame that has no answer."""
@@ -80,10 +81,8 @@ class Channel:
             return
         line, _ = _learners_line()
         self.tell({"kind": "wait", "id": number, "line": line})
-        with self._reading:
-            while not self.is_done(number):
-                self._read()
-            self._calls.pop(number, None)
+        self._read_until(lambda: self.is_done(number))
+        self._calls.pop(number, None)
 
     def ask(self, header: Header) -> Any:
         """The judge's answer to a question."""
@@ -92,11 +91,24 @@ class Channel:
             number = self._next
             waiting = self._calls[number] = _Waiting([])
         self.tell({**header, "id": number})
-        with self._reading:
-            while not waiting.done:
-                self._read()
-            del self._calls[number]
+        self._read_until(lambda: waiting.done)
+        del self._calls[number]
         return frames.unflatten((waiting.answer or {}).get("value"), waiting.tensors)
+
+    def _read_until(self, is_done: Callable[[], bool]) -> None:
+        """Read frames until `is_done`, or let the thread go on that does so already: its frames may be ours."""
+        while True:
+            with self._turn:
+                self._turn.wait_for(lambda: is_done() or not self._is_reading)
+                if is_done():
+                    return
+                self._is_reading = True
+            try:
+                self._read()
+            finally:
+                with self._turn:
+                    self._is_reading = False
+                    self._turn.notify_all()
 
     def _read(self) -> None:
         header_bytes, payload_bytes = frames.PREFIX.unpack(self._exactly(frames.PREFIX.size))
