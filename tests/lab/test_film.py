@@ -187,3 +187,19 @@ def test_collectives_overlap_in_threads_of_their_own() -> None:
     assert moves[0]["args"] == {"step": 3, "operation": "all_reduce", "group": "data", "payload_bytes": 4096}
     names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M" and event["pid"] == 0}
     assert names == {0: "stage 0", 1000: "communication", 1001: "communication"}
+
+
+def test_a_message_is_drawn_solid_no_longer_than_the_fastest_of_its_size_and_the_bubble_is_named() -> None:
+    """Rank 0 sends as much twice, at 1.00 and 1.02 s; of the first it is told after 2 ms, of the second when it next
+    looked, 36 ms later."""
+    sent = {"operation": "send", "phase": "forward", "group": "pipeline", "group_size": 2, "wire_bytes": 64}
+    first = span(0, "communication", 1.01, 1.012, payload_bytes=64, **sent)
+    second = span(0, "communication", 1.02, 1.056, payload_bytes=64, **sent)
+    film = film_of(spec_of({"pipeline": 2}, micro_batches=2), watched([*TWO_RANKS, first, second]))
+    assert film is not None
+    (late,) = film.lanes[0].late
+    assert [float(each) for each in late] == pytest.approx([100 * at / film.milliseconds for at in (22, 34)], abs=0.01)
+    assert [row.took for row in film.reel.rows] == ["2", "≤ 36"]
+    assert "when this rank looked next; the fastest of its size took 2 ms." in film.reel.moments[2].says
+    # passes from 1.00 to 1.06 s on two ranks, 60 of 120 ms in one
+    assert film.title == "The bubble is what ranks wait for: 50 % of the passes' time"

@@ -15,7 +15,7 @@ from app.lab.film.memory import Memory
 from app.lab.film.pieces import Piece, RankStep, Step, step_of
 from app.lab.film.shown import COMPONENTS, Film, Moment, Reel, Row
 from app.lab.film.strip import lane_of, still_of
-from app.lab.film.words import Words, finding, milliseconds, slowest
+from app.lab.film.words import Words, finding, is_message, milliseconds, slowest
 from app.lab.view import RunView
 from app.theory.lab_runs import rank_theory, world
 from app.units import bytes_text, digits
@@ -38,7 +38,7 @@ def film_of(spec: RunSpec, view: RunView, rank: int = 0) -> Film | None:
     tones = [(tone, name) for tone, name in _TONES if tone in used]
     return Film(
         number=step.number,
-        title=finding(step, words),
+        title=finding(spec, step, words),
         says=_says(spec, step, schedule),
         milliseconds=1000 * end,
         lanes=tuple(lane_of(each, words, schedule, step, axis) for each in step.ranks),
@@ -53,6 +53,7 @@ def film_of(spec: RunSpec, view: RunView, rank: int = 0) -> Film | None:
         scale=scale,
         tones=tuple(tones),
         has_transfers="communication" in used,
+        has_messages=any(is_message(piece) for each in step.ranks for piece in each.moved),
     )
 
 
@@ -88,6 +89,8 @@ def _bubble(spec: RunSpec, schedule: Expected) -> str:
 def _reel(spec: RunSpec, step: Step, rank: RankStep, words: Words, axis: Axis, scale: Scale) -> Reel:
     at = [each - step.since for each in rank.detail.at] if rank.detail else []
     held = _held(rank.detail) if rank.detail else []
+    if at and at[0] > 0:  # what was there when it was first looked at was there before
+        at, held = [0.0, *at], [held[0], *held]
     picture = Memory(at, held, step, axis, scale)
     every = sorted((*rank.computed, *rank.moved), key=lambda piece: (piece.start, piece.moved is None))
     moments = tuple(_moment(piece, rank, step, words, picture) for piece in every)
@@ -156,6 +159,8 @@ def _sent(rank: RankStep, piece: Piece) -> str:
 def _row(piece: Piece, rank: RankStep, words: Words) -> Row:
     moved = piece.moved
     starts, took = digits(1000 * piece.start, 4), digits(1000 * piece.seconds, 3)
+    if words.unwatched_seconds(piece) > 0:
+        took = f"≤ {took}"
     if moved is None:
         return Row(piece.key, piece.name, starts, took, "–", "–", "–")
     hidden = 1 - words.exposed_seconds(rank, piece) / piece.seconds if piece.seconds > 0 else 1.0

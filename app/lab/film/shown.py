@@ -19,8 +19,8 @@ COMPONENTS: tuple[Component, ...] = get_args(Component)
 
 @dataclass(frozen=True)
 class Lane:
-    """A rank's picture: `late` is where it was in a collective and waited for the last rank, `labels` the
-    micro-batches of its passes; both in percent of the step."""
+    """A rank's picture: `late` is where it was in a collective and waited for the last rank, or had sent a message and
+    not looked since; `labels` the micro-batches of its passes; both in percent of the step."""
 
     rank: int
     name: str
@@ -125,6 +125,7 @@ class Film:
     scale: Scale
     tones: tuple[tuple[str, str], ...]
     has_transfers: bool
+    has_messages: bool
 
     @property
     def units(self) -> dict[str, Any]:

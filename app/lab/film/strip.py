@@ -28,6 +28,9 @@ def lane_of(rank: RankStep, words: Words, schedule: Expected | None, step: Step,
         seconds = words.late_seconds(piece)
         if seconds > _LEAST_LATE * step.seconds:
             late.append((axis.percent(piece.start), axis.percent(seconds)))
+        unwatched = words.unwatched_seconds(piece)
+        if unwatched > _LEAST_LATE * step.seconds:
+            late.append((axis.percent(piece.end - unwatched), axis.percent(unwatched)))
     labels = tuple(
         (axis.percent(piece.start), axis.percent(piece.seconds), piece.kind, str(piece.micro_batch))
         for piece in rank.computed

@@ -24,9 +24,13 @@ class Words:
         self._spec, self._step = spec, step
         self._least = _LEAST_SHARE * step.seconds
         self._calls: dict[str, dict[int, Piece]] = {}
+        self._fastest: dict[int, float] = {}  # message by its bytes
         for rank in step.ranks:
             for piece in rank.moved:
                 self._calls.setdefault(piece.key, {})[rank.rank] = piece
+                if is_message(piece):
+                    size = piece.moved.payload_bytes if piece.moved else 0
+                    self._fastest[size] = min(self._fastest.get(size, piece.seconds), piece.seconds)
 
     def of(self, rank: RankStep, piece: Piece, held: Mapping[str, tuple[int, int]]) -> str:
         """`held`: bytes of each component when the piece began and when it ended; empty where nobody looked."""
@@ -38,6 +42,13 @@ class Words:
         """How long a collective was under way while the rank computed nothing."""
         busy = [(start, end) for _, start, end in rank.busy]
         return piece.seconds - covered((piece.start, piece.end), busy)
+
+    def unwatched_seconds(self, piece: Piece) -> float:
+        """How much of a message's time may be that nobody looked: gloo says that it is over only when asked, and a rank
+        asks when it has waited. What the fastest message of its size took is surely enough for it."""
+        if piece.moved is None or not is_message(piece):
+            return 0.0
+        return piece.seconds - self._fastest[piece.moved.payload_bytes]
 
     def _moved(self, piece: Piece) -> str:
         moved = piece.moved
@@ -62,6 +73,13 @@ class Words:
         return says[moved.operation]
 
     def _hidden(self, rank: RankStep, piece: Piece) -> str:
+        unwatched = self.unwatched_seconds(piece)
+        if unwatched > self._least:
+            fastest = milliseconds(piece.seconds - unwatched)
+            return (
+                f"It was over at the latest {milliseconds(piece.seconds)} later, when this rank looked next; the fastest "
+                f"of its size took {fastest}."
+            )
         exposed = self.exposed_seconds(rank, piece)
         if exposed < self._least or exposed < 0.05 * piece.seconds:
             return "Compute hides it."
@@ -122,8 +140,25 @@ class Words:
         return f" Before it the rank stood still for {milliseconds(gap)}." if gap > self._least else ""
 
 
-def finding(step: Step, words: Words) -> str:
-    """What cost most of the step besides computing, as a title."""
+def is_message(piece: Piece) -> bool:
+    """Whether it goes from one rank to another; of a collective all its ranks know when it is over."""
+    return piece.moved is not None and piece.moved.operation == "send"
+
+
+def bubble_share(step: Step) -> float:
+    """Of the time from the first pass to the last on all ranks, what no pass was computed in."""
+    passes = [each for rank in step.ranks for each in rank.busy if each[0] in ("forward", "backward", "weight")]
+    if not passes:
+        return 0.0
+    long = max(end for _, _, end in passes) - min(start for _, start, _ in passes)
+    return 1 - sum(end - start for _, start, end in passes) / (len(step.ranks) * long) if long > 0 else 0.0
+
+
+def finding(spec: RunSpec, step: Step, words: Words) -> str:
+    """What cost most of the step besides computing, as a title. In a pipeline that is its bubble, whatever messages are
+    under way in it."""
+    if is_pipelined(spec) and (share := bubble_share(step)) > 0.05:
+        return f"The bubble is what ranks wait for: {digits(100 * share, 2)} % of the passes' time"
     ranks = len(step.ranks)
     still = 1 - sum(rank.busy_seconds for rank in step.ranks) / (ranks * step.seconds)
     cost: dict[str, float] = {}
