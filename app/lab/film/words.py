@@ -77,8 +77,8 @@ class Words:
         if unwatched > self._least:
             fastest = milliseconds(piece.seconds - unwatched)
             return (
-                f"It was over at the latest {milliseconds(piece.seconds)} later, when this rank looked next; the fastest "
-                f"of its size took {fastest}."
+                f"It was over at the latest {milliseconds(piece.seconds)} later, when this rank looked next; the "
+                f"fastest of its size took {fastest}."
             )
         exposed = self.exposed_seconds(rank, piece)
         if exposed < self._least or exposed < 0.05 * piece.seconds:
