@@ -157,8 +157,8 @@ def bubble_share(step: Step) -> float:
 def finding(spec: RunSpec, step: Step, words: Words) -> str:
     """What cost most of the step besides computing, as a title. In a pipeline that is its bubble, whatever messages are
     under way in it."""
-    if is_pipelined(spec) and (share := bubble_share(step)) > 0.05:
-        return f"The bubble is what ranks wait for: {digits(100 * share, 2)} % of the passes' time"
+    if is_pipelined(spec) and (bubble := bubble_share(step)) > 0.05:
+        return f"The bubble is what ranks wait for: {digits(100 * bubble, 2)} % of the passes' time"
     ranks = len(step.ranks)
     still = 1 - sum(rank.busy_seconds for rank in step.ranks) / (ranks * step.seconds)
     cost: dict[str, float] = {}
