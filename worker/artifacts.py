@@ -47,7 +47,7 @@ def keep(context: Context) -> int:
 
 def _keep_run(session: Session, store: Store, run: Left, runs: Path, now: datetime) -> Iterator[tuple[str, int]]:
     """Each file that is kept now, with its bytes."""
-    for name, pieces in artifacts.told(session, run, release(), now):
+    for name, pieces in artifacts.contents_of(session, run, release(), now):
         store.write(path := f"{run.identity}/{name}", pieces)
         yield name, store.size(path)
     checkpoints = named_for_checkpoints(runs, run.identity)

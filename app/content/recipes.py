@@ -176,10 +176,10 @@ def questions_of(content: Catalogue, recipe: Recipe) -> tuple[str, ...]:
     return _in_order(pool, chosen, random.Random(f"{recipe.id}:order"))  # noqa: S311 - replayable, no secret
 
 
-def _weight(each: _Offered, focus: Collection[str], role: Collection[str]) -> float:
-    near = 1 + _FOCUSED * _part(each, focus) + _FOR_THE_ROLE * _part(each, role)
+def _weight(offered: _Offered, focus: Collection[str], role: Collection[str]) -> float:
+    near = 1 + _FOCUSED * _part(offered, focus) + _FOR_THE_ROLE * _part(offered, role)
     return near * (
-        _OF_A_PROBLEM if isinstance(each.question, BorrowedQuestion) else _BY_KIND.get(each.question.kind, 1)
+        _OF_A_PROBLEM if isinstance(offered.question, BorrowedQuestion) else _BY_KIND.get(offered.question.kind, 1)
     )
 
 
@@ -219,9 +219,9 @@ def _concepts(
     return frozenset(focus), frozenset(role)
 
 
-def _part(each: _Offered, concepts: Collection[str]) -> float:
+def _part(offered: _Offered, concepts: Collection[str]) -> float:
     """Which part of a question's concepts is among `concepts`."""
-    return sum(concept in concepts for concept in each.concepts) / len(each.concepts)
+    return sum(concept in concepts for concept in offered.concepts) / len(offered.concepts)
 
 
 def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes: int) -> list[str]:
@@ -271,8 +271,8 @@ def _in_order(pool: Mapping[str, _Offered], chosen: Iterable[str], source: rando
     return tuple(each.reference for name in names for each in ordered if each.source == name)
 
 
-def _opens(each: _Offered) -> bool:
-    return each.question.kind == "text" and not each.needs
+def _opens(offered: _Offered) -> bool:
+    return offered.question.kind == "text" and not offered.needs
 
 
 def _scene(sources: Iterable[Interview | Problem], source: random.Random) -> dict[str, object]:

@@ -11,7 +11,7 @@ from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
 from app.grading.rubrics.grader import grade
-from app.interview.givens import told
+from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
 from app.interview.hints import hint
 from app.interview.parts import (
@@ -81,7 +81,7 @@ def _finding(interview: Interview, seed: int) -> str | None:
         if asked is None:
             return f"{part.id} is not asked although what it builds on was answered"
         scene(part.question, values)
-        if "data-live" in "".join((asked, *(each.says for each in told(part, values, "")))):
+        if "data-live" in "".join((asked, *(each.says for each in replies_to(part, values, "")))):
             return f"what is said in {part.id} links to a formula: name the value in let"
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"

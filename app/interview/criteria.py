@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.grading import levels
-from app.interview.hints import told_hints
+from app.interview.hints import hints_in_words
 from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
 from app.reveal.words import sentences
 
@@ -100,12 +100,14 @@ def _number_quote(row: Row) -> Quote | None:
         is_right = row.verdict == "right"
         return Quote(f"{row.title}: {'all that was needed' if is_right else row.verdict}", "ok" if is_right else "un")
     if row.verdict == "right":
-        return Quote(f"{row.title}{told_hints(row.hints)}: {said}", "ok")
+        return Quote(f"{row.title}{hints_in_words(row.hints)}: {said}", "ok")
     if row.kind == "order":
         return Quote(f"{row.title}: {row.message}", "un" if row.verdict == CORRECTED else "no")
     right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
-    return Quote(f"{row.title}{told_hints(row.hints)}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no")
+    return Quote(
+        f"{row.title}{hints_in_words(row.hints)}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no"
+    )
 
 
 def _point_quote(point: JudgedPoint) -> Quote | None:

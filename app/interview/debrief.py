@@ -12,7 +12,7 @@ from app.content.interview_schemas import Interview
 from app.grading import levels
 from app.grading.hints import share_left
 from app.interview.criteria import Criterion, criteria
-from app.interview.hints import told_hints
+from app.interview.hints import hints_in_words
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
@@ -304,18 +304,20 @@ def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
 
 def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     """What could be written to a committee, a sentence each, from the rows and nothing else."""
-    right = [f"{row.title}{told_hints(row.hints)}" for row in card.rows if row.verdict == "right"]
+    right = [f"{row.title}{hints_in_words(row.hints)}" for row in card.rows if row.verdict == "right"]
     said = [f"Right on {listed(right)}."] if right else []
     for row in card.rows:
         if row.verdict in ("wrong", CORRECTED):
             what = f"{row.said}, where {row.key} is right" if row.kind == "number" else _WRONG.get(row.kind, "")
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
-            said.append(f"{row.title}{told_hints(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
+            said.append(f"{row.title}{hints_in_words(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "givens" and row.givens and row.verdict != "right":
             said.append(_letter_on_givens(row))
         elif row.kind == "coding" and row.checks and row.verdict != "right":
             why = f" ({_lower(row.slip)})" if row.slip else ""
-            said.append(f"{row.title}{told_hints(row.hints)}: of the program, run on real ranks, {row.verdict}{why}.")
+            said.append(
+                f"{row.title}{hints_in_words(row.hints)}: of the program, run on real ranks, {row.verdict}{why}."
+            )
         elif row.kind == "text" and row.said:
             said.append(_letter_on_words(row))
     blank = [row.title for row in card.rows if row.verdict == NO_ANSWER and row.points]

@@ -16,7 +16,7 @@ from app.interview.parts import Part, Values, choice_of, scope_of, unlinked
 
 
 @dataclass(frozen=True)
-class Told:
+class GivenReply:
     """One thing that was asked for, or that is needed and was not. `says` is the interviewer's word on it, as HTML.
 
     `price` is what not asking for it, or asking for what does not matter, costs of the question's points; together
@@ -35,12 +35,12 @@ class Told:
         return Markup(self.says)  # noqa: S704 - rendered from content, or escaped
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Told:
+    def from_json(cls, stored: Mapping[str, Any]) -> GivenReply:
         """As it was stored."""
         return cls(**stored)
 
 
-def told(part: Part, values: Values, answer: str) -> tuple[Told, ...]:
+def replies_to(part: Part, values: Values, answer: str) -> tuple[GivenReply, ...]:
     """What the interviewer says to who chose `answer` of the givens of `part`, whose question goes by `values`: what is
     needed is told in any case."""
     if part.kind != "givens":
@@ -54,17 +54,17 @@ def told(part: Part, values: Values, answer: str) -> tuple[Told, ...]:
             continue
         says = escape(option.message) if reply is None else render_inline(reply, Expressions(unlinked(values)))
         price = 0.0 if standing == "right" else part.points / len(choice.right)
-        found.append(Told(option.id, option.text.striptags(), str(says), standing, price))
+        found.append(GivenReply(option.id, option.text.striptags(), str(says), standing, price))
     return tuple(found)
 
 
-def told_before(part: Part, parts: list[Part], values: Values, answers: Mapping[str, str]) -> tuple[Told, ...]:
+def replies_before(part: Part, parts: list[Part], values: Values, answers: Mapping[str, str]) -> tuple[GivenReply, ...]:
     """What the candidate was told for the question of `part`."""
     return tuple(
         each
         for earlier in parts
         if _is_for(part, earlier.question) and (answer := answers.get(earlier.id))
-        for each in told(earlier, scope_of(earlier.question, values), answer)
+        for each in replies_to(earlier, scope_of(earlier.question, values), answer)
     )
 
 

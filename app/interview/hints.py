@@ -52,6 +52,6 @@ def hint(part: Part, number: int, values: Values, answers: Mapping[str, str]) ->
     return render_inline(part.question.hints[number - 1], Expressions(unlinked(known))).striptags()
 
 
-def told_hints(hints: tuple[str, ...]) -> str:
+def hints_in_words(hints: tuple[str, ...]) -> str:
     """“ with a hint”, as it stands behind a name; nothing where none was opened."""
     return {0: "", 1: " with a hint"}.get(len(hints), f" with {len(hints)} hints")

@@ -28,7 +28,7 @@ from app.interview import programs, queries, service, timing
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
 from app.interview.expectation import NOT_SAID, compare, over_sittings
-from app.interview.givens import Told, told, told_before
+from app.interview.givens import GivenReply, replies_before, replies_to
 from app.interview.hints import points_left, said_hints
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import (
@@ -81,7 +81,7 @@ class PartRow:
 class SittingPage:
     """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
 
-    `earlier` is the answer that the interviewer asks about, where the part comes of one; `told`, what there is to
+    `earlier` is the answer that the interviewer asks about, where the part comes of one; `replies`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
     asks for; `order`, the items that it has arranged. `hints` are open, and leave `points` of the part's.
     """
@@ -95,7 +95,7 @@ class SittingPage:
     left: str
     example: str
     choice: ChoiceQuestion | None
-    told: tuple[Told, ...]
+    replies: tuple[GivenReply, ...]
     earlier: str
     hints: tuple[str, ...]
     points: float
@@ -176,22 +176,22 @@ def generation(content: Catalogue, said: Mapping[str, str], error: DomainError |
     }
 
 
-def _closed(content: Catalogue, found: Sitting) -> dict[str, object]:
+def _closed(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """A closed sitting as the index lists it. Before its level was guessed it does not say it."""
     return {
-        "sitting": found,
-        "title": _title(content, found),
-        "is_seen": found.expected_level is not None,
-        "expectation": compare(found.expected_level, service.scorecard_of(found).level),
+        "sitting": sitting,
+        "title": _title(content, sitting),
+        "is_seen": sitting.expected_level is not None,
+        "expectation": compare(sitting.expected_level, service.scorecard_of(sitting).level),
     }
 
 
-def _title(content: Catalogue, found: Sitting) -> str:
+def _title(content: Catalogue, sitting: Sitting) -> str:
     """What a sitting is called; its interview's id alone where content no longer has it."""
     try:
-        return f"{found.interview_id}, {service.interview_of(content, found).title}"
+        return f"{sitting.interview_id}, {service.interview_of(content, sitting).title}"
     except NotFound:
-        return found.interview_id
+        return sitting.interview_id
 
 
 def _in_order(content: Catalogue) -> list[Interview]:
@@ -210,22 +210,22 @@ def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> 
     }
 
 
-def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[str, object]:
+def intro(content: Catalogue, interview: Interview, opened: Sitting | None) -> dict[str, object]:
     """What to expect of an interview."""
     return {
-        "interview": found,
+        "interview": interview,
         "opened": opened,
         "content": content,
-        "parts": len(parts_of(found)),
-        "probes": named(content.concepts, found.concepts),
-        "words": sum(question.kind == "text" for question in found.questions),
-        "follow_ups": sum(question.follow_up is not None for question in found.questions),
+        "parts": len(parts_of(interview)),
+        "probes": named(content.concepts, interview.concepts),
+        "words": sum(question.kind == "text" for question in interview.questions),
+        "follow_ups": sum(question.follow_up is not None for question in interview.questions),
         "levels": levels.for_page(),
         "share": FOLLOW_UP_SHARE,
         "pushed_share": PUSHED_SHARE,
-        "problems": _problems(found) if isinstance(found, Round) else [],
-        "hint_share": share_left(1) if any(question.hints for question in found.questions) else None,
-        "givens": any(question.kind == "givens" for question in found.questions),
+        "problems": _problems(interview) if isinstance(interview, Round) else [],
+        "hint_share": share_left(1) if any(question.hints for question in interview.questions) else None,
+        "givens": any(question.kind == "givens" for question in interview.questions),
         # of what was generated alone
         "recipe": (),
         "on_focus": None,
@@ -233,16 +233,16 @@ def intro(content: Catalogue, found: Interview, opened: Sitting | None) -> dict[
         "was_sat": False,
         # of a coding round, where programs cannot be run
         "instead": "",
-        "is_coding": isinstance(found, CodingRound),
+        "is_coding": isinstance(interview, CodingRound),
     }
 
 
-def _problems(found: Round) -> list[dict[str, object]]:
+def _problems(whole: Round) -> list[dict[str, object]]:
     """The problems of a round, with what of it they are."""
-    asked = {name: [each for each in found.questions if each.problem.id == name] for name in found.problems}
+    asked = {name: [each for each in whole.questions if each.problem.id == name] for name in whole.problems}
     return [
         {
-            "problem": found.problems[name],
+            "problem": whole.problems[name],
             "parts": len(questions),
             "minutes": sum(each.minutes for each in questions),
             "points": sum(each.points for each in questions),
@@ -254,7 +254,7 @@ def _problems(found: Round) -> list[dict[str, object]]:
 def sitting(
     session: Session,
     content: Catalogue,
-    found: Sitting,
+    sitting: Sitting,
     wanted: str,
     now: datetime,
     *,
@@ -262,9 +262,9 @@ def sitting(
     error: DomainError | None = None,
 ) -> SittingPage:
     """One part of a sitting under way: the `wanted` one, else the first that is open, with what was `typed`."""
-    interview = service.interview_of(content, found)
-    values = service.values_of(interview, found.drawn)
-    saved = service.answers_of(session, found)
+    interview = service.interview_of(content, sitting)
+    values = service.values_of(interview, sitting.drawn)
+    saved = service.answers_of(session, sitting)
     parts, texts = _conversation(interview, saved)
     rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts, 1)]
     asked = [row for row in rows if row.prompt is not None]
@@ -272,10 +272,10 @@ def sitting(
     current = next((row for row in asked if row.part.id == wanted), still_open)
     if typed is not None:
         current = replace(current, answer=typed)
-    seconds, part = timing.seconds_left(found.deadline_at, now), current.part
+    seconds, part = timing.seconds_left(sitting.deadline_at, now), current.part
     plan = configuration_of(part, known_to(part, values, texts) or values) if part.kind == "configuration" else None
     return SittingPage(
-        sitting=found,
+        sitting=sitting,
         interview=interview,
         rows=rows,
         current=current,
@@ -283,25 +283,27 @@ def sitting(
         seconds_left=seconds,
         left=timing.left_text(seconds),
         example=example_of(part.source.unit) if part.source.unit is not None else plan.example if plan else "",
-        choice=offered(part, values, texts, found.id) if part.kind in ("choice", "givens", "set") else None,
-        told=_told(part, parts, values, current if current.final else None, texts),
+        choice=offered(part, values, texts, sitting.id) if part.kind in ("choice", "givens", "set") else None,
+        replies=_replies(part, parts, values, current if current.final else None, texts),
         earlier=_earlier(part, saved),
         hints=said_hints(part, {each: answer.answer for each, answer in saved.items()}),
         points=points_left(part, saved),
         scene=scene(part.question, values),
         plan=plan,
         lab=part.question.lab if isinstance(part.question, TaskQuestion) and part.kind == "coding" else None,
-        run=programs.standing(session, content, found, saved.get(part.id)),
-        instead=found.drawn.get("instead", ""),
-        order=to_arrange(part, values, texts, found.id) if part.kind == "order" else None,
+        run=programs.standing(session, content, sitting, saved.get(part.id)),
+        instead=sitting.drawn.get("instead", ""),
+        order=to_arrange(part, values, texts, sitting.id) if part.kind == "order" else None,
     )
 
 
-def _told(part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers) -> tuple[Told, ...]:
+def _replies(
+    part: Part, parts: list[Part], values: Values, given: PartRow | None, texts: Answers
+) -> tuple[GivenReply, ...]:
     """What the interviewer said to what was asked for: at once where this was `given`, then where it is needed."""
     if given and part.kind == "givens":
-        return told(part, scope_of(part.question, values), given.answer)
-    return told_before(part, parts, values, texts)
+        return replies_to(part, scope_of(part.question, values), given.answer)
+    return replies_before(part, parts, values, texts)
 
 
 def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
@@ -326,11 +328,11 @@ def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping
     return PartRow(part, number, asked, given.answer, final=given.final, saved_at=given.saved_at)
 
 
-def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str) -> str:
+def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: str) -> str:
     """The part behind `part_id` that is asked and still open; else the first open one; else `part_id`."""
-    interview = service.interview_of(content, found)
-    values = service.values_of(interview, found.drawn)
-    saved = service.answers_of(session, found)
+    interview = service.interview_of(content, sitting)
+    values = service.values_of(interview, sitting.drawn)
+    saved = service.answers_of(session, sitting)
     parts, texts = _conversation(interview, saved)
     ids = [part.id for part in parts if prompt(part, values, texts) is not None]
     still_open = [each for each in ids if not (each in saved and saved[each].final)]
@@ -338,72 +340,72 @@ def next_part(session: Session, content: Catalogue, found: Sitting, part_id: str
     return (behind or still_open or [part_id])[0]
 
 
-def expectation(content: Catalogue, found: Sitting) -> dict[str, object]:
+def expectation(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """A closed sitting before its debrief."""
     return {
-        "sitting": found,
-        "interview": service.interview_of(content, found),
+        "sitting": sitting,
+        "interview": service.interview_of(content, sitting),
         "choices": [{"id": each, "text": each.capitalize()} for each in levels.NAMES]
         + [{"id": NOT_SAID, "text": "I would rather not say"}],
-        "closed_by": _closed_by(found),
+        "closed_by": _closed_by(sitting),
     }
 
 
-def judging(content: Catalogue, found: Sitting) -> dict[str, object]:
+def judging(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """A closed sitting whose programs are still with the judge."""
-    return {"sitting": found, "interview": service.interview_of(content, found), "closed_by": _closed_by(found)}
+    return {"sitting": sitting, "interview": service.interview_of(content, sitting), "closed_by": _closed_by(sitting)}
 
 
-def _closed_by(found: Sitting) -> str:
-    return "you ended it" if found.closed_by == "candidate" else "time was up"
+def _closed_by(sitting: Sitting) -> str:
+    return "you ended it" if sitting.closed_by == "candidate" else "time was up"
 
 
-def scorecard(session: Session, content: Catalogue, found: Sitting) -> dict[str, object]:
+def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
-    interview: Interview = service.interview_of(content, found)
-    saved = service.answers_of(session, found)
-    card = _with_questions(service.scorecard_of(found), interview, found, saved)
-    used = ((found.closed_at or found.deadline_at) - found.started_at).total_seconds()
-    values = service.values_of(interview, found.drawn)
+    interview: Interview = service.interview_of(content, sitting)
+    saved = service.answers_of(session, sitting)
+    card = _with_questions(service.scorecard_of(sitting), interview, sitting, saved)
+    used = ((sitting.closed_at or sitting.deadline_at) - sitting.started_at).total_seconds()
+    values = service.values_of(interview, sitting.drawn)
     scenes = {question.id: scene(question, values) for question in interview.questions}
-    earlier = _earlier_sittings(session, content, interview, found)
+    earlier = _earlier_sittings(session, content, interview, sitting)
     return {
-        "sitting": found,
+        "sitting": sitting,
         "interview": interview,
         "scenes": scenes,
         "card": card,
-        "debrief": debrief(content, interview, found, card, saved, service.reactions_in(saved)),
+        "debrief": debrief(content, interview, sitting, card, saved, service.reactions_in(saved)),
         "earlier": earlier,
         "learned": learned(earlier[-1].card, card) if earlier else (),
         "levels": levels.for_page(),
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
         "html": Markup,
-        "closed_by": _closed_by(found),
-        "expectation": compare(found.expected_level, card.level),
-        "expectations": over_sittings(service.list_expectations(session, found.learner_id)),
+        "closed_by": _closed_by(sitting),
+        "expectation": compare(sitting.expected_level, card.level),
+        "expectations": over_sittings(service.list_expectations(session, sitting.learner_id)),
     }
 
 
-def _earlier_sittings(session: Session, content: Catalogue, interview: Interview, found: Sitting) -> list[Before]:
+def _earlier_sittings(session: Session, content: Catalogue, interview: Interview, sitting: Sitting) -> list[Before]:
     """The last sittings of this interview before this one, oldest first, of those whose debrief was opened."""
-    results = service.list_results(session, found.learner_id).get(interview.id, [])
-    before = [each for each in results if each.id < found.id and each.expected_level is not None]
+    results = service.list_results(session, sitting.learner_id).get(interview.id, [])
+    before = [each for each in results if each.id < sitting.id and each.expected_level is not None]
     return [_before(session, content, interview, each) for each in before[-MOST_EARLIER:]]
 
 
-def _before(session: Session, content: Catalogue, interview: Interview, found: Sitting) -> Before:
-    card, saved = service.scorecard_of(found), service.answers_of(session, found)
-    told = debrief(content, interview, found, card, saved, service.reactions_in(saved))
-    return Before(found.id, found.started_at, card, told.criteria)
+def _before(session: Session, content: Catalogue, interview: Interview, sitting: Sitting) -> Before:
+    card, saved = service.scorecard_of(sitting), service.answers_of(session, sitting)
+    debriefed = debrief(content, interview, sitting, card, saved, service.reactions_in(saved))
+    return Before(sitting.id, sitting.started_at, card, debriefed.criteria)
 
 
 def _with_questions(
-    card: Scorecard, interview: Interview, found: Sitting, saved: Mapping[str, SittingAnswer]
+    card: Scorecard, interview: Interview, sitting: Sitting, saved: Mapping[str, SittingAnswer]
 ) -> Scorecard:
     """The card with what was asked; one of an earlier version kept no questions, and is given today's."""
     if all(row.asked or row.verdict == NOT_ASKED for row in card.rows):
         return card
-    values, texts = service.values_of(interview, found.drawn), {part: answer.answer for part, answer in saved.items()}
+    values, texts = service.values_of(interview, sitting.drawn), {part: answer.answer for part, answer in saved.items()}
     asked = {part.id: str(prompt(part, values, texts) or "") for part in parts_of(interview)}
     return Scorecard(tuple(replace(row, asked=row.asked or asked.get(row.id, "")) for row in card.rows))

@@ -117,8 +117,8 @@ def about_layout(part: Part, known: Values, answers: Answers) -> OwnLayout | Non
     return next((each for each in part.question.own if expressions.truth(each.when)), None)
 
 
-def _is_missed(found: PointGrade) -> bool:
-    return found.verdict == "missed"
+def _is_missed(grade: PointGrade) -> bool:
+    return grade.verdict == "missed"
 
 
 def next_point(points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterable[str]) -> ProbedPoint | None:

@@ -19,7 +19,7 @@ from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import Verdict, grade
-from app.interview.givens import Told, told
+from app.interview.givens import GivenReply, replies_to
 from app.interview.hints import said_hints
 from app.interview.parts import (
     NOTHING_ASKED,
@@ -146,7 +146,7 @@ class Row:
     notes: tuple[str, ...] = ()
     pushed: tuple[Pushed, ...] = ()
     is_harder: bool = False
-    givens: tuple[Told, ...] = ()
+    givens: tuple[GivenReply, ...] = ()
     hints: tuple[str, ...] = ()
     checks: tuple[tuple[str, bool], ...] = ()
     placed: tuple[tuple[str, str], ...] = ()
@@ -174,7 +174,7 @@ class Row:
         rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
         pushed = tuple(Pushed.from_json(each) for each in stored.get("pushed", ()))
         notes = tuple(stored.get("notes", ()))
-        givens = tuple(Told.from_json(each) for each in stored.get("givens", ()))
+        givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
         read["hints"] = tuple(stored.get("hints", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
@@ -333,7 +333,7 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     row = _graded(row, part, known, sitting)
     if not row.said:
         return row
-    givens = told(part, known, row.said)
+    givens = replies_to(part, known, row.said)
     asked = sum(each.standing == "right" for each in givens)
     needed = asked + sum(each.standing == "missed" for each in givens)
     if row.verdict == "right":

@@ -91,13 +91,13 @@ def was_sat(session: Session, learner_id: int, interview_id: str) -> bool:
 
 
 def draw_tasks(
-    session: Session, learner_id: int, content: Catalogue, found: CodingRound, code_labs: str
+    session: Session, learner_id: int, content: Catalogue, interview: CodingRound, code_labs: str
 ) -> dict[str, object]:
     """The tasks of a coding round. Where learners' code cannot be run (`code_labs` is how it is configured) all are to
     be read, and `instead` says why."""
     why = codelabs.why_not_here(session, code_labs)
     known, seed = codelabs.list_passed_labs(session, learner_id), secrets.randbelow(2**31 - 1)
-    tasks = coding.draw_tasks(found.file, content.labs, seed, not why, known)
+    tasks = coding.draw_tasks(interview.file, content.labs, seed, not why, known)
     return {"questions": tasks, "values": {}, "instead": why}
 
 
@@ -118,11 +118,11 @@ def made_of(content: Catalogue, interview_id: str, drawn: Mapping[str, Any]) -> 
         raise NotFound(f"The questions of {interview_id} are no longer there.") from None
 
 
-def coding_sitting(content: Catalogue, found: Interview, tasks: Sequence[str]) -> Composed:
+def coding_sitting(content: Catalogue, interview: Interview, tasks: Sequence[str]) -> Composed:
     """A sitting of a coding round: as long as its tasks. Raises ValueError where none of them is left."""
     questions = [each for each in (coding.task(name, content.labs) for name in tasks) if each is not None]
-    head = found.model_dump(include={"id", "slug", "title", "about", "revision"})
-    return compose(content, tasks, {**head, "minutes": sum(each.minutes for each in questions) or found.minutes})
+    head = interview.model_dump(include={"id", "slug", "title", "about", "revision"})
+    return compose(content, tasks, {**head, "minutes": sum(each.minutes for each in questions) or interview.minutes})
 
 
 def _is_generated(sitting: Sitting) -> bool:

@@ -47,7 +47,7 @@ def list_unkept(session: Session, most: int) -> list[Left]:
     return [Left(run.id, run.learner_id, run.identity) for run in session.scalars(query)]
 
 
-def told(session: Session, run: Left, release: str, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
+def contents_of(session: Session, run: Left, release: str, now: datetime) -> Iterator[tuple[str, Iterable[bytes]]]:
     """What the database tells of a run, by name of file: all of it as the one file that an install opens, and its trace
     where it was looked at in time."""
     yield export_run(session, run.learner_id, run.run_id, release, now)

@@ -79,8 +79,8 @@ def done_today(cards: int, every: Sequence[Evidence], since: datetime) -> list[t
     return [(title, count) for title, count in named if count]
 
 
-def _done(each: Evidence) -> tuple[str, datetime]:
-    return "" if "." in each.item_id else each.item_id, each.at
+def _done(evidence: Evidence) -> tuple[str, datetime]:
+    return "" if "." in evidence.item_id else evidence.item_id, evidence.at
 
 
 def choose(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ _AFTER_LAYERS = 1 << 20  # beyond any layer
 
 
 @dataclass(frozen=True, order=True)
-class Found:
+class NotFinite:
     """A value that is none. They are in the order in which one leads to another: a forward to its backward, and that
     by the update to the next step."""
 
@@ -76,7 +76,7 @@ class Watch:
             total = _sum(values)
         self._sums.append((is_backward, -turn if is_backward else turn, part, total))
 
-    def first(self, step: int) -> Found | None:
+    def first(self, step: int) -> NotFinite | None:
         """The first of this rank, if `step` is the one that has just been done."""
         return min((*_none(self._previous, step - 1), *_none(self._sums, step)), default=None)
 
@@ -87,10 +87,10 @@ def stop_unless_number(loss: float, step: int, watch: Watch, rank: int) -> None:
     if math.isfinite(loss):
         return
     mine = watch.first(step)
-    everybody: list[Found | None] = [None] * dist.get_world_size()
+    everybody: list[NotFinite | None] = [None] * dist.get_world_size()
     dist.all_gather_object(everybody, mine)
-    found = [Found(each.step, each.is_backward, each.turn, each.part, at) for at, each in enumerate(everybody) if each]
-    first = min(found, default=None)
+    known = (replace(value, rank=at) for at, value in enumerate(everybody) if value)
+    first = min(known, default=None)
     if rank != (first.rank if first else 0):
         raise CannotGoOnError(LOST_RANK, f"the loss of step {step} is {loss}: the cause is on another rank")
     where = f"First: {first}." if first else "Every part of the model gave numbers until then."
@@ -106,13 +106,13 @@ def spoil_weight(modules: Iterable[nn.Module]) -> None:
         weight[(0,) * weight.dim()] = math.nan
 
 
-def _none(sums: Sequence[tuple[bool, int, str, Tensor]], step: int) -> Iterator[Found]:
+def _none(sums: Sequence[tuple[bool, int, str, Tensor]], step: int) -> Iterator[NotFinite]:
     if not sums:
         return
     numbers = torch.stack([total.double() for *_, total in sums]).isfinite().tolist()
     for (is_backward, turn, part, _), is_number in zip(sums, numbers, strict=True):
         if not is_number:
-            yield Found(step, is_backward, turn, part)
+            yield NotFinite(step, is_backward, turn, part)
 
 
 def _parts(modules: list[nn.Module], layers: Sequence[int]) -> Iterator[tuple[int, str, nn.Module]]:

@@ -107,9 +107,9 @@ def _orders(record: Record, index: int, case: Case, ranks: int) -> Orders:
     return [list(said[stage % ranks].get(str(stage), [])) for stage in range(case.expected["p"])]
 
 
-def _first(name: str, ranks: int, found: Iterator[tuple[Case, str | None]], expected: str, meaning: str) -> Check:
+def _first(name: str, ranks: int, answers: Iterator[tuple[Case, str | None]], expected: str, meaning: str) -> Check:
     """A check that fails at the first case of which something is said."""
-    for case, says in found:
+    for case, says in answers:
         if says is not None:
             seen = f"{case.name}: {says}"
             return Check(name=name, ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)
