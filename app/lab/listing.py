@@ -18,6 +18,7 @@ from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.view import RunView
 from app.reveal.meter import finding
+from app.words import capital
 from labs.spec import RunSpec
 
 SEARCHED = 500  # of the newest: what they are called is made of their specs, so each is read
@@ -102,7 +103,7 @@ def row_of(run: Run, content: Catalogue) -> RunRow:
         "starting": "Starting",
         "running": f"Step {run.steps_done} of {spec.training.steps}" if spec.program == "train" else "Measuring",
         "finished": _lacked(run, item) or off(run, item) or "Finished",
-        "failed": RunFailure.from_json(run.failure or {}).cause.capitalize(),
+        "failed": capital(RunFailure.from_json(run.failure or {}).cause),
         "cancelled": "Cancelled",
         "expired": "Expired",
     }[run.status]

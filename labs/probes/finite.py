@@ -92,9 +92,10 @@ def stop_unless_number(loss: float, step: int, watch: Watch, rank: int) -> None:
     known = (replace(value, rank=at) for at, value in enumerate(everybody) if value)
     first = min(known, default=None)
     if rank != (first.rank if first else 0):
-        raise CannotGoOnError(LOST_RANK, f"the loss of step {step} is {loss}: the cause is on another rank")
+        raise CannotGoOnError(LOST_RANK, f"the loss of step {step} is no number: the cause is on another rank")
+    what = "NaN" if math.isnan(loss) else "infinite"
     where = f"First: {first}." if first else "Every part of the model gave numbers until then."
-    raise CannotGoOnError(NO_NUMBER, f"The loss of step {step} is {loss}. {where}")
+    raise CannotGoOnError(NO_NUMBER, f"The loss of step {step} is {what}. {where}")
 
 
 def spoil_weight(modules: Iterable[nn.Module]) -> None:

@@ -136,7 +136,7 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
     five = _refused(database, {**LARGE, "model": {**LARGE["model"], "hidden": 8192, "heads": 64}})
     assert five["model.layers"].message.endswith("a run may have 8,888M on worker large.")
     shown = client.get("/lab/devices", headers=HTML).text
-    assert "takes 71.1 GB" in " ".join(shown.split())
+    assert "for a run up to 71.1 GB, 4.44B parameters" in " ".join(shown.split())
     with database.write() as session:
         presence.retire_worker(session, "large")
         why = presence.why_nobody_takes(session, RunSpec.model_validate(run.spec), NOW)

@@ -50,7 +50,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_says_where_it_came_from(progr
     assert done.returncode == 1
     assert done.losses() == []
     where = "First: the last norm's output, in forward of step 1 on rank 0."
-    assert failures(done) == {0: {"cause": "NaN", "message": f"The loss of step 1 is nan. {where}"}}
+    assert failures(done) == {0: {"cause": "NaN", "message": f"The loss of step 1 is NaN. {where}"}}
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_the_first_value_that_is_no_number_is_named_by_step_layer_and_rank(run, 
     found = failures(done)
     assert found[rank]["cause"] == "NaN"
     where = f"layer {layer}'s attention output, in forward of step 3 on rank {rank}."
-    assert found[rank]["message"] == f"The loss of step 3 is nan. First: {where}"
+    assert found[rank]["message"] == f"The loss of step 3 is NaN. First: {where}"
     assert {found[other]["cause"] for other in others} == {"lost another rank"}
 
 
