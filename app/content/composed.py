@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, SkipValidation, StringConstraints
 
 from app.content.catalogue import Catalogue
-from app.content.coding import POINTS_A_MINUTE, task
+from app.content.coding import POINTS_A_MINUTE, CodingRound, task
 from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
@@ -43,6 +43,14 @@ class Composed(Interview):
     questions: Annotated[tuple[SkipValidation[Question], ...], Field(min_length=1)]
 
     @property
+    def is_round(self) -> bool:
+        return self.id.startswith("T")
+
+    @property
+    def sort(self) -> str:
+        return "Round" if self.is_round else "Generated"
+
+    @property
     def sources(self) -> Mapping[str, Interview | Problem]:
         """What its questions are borrowed from, in order."""
         found: dict[str, Interview | Problem] = {}
@@ -63,7 +71,7 @@ def borrowed_id(reference: str) -> str:
 def borrowable(content: Catalogue) -> dict[str, Question]:
     """Every question that can be borrowed, by what it is called; of the parts of problems those that a round asks."""
     found: dict[str, Question] = {}
-    for interview in content.interviews.values():
+    for interview in _lenders(content):
         for question in interview.questions:
             if isinstance(question, BorrowedQuestion):
                 found.setdefault(f"{question.problem.id}.{question.part.id}", question)
@@ -72,10 +80,15 @@ def borrowable(content: Catalogue) -> dict[str, Question]:
     return found
 
 
+def _lenders(content: Catalogue) -> list[Interview]:
+    """The interviews whose questions can be borrowed: a coding round draws its own."""
+    return [each for each in content.interviews.values() if not isinstance(each, CodingRound)]
+
+
 def concepts_by_question(content: Catalogue) -> dict[str, tuple[str, ...]]:
     """What every question that can be borrowed is about, by what it is called."""
     found: dict[str, tuple[str, ...]] = {}
-    for interview in content.interviews.values():
+    for interview in _lenders(content):
         for question in interview.questions:
             if isinstance(question, BorrowedQuestion):
                 found.setdefault(f"{question.problem.id}.{question.part.id}", concepts_of(question))

@@ -228,6 +228,11 @@ class Interview(Item):
         return False
 
     @property
+    def sort(self) -> str:
+        """What a page calls it before its id."""
+        return "Round" if self.is_round else "Mock"
+
+    @property
     def wordings(self) -> Wordings:
         """The words of the field that mean the same, as answers are read."""
         return self._wordings

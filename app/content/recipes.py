@@ -244,10 +244,12 @@ def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes:
 
     while True:
         sources = {pool[each].source for each in chosen}
+        titles = {pool[each].question.title for each in chosen}  # who has the state of one model has that of another
         fitting = [
             added
             for each in pool.values()
             if each.reference not in chosen
+            and each.question.title not in titles
             and each.question.kind != "givens"  # nobody asks what there is to know, and then computes nothing with it
             and (added := [name for name in (*each.needs, each.reference) if name not in chosen])
             and sum(pool[name].question.minutes for name in added) <= left
