@@ -90,6 +90,7 @@ def sat(
     return Round(client, database, clock, content)
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_it_is_run_as_often_as_one_likes_and_judged_once(sat: Round) -> None:
     assert [each.kind for each in sat.asked] == ["choice", "choice", "coding"]
     page = sat.client.get(f"{sat.address}?part={sat.part}").text
@@ -140,6 +141,7 @@ def test_what_the_judge_still_has_when_it_closes_counts_when_it_comes_and_once(s
     assert sat.row() == (verdict, reached, points)
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_draft_is_handed_in_when_time_is_up(sat: Round) -> None:
     sat.send("answers", answer=PROGRAM)
     sat.clock.advance(minutes=41)
@@ -151,6 +153,7 @@ def test_a_draft_is_handed_in_when_time_is_up(sat: Round) -> None:
     assert sat.row()[0] == "right"
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_the_starter_is_no_answer(sat: Round) -> None:
     assert sat.send("answers", answer=sat.content.labs[sat.lab].starter, final="1") == 422
     sat.send("answers", answer=sat.content.labs[sat.lab].starter)
@@ -159,6 +162,7 @@ def test_the_starter_is_no_answer(sat: Round) -> None:
     assert sat.row()[:2] == ("no answer", 0.0)
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_judge_that_never_speaks_is_not_waited_for_and_never_scores_behind(sat: Round) -> None:
     sat.send("answers", answer=PROGRAM, final="1")
     with sat.database.write() as session:
@@ -179,6 +183,7 @@ def test_a_judge_that_never_speaks_is_not_waited_for_and_never_scores_behind(sat
     assert graded.row(sat.part).points == 0.0
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_where_programs_cannot_be_run_all_is_to_be_read_and_it_says_so(
     client: TestClient, database: Database, content: Catalogue, clock: Clock
 ) -> None:
@@ -203,6 +208,7 @@ def test_where_programs_cannot_be_run_all_is_to_be_read_and_it_says_so(
     assert sum(each.share or 0 for each in evidence) == 1.0
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_what_the_newest_submission_came_to_says_whether_programs_run(database: Database, clock: Clock) -> None:
     lab = shipped().labs["CL01"]
     with database.write() as session:
