@@ -119,7 +119,7 @@ def debrief(
     return Debrief(
         questions,
         criteria(card.rows, _overlong(questions)),
-        max([float(each.budget_minutes) for each in questions] + [each.used_minutes or 0.0 for each in questions]),
+        max((max(float(each.budget_minutes), each.used_minutes or 0.0) for each in questions), default=0.0),
         tuple(_fixes(content, interview, card)),
         tuple(_letter(sitting, card)) if card.level else (),
         following,

@@ -391,11 +391,12 @@ def _earlier_sittings(session: Session, content: Catalogue, interview: Interview
     """The last sittings of this interview before this one, oldest first, of those whose debrief was opened."""
     results = service.list_results(session, sitting.learner_id).get(interview.id, [])
     before = [each for each in results if each.id < sitting.id and each.expected_level is not None]
-    return [_before(session, content, interview, each) for each in before[-MOST_EARLIER:]]
+    return [_before(session, content, each) for each in before[-MOST_EARLIER:]]
 
 
-def _before(session: Session, content: Catalogue, interview: Interview, sitting: Sitting) -> Before:
+def _before(session: Session, content: Catalogue, sitting: Sitting) -> Before:
     card, saved = service.scorecard_of(sitting), service.answers_of(session, sitting)
+    interview = service.interview_of(content, sitting)  # of a coding round each has tasks of its own
     debriefed = debrief(content, interview, sitting, card, saved, service.reactions_in(saved))
     return Before(sitting.id, sitting.started_at, card, debriefed.criteria)
 

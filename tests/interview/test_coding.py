@@ -119,6 +119,11 @@ def test_it_is_run_as_often_as_one_likes_and_judged_once(sat: Round) -> None:
     debrief = sat.client.get(sat.address).text
     assert "# mine" in debrief
     assert "Held" in debrief
+    again = Round(sat.client, sat.database, sat.clock, sat.content)
+    assert again.lab != sat.lab, "one that was not passed yet"
+    again.send("finish")
+    again.send("expectation", level="")
+    assert "Beside your earlier sittings" in again.client.get(again.address).text
 
 
 def test_what_the_judge_still_has_when_it_closes_counts_when_it_comes_and_once(sat: Round) -> None:
