@@ -249,10 +249,10 @@ def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes:
             added
             for each in pool.values()
             if each.reference not in chosen
-            and each.question.title not in titles
             and each.question.kind != "givens"  # nobody asks what there is to know, and then computes nothing with it
             and (added := [name for name in (*each.needs, each.reference) if name not in chosen])
             and sum(pool[name].question.minutes for name in added) <= left
+            and titles.isdisjoint(pool[name].question.title for name in added)
         ]
         if not fitting:
             return chosen
