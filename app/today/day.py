@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Generic, Protocol, TypeVar
@@ -11,14 +11,16 @@ from app.content.evidence import Evidence, Kind
 from app.core import times
 from app.core.moment import Moment
 from app.core.share import Share
-from app.progress.evidence import Standing
+from app.progress.evidence import FEWEST, Standing
+from app.words import listed
 
 SHOWN_CONCEPTS = 6
+_WENT_WRONG = 0.5  # a share right below this
 _DONE: Mapping[Kind, str] = {
     "problem": "Problems settled",
     "free answer": "Free answers",
     "interview": "Interviews sat",
-    "run": "Runs finished",
+    "run": "Experiments run",
     "code lab": "Code labs passed",
 }
 
@@ -56,18 +58,21 @@ class Lane:
     value: str
     cells: tuple[str, ...]
     href: str
+    is_thin: bool  # too few results to say anything
     tick: str | None = None
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Cards that come back on a day."""
+    """Cards that come back on a day, and on the first day those that are met then, upon them."""
 
     height: str
     count: int
     label: str
     name: str
     is_now: bool
+    new: int = 0
+    new_percent: str = "0"  # of this bar's height, that theirs is
 
 
 def done_today(cards: int, every: Sequence[Evidence], since: datetime) -> list[tuple[str, int]]:
@@ -91,11 +96,13 @@ def choose(
     since: datetime,
     moment: Moment,
     fresh: str,
+    because: Callable[[Item], str] = lambda _: "",
 ) -> Offer[Item] | None:
-    """What the plan asks for; else the first that was never done, else the one that went worst last time.
+    """What the plan asks for; else the first that was never done, one that something went wrong for before the others;
+    else the one that went worst last time.
 
     What went wrong today comes again tomorrow: today only where the plan asks for it, and then that is said. `fresh`
-    follows what an item is about.
+    follows what an item is about, or `because`: what else of it the learner had wrong.
     """
     last = {each.item_id: each for each in every if each.kind == kind}
     if asked is not None:
@@ -103,11 +110,47 @@ def choose(
         went = _went(last.get(asked.id), moment)
         return Offer(asked, f"{went} {reason}" if went else f"{asked.about} {reason}")
     left = [item for item in items if not _failed_since(last.get(item.id), since)]
-    item = min(left, key=lambda each: _rank(last.get(each.id)), default=None)
+    reasons = {each.id: because(each) for each in left}
+    item = min(left, key=lambda each: (_rank(last.get(each.id)), not reasons[each.id]), default=None)
     if item is None:
         return None
     went = _went(last.get(item.id), moment)
-    return Offer(item, f"{went} {fresh}" if went else f"{item.about} {fresh}")
+    return Offer(item, f"{went or reasons[item.id] or item.about} {fresh}")
+
+
+_MISSED: Mapping[Kind, str] = {
+    "card": "had card {} wrong",
+    "problem": "missed {}",
+    "free answer": "left out most of {}",
+    "interview": "missed a question of {}",
+    "run": "predicted {} wrong",
+    "code lab": "did not pass {}",
+}
+
+
+def why_weak(
+    concepts: Sequence[str],
+    every: Sequence[Evidence],
+    named: Mapping[str, Sequence[str]],
+    titles: Mapping[str, str],
+    moment: Moment,
+    said: str = "",
+) -> str:
+    """What went wrong last with one of `concepts`, in a sentence that was not `said`; empty where nothing did, or it
+    went right since. `named`: the concepts of each item. `every` is the oldest first."""
+    for concept in concepts:
+        newest = next((e for e in reversed(every) if e.share is not None and concept in named.get(e.item_id, ())), None)
+        if newest is not None and newest.share is not None and newest.share < _WENT_WRONG and concept in titles:
+            missed = _MISSED[newest.kind].format(newest.item_id.partition(".")[0])
+            sentence = f"{titles[concept]}: you {missed} {_when(newest.at, moment)}."
+            if sentence not in said:
+                return sentence
+    return ""
+
+
+def _when(at: datetime, moment: Moment) -> str:
+    day = times.day(at, moment)
+    return f"at {times.clock(at, moment.zone)}" if day == "today" else day
 
 
 def _failed_since(evidence: Evidence | None, since: datetime) -> bool:
@@ -133,11 +176,16 @@ def _went(evidence: Evidence | None, moment: Moment) -> str:
 def standing_lanes(standings: Mapping[str, Standing], titles: Mapping[str, str]) -> list[Lane]:
     """The concepts that stand weakest among those with results, with 95 % Wilson intervals; the weakest first."""
     known = [each for each in standings.values() if each.recent is not None]
-    weakest = sorted(known, key=lambda each: (each.recent or 0.0, -each.results))[:SHOWN_CONCEPTS]
-    return [_lane(each, titles[each.concept_id]) for each in weakest]
+    weakest = sorted(known, key=lambda each: (each.results < FEWEST, each.recent or 0.0, -each.results))
+    alike: dict[tuple[str, int], list[Standing]] = {}
+    for each in weakest:
+        alike.setdefault((f"{100 * (each.recent or 0.0):.0f}", each.results), []).append(each)
+    return [_lane(each, [titles[one.concept_id] for one in each]) for each in list(alike.values())[:SHOWN_CONCEPTS]]
 
 
-def _lane(standing: Standing, title: str) -> Lane:
+def _lane(alike: Sequence[Standing], names: Sequence[str]) -> Lane:
+    """A row of concepts that stand alike: what one of them says, the others would repeat."""
+    standing, title = alike[0], listed(names) if len(names) < 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
     recent = standing.recent or 0.0
     low, high = Share(round(recent * standing.results), standing.results).interval
     results = f"{standing.results} {'result' if standing.results == 1 else 'results'}"
@@ -147,17 +195,26 @@ def _lane(standing: Standing, title: str) -> Lane:
         f"{100 * recent:.1f}",
         f"{100 * min(low, recent):.1f}",
         f"{100 * max(high, recent):.1f}",
-        f"{100 * recent:.0f} %",
+        f"{round(recent * standing.results)} of {standing.results}",
         (results, f"{100 * recent:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %", standing.word),
         f"/reference/concepts#{standing.concept_id}",
+        standing.results < FEWEST,
     )
 
 
-def due_bars(counts: Sequence[int], first: date) -> list[Bar]:
-    """Cards that come back on each day from `first` on."""
-    most = max([*counts, 1])
+def due_bars(counts: Sequence[int], first: date, new: int = 0) -> list[Bar]:
+    """Cards that come back on each day from `first` on, and the `new` ones to be met on it."""
+    most = max([counts[0] + new if counts else 0, *counts, 1])
     days = [first + timedelta(days=index) for index in range(len(counts))]
     return [
-        Bar(f"{100 * count / most:.1f}", count, f"{day:%a}"[:2], f"{day:%A} {day.day} {day:%B}", day == first)
+        Bar(
+            f"{100 * (count or (new if day == first else 0)) / most:.1f}",
+            count,
+            f"{day:%a}"[:2],
+            f"{day:%A} {day.day} {day:%B}",
+            day == first,
+            new if day == first else 0,
+            f"{100 * new / (count or new) if day == first and new else 0:.1f}",
+        )
         for day, count in zip(days, counts, strict=True)
     ]

@@ -23,7 +23,7 @@ from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
 from app.study import api as study
 from app.theory.transformer import parameter_count
-from app.today.day import Bar, Lane, Offer, choose, done_today, due_bars, standing_lanes
+from app.today.day import Bar, Lane, Offer, choose, done_today, due_bars, standing_lanes, why_weak
 from app.units import bytes_text
 from labs.spec import parse_run_spec
 
@@ -67,13 +67,20 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     every, since = evidence.gather(session, learner_id), study.day_start(study.today(moment), moment.zone)
     asked = _asked_for(checkpoints, "problem", content.problem)
     problems, experiments = list(content.problems.values()), list(content.experiments.values())
-    problem = choose(problems, asked, "problem", every, since, moment, "A fresh variant is ready.")
-    experiment = choose(experiments, None, "run", every, since, moment, "Predict first, then watch it run here.")
+    named, titles = evidence.concepts_of_items(content), {key: each.title for key, each in content.concepts.items()}
+
+    problem: Offer[Problem] | None = None
+
+    def because(item: Problem | Experiment) -> str:
+        return why_weak(item.concepts, every, named, titles, moment, problem.why if problem else "")
+
+    problem = choose(problems, asked, "problem", every, since, moment, "A fresh variant is ready.", because)
+    fresh = "Predict first, then watch it run here."
+    experiment = choose(experiments, None, "run", every, since, moment, fresh, because)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
     has_studied = study.has_studied(session, learner_id)
     counts = study.count_due_by_day(session, learner_id, study.today(moment), DAYS_AHEAD, moment.zone)
-    titles = {key: concept.title for key, concept in content.concepts.items()}
     guess = first.find_guess(session, learner_id)
     return Today(
         not has_studied,
@@ -91,7 +98,7 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         checkpoints,
         done_today(desk.progress.done, every, since),
         standing_lanes(evidence.standings_of(every, content, moment.now), titles),
-        due_bars(counts, date_) if has_studied else [],
+        due_bars(counts, date_, desk.progress.new) if has_studied else [],
     )
 
 

@@ -16,7 +16,7 @@ from app.core.moment import Moment
 from app.lab.models import Run
 from app.practice.models import Variant
 from app.progress.evidence import Standing
-from app.today.day import choose, done_today, due_bars, standing_lanes
+from app.today.day import choose, done_today, due_bars, standing_lanes, why_weak
 from app.today.service import next_interview
 from tests.conftest import NOW
 
@@ -80,7 +80,7 @@ def test_everything_done_today_counts_by_kind() -> None:
         ("Cards answered", 7),
         ("Problems settled", 1),
         ("Interviews sat", 3),
-        ("Runs finished", 1),
+        ("Experiments run", 1),
     ]
     assert done_today(0, [], SINCE) == []
 
@@ -104,7 +104,36 @@ def test_an_interview_that_was_just_sat_is_not_offered_again(content: Catalogue)
     assert next_interview(content, [sat], NOW + timedelta(days=2)) == shortest
 
 
+def test_the_reason_is_what_the_learner_had_wrong_of_the_same() -> None:
+    every = [_problem("P1", 0.0, YESTERDAY), Evidence("run", "L1", NOW, 0.0), Evidence("card", "C1", NOW, 1.0)]
+    named = {"P1": ("zero",), "L1": ("ddp",), "C1": ("ddp",)}
+    titles = {"zero": "ZeRO stages", "ddp": "DDP"}
+    assert why_weak(("zero",), every, named, titles, MOMENT) == "ZeRO stages: you missed P1 yesterday."
+    assert why_weak(("ddp",), every, named, titles, MOMENT) == "", "it went right since"
+    assert why_weak(("ddp",), every[:2], named, titles, MOMENT) == "DDP: you predicted L1 wrong at 12:00."
+    reason = {"A": "", "B": "You missed."}.__getitem__
+    offer = choose([A, B], None, "problem", [], SINCE, MOMENT, "Fresh.", lambda each: reason(each.id))
+    assert offer is not None
+    assert (offer.item.id, offer.why) == ("B", "You missed. Fresh.")
+
+
+def test_concepts_that_stand_alike_share_a_row_and_few_results_come_last() -> None:
+    known = (("a", 0.0, 6), ("b", 0.0, 6), ("c", 0.0, 1))
+    standings = {name: Standing(name, 9, NOW, share, results, {"problem": 9}) for name, share, results in known}
+    lanes = standing_lanes(standings, {name: name.upper() for name in standings})
+    assert [(lane.label, lane.value, lane.is_thin) for lane in lanes] == [
+        ("A and B", "0 of 6", False),
+        ("C", "0 of 1", True),
+    ]
+
+
 def test_bars_of_coming_cards_begin_today() -> None:
+    with_new = due_bars([4, 0, 2], NOW.date(), new=1)
+    assert [(bar.height, bar.new, bar.new_percent) for bar in with_new] == [
+        ("80.0", 1, "25.0"),
+        ("0.0", 0, "0.0"),
+        ("40.0", 0, "0.0"),
+    ]
     bars = due_bars([4, 0, 2], NOW.date())
     assert [(bar.label, bar.count, bar.height, bar.is_now) for bar in bars] == [
         ("Sa", 4, "100.0", True),
@@ -122,7 +151,7 @@ def test_the_page_shows_evidence_of_every_room(client: TestClient, database: Dat
         run = {"spec": {}, "theory": {}, "status": "finished", "created_at": NOW, "ended_at": NOW}
         session.add(Run(learner_id=1, experiment_id="L10", **run))
     page = client.get("/").text
-    for words in ("Cards answered", "Problems settled", "Runs finished", "How you stand", "No interview date yet"):
+    for words in ("Cards answered", "Problems settled", "Experiments run", "How you stand", "No interview date yet"):
         assert words in page
     assert 'href="/practice/P01' not in page
     assert "zero-by-the-byte" not in page, "what was done today is not first in line again"
