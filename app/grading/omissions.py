@@ -50,6 +50,7 @@ class Slip:
     replaced: float | None
     says: str
     term: Node | None = None  # that is left out of a sum
+    is_a_factor: bool = False  # that is not applied
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ def mistakes(node: Node, value: float, tolerance: float, two: bool = False) -> l
     within = TWO_TOLERANCE if two else ONE_TOLERANCE
     fitting: list[tuple[float, Mistake]] = []
     for chosen in islice(combinations(slips, 2) if two else ((slip,) for slip in slips), MOST_PAIRS):
-        if two and _overlap(chosen[0].path, chosen[-1].path):
-            continue
+        if two and (_overlap(chosen[0].path, chosen[-1].path) or all(slip.is_a_factor for slip in chosen)):
+            continue  # whoever leaves out several factors may have left out any
         found = _evaluated(node, {slip.path: slip.replaced for slip in chosen}, ())
         if not found or not isfinite(found) or abs(found - node.value) <= tolerance * abs(node.value):
             continue
@@ -122,7 +123,7 @@ def _slips(node: Node, path: Path) -> Iterator[Slip]:
     for index, (exponent, factor) in enumerate(node.factors):
         if not _is_a_unit(factor):
             done = "multiply" if exponent > 0 else "divide"
-            yield Slip((*path, index), None, f"you did not {done} by {factor.label}")
+            yield Slip((*path, index), None, f"you did not {done} by {factor.label}", is_a_factor=True)
         yield from _slips(factor, (*path, index))
     for change in node.changes:
         replaced = change.value()
@@ -163,6 +164,9 @@ def _sum(terms: Sequence[tuple[int, float | None]]) -> float | None:
 
 
 def _product(factors: Sequence[tuple[int, float | None]]) -> float | None:
+    """None where no factor is left: one is no number anybody multiplied."""
+    if all(value is None for _, value in factors):
+        return None
     found = 1.0
     for exponent, value in factors:
         if value is None:

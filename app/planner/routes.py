@@ -27,6 +27,7 @@ from labs.spec import Precision, Recompute, Schedule, StateLayout
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
+ALIKE = 0.005  # of a step: plans that are less apart are as fast as each other
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,8 @@ def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
         "sides": sides,
         "faster": faster,
         "times": max(first, second) / min(first, second),
+        "is_alike": max(first, second) / min(first, second) < 1 + ALIKE,
+        "apart_seconds": abs(first - second),
         "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
         "apart": beside.between(sides[1].plan.estimate, sides[0].plan.estimate),
         "held": [replace(side.plan.stage, label=side.name) for side in sides],

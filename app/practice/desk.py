@@ -18,6 +18,7 @@ from app.practice import variants
 from app.practice.parts import Part
 from app.reveal.meter import Meter
 from app.reveal.number import SaidNumber, said_number, slip_of
+from app.units import digits
 
 LONGEST_ANSWER = 500
 
@@ -57,8 +58,12 @@ class PartState:
 
     @property
     def finding(self) -> str:
-        """What went wrong, as a title says it; empty where it has no name."""
-        return slip_of(self._number, self.grade) if self.grade else ""
+        """What went wrong, as a title says it: by its name, else by how far a number is off; else empty."""
+        named = slip_of(self._number, self.grade) if self.grade else ""
+        off = self.meter.row if self.meter and not named else None
+        if off is None or off.off_by is None or not off.predicted or not off.measured:
+            return named
+        return f"{digits(off.off_by, 3)} × too {'large' if off.predicted > off.measured else 'small'}"
 
 
 @dataclass(frozen=True)

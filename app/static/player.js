@@ -59,6 +59,19 @@ async function go(figure, to) {
   if (at === before + 1 && !still.matches) travel(figure, known.frames[at]);
 }
 
+/** A dragged strip says where it is more often than the screen is drawn. @type {WeakSet<HTMLElement>} */
+const scrubbed = new WeakSet();
+
+/** @param {HTMLElement} figure @param {HTMLInputElement} range */
+function scrub(figure, range) {
+  if (scrubbed.has(figure)) return;
+  scrubbed.add(figure);
+  requestAnimationFrame(() => {
+    scrubbed.delete(figure);
+    go(figure, () => Number(range.value));
+  });
+}
+
 /** @param {HTMLElement} figure @param {Loaded} known @param {number} at */
 function show(figure, known, at) {
   const frame = known.frames[at];
@@ -75,7 +88,10 @@ function show(figure, known, at) {
   });
   const range = figure.querySelector("input[data-step]");
   range.value = String(at);
-  range.setAttribute("aria-valuetext", `step ${at} of ${steps}`);
+  range.setAttribute(
+    "aria-valuetext",
+    `Step ${at} of ${steps}. ${figure.querySelector("[data-say]").textContent.trim()}`,
+  );
   const segments = figure.querySelectorAll(".segs > i");
   const offset = segments.length > steps ? 0 : 1;
   segments.forEach((each, index) => {
@@ -199,7 +215,7 @@ document.addEventListener("input", (event) => {
   const figure = figureOf(event);
   if (!figure) return;
   const control = /** @type {HTMLInputElement} */ (event.target);
-  if (control.matches("[data-step]")) go(figure, () => Number(control.value));
+  if (control.matches("[data-step]")) scrub(figure, control);
   else turn(figure, control);
 });
 document.addEventListener("keydown", (event) => {
