@@ -22,7 +22,15 @@ from app.codelabs import work
 from app.codelabs.work import Claim
 from app.core.db import database_time
 from labs.command import environment
-from labs.spec.code import CodeEvent, PhaseEvent, Submission, VerdictEvent, read_code_event
+from labs.spec.code import (
+    CodeEvent,
+    PhaseEvent,
+    Submission,
+    VerdictEvent,
+    ends_submission,
+    read_code_event,
+    submission_line,
+)
 from worker.context import Context
 
 log = structlog.get_logger()
@@ -84,7 +92,7 @@ class Judge:
         if process is None or process.stdin is None or process.stdout is None:
             raise JudgeGone
         try:
-            process.stdin.write(submission.model_dump_json().encode() + b"\n")
+            process.stdin.write(submission_line(submission))
             process.stdin.flush()
         except OSError:
             raise JudgeGone from None
@@ -103,7 +111,7 @@ class Judge:
                 if event.id not in (identity, ""):  # without an id: what it was handed is no submission
                     continue
                 yield event
-                if isinstance(event, VerdictEvent) or (isinstance(event, PhaseEvent) and event.phase == "failed"):
+                if ends_submission(event):
                     return
             if not select.select([output], [], [], POLL_SECONDS)[0]:
                 yield None

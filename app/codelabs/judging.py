@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app.core.errors import DomainError
 from labs.command import environment
-from labs.spec.code import CodeEvent, PhaseEvent, Submission, VerdictEvent, read_code_event
+from labs.spec.code import CodeEvent, PhaseEvent, Submission, ends_submission, read_code_event, submission_line
 
 
 def judge(submission: Submission) -> Iterator[CodeEvent]:
@@ -19,12 +19,12 @@ def judge(submission: Submission) -> Iterator[CodeEvent]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as process:
         if process.stdin is None or process.stdout is None:
             raise DomainError("The judge could not be started.")
-        process.stdin.write(submission.model_dump_json().encode() + b"\n")
+        process.stdin.write(submission_line(submission))
         process.stdin.close()
         for line in process.stdout:
             event = _read(line)
             yield event
-            if isinstance(event, VerdictEvent):
+            if ends_submission(event):
                 return
     raise DomainError(f"The judge ended with code {process.returncode} and without a verdict.")
 

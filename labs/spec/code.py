@@ -156,6 +156,16 @@ _EVENT: TypeAdapter[CodeEvent] = TypeAdapter(CodeEvent)
 _EVENTS: TypeAdapter[tuple[CodeEvent, ...]] = TypeAdapter(tuple[CodeEvent, ...])
 
 
+def submission_line(submission: Submission) -> bytes:
+    """A submission as the judge reads it."""
+    return submission.model_dump_json().encode() + b"\n"
+
+
+def ends_submission(event: CodeEvent) -> bool:
+    """Whether it is the last that the judge says of a submission: its verdict, or that it could not be run."""
+    return isinstance(event, VerdictEvent) or (isinstance(event, PhaseEvent) and event.phase == "failed")
+
+
 def read_code_event(line: str | bytes) -> CodeEvent:
     """An event as it was written. Raises pydantic's ValidationError."""
     return _EVENT.validate_json(line)

@@ -291,7 +291,7 @@ def _goes_back_through_others(run: Judged) -> bool:
     return all([name[0] for name in seen] == [name[0] for name in wanted] for seen, wanted in pairs)
 
 
-def _found(run: Judged) -> Iterator[tuple[Case, int, Any]]:
+def _gradients(run: Judged) -> Iterator[tuple[Case, int, Any]]:
     for case, rank, value in run.results("gradient"):
         if "loss" in case.expected:
             yield case, rank, value
@@ -303,7 +303,7 @@ def _is_right(case: Case, rank: int, value: Any) -> bool:
 
 def _is_sum(run: Judged) -> bool:
     """m times the mean, in the first case."""
-    found = [(case, rank, value) for case, rank, value in _found(run) if case is run.cases[0]]
+    found = [(case, rank, value) for case, rank, value in _gradients(run) if case is run.cases[0]]
     return run.failed("gradients") and all(
         checks.differ(value, case.expected["gradients"][rank] * case.expected["micro_batches"]) is None
         for case, rank, value in found
@@ -312,7 +312,7 @@ def _is_sum(run: Judged) -> bool:
 
 def _is_one_alone(run: Judged) -> bool:
     """The gradient of the micro-batch that went backward last, as it is or divided."""
-    found = [(case, rank, value) for case, rank, value in _found(run) if case is run.cases[0]]
+    found = [(case, rank, value) for case, rank, value in _gradients(run) if case is run.cases[0]]
     return run.failed("gradients") and all(
         any(
             checks.differ(value, case.expected["last"][rank] / parts) is None
@@ -328,10 +328,10 @@ def _never_waits(run: Judged) -> bool:
 
 def _wrong_in(run: Judged, kinds: set[str]) -> bool:
     """Wrong in the cases of these kinds alone; the loss may be what is wrong."""
-    wrong = {case.expected["kind"] for case, rank, value in _found(run) if not _is_right(case, rank, value)}
+    wrong = {case.expected["kind"] for case, rank, value in _gradients(run) if not _is_right(case, rank, value)}
     return run.failed("gradients") and bool(wrong) and wrong <= kinds
 
 
 def _later_stages_right(run: Judged) -> bool:
-    right = {rank for case, rank, value in _found(run) if case is run.cases[0] and _is_right(case, rank, value)}
+    right = {rank for case, rank, value in _gradients(run) if case is run.cases[0] and _is_right(case, rank, value)}
     return run.failed("gradients") and run.ranks - 1 in right and 0 not in right
