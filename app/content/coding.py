@@ -153,7 +153,7 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
         )
         for each in offered
     ]
-    options.append(Option.model_construct(id=PASSES, text="Nothing: it passes", correct=False, message=why))
+    options.append(Option.model_construct(id=PASSES, text="Nothing is wrong", correct=False, message=why))
     question = TaskQuestion.model_construct(
         id=f"{lab.id.lower()}-{READ}-{solution.name}",
         kind="choice",

@@ -62,8 +62,12 @@ def by_concept(session: Session, learner_id: int, catalogue: Catalogue, now: dat
 
 def weakest(session: Session, learner_id: int, catalogue: Catalogue, now: datetime) -> tuple[str, ...]:
     """The concepts that are not firm, weakest first: of what there are enough results to say so."""
-    found = by_concept(session, learner_id, catalogue, now).values()
-    weak = [(each.recent, each.concept_id) for each in found if each.recent is not None and each.results >= FEWEST]
+    return weakest_of(by_concept(session, learner_id, catalogue, now).values())
+
+
+def weakest_of(standings: Iterable[Standing]) -> tuple[str, ...]:
+    """The same of standings that are known."""
+    weak = [(each.recent, each.concept_id) for each in standings if each.recent is not None and each.results >= FEWEST]
     return tuple(concept for recent, concept in sorted(weak) if recent < FIRM)
 
 

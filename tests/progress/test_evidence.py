@@ -129,6 +129,12 @@ def test_one_lucky_answer_is_no_standing(database: Database, content: Catalogue,
     assert (found.recent, found.word) == (1.0, "too little to say")
 
 
+def test_the_weakest_are_those_not_firm_of_which_enough_is_known() -> None:
+    known = {"firm": (0.8, 3), "shaky": (0.4, 3), "few": (0.1, 2), "getting there": (0.79, 8), "done only": (None, 0)}
+    standings = [evidence.Standing(name, 9, NOW, recent, results, {}) for name, (recent, results) in known.items()]
+    assert evidence.weakest_of(standings) == ("shaky", "getting there")
+
+
 def test_what_was_undone_is_no_evidence(database: Database, content: Catalogue, concept: str) -> None:
     with database.write() as session:
         review(session, content, card_of(content, concept), 1)
