@@ -49,6 +49,7 @@ DEADLINE_SECONDS = 3.0
 HARMLESS = {
     "CL01": {"if rank % 2 == 0:": "somebody must listen while others speak; who is free"},
     "CL02": {"while reach < n:": "in one more round there is nobody left to send to"},
+    "CL14": {"own = torch.empty_like(parts[0])": "the parts are all as long"},
     "CL13": {"index = index.where(is_mine, 0)": "any place will do for a target that is masked"},
     "CL12": dict.fromkeys(
         ("gradient = gradient.clone()", "x = x.clone()"), "nobody else holds what is reduced in place"
