@@ -171,16 +171,6 @@ def test_a_cancelled_run_is_gone_within_ten_seconds(site: Site, work: _Work, sql
     site.wait_until(lambda: not site.jobs())
 
 
-def test_what_is_cancelled_in_slurm_is_said_to_be(site: Site, work: _Work) -> None:
-    working = work({**SHORT, "hosts": 2})
-    site.wait_until(lambda: bool(site.ranks()))
-    site.call("scancel", *site.jobs())
-    run = working.ended()
-    assert run.failure is not None
-    assert run.failure["cause"] == "cancelled in Slurm"
-    site.wait_until(lambda: not site.ranks() and not site.jobs())
-
-
 def test_where_the_hosts_cannot_read_the_folder_that_is_said(
     site: Site, sqlite: Database, partition: Partition
 ) -> None:
@@ -195,7 +185,7 @@ def test_where_the_hosts_cannot_read_the_folder_that_is_said(
 
 def test_two_learners_take_turns_and_a_killed_workers_job_goes(site: Site, work: _Work, sqlite: Database) -> None:
     """Whoever submits two runs first still waits with the second for another's first. Their ranks never get to load
-    torch: each is cancelled as soon as it is Slurm's."""
+    torch: each is cancelled as soon as it is Slurm's, the last in Slurm itself, and says so."""
     with sqlite.write() as session:
         session.add(Learner(name="Other", created_at=utc_now()))
         session.flush()
@@ -206,12 +196,22 @@ def test_two_learners_take_turns_and_a_killed_workers_job_goes(site: Site, work:
     for _ in range(3):
         site.wait_until(lambda: bool(active(sqlite)) and bool(site.jobs()))
         order += active(sqlite)
-        with sqlite.write() as session:
-            service.cancel_run(session, 2 if order[-1] == runs[2] else 1, order[-1], utc_now())
+        if len(order) < 3:
+            with sqlite.write() as session:
+                service.cancel_run(session, 2 if order[-1] == runs[2] else 1, order[-1], utc_now())
+        else:
+            site.call("scancel", *site.jobs())
         working.ended()
         site.wait_until(lambda: not site.jobs())
         working.work()
     assert order == [runs[0], runs[2], runs[1]]
+    with sqlite.read() as session:
+        ends = [session.get_one(Run, each) for each in order]
+    assert [(run.status, (run.failure or {}).get("cause")) for run in ends] == [
+        ("cancelled", None),
+        ("cancelled", None),
+        ("failed", "cancelled in Slurm"),
+    ]
 
     # what a worker that was killed leaves: a job of a claim that is nobody's any more
     site.wait_until(lambda: bool(site.jobs()))
