@@ -111,7 +111,7 @@ class Question(Strict):
     `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
 
     A question of the kind `order` is arranged: its `items` by their values, the lowest first where `direction` does not
-    say otherwise. `criterion` is what a debrief counts it for.
+    say otherwise. `criterion` is what a debrief counts it, or a choice, for.
 
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`), and
@@ -156,8 +156,10 @@ class Question(Strict):
     @model_validator(mode="after")
     def _is_arranged(self) -> Question:
         is_order = self.kind == "order"
-        if is_order != bool(self.items) or is_order != bool(self.criterion):
-            raise ValueError("an order question, and no other, has items and a criterion")
+        if is_order != bool(self.items) or (is_order and not self.criterion):
+            raise ValueError("an order question, and no other, has items; it needs a criterion")
+        if self.criterion and self.kind not in ("order", "choice"):
+            raise ValueError("only an order or a choice has a criterion of its own")
         if is_order and len(self.items) < FEWEST_ITEMS:
             raise ValueError(f"{len(self.items)} items are soon guessed: at least {FEWEST_ITEMS}")
         return self

@@ -22,10 +22,8 @@ from app.words import listed
 
 MOST_FIXES = 3
 _WRONG = {
-    "choice": "a wrong option",
     "set": "something that is not right, or not all that is",
     "configuration": "a plan that falls short",
-    "order": "another order",
 }
 
 
@@ -304,13 +302,13 @@ def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
 
 def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     """What could be written to a committee, a sentence each, from the rows and nothing else."""
-    right = [f"{row.title}{hints_in_words(row.hints)}" for row in card.rows if row.verdict == "right"]
-    said = [f"Right on {listed(right)}."] if right else []
+    said = [f"{card.level.capitalize()}, {card.reached:.3g} of {card.points:.4g} points."] if card.level else []
+    said += _letter_on_right(card.rows)
     for row in card.rows:
         if row.verdict in ("wrong", CORRECTED):
-            what = f"{row.said}, where {row.key} is right" if row.kind == "number" else _WRONG.get(row.kind, "")
+            what = _letter_on_wrong(row)
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
-            said.append(f"{row.title}{hints_in_words(row.hints)}: said {what}{slip}.{_when_questioned(row)}")
+            said.append(f"{row.title}{hints_in_words(row.hints)}: {what}{slip}.{_when_questioned(row)}")
         elif row.kind == "givens" and row.givens and row.verdict != "right":
             said.append(_letter_on_givens(row))
         elif row.kind == "coding" and row.checks and row.verdict != "right":
@@ -324,7 +322,37 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     if blank:
         names = listed(blank)
         said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
+    used, given = sitting.closed_at or sitting.deadline_at, sitting.deadline_at - sitting.started_at
+    if 2 * (used - sitting.started_at) < given and sitting.closed_by == "candidate":
+        minutes = (used - sitting.started_at).total_seconds() / 60
+        said.append(f"Was through after {max(1, round(minutes))} of {given.total_seconds() / 60:.0f} minutes.")
     return said
+
+
+def _letter_on_right(rows: Sequence[Row]) -> list[str]:
+    """What was right, a question and its follow-up together; what goes beyond the points by itself."""
+    titles = {row.id: row.title for row in rows}
+    right = {row.id: hints_in_words(row.hints) for row in rows if row.verdict == "right" and not row.is_harder}
+    names = []
+    for part, hints in right.items():
+        question, _, is_follow_up = part.partition(".")
+        if not is_follow_up:
+            names.append(f"{titles[part]}{hints}{' and its follow-up' if f'{part}.follow' in right else ''}")
+        elif question not in right:
+            names.append(f"the follow-up to {titles.get(question, titles[part])}")
+    further = [row.title for row in rows if row.verdict == "right" and row.is_harder]
+    said = [f"Right on {'; '.join(names)}."] if names else []
+    return said + ([f"Beyond the points: {'; '.join(further)}."] if further else [])
+
+
+def _letter_on_wrong(row: Row) -> str:
+    if row.kind == "number":
+        return f"said {row.said}, where {row.key} is right"
+    if row.kind == "order":
+        return _lower(row.message).rstrip(".")
+    if row.kind == "choice" and row.said_text:
+        return f"chose “{row.said_text.rstrip('.')}”"
+    return f"said {_WRONG.get(row.kind, '')}"
 
 
 def _when_questioned(row: Row) -> str:

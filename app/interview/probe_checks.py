@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from app.content.interview_schemas import ProbedPoint
 from app.content.live import Expressions
 from app.grading.rubrics.grader import Rubric, grade
+from app.interview.at_levels import without
 from app.interview.parts import Part, Values, probe_question, rubric_of
 from app.interview.reacting import hear, next_point
-from app.reveal.words import sentences
 
 # What says nothing, whatever was asked.
 EMPTY_REPLIES = (
@@ -31,7 +30,7 @@ def probe_findings(part: Part, known: Values, full: str) -> Iterator[str]:
             yield f"the probe for {point.id} gives itself away: “{empty}” is heard as the answer to it"
         if not hear(rubric, point.id, ask, " ".join(evidence[point.id])).credit:
             yield f"what the exemplar says of {point.id} is not heard as the answer to its probe"
-        reached |= _probes_of(rubric, part.question.rubric, _without(rubric, point.id, full))
+        reached |= _probes_of(rubric, part.question.rubric, without(rubric, point.id, full))
     if missed := [each.id for each in probed if each.id not in reached]:
         yield f"nobody is asked for {', '.join(missed)}, whatever is left out of the exemplar"
 
@@ -43,20 +42,3 @@ def _probes_of(rubric: Rubric, points: tuple[ProbedPoint, ...], said: str) -> se
     while point := next_point(points, heard, asked):
         asked.add(point.id)
     return asked
-
-
-def _without(rubric: Rubric, point: str, said: str) -> str:
-    """`said` without the sentences that say `point`."""
-    for _ in rubric.points:
-        found = next(each for each in grade(rubric, said).points if each.id == point)
-        if not found.credit:
-            break
-        said = " ".join(
-            each for each in sentences(said) if not any(_words(each) in _words(one) for one in found.evidence)
-        )
-    return said
-
-
-def _words(text: str) -> str:
-    """The words of a text alone: what is quoted as evidence has lost its semicolons."""
-    return " ".join(re.findall(r"\w+", text))

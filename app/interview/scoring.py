@@ -19,6 +19,7 @@ from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.questions import NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import Verdict, grade
+from app.interview.at_levels import at_levels
 from app.interview.givens import GivenReply, replies_to
 from app.interview.hints import said_hints
 from app.interview.parts import (
@@ -123,7 +124,7 @@ class Row:
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
     `hints` those that were opened, in plain words; `checks`, of a program, what was looked at and whether it held.
     `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its question
-    says that it counts for.
+    says that it counts for. `at_levels` is the same answer in words at each level, as plain text.
     """
 
     id: str
@@ -151,6 +152,12 @@ class Row:
     checks: tuple[tuple[str, bool], ...] = ()
     placed: tuple[tuple[str, str], ...] = ()
     criterion: str | None = None
+    at_levels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def level(self) -> Level:
+        """That of an answer in words, by itself."""
+        return level_of(share(self.reached, self.points)) if self.points else "no hire"
 
     @property
     def worth(self) -> float:
@@ -177,6 +184,7 @@ class Row:
         givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
         read["hints"] = tuple(stored.get("hints", ()))
+        read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
         read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
         return cls(**{**stored, **read})
@@ -248,6 +256,26 @@ def scorecard(
     what was asked on account of answers: it counts for the part it is about."""
     sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged, programs)
     return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
+
+
+def with_levels(
+    card: Scorecard, interview: Interview, values: Values, answers: Mapping[str, str], reactions: Reactions
+) -> Scorecard:
+    """The card with the same answer at each level beside every answer in words. It takes a while, so it is kept."""
+    own, words = built_on(answers, reactions), [each for each in parts_of(interview) if each.kind == "text"]
+    told_at = {
+        part.id: at_levels(
+            rubric_of(part, known), _text(part.question.exemplar, known), _text(part.question.weak, known)
+        )
+        for part in words
+        if (known := known_to(part, values, own)) and card.row(part.id).said
+    }
+    return Scorecard(tuple(replace(row, at_levels=told_at.get(row.id, ())) for row in card.rows))
+
+
+def _text(source: str | None, known: Values) -> str:
+    expressions = Expressions(known)
+    return " ".join(expressions.text(expressions.fill(source or "")).split())
 
 
 @dataclass(frozen=True)

@@ -532,8 +532,9 @@ def _graded(session: Session, content: Catalogue, sitting: Sitting, now: datetim
         return None
     texts = {part: answer.answer for part, answer in saved.items()}
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
-    values = values_of(interview, sitting.drawn)
-    return scoring.scorecard(interview, values, texts, judged, reactions_in(saved), handed_in)
+    values, reactions = values_of(interview, sitting.drawn), reactions_in(saved)
+    card = scoring.scorecard(interview, values, texts, judged, reactions, handed_in)
+    return scoring.with_levels(card, interview, values, texts, reactions)
 
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from app.content.catalogue import Catalogue
+from app.grading.levels import NAMES
+from app.grading.rubrics.grader import grade
 from app.interview.criteria import Criterion, criteria
+from app.interview.debrief import debrief
 from app.interview.expectation import compare, over_sittings
-from app.interview.parts import Reaction, parts_of, right_answer
-from app.interview.scoring import Scorecard, scorecard
+from app.interview.models import Sitting
+from app.interview.parts import Reaction, parts_of, right_answer, rubric_of
+from app.interview.scoring import Scorecard, scorecard, with_levels
 from app.interview.service import draw, values_of
+from app.reveal.words import sentences
+from tests.conftest import NOW
 
 ORDER = ["correctness", "depth", "trade-offs", "structure", "communication"]
 
@@ -99,3 +107,50 @@ def test_expectations_are_compared(content: Catalogue) -> None:
     assert compare("", "hire") is compare(None, "hire") is compare("hire", None) is None
     assert over_sittings([same]) == ""
     assert over_sittings([same, high, high]).endswith("it came out 1 as you said and 2 lower than you said.")
+
+
+def test_an_answer_in_words_stands_beside_the_same_at_each_level(content: Catalogue) -> None:
+    """Each is graded as the level it stands for, and what is left out of the full one is what is lighter."""
+    interview = content.interviews["M5"]
+    values = values_of(interview, draw(interview, 1))
+    answers = {"open": "I need tokens, sequence length and the deadline first."}
+    card = with_levels(scorecard(interview, values, answers, {}), interview, values, answers, {})
+    row = card.row("open")
+    assert [level for level, _ in row.at_levels] == list(NAMES)
+    part = parts_of(interview)[0]
+    rubric = rubric_of(part, values)
+    for level, text in row.at_levels:
+        assert grade(rubric, text).level == level
+    full, hire, lean, weak = (set(sentences(text)) for _, text in row.at_levels)
+    assert full > hire > lean
+    assert not weak & full
+    assert row.level == "no hire"
+    assert card.row("commit").at_levels == (), "what was not answered has none"
+    assert Scorecard.from_json(card.to_json()).row("open").at_levels == row.at_levels
+
+
+def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    values = values_of(interview, draw(interview, 1))
+    state = 16 * values["billions"]  # type: ignore[operator]
+    answers = {
+        "q1": f"{state} GB",
+        "q1.follow": f"{state / values['ranks']} GB",  # type: ignore[operator]
+        "q1.harder": "7.93 billion",
+        "q2": "half",
+        "q4": "fsdp, zero-2, zero-1, ddp",
+    }
+    reactions = {"q1.follow": Reaction("q1.harder")}
+    card = scorecard(interview, values, answers, {}, reactions)
+    closed = NOW + timedelta(minutes=3)
+    sitting = Sitting(started_at=NOW, deadline_at=NOW + timedelta(minutes=10), closed_at=closed, closed_by="candidate")
+    letter = debrief(content, interview, sitting, card, {}, reactions).letter
+    assert letter == (
+        "Lean no hire, 40 of 100 points.",
+        "Right on State and its follow-up.",
+        "Beyond the points: State, harder.",
+        "Traffic: chose “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”.",
+        "Arrange: 4 of 4 places hold another item.",
+        "Left Explain blank.",
+        "Was through after 3 of 10 minutes.",
+    )

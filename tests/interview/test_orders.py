@@ -91,7 +91,7 @@ def test_put_right_when_asked_it_earns_half_of_what_it_lost() -> None:
 def test_an_order_that_proves_nothing_is_no_question() -> None:
     for wrong, message in (
         ({"items": STEPS[:3]}, "3 items are soon guessed"),
-        ({"criterion": None}, "items and a criterion"),
+        ({"criterion": None}, "needs a criterion"),
         ({"cure": None}, "needs cure"),
         ({"kind": "choice"}, "no other, has items"),
     ):
