@@ -152,13 +152,17 @@ def _log_lines(recording: Recording) -> Iterator[str]:
     rank that waits in none, also where it stands."""
     for each in recording.ranks:
         call = each.waits_in or each.collectives[-1]
-        state = "waits" if each.waits_in else "done "
         size = scaled(call.bytes, "kB") if call.bytes >= 1000 else f"{count_text(call.bytes)} B"
-        called = f"{_said(call.operation)} of {size}"
-        yield f"[rank {each.rank}] #{call.number} {state} {called:24} {' → '.join(call.called_from)}"
+        state = f"#{call.number} {'waits' if each.waits_in else 'done '} {_said(call.operation)} {size}"
+        yield f"rank {each.rank}  {state:30}  {_innermost(call.called_from)}"
     for each in recording.ranks:
         if each.waits_in is None:
-            yield f"[rank {each.rank}] stands in {'':26} {' → '.join(each.stands_in)}"
+            yield f"rank {each.rank}  {'main thread':30}  {_innermost(each.stands_in)}"
+
+
+def _innermost(calls: tuple[str, ...]) -> str:
+    """The last two of a stack: what was called, and from where."""
+    return " → ".join(calls[-2:])
 
 
 def _said(operation: str) -> str:
