@@ -18,20 +18,20 @@ def at_levels(rubric: Rubric, full: str, weak: str) -> AtLevels:
     Sentences are left out by what their points weigh, the lightest first, so that what is missing is what a busy
     candidate would miss; where that skips a level, the heaviest first. A level that neither comes to has none.
     """
-    found: dict[Level, str] = {}
+    by_level: dict[Level, str] = {}
     for choose in (min, max):
-        _leave_out(rubric, full, choose, found)
-        if len(found) >= len(NAMES) - 1:
+        _leave_out(rubric, full, choose, by_level)
+        if len(by_level) >= len(NAMES) - 1:
             break
-    found[grade(rubric, weak).level] = weak
-    return tuple((level, found[level]) for level in NAMES if level in found)
+    by_level[grade(rubric, weak).level] = weak
+    return tuple((level, by_level[level]) for level in NAMES if level in by_level)
 
 
-def _leave_out(rubric: Rubric, said: str, choose: Callable[..., str], found: dict[Level, str]) -> None:
-    """Into `found`, for each level that has none, what is left of `said` when it first comes to it."""
+def _leave_out(rubric: Rubric, said: str, choose: Callable[..., str], by_level: dict[Level, str]) -> None:
+    """Into `by_level`, for each level that has none, what is left of `said` when it first comes to it."""
     while said:
         heard = grade(rubric, said)
-        found.setdefault(heard.level, said)
+        by_level.setdefault(heard.level, said)
         weights = _weights(rubric, heard, sentences(said))
         if not weights:
             return
