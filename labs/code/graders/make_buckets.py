@@ -24,11 +24,11 @@ class MakeBuckets(Grader):
     signs = (
         Sign("asks-others", lambda runs: any(_own_calls(run.record) for run in runs)),
         Sign("differs-by-rank", lambda runs: any(run.hang in _HANGS or run.failed("same") for run in runs)),
-        Sign("frozen", lambda runs: _any(runs, lambda case, found: bool(_frozen(case, found)))),
-        Sign("tied-twice", lambda runs: _any(runs, lambda _case, found: bool(_doubled(found)))),
+        Sign("frozen", lambda runs: _any(runs, lambda case, buckets: bool(_frozen(case, buckets)))),
+        Sign("tied-twice", lambda runs: _any(runs, lambda _case, buckets: bool(_doubled(buckets)))),
         Sign("lost", lambda runs: any(run.failed("complete") for run in runs)),
         Sign("mixed-dtypes", lambda runs: any(run.failed("dtype") for run in runs)),
-        Sign("values-for-bytes", lambda runs: _all(runs, lambda case, found: _alike(case, found, _by_values))),
+        Sign("values-for-bytes", lambda runs: _all(runs, lambda case, buckets: _alike(case, buckets, _by_values))),
         Sign("over-the-cap", lambda runs: any(run.failed("cap") for run in runs)),
         Sign("tied-early", lambda runs: _wrong_only(runs, "order", lambda case: case.expected["tied"])),
         Sign("order-of-forward", lambda runs: any(run.failed("order") for run in runs)),
@@ -68,8 +68,8 @@ class MakeBuckets(Grader):
         yield _check_same(ranks, cases, record)
         yield first(
             "dtype",
-            lambda case, found: next(
-                (f"bucket {i} holds several dtypes" for i, each in enumerate(found) if len(_dtypes(case, each)) > 1),
+            lambda case, buckets: next(
+                (f"bucket {i} holds several dtypes" for i, each in enumerate(buckets) if len(_dtypes(case, each)) > 1),
                 None,
             ),
             "one dtype in a bucket",
@@ -136,7 +136,7 @@ def _case(
     return Case(inputs, {"parameters": parameters, "cap": cap_bytes, "tied": order is not None}, name=name)
 
 
-def _found(record: Record, index: int, rank: int) -> Buckets:
+def _returned(record: Record, index: int, rank: int) -> Buckets:
     return [list(bucket) for bucket in record.results.get((index, rank, "buckets")) or []]
 
 
@@ -157,7 +157,7 @@ def _first(
     """A check that fails at the first case and rank of which something is said."""
     for index, case in enumerate(cases):
         for rank in range(ranks):
-            says = fault(case, _found(record, index, rank))
+            says = fault(case, _returned(record, index, rank))
             if says is not None:
                 seen = f"rank {rank}, {case.name}: {says}"
                 return Check(name=name, ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)
@@ -167,7 +167,7 @@ def _first(
 def _check_same(ranks: int, cases: Sequence[Case], record: Record) -> Check:
     expected = "the same buckets in the same order on every rank"
     for index, case in enumerate(cases):
-        own = [_found(record, index, rank) for rank in range(ranks)]
+        own = [_returned(record, index, rank) for rank in range(ranks)]
         rank = next((rank for rank in range(ranks) if own[rank] != own[0]), None)
         if rank is not None:
             return Check(
@@ -194,50 +194,50 @@ def _dtypes(case: Case, bucket: Sequence[int]) -> set[int]:
     return {case.expected["parameters"][place]["bytes_each"] for place in bucket if place != UNKNOWN}
 
 
-def _flat(found: Buckets) -> list[int]:
-    return [place for bucket in found for place in bucket]
+def _flat(buckets: Buckets) -> list[int]:
+    return [place for bucket in buckets for place in bucket]
 
 
-def _frozen(case: Case, found: Buckets) -> list[int]:
-    return [place for place in _flat(found) if place != UNKNOWN and not case.expected["parameters"][place]["trains"]]
+def _frozen(case: Case, buckets: Buckets) -> list[int]:
+    return [place for place in _flat(buckets) if place != UNKNOWN and not case.expected["parameters"][place]["trains"]]
 
 
-def _doubled(found: Buckets) -> list[int]:
-    every = _flat(found)
+def _doubled(buckets: Buckets) -> list[int]:
+    every = _flat(buckets)
     return [place for place in sorted(set(every)) if place != UNKNOWN and every.count(place) > 1]
 
 
-def _incomplete(case: Case, found: Buckets) -> Fault:
-    every = _flat(found)
+def _incomplete(case: Case, buckets: Buckets) -> Fault:
+    every = _flat(buckets)
     if UNKNOWN in every:
         return "a bucket holds something that is none of the parameters"
-    if _frozen(case, found):
-        return f"parameter {_frozen(case, found)[0]} is frozen"
-    if _doubled(found):
-        return f"parameter {_doubled(found)[0]} is in twice"
+    if _frozen(case, buckets):
+        return f"parameter {_frozen(case, buckets)[0]} is frozen"
+    if _doubled(buckets):
+        return f"parameter {_doubled(buckets)[0]} is in twice"
     wanted = [place for place, each in enumerate(case.expected["parameters"]) if each["trains"]]
     missing = [place for place in wanted if place not in every]
     if missing:
         return f"parameter {missing[0]} is in no bucket"
-    return "a bucket is empty" if any(not bucket for bucket in found) else None
+    return "a bucket is empty" if any(not bucket for bucket in buckets) else None
 
 
-def _over(case: Case, found: Buckets) -> Fault:
+def _over(case: Case, buckets: Buckets) -> Fault:
     cap = case.expected["cap"]
-    for number, bucket in enumerate(found):
+    for number, bucket in enumerate(buckets):
         if len(bucket) > 1 and _size(case, bucket) > cap:
             return f"bucket {number} has {_size(case, bucket)} bytes, the cap is {cap}"
     return None
 
 
-def _by_dtype(case: Case, found: Buckets) -> Iterator[Buckets]:
+def _by_dtype(case: Case, buckets: Buckets) -> Iterator[Buckets]:
     """Buckets of one dtype, in their order; how those of different dtypes follow each other is nobody's business."""
     for bytes_each in (4, 2):
-        yield [bucket for bucket in found if _dtypes(case, bucket) == {bytes_each}]
+        yield [bucket for bucket in buckets if _dtypes(case, bucket) == {bytes_each}]
 
 
-def _disordered(case: Case, found: Buckets) -> Fault:
-    for own in _by_dtype(case, found):
+def _disordered(case: Case, buckets: Buckets) -> Fault:
+    for own in _by_dtype(case, buckets):
         every = _flat([sorted(bucket, reverse=True) for bucket in own])  # within a bucket all come together
         for before, after in pairwise(every):
             if before < after:
@@ -245,8 +245,8 @@ def _disordered(case: Case, found: Buckets) -> Fault:
     return None
 
 
-def _not_full(case: Case, found: Buckets) -> Fault:
-    for own in _by_dtype(case, found):
+def _not_full(case: Case, buckets: Buckets) -> Fault:
+    for own in _by_dtype(case, buckets):
         for before, after in pairwise(own):
             largest_first = max(after)  # what backward makes first of it
             room = case.expected["cap"] - _size(case, before)
@@ -259,7 +259,7 @@ def _by_values(case: Case, place: int) -> int:
     return _bytes(case, place) // int(case.expected["parameters"][place]["bytes_each"])
 
 
-def _alike(case: Case, found: Buckets, size: Callable[[Case, int], int]) -> bool:
+def _alike(case: Case, buckets: Buckets, size: Callable[[Case, int], int]) -> bool:
     """Whether these are the buckets that come of this measure of size."""
     wanted: list[set[int]] = []
     for bytes_each in (4, 2):
@@ -276,26 +276,26 @@ def _alike(case: Case, found: Buckets, size: Callable[[Case, int], int]) -> bool
                 own.append({place})
                 held = size(case, place)
         wanted += own
-    return sorted(map(sorted, found)) == sorted(map(sorted, wanted))
+    return sorted(map(sorted, buckets)) == sorted(map(sorted, wanted))
 
 
 def _cases(runs: Sequence[Judged]) -> Iterator[tuple[Case, Buckets]]:
     for run in runs:
         for index, case in enumerate(run.cases) if run.record.finished else ():
             for rank in range(run.ranks):
-                yield case, _found(run.record, index, rank)
+                yield case, _returned(run.record, index, rank)
 
 
 def _any(runs: Sequence[Judged], shows: Callable[[Case, Buckets], bool]) -> bool:
-    return any(shows(case, found) for case, found in _cases(runs))
+    return any(shows(case, buckets) for case, buckets in _cases(runs))
 
 
 def _all(runs: Sequence[Judged], shows: Callable[[Case, Buckets], bool]) -> bool:
     """In every case, and not because nothing is wrong."""
     is_wrong = any(run.failed("cap") or run.failed("full") for run in runs)
-    return is_wrong and all(shows(case, found) for case, found in _cases(runs))
+    return is_wrong and all(shows(case, buckets) for case, buckets in _cases(runs))
 
 
 def _wrong_only(runs: Sequence[Judged], name: str, kind: Callable[[Case], bool]) -> bool:
-    wrong = [kind(case) for case, found in _cases(runs) if _disordered(case, found) is not None]
+    wrong = [kind(case) for case, buckets in _cases(runs) if _disordered(case, buckets) is not None]
     return any(run.failed(name) for run in runs) and bool(wrong) and all(wrong)
