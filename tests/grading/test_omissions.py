@@ -129,3 +129,12 @@ def test_a_wrong_number_out_of_the_blue_is_hardly_ever_given_a_cause(questions: 
             tried += 1
             named += any(explained(tree, value, question.tolerance, two) for two in (False, True))
     assert named / tried < 0.03
+
+
+def test_no_more_than_one_factor_is_said_to_be_left_out() -> None:
+    """The step of an accumulation is a sum over 32 micro-batches over a norm: whoever says 1 left out anything."""
+    product = Node("", 96.0, factors=((1, Node("32 micro-batches", 32.0)), (1, Node("the norm", 3.0))))
+    assert explained(product, 3.0, 0.01) == "you did not multiply by 32 micro-batches"
+    assert explained(product, 1.0, 0.01, two=True) is None
+    alone = Node("", 32.0, factors=((1, Node("32 micro-batches", 32.0)),))
+    assert explained(alone, 1.0, 0.01) is None
