@@ -5,8 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+
+import torch
 
 from labs.code.checks import wire_bytes
 from labs.code.grader import Case, Draw, Grader, Judged
@@ -90,10 +93,22 @@ def judge(
         raise LookupError(f"there is no lab {submission.lab}; there are {', '.join(graders())}")
     judging = _Judging(submission, grader, emit, time.monotonic(), deadline_seconds or grader.deadline_seconds)
     judging.phase("starting")
-    verdict = _refuse(submission) or _judge(judging, pool)
+    with _one_thread():
+        verdict = _refuse(submission) or _judge(judging, pool)
     judging.phase("judged")
     emit(VerdictEvent(id=submission.id, t=judging.now(), verdict=verdict))
     return verdict
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """What a grader computes is small: torch's threads would cost thirty times what they do, waiting for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _refuse(submission: Submission) -> Verdict | None:
