@@ -41,7 +41,7 @@ SHORT: dict[str, Any] = {**LOOKED_AT, "training": {"steps": 5}}
 
 _WATCH = """() => {
   window.drawn = [];
-  const part = document.querySelector('[data-part="phases"]');
+  const part = document.querySelector('[data-part="waits"]');
   const note = () => {
     const found = /Step (\\d+) of/.exec(part.textContent);
     if (found) window.drawn.push([Number(found[1]), Date.now() / 1000]);
