@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from app.lab import work
-from labs.command import RUN_BYTES
 from worker import smi
 from worker.smi import Gpu, GpuListing
 
@@ -53,6 +51,10 @@ class Devices:
 
         `gpus_elsewhere` is the most GPUs another worker has: an `auto` run that fits there is left to it.
         """
+        # the clock and the control worker hold devices too, and never place a run: what runs are is loaded here
+        from app.lab import work  # noqa: PLC0415
+        from labs.command import RUN_BYTES  # noqa: PLC0415
+
         if spec.hosts > 1:
             return None
         described, ranks = self.describe(), spec.parallel.world_size

@@ -75,7 +75,7 @@ def take_next(context: Context) -> bool:
             taken = work.gpus_taken(session)
 
             def place(spec: RunSpec) -> str | None:
-                placement = context.devices.place(spec, presence.most_gpus(elsewhere, spec), taken)
+                placement = context.devices.place(spec, work.most_gpus(elsewhere, spec), taken)
                 placements.extend([placement] if placement else [])
                 return placement.text if placement else None
 

@@ -17,8 +17,8 @@ from app.lab import queries, results
 from app.lab.events import write_chunk
 from app.lab.leases import LONGEST_PHASE, Claim, LeaseLost, is_owned, owned
 from app.lab.models import ACTIVE, ENDED, WAITING, Run
-from app.lab.presence import why_nobody_takes
 from app.lab.records import RunFailure
+from app.lab.takers import why_nobody_takes
 from app.units import seconds_text
 from labs.spec import RunSpec
 from labs.spec.events import PhaseEvent

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.core.limits import Limits, limits_of
-from app.lab import presence, queries
+from app.lab import presence, queries, takers
 from app.lab.models import Run, WorkerPresence
 from app.lab.naming import title
 from app.lab.sizes import Device, size_of_cpu, size_of_gpu
@@ -107,7 +107,7 @@ def _why_nobody(session: Session, run: Run, now: datetime) -> str | None:
     spec = _spec_of(run)
     if spec is None:
         return "Its spec is of another release: a worker of that one can take it."
-    return presence.why_nobody_takes(session, spec, now)
+    return takers.why_nobody_takes(session, spec, now)
 
 
 def _spec_of(run: Run) -> RunSpec | None:

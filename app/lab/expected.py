@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, SpecError, Violation
-from app.lab import forms, presence, queries
+from app.lab import forms, presence, queries, takers
 from app.lab.models import Run
 from app.lab.naming import describe, title
 from app.lab.predict import theory_record
@@ -47,7 +47,7 @@ class Offer:
 def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
     """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
     already; a device, for what the workers that are there do not have."""
-    sizes = presence.sizes_here(session, now)
+    sizes = takers.sizes_here(session, now)
     _, now_wrong = _read(typed, sizes)
     known = {str(each) for each in now_wrong}
     names = {field.path: field.name for field in forms.FREE_FORM}
@@ -78,14 +78,14 @@ def _read(typed: Mapping[str, str], sizes: Sizes) -> tuple[RunSpec | None, list[
 
 def _why_not_here(session: Session, spec: RunSpec, now: datetime) -> str | None:
     """Nothing where no worker answers: whatever is chosen waits then."""
-    return presence.why_nobody_takes(session, spec, now) if presence.workers_taking_runs(session, now) else None
+    return takers.why_nobody_takes(session, spec, now) if presence.workers_taking_runs(session, now) else None
 
 
 def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> Expected:
     """Of the form as it is filled in."""
     try:
         asked = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
-        spec = parse_run_spec(asked, sizes=presence.sizes_here(session, now))
+        spec = parse_run_spec(asked, sizes=takers.sizes_here(session, now))
     except (DomainError, SpecError) as error:
         return Expected(refused=tuple([forms.said(each) for each in error.violations] or [str(error)]))
     theory = theory_record(spec)

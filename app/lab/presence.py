@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,6 @@ from app.core.errors import NotFound
 from app.core.leases import STALE_AFTER
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
-from app.lab.sizes import gpus_for, gpus_for_ranks, kind_on, sizes_on
-from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, check_size
 
 LONGEST_TROUBLE = 500  # characters
 _THE_ROW = 1
@@ -83,76 +81,6 @@ def devices_elsewhere(session: Session, name: str, now: datetime) -> list[list[d
     """The devices of the other workers that take runs: a worker without GPUs leaves them the `auto` runs that theirs
     can hold."""
     return [worker.devices for worker in workers_taking_runs(session, now) if worker.name != name]
-
-
-def most_gpus(elsewhere: Sequence[Sequence[Mapping[str, Any]]], spec: RunSpec) -> int:
-    """The most GPUs among the workers of those devices that can each hold a rank of `spec`."""
-    return max((len(gpus_for(devices, spec)) for devices in elsewhere), default=0)
-
-
-def sizes_here(session: Session, now: datetime) -> Sizes:
-    """How large a run may be, on each of the workers that take runs; a laptop's where none could take it, for it waits
-    then for one that comes."""
-    workers = [(worker.name, worker.devices) for worker in workers_taking_runs(session, now)]
-
-    def sizes(spec: RunSpec) -> list[RunSize]:
-        found = [size for name, devices in workers for size in sizes_on(devices, spec, f"worker {name}").values()]
-        return found or [LAPTOP]
-
-    return sizes
-
-
-def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | None:
-    """Why none of the workers that are there can ever take a run of `spec`; None where one can."""
-    present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
-    if not present:
-        return "No worker answers."
-    takers = workers_taking_runs(session, now)
-    if not takers:
-        why = why_it_takes_nothing(present[0], served_release(session))
-        return why.replace("It is", f"Worker {present[0].name} is", 1)
-    return _why_no_hosts(spec, takers) if spec.hosts > 1 else _why_no_devices(spec, takers)
-
-
-def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | None:
-    """The same for a run on one host: too large for what there is, or not there."""
-    if any(kind_on(worker.devices, spec) for worker in workers):
-        return None
-    sizes = [size for each in workers for size in sizes_on(each.devices, spec, f"worker {each.name}").values()]
-    if sizes:
-        too_large = check_size(spec, sizes)[0]
-        return f"It is too large for what is there. {too_large.message} Accepted: {too_large.accepted}."
-    if spec.device == "cpu":
-        return "It asks for the CPU, and the workers that are there run on GPUs only."
-    ranks = spec.parallel.world_size
-    most = max(len(gpus_for_ranks(worker.devices, ranks)) for worker in workers)
-    wanted = f"{ranks} {'GPUs' if ranks > 1 else 'GPU'}"
-    return f"It asks for {wanted}, one for every rank; no worker that is there has more than {most}."
-
-
-def _why_no_hosts(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | None:
-    """The same for a run over several hosts."""
-    offers = [device for worker in workers for device in worker.devices if device.get("hosts")]
-    if not offers:
-        return (
-            f"It asks for {spec.hosts} hosts, and no worker that is there has several: "
-            "`rankzero worker --backend` makes one, of a Slurm partition or of a local cluster."
-        )
-    if spec.link is not None and not any(device.get("is_shaped") for device in offers):
-        return "It asks for a link of its own, and no worker that is there is for a local cluster (`rankzero cluster`)."
-    whys = [why for device in offers if (why := _why_not_on(spec, device))]
-    return whys[0] if len(whys) == len(offers) else None
-
-
-def _why_not_on(spec: RunSpec, device: Mapping[str, Any]) -> str | None:
-    each, hosts = spec.ranks_per_host, device["hosts"]
-    large = [host for host in hosts if host["cpus"] >= each and (spec.device != "cuda" or host["gpus"] >= each)]
-    if len(hosts) < spec.hosts:
-        return f"It asks for {spec.hosts} hosts; {device['name']}."
-    if len(large) < spec.hosts:
-        what = "GPUs" if spec.device == "cuda" else "cores"
-        return f"It asks for {spec.hosts} hosts with {each} {what} each; {len(large)} have them: {device['name']}."
-    return None
 
 
 def workers_taking_runs(session: Session, now: datetime) -> list[WorkerPresence]:

@@ -48,13 +48,13 @@ from app.lab import (
     matrix,
     opening,
     pages,
-    presence,
     reading,
     results,
     run_page,
     submitting,
     support,
     sweep_routes,
+    takers,
 )
 from app.lab.film import film_of
 from app.lab.folds import Folds
@@ -306,7 +306,7 @@ def submit(
             "id": run.id,
             "status": run.status,
             "queue_position": reading.queue_position(session, run),
-            "warning": presence.why_nobody_takes(session, RunSpec.model_validate(run.spec), now),
+            "warning": takers.why_nobody_takes(session, RunSpec.model_validate(run.spec), now),
         }
 
     with database.write() as session:

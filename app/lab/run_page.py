@@ -22,7 +22,7 @@ from app.content.players.player import Player
 from app.content.schemas import Concept, Experiment, Related
 from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
-from app.lab import findings, plots, presence, reading
+from app.lab import findings, plots, reading, takers
 from app.lab.comparison import compare
 from app.lab.explaining import explanation_values
 from app.lab.film import Film, film_of
@@ -174,7 +174,7 @@ def _standing(
         cancelling=run.cancel_requested_at is not None and not ended,
         position=reading.queue_position(session, run),
         elapsed_seconds=_elapsed_seconds(run, now),
-        nobody_takes_it=presence.why_nobody_takes(session, spec, now) if run.status == WAITING else None,
+        nobody_takes_it=takers.why_nobody_takes(session, spec, now) if run.status == WAITING else None,
         expected_wait_seconds=expected_waits(session, now).get(run.id) if run.status == WAITING else None,
     )
 

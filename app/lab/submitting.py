@@ -14,8 +14,8 @@ from app.core.limits import limits_of
 from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
 from app.lab.predict import read_prediction, theory_record
-from app.lab.presence import sizes_here
 from app.lab.reading import find_run
+from app.lab.takers import sizes_here
 from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
 
 DAY = timedelta(days=1)

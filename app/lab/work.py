@@ -23,6 +23,7 @@ from app.lab.leases import Claim, LeaseLost
 from app.lab.records import RunFailure
 from app.lab.retention import forget_events, list_active_ids
 from app.lab.sizes import gpus_for, kind_on, sizes_on
+from app.lab.takers import most_gpus
 
 __all__ = [
     "Claim",
@@ -41,6 +42,7 @@ __all__ = [
     "kind_on",
     "list_active_ids",
     "list_leases",
+    "most_gpus",
     "requeue",
     "runs_wait",
     "sizes_on",

@@ -32,7 +32,13 @@ BY_QUERY = {
     "/api/v1/search": "?q=ring",
 }
 # this install has neither worker nor Redis, so no run of it was watched
-NOT_READY = {"/readyz": 503, "/lab/runs/{run_id}/film/{rank}": 404}
+# What the run of these tests, which never ran, does not have.
+NOT_READY = {
+    "/readyz": 503,
+    "/lab/runs/{run_id}/film/{rank}": 404,
+    "/api/v1/lab/runs/{run_id}/checkpoint": 404,
+    "/api/v1/lab/runs/{run_id}/artifacts/{name}": 404,
+}
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,9 @@ def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str
         "/api/v1/lab/runs/{run_id}/record": [f"/api/v1/lab/runs/{run}/record"],
         "/api/v1/lab/runs/{run_id}/script": [f"/api/v1/lab/runs/{run}/script"],
         "/api/v1/lab/runs/{run_id}/file": [f"/api/v1/lab/runs/{run}/file"],
+        "/api/v1/lab/runs/{run_id}/checkpoint": [f"/api/v1/lab/runs/{run}/checkpoint"],
+        "/api/v1/lab/runs/{run_id}/artifacts": [f"/api/v1/lab/runs/{run}/artifacts"],
+        "/api/v1/lab/runs/{run_id}/artifacts/{name}": [f"/api/v1/lab/runs/{run}/artifacts/trace.json"],
         "/interview/{key}": ["/interview/does-it-fit", "/interview/M1"],
         "/interview/sittings/{sitting_id}": [sitting],
         "/reference/figures/{key}": ["/reference/figures/" + next(iter(FIGURES))],

@@ -14,7 +14,7 @@ from app.core.db import Database, database_time, open_database
 from app.core.errors import NotFound, SpecError
 from app.core.limits import Limits
 from app.core.release import release, version
-from app.lab import presence, service, work
+from app.lab import presence, service, takers, work
 from app.lab.models import GpuLease, Run
 from app.lab.waiting import expected_waits
 from app.lab.work import Claim, GpuTaken
@@ -54,13 +54,13 @@ def test_a_worker_of_another_release_takes_nothing(database: Database) -> None:
     assert "It is of release 0.0.9+aaaa, the pages are of 0.1.0+bbbb" in _why(database, "old")
     with database.read() as session:
         spec = parse_run_spec(SPEC)
-        why = presence.why_nobody_takes(session, spec, database_time(session))
+        why = takers.why_nobody_takes(session, spec, database_time(session))
         assert why is not None
         assert why.startswith("Worker old is of release 0.0.9+aaaa")
     _announce(database, "new", "0.1.0+bbbb")
     assert _why(database, "new") == ""
     with database.read() as session:
-        assert presence.why_nobody_takes(session, spec, database_time(session)) is None
+        assert takers.why_nobody_takes(session, spec, database_time(session)) is None
 
 
 def test_the_web_server_says_its_release(client: TestClient, database: Database) -> None:

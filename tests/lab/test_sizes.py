@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.core.db import Database, database_time
 from app.core.errors import SpecError
-from app.lab import presence, service
+from app.lab import presence, service, takers
 from app.lab.sizes import kind_on, size_of_cpu, size_of_gpu, sizes_on
 from app.theory.hardware import GPUS, gpu_called, peak_called
 from labs.spec import LAPTOP, RunSpec, of_any_size, parse_run_spec
@@ -132,14 +132,14 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
     _announce(database, "large", _gpu(79 * GB, 0), _gpu(79 * GB, 1))
     with database.write() as session:
         run = service.submit_run(session, 1, LARGE, None, NOW)
-        assert presence.why_nobody_takes(session, _spec(), NOW) is None
+        assert takers.why_nobody_takes(session, _spec(), NOW) is None
     five = _refused(database, {**LARGE, "model": {**LARGE["model"], "hidden": 8192, "heads": 64}})
     assert five["model.layers"].message.endswith("a run may have 8,888M on worker large.")
     shown = client.get("/lab/devices", headers=HTML).text
     assert "for a run up to 71.1 GB, 4.44B parameters" in " ".join(shown.split())
     with database.write() as session:
         presence.retire_worker(session, "large")
-        why = presence.why_nobody_takes(session, RunSpec.model_validate(run.spec), NOW)
+        why = takers.why_nobody_takes(session, RunSpec.model_validate(run.spec), NOW)
     assert why is not None
     assert why.startswith("It is too large for what is there.")
     assert "on worker small" in why

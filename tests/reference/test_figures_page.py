@@ -15,7 +15,7 @@ def test_every_figure_has_its_first_frame_without_a_script(client: TestClient) -
 def test_a_figure_opens_as_it_was_asked_for(client: TestClient) -> None:
     html = client.get("/reference/figures/zero?stage=1&ranks=8&at=2").text
     assert "ZeRO-1, one step on 8 ranks" in html
-    assert "step 2 of 14" in html
+    assert "Step 2 of 14." in html
     assert "stage=1&amp;ranks=8&amp;at=3" in html  # where its arrow leads
 
 

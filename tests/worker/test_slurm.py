@@ -15,7 +15,7 @@ from sqlalchemy import update
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.models import Learner
-from app.lab import presence, service
+from app.lab import presence, service, takers
 from app.lab import work as leases
 from app.lab.models import Run
 from app.theory.lab_runs import rank_theory, world
@@ -235,9 +235,9 @@ def test_what_cannot_be_is_refused_with_what_there_is(site: Site, partition: Par
     now = utc_now()
     with sqlite.write() as session:
         presence.announce_worker(session, "device-s-1", "device", partition.describe(), now, None)
-        three = presence.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 3}, "hosts": 3}), now)
-        six = presence.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 6}, "hosts": 2}), now)
-        assert presence.why_nobody_takes(session, parse_run_spec({**SHORT, "hosts": 2}), now) is None
+        three = takers.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 3}, "hosts": 3}), now)
+        six = takers.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 6}, "hosts": 2}), now)
+        assert takers.why_nobody_takes(session, parse_run_spec({**SHORT, "hosts": 2}), now) is None
     assert three == "It asks for 3 hosts; Slurm partition lab, 2 of 2 hosts usable."
     assert six is not None
     assert six.startswith("It asks for 2 hosts with 3 cores each; 0 have them: ")

@@ -15,9 +15,9 @@ from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.lab import queries
 from app.lab.forms import get, put
 from app.lab.models import ENDED, Sweep
-from app.lab.presence import sizes_here
 from app.lab.submitting import cancel_run, submit_run
 from app.lab.sweeps.knobs import Knob, Value, is_number
+from app.lab.takers import sizes_here
 from labs.spec import RunSpec, parse_run_spec
 
 MOST_RUNS = 16

@@ -123,13 +123,14 @@ def _share(case: Case) -> int:
 
 
 def _check_files(ranks: int, cases: Sequence[Case], record: Record) -> Check:
+    """By what is carried when the files are handed out, which takes as much from every rank as the largest needs."""
     expected = "a file of each writer with its own shards"
     for index, case in enumerate(cases):
         share = _share(case)
         for rank in range(case.expected["writers"]):
-            written = record.results.get((index, rank, "bytes"))
-            if not isinstance(written, int) or written > share + _SPARE_BYTES:
-                seen = f"rank {rank}, {case.name}: {written} bytes, where its shards have {share:,}"
+            carried = sum(call.sent_bytes for call in record.of(index, rank, ("all_gather",)))
+            if carried > share + _SPARE_BYTES:
+                seen = f"rank {rank}, {case.name}: {carried:,} bytes, where its shards have {share:,}"
                 meaning = "All write at once, each what it holds: a checkpoint takes an n-th of the time, and fits."
                 return Check(name="files", ranks=ranks, passed=False, expected=expected, seen=seen, meaning=meaning)
     return Check(name="files", ranks=ranks, passed=True, expected=expected, seen="no more, of every writer")
