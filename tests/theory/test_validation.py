@@ -42,7 +42,7 @@ def speed(slug: str, values: Constants = FITTED) -> Summary:
         ("torchtitan-tensor", 0.05, 0.07),
         ("torchtitan-fp8", 0.06, 0.10),  # never fitted, as the two below
         ("torchtitan-tensor-fp8", 0.08, 0.15),
-        ("deepseek-v3", 0.18, 0.18),
+        ("deepseek-v3", 0.11, 0.11),
         ("torchtitan-long", 0.34, 0.62),
     ],
 )
