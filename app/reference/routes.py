@@ -12,8 +12,8 @@ from app.content.web import Content
 from app.core.settings import settings
 from app.core.templating import environment, page
 from app.core.web import LearnerId, Now, ReadSession
-from app.progress.evidence import by_concept
-from app.reference import concepts, formula_page, handbook, service, validation
+from app.progress.evidence import FEWEST, by_concept
+from app.reference import concept_chart, concepts, formula_page, handbook, service, validation
 from app.theory.presets import PRESETS
 
 router = APIRouter()
@@ -32,14 +32,15 @@ def reference(request: Request, content: Content) -> HTMLResponse:
 
 @router.get("/reference/concepts", response_class=HTMLResponse)
 def show_concepts(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now
+    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, to: str | None = None
 ) -> HTMLResponse:
-    """The map, and how this learner stands with each concept."""
+    """The map with the way to an idea, and how this learner stands with each."""
     standings = by_concept(session, learner, content, now)
-    known = {each.concept_id: each.recent for each in standings.values() if each.recent is not None}
     context = {
         "groups": concepts.groups(content),
-        "maps": concepts.draw_maps(content.concepts, known),
+        "chart": concept_chart.draw(content.concepts),
+        "way": concepts.way(content, standings, to),
+        "fewest": FEWEST,
         "count": len(content.concepts),
         "standings": standings,
     }
