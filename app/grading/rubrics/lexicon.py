@@ -36,7 +36,7 @@ _ALIASES = (
     (r"\ball[- ]?reduc(?:e|es|ed|ing|tions?)\b", "allreduce"),
     (r"\ball[- ]?gather(?:s|ed|ing)?\b", "allgather"),
     (r"\breduce[- ]?scatter(?:s|ed|ing)?\b", "reducescatter"),
-    (r"\ball[- ]?to[- ]?all\b", "alltoall"),
+    (r"\ball[- ]?to[- ]?alls?\b", "alltoall"),
     (r"\bmicro[- ]?batch(?:e?s)?\b", "microbatch"),
     (r"\btime[- ]?outs?\b", "timeout"),
     (r"\bdata[- ]?load(?:er|ers|ing)\b", "dataloader"),
@@ -107,7 +107,25 @@ CLAUSE_ENDS = frozenset(
 
 # A sentence that says of something that it is wrong does not claim it.
 REFUTERS = frozenset(
-    {"wrong", "incorrect", "myth", "false", "mistake", "mistaken", "misconception", "nonsense", "untrue"}
+    {
+        "wrong",
+        "incorrect",
+        "myth",
+        "false",
+        "mistake",
+        "mistaken",
+        "misconception",
+        "nonsense",
+        "untrue",
+        "fallacy",
+        "disaster",
+        "disastrous",
+        "catastrophe",
+        "catastrophic",
+        "hopeless",
+        "absurd",
+        "naive",
+    }
 )
 
 # What is called this is not recommended: one word, or two that stand close together.

@@ -150,9 +150,15 @@ def _pieces(part: str) -> list[str]:
 
 _HEDGE = re.compile(rf"\b(?:{'|'.join(map(re.escape, HEDGES))})\b")
 
-# What other people are said to say is not claimed.
-_HEARSAY = re.compile(
+# What other people are said to say, or what one might have thought, is not claimed; nor is what is called a bad idea.
+_NOT_CLAIMED = re.compile(
     r"\b(?:people|some|many|others) (?:people )?(?:\w+ )?(?:say|claim|think|believe|assume)\b|\btempting\b"
+    r"|\b(?:1|you|we|i) (?:might|may|could|would) (?:have )?(?:hoped?|think|thought|expect(?:ed)?|believed?|assumed?)\b"
+    r"|\bbad idea\b|\bfar too\b|\bproves? (?:nothing|little)\b|\bno proof\b|\bthrows? away\b"
+)
+# "A wrong number" is no verdict on what is said of it.
+_WRONG_THINGS = frozenset(
+    {"answer", "answers", "number", "numbers", "result", "results", "sum", "sums", "value", "values"}
 )
 
 
@@ -177,12 +183,18 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
         tokens,
         _numbers(text, raw, denied),
         formula_form(digits),
-        not REFUTERS.isdisjoint(words) or _HEARSAY.search(text) is not None,
+        _refutes(words) or _NOT_CLAIMED.search(text) is not None,
         _dismissals(words),
         _is_list(words),
         not numerals(text) and REASONS.isdisjoint(words) and _HEDGE.search(digits) is not None,
         {key: tuple(sorted(at)) for key, at in where.items()},
     )
+
+
+def _refutes(words: list[str]) -> bool:
+    """Whether something is called wrong."""
+    following = (*words[1:], "")
+    return any(word in REFUTERS and after not in _WRONG_THINGS for word, after in zip(words, following, strict=True))
 
 
 _RAISED = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
