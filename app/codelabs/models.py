@@ -12,6 +12,7 @@ from app.core.db import Base
 from app.core.models import Learner
 
 WAITING, RUNNING = "queued", "running"
+PUZZLE = "puzzle"  # the mode of a program that was put together: judged as one that is submitted
 ENDED = ("judged", "failed", "cancelled")
 
 

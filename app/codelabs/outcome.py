@@ -9,6 +9,7 @@ from app.codelabs.words import checks_in_words, mistake_in_words
 from app.content.code_labs import FINISHES, CodeLab
 from labs.spec.code import Verdict
 
+PUZZLE_SHARE = 0.5  # what putting a program together counts of what writing it counts
 SIZES = 3  # numbers of ranks that a submission is judged on: 2, 3 and 4
 BESIDE_A_WRONG_RESULT = 0.5  # what a check counts where the lab's first, its result, failed
 

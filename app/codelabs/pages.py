@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.codelabs import service
-from app.codelabs.shown import ListedLab, ShownLab, ShownProgress
+from app.codelabs import puzzles, service
+from app.codelabs.shown import ListedLab, ShownLab, ShownProgress, ShownPuzzle
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.concept_map import named
@@ -69,6 +69,74 @@ def submission_page(
     standing = service.show_standing(session, learner, content, submission_id)
     shown = service.show_lab(session, learner, content, service.find_lab(content, standing.lab))
     return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing})
+
+
+@router.post("/labs/submissions/{submission_id}/cancel")
+def cancel(database: Db, learner: LearnerId, now: Now, submission_id: RowId) -> Response:
+    """Take a submission back."""
+    with database.write() as session:
+        service.cancel(session, learner, submission_id, now)
+    return RedirectResponse(f"/labs/submissions/{submission_id}", 303)
+
+
+@router.get("/labs/{key}/puzzle", response_class=HTMLResponse)
+def puzzle_page(
+    request: Request, session: ReadSession, queue: WorkQueue, content: Content, learner: LearnerId, key: str
+) -> HTMLResponse:
+    """A lab's short form, for a phone."""
+    lab = service.find_lab(content, key)
+    shown = puzzles.show_puzzle(session, learner, content, lab)
+    queue.nudge_judges(WARM_JUDGE)
+    last = shown.last_submission
+    standing = service.show_standing(session, learner, content, last.id) if last else None
+    return _puzzle_page(request, content, lab, shown, standing)
+
+
+def _puzzle_page(
+    request: Request,
+    content: Catalogue,
+    lab: CodeLab,
+    shown: ShownPuzzle,
+    standing: ShownProgress | None,
+    *,
+    error: DomainError | None = None,
+) -> HTMLResponse:
+    concepts = named(content.concepts, lab.concepts)
+    context = {"puzzle": shown, "lab": {"id": lab.id}, "submission": standing, "counts_for": concepts, "error": error}
+    return page(request, "codelabs/puzzle.html", context, status=422 if error else 200)
+
+
+@router.post("/labs/{key}/puzzle")
+def submit_puzzle(
+    request: Request,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    line: Annotated[list[str], Form()] = [],  # noqa: B006 - FastAPI copies it
+    cell: Annotated[list[str], Form()] = [],  # noqa: B006
+    move: Annotated[str, Form()] = "",
+) -> Response:
+    """Hand an arrangement in; where `move` says which line goes where, show it so moved instead."""
+    lab = service.find_lab(content, key)
+    puzzle = puzzles.find_puzzle(lab)
+    arranged = puzzles.moved(line, move) if puzzle.head.kind == "lines" else puzzles.rows_of(puzzle, cell)
+    error = None
+    try:
+        puzzle.program(arranged)
+        if not move:
+            with database.write() as session:
+                submission = puzzles.submit(session, learner, lab, arranged, now).id
+            queue.nudge_judges()
+            return RedirectResponse(f"/labs/submissions/{submission}", 303)
+    except DomainError as refused:
+        error = refused
+        arranged = arranged if puzzle.head.why_not(arranged) is None else puzzles.untouched(puzzle)
+    with database.read() as session:
+        shown = puzzles.show_puzzle(session, learner, content, lab, arranged)
+    return _puzzle_page(request, content, lab, shown, None, error=error)
 
 
 @router.post("/labs/{key}")

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.codelabs.models import RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
+from app.codelabs.models import PUZZLE, RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
 
 
 def find_submission(session: Session, learner_id: int, submission_id: int) -> CodeSubmission | None:
@@ -16,9 +16,10 @@ def find_submission(session: Session, learner_id: int, submission_id: int) -> Co
     return session.scalar(query)
 
 
-def find_newest(session: Session, learner_id: int, lab_id: str) -> CodeSubmission | None:
-    """The newest submission to a lab, whatever became of it."""
+def find_newest(session: Session, learner_id: int, lab_id: str, *, puzzle: bool = False) -> CodeSubmission | None:
+    """The newest submission to a lab, or to its puzzle, whatever became of it."""
     query = select(CodeSubmission).where(CodeSubmission.learner_id == learner_id, CodeSubmission.lab_id == lab_id)
+    query = query.where((CodeSubmission.mode == PUZZLE) == puzzle)
     return session.scalar(query.order_by(CodeSubmission.id.desc()).limit(1))
 
 
@@ -34,9 +35,9 @@ def list_submissions(session: Session, learner_id: int) -> Sequence[CodeSubmissi
     return session.scalars(query).all()
 
 
-def labs_tried(session: Session, learner_id: int) -> set[str]:
+def labs_tried(session: Session, learner_id: int, *, puzzle: bool = False) -> set[str]:
     query = select(CodeSubmission.lab_id).where(CodeSubmission.learner_id == learner_id).distinct()
-    return set(session.scalars(query))
+    return set(session.scalars(query.where((CodeSubmission.mode == PUZZLE) == puzzle)))
 
 
 def count_waiting(session: Session, learner_id: int) -> int:
@@ -73,6 +74,13 @@ def list_passed(session: Session, learner_id: int) -> Sequence[CodeDesk]:
     """Desks of labs that were passed, by when they first were."""
     query = select(CodeDesk).where(CodeDesk.learner_id == learner_id, CodeDesk.passed_at.is_not(None))
     return session.scalars(query.order_by(CodeDesk.passed_at)).all()
+
+
+def list_passed_puzzles(session: Session, learner_id: int) -> dict[str, datetime]:
+    """When each puzzle was first put together right, by the lab that it is of."""
+    query = select(CodeSubmission.lab_id, func.min(CodeSubmission.ended_at)).group_by(CodeSubmission.lab_id)
+    query = query.where(CodeSubmission.learner_id == learner_id, CodeSubmission.mode == PUZZLE)
+    return {lab: at for lab, at in session.execute(query.where(CodeSubmission.passed.is_(True))) if at is not None}
 
 
 def is_silent(submission: CodeSubmission, since: datetime) -> bool:

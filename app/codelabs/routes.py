@@ -9,12 +9,23 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel
+from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from app.codelabs import service
+from app.codelabs import puzzles, service
+from app.codelabs.models import CodeSubmission
 from app.codelabs.pages import router
 from app.codelabs.proof import Proof
-from app.codelabs.shown import EventChunk, ListedLab, OpenedHints, SavedDraft, ShownLab, ShownSubmission, Traces
+from app.codelabs.shown import (
+    EventChunk,
+    ListedLab,
+    OpenedHints,
+    SavedDraft,
+    ShownLab,
+    ShownPuzzle,
+    ShownSubmission,
+    Traces,
+)
 from app.content.web import Content
 from app.core.db import Database
 from app.core.idempotency import once
@@ -40,6 +51,12 @@ class DraftRequest(BaseModel):
     """A program as it is being typed."""
 
     code: str
+
+
+class ArrangementRequest(BaseModel):
+    """What a puzzle was put together to: letters of lines in their order, or rows of F and B."""
+
+    arranged: tuple[str, ...]
 
 
 @api.get("")
@@ -129,11 +146,45 @@ def submit(
     path = f"/api/v1/labs/{lab.id}/submissions"
 
     def work() -> dict[str, Any]:
-        row = service.submit(session, learner, lab, asked.code, asked.mode, now)
-        return {"id": row.id, "status": row.status, "queue_position": service.queue_position(session, row)}
+        return _queued(session, service.submit(session, learner, lab, asked.code, asked.mode, now))
 
     with database.write() as session:
         reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump())
+    if not repeated:
+        queue.nudge_judges()
+    return reply
+
+
+def _queued(session: Session, row: CodeSubmission) -> dict[str, Any]:
+    return {"id": row.id, "status": row.status, "queue_position": service.queue_position(session, row)}
+
+
+@api.get("/{key}/puzzle")
+def get_puzzle(session: ReadSession, content: Content, learner: LearnerId, key: str) -> ShownPuzzle:
+    """A lab's short form: lines to arrange, or a grid to fill."""
+    return puzzles.show_puzzle(session, learner, content, service.find_lab(content, key))
+
+
+@api.post("/{key}/puzzle/submissions", status_code=201)
+def submit_puzzle(
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    asked: ArrangementRequest,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> dict[str, Any]:
+    """Hand an arrangement in: the program that it makes is run and judged as one that is submitted."""
+    lab = service.find_lab(content, key)
+    path = f"/api/v1/labs/{lab.id}/puzzle/submissions"
+
+    def work() -> dict[str, Any]:
+        return _queued(session, puzzles.submit(session, learner, lab, asked.arranged, now))
+
+    with database.write() as session:
+        reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump(mode="json"))
     if not repeated:
         queue.nudge_judges()
     return reply

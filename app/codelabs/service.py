@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.codelabs import queries
 from app.codelabs.folder import find_lab
-from app.codelabs.models import ENDED, RUNNING, WAITING, CodeDesk, CodeSubmission
-from app.codelabs.outcome import Outcome, outcome
+from app.codelabs.models import ENDED, PUZZLE, RUNNING, WAITING, CodeDesk, CodeSubmission
+from app.codelabs.outcome import PUZZLE_SHARE, Outcome, outcome
 from app.codelabs.proof import Proof, make_proof
 from app.codelabs.shown import (
     EventChunk,
@@ -54,12 +54,20 @@ def list_labs(session: Session, learner_id: int, content: Catalogue) -> list[Lis
     """Every lab with where the learner stands: new, tried or passed."""
     tried = queries.labs_tried(session, learner_id)
     passed = {desk.lab_id for desk in queries.list_passed(session, learner_id)}
+    puzzles_tried = queries.labs_tried(session, learner_id, puzzle=True)
+    puzzles_passed = queries.list_passed_puzzles(session, learner_id)
     return [
-        ListedLab(**_head(lab), status=_standing(lab.id in passed, lab.id in tried)) for lab in content.labs.values()
+        ListedLab(
+            **_head(lab),
+            status=standing(lab.id in passed, lab.id in tried),
+            puzzle=standing(lab.id in puzzles_passed, lab.id in puzzles_tried) if lab.puzzle else None,
+            puzzle_minutes=lab.puzzle.head.minutes if lab.puzzle else None,
+        )
+        for lab in content.labs.values()
     ]
 
 
-def _standing(passed: bool, tried: bool) -> Standing:
+def standing(passed: bool, tried: bool) -> Standing:
     return "passed" if passed else "tried" if tried else "new"
 
 
@@ -95,7 +103,9 @@ def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab
     styles = [ShownSolution(name=right.name, style=right.says, code=right.code) for right in lab.right]
     return ShownLab(
         **_head(lab),
-        status=_standing(passed, newest is not None),
+        status=standing(passed, newest is not None),
+        puzzle=_of_puzzle(session, learner_id, lab),
+        puzzle_minutes=lab.puzzle.head.minutes if lab.puzzle else None,
         statement_html=str(lab.statement),
         starter=lab.starter,
         checks=lab.head.checks,
@@ -109,6 +119,13 @@ def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab
         reference=lab.reference if passed else None,
         right=tuple(styles) if passed else (),
     )
+
+
+def _of_puzzle(session: Session, learner_id: int, lab: CodeLab) -> Standing | None:
+    if lab.puzzle is None:
+        return None
+    tried = lab.id in queries.labs_tried(session, learner_id, puzzle=True)
+    return standing(lab.id in queries.list_passed_puzzles(session, learner_id), tried)
 
 
 def _opened(lab: CodeLab, taken: int) -> tuple[str, ...]:
@@ -154,13 +171,20 @@ def hand_in(
     return _queued(session, learner_id, lab, code, mode, hints, now)
 
 
+def hand_in_puzzle(session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime) -> CodeSubmission:
+    """Queue the program that a puzzle was put together to. Raises DomainError where too many wait."""
+    _must_not_wait_for_more(session, learner_id)
+    desk = queries.find_desk(session, learner_id, lab.id)
+    return _queued(session, learner_id, lab, code, PUZZLE, desk.hints_taken if desk else 0, now)
+
+
 def _must_not_wait_for_more(session: Session, learner_id: int) -> None:
     if queries.count_waiting(session, learner_id) >= MOST_WAITING:
         raise DomainError(f"{MOST_WAITING} of your submissions wait already; wait for one, or cancel it.")
 
 
 def _queued(
-    session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, hints: int, now: datetime
+    session: Session, learner_id: int, lab: CodeLab, code: str, mode: str, hints: int, now: datetime
 ) -> CodeSubmission:
     row = CodeSubmission(
         learner_id=learner_id,
@@ -247,6 +271,8 @@ def show_standing(session: Session, learner_id: int, content: Catalogue, submiss
     return ShownProgress(
         **dict(shown),
         ended=has_ended(row),
+        is_being_cancelled=row.status == RUNNING and row.cancel_requested_at is not None,
+        code=row.code,
         checks=shown.verdict.checks if shown.verdict else checks_in_words(so_far, lab),
         output=tuple(event for event in events if isinstance(event, OutputEvent)),
         phase=next((event.detail for event in reversed(events) if isinstance(event, PhaseEvent)), ""),
@@ -307,12 +333,18 @@ def proof_of(content: Catalogue, row: CodeSubmission) -> Proof:
 
 
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
-    """Each lab's first pass, for what the hints left of it. Attempts before it say that somebody is at work."""
-    return [
+    """Each lab's first pass, for what the hints left of it. Attempts before it say that somebody is at work. A puzzle
+    is a lesser pass of its lab, and none any more once the lab was passed."""
+    found = [
         Evidence("code lab", desk.lab_id, desk.passed_at, share_left(desk.passed_with_hints or 0))
         for desk in queries.list_passed(session, learner_id)
         if desk.passed_at is not None
     ]
+    written = {each.item_id: each.at for each in found}
+    for lab, at in queries.list_passed_puzzles(session, learner_id).items():
+        if lab not in written or at < written[lab]:
+            found.append(Evidence("puzzle", lab, at, PUZZLE_SHARE))
+    return found
 
 
 def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:

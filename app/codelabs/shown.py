@@ -65,6 +65,8 @@ class ShownProgress(ShownSubmission):
     """A submission as far as it has come, also while it is judged."""
 
     ended: bool
+    is_being_cancelled: bool
+    code: str
     checks: tuple[ShownCheck, ...]
     output: tuple[OutputEvent, ...]
     phase: str
@@ -81,6 +83,8 @@ class ListedLab(_Shown):
     signature: str
     concepts: tuple[str, ...]
     status: Standing
+    puzzle: Standing | None = None
+    puzzle_minutes: int | None = None
 
 
 class ShownSolution(_Shown):
@@ -106,6 +110,34 @@ class ShownLab(ListedLab):
     last_submission: ShownSubmission | None
     reference: str | None = None
     right: tuple[ShownSolution, ...] = ()
+
+
+class ShownPiece(_Shown):
+    """A line, or several that belong together, by its letter."""
+
+    letter: str
+    code: str
+
+
+class ShownPuzzle(_Shown):
+    """A lab's short form: lines to arrange between `before` and `after`, or `rows` of so many `columns` to fill.
+    `arranged` is what was handed in last: letters in their order, or rows of F and B."""
+
+    lab: str
+    slug: str
+    title: str
+    kind: Literal["lines", "grid"]
+    asks: str
+    minutes: int
+    status: Standing
+    counts: float
+    before: str
+    after: str
+    pieces: tuple[ShownPiece, ...]
+    rows: tuple[str, ...]
+    columns: int
+    arranged: tuple[str, ...]
+    last_submission: ShownSubmission | None
 
 
 class OpenedHints(_Shown):

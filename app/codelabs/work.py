@@ -12,7 +12,7 @@ from sqlalchemy import Update, update
 from sqlalchemy.orm import Session
 
 from app.codelabs import queries
-from app.codelabs.models import RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
+from app.codelabs.models import PUZZLE, RUNNING, WAITING, CodeChunk, CodeDesk, CodeSubmission
 from app.core.leases import MOST_ATTEMPTS, STALE_AFTER, changed
 from labs.spec.code import CodeEvent, Submission, Verdict
 
@@ -46,7 +46,8 @@ def claim_next(session: Session, worker: str, now: datetime) -> Claim | None:
         }
         still_waits = update(CodeSubmission).where(CodeSubmission.id == row.id, CodeSubmission.status == WAITING)
         if changed(session.execute(still_waits.values(**values))):
-            asked: dict[str, Any] = {"id": str(row.id), "lab": row.lab_id, "code": row.code, "mode": row.mode}
+            mode = "submit" if row.mode == PUZZLE else row.mode
+            asked: dict[str, Any] = {"id": str(row.id), "lab": row.lab_id, "code": row.code, "mode": mode}
             return Claim(row.id, lease, Submission(**asked, owner=str(row.learner_id)))
     return None
 

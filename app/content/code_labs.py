@@ -6,6 +6,7 @@
     reference.py   one good solution, shown after passing
     right/*.py     solutions in other styles; the first line of each says what the style is: `# in place, odd and even`
     wrong/*.py     solutions that must be caught; the first line names the mistake: `# mistake: chunk-index`
+    puzzle.*       where it has a short form to be put together on a phone (`code_puzzles`)
 
 What goes in and what is checked stands in `labs/code/graders/`; a check or mistake that it names has its words here.
 """
@@ -22,6 +23,7 @@ from typing import Annotated, TypeVar
 from markupsafe import Markup
 from pydantic import Field, StringConstraints, model_validator
 
+from app.content.code_puzzles import Puzzle, load_puzzle
 from app.content.files import ContentError, Source, read_yaml, validated
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_plain
@@ -89,6 +91,7 @@ class CodeLab:
     reference: str
     right: tuple[Solution, ...] = ()
     wrong: tuple[Solution, ...] = ()
+    puzzle: Puzzle | None = None
     source: Source = field(default_factory=lambda: Source("", {}))
 
     @property
@@ -129,6 +132,7 @@ def load_code_lab(folder: Path, shown: str) -> CodeLab:
         reference,
         tuple(_solutions(folder / "right", f"{shown}/right", _STYLE, "# and the style in words")),
         tuple(_solutions(folder / "wrong", f"{shown}/wrong", _MISTAKE, "# mistake: and its name")),
+        load_puzzle(folder, shown),
         source,
     )
     problems = list(_problems(lab, shown))
@@ -138,10 +142,12 @@ def load_code_lab(folder: Path, shown: str) -> CodeLab:
 
 
 def _problems(lab: CodeLab, shown: str) -> Iterator[ContentProblem]:
-    names = set(_defined(lab.starter))
+    programs = {"starter.py": lab.starter, "reference.py": lab.reference}
+    if lab.puzzle is not None:
+        programs["puzzle.py"] = lab.puzzle.program(lab.puzzle.head.right)
     for wanted in re.findall(r"^(?:class|def)?\s*([A-Za-z_]\w*)\s*\(", lab.head.signature, re.MULTILINE):
-        for file, code in (("starter.py", names), ("reference.py", set(_defined(lab.reference)))):
-            if wanted not in code:
+        for file, code in programs.items():
+            if wanted not in set(_defined(code)):
                 yield ContentProblem(f"{shown}/{file}", 1, "signature", f"it defines no {wanted}")
 
 

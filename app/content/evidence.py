@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-Kind = Literal["card", "problem", "free answer", "interview", "run", "code lab"]
+Kind = Literal["card", "problem", "free answer", "interview", "run", "code lab", "puzzle"]
 
 
 @dataclass(frozen=True)

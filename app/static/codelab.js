@@ -23,6 +23,7 @@ import {
   tags,
   unifiedMergeView,
 } from "./vendor/codemirror/codemirror-6.43.15.esm.js";
+import { Verdicts } from "./verdicts.js";
 
 const SAVE_AFTER_MS = 800;
 const root = document.querySelector("[data-lab]");
@@ -157,40 +158,14 @@ async function submit(mode) {
   if (!reply.ok) return;
   said.textContent = mode === "run" ? "Running the visible checks" : "Submitted to all checks";
   saved.textContent = "Saved";
-  await show(reply.found.id);
-  follow(reply.found.id);
+  await verdicts.show(reply.found.id);
+  verdicts.follow(reply.found.id);
 }
 
-/** The server draws what a submission came to, also while it is judged; null once another was handed in. */
-async function show(id) {
-  const mine = ++turn;
-  const reply = await fetch(`/labs/submissions/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (mine !== turn || !reply?.ok) return null;
-  const holder = document.createElement("div");
-  holder.innerHTML = await reply.text();
-  const found = holder.querySelector("[data-result]");
-  if (mine !== turn || !found) return null;
-  results.replaceChildren(found);
-  return found;
-}
-
-let turn = 0;
-let source = null;
-
-function follow(id) {
-  source?.close();
-  const mine = new EventSource(`/api/v1/labs/submissions/${id}/events`);
-  source = mine;
-  mine.addEventListener("chunk", () => show(id));
-  mine.addEventListener("end", async () => {
-    mine.close();
-    const found = await show(id);
-    if (!found) return;
-    said.textContent = found.querySelector("[data-outcome]").textContent.trim();
-    if (found.querySelector(".solutions"))
-      document.querySelector("[data-status]").innerHTML = "<b class=met>✓ Passed</b>";
-  });
-}
+const verdicts = new Verdicts(results, said, (found) => {
+  if (found.querySelector(".solutions"))
+    document.querySelector("[data-status]").innerHTML = "<b class=met>✓ Passed</b>";
+});
 
 form.addEventListener("submit", (event) => {
   const button = /** @type {HTMLButtonElement | null} */ (event.submitter);
@@ -239,5 +214,3 @@ results.addEventListener("click", (event) => {
 });
 
 addEventListener("pagehide", save);
-const open = results.querySelector("[data-result][data-ended=no]");
-if (open) follow(open.dataset.result);

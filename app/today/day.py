@@ -22,6 +22,7 @@ _DONE: Mapping[Kind, str] = {
     "interview": "Interviews sat",
     "run": "Experiments run",
     "code lab": "Code labs passed",
+    "puzzle": "Puzzles solved",
 }
 
 
@@ -125,6 +126,7 @@ _MISSED: Mapping[Kind, str] = {
     "interview": "missed a question of {}",
     "run": "predicted {} wrong",
     "code lab": "did not pass {}",
+    "puzzle": "did not solve the puzzle of {}",
 }
 
 

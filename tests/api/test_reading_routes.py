@@ -95,6 +95,8 @@ def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str
         "/rubrics/{key}/{answer_id}": [said.headers["location"]],
         "/api/v1/labs/{key}": ["/api/v1/labs/CL01"],
         "/labs/{key}": ["/labs/CL01"],
+        "/labs/{key}/puzzle": ["/labs/CL01/puzzle", "/labs/CL15/puzzle"],
+        "/api/v1/labs/{key}/puzzle": ["/api/v1/labs/CL01/puzzle"],
         "/labs/submissions/{submission_id}": [f"/labs/submissions/{handed_in}"],
         **{
             f"/api/v1/labs/submissions/{{submission_id}}{part}": [f"/api/v1/labs/submissions/{handed_in}{part}"]

@@ -1,4 +1,4 @@
-"""A code lab in the browser: a wrong program is called by its name, the reference passes."""
+"""Code labs in the browser: a wrong program is called by its name, the reference passes; and puzzles on a phone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.journeys.conftest import PHONE
 from tests.support.product import Product
 
 LAB = Path(__file__).parents[2] / "cards" / "labs" / "CL01"
@@ -57,3 +58,39 @@ def test_a_lab_from_a_hang_to_the_reference(page: Page) -> None:
     editor.press("Control+Shift+Enter")
     expect(outcome).to_contain_text("Passed", timeout=JUDGED_MS)
     expect(page.get_by_text("The reference", exact=True)).to_be_visible()
+
+
+def test_puzzles_on_a_phone_by_thumb_and_by_keys(browser: Browser, product: Product) -> None:
+    context = browser.new_context(base_url=product.url, viewport=PHONE, has_touch=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto("/labs")
+    page.locator("a[href$='ring-all-reduce/puzzle']").tap()
+    outcome, run = page.locator("[data-outcome]"), page.get_by_role("button", name=re.compile("^Run it"))
+    for letter in "fjdeag":  # everyone sends, then receives
+        page.locator(f"[data-spare] [data-letter={letter}] .code").tap()
+    run.tap()
+    expect(outcome).to_contain_text("Everyone sends first", timeout=JUDGED_MS)
+    page.reload()
+    page.get_by_role("button", name="Take out: send(outgoing, right)", exact=True).tap()
+    for letter in "hc":
+        page.locator(f"[data-spare] [data-letter={letter}] .code").press("Enter")
+    for _ in range(3):  # f j d a g h c
+        page.keyboard.press("ArrowUp")
+    expect(page.locator("[data-moved]")).to_contain_text("now 4 of 7")
+    page.get_by_role("button", name=re.compile("^Move down: growing.copy_")).press("Enter")
+    run.press("Enter")
+    expect(outcome).to_contain_text("Solved", timeout=JUDGED_MS)
+    expect(page.locator("[data-status]")).to_contain_text("Solved")
+
+    page.goto("/labs/write-the-1f1b-schedule/puzzle")
+    run.tap()
+    expect(outcome).to_contain_text("GPipe", timeout=JUDGED_MS)
+    page.locator("input[name=cell]").first.focus()
+    page.keyboard.type("ffffbf fffbfb ffbfbf fbfbfb".replace(" ", ""))
+    run.press("Enter")
+    expect(outcome).to_contain_text("Solved", timeout=JUDGED_MS)
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    assert not errors, errors
+    context.close()

@@ -62,6 +62,7 @@ PAGES = (
     "/rubrics/memory-walk",
     "/labs",
     "/labs/write-a-ring-all-reduce",
+    "/labs/write-the-1f1b-schedule/puzzle",
 )
 
 

@@ -36,6 +36,7 @@ class ClipGradNorm(Grader):
         Sign("lengthened", lambda runs: any(_longer(run) for run in runs)),
         Sign("another-factor", lambda runs: any(run.failed("gradients") for run in runs)),
         Sign("sends-too-much", lambda runs: any(run.failed("bytes") for run in runs)),
+        Sign("another-norm", lambda runs: any(run.failed("norm") for run in runs)),
     )
 
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:

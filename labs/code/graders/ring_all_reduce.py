@@ -26,6 +26,7 @@ class RingAllReduce(Grader):
         Sign("mean-for-sum", lambda runs: any(_is_mean(run) for run in runs)),
         Sign("half-way", lambda runs: any(_only_half_the_steps(run) for run in runs)),
         Sign("lost-tail", lambda runs: any(_even_right_uneven_wrong(run) for run in runs)),
+        Sign("what-arrives", lambda runs: all(run.failed("sum") and not run.failed("messages") for run in runs)),
     )
 
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:

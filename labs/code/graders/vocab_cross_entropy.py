@@ -17,7 +17,10 @@ from labs.spec.code import Check
 PART = 48  # words of the vocabulary on a rank: far more than the numbers a token needs
 _OUTSIDE = ("out of bounds", "out of range", "Class values must be")  # torch's words for an index that is not there
 # What comes out of a mistake where the maximum was not subtracted, and where it was.
-_FOREIGN = ("clamped", "looped", "clamped below the maximum", "looped below the maximum")
+_FOREIGN = (
+    *("clamped", "looped", "first"),
+    *("clamped below the maximum", "looped below the maximum", "first below the maximum"),
+)
 _OWN_PART = ("own part", "all own", "all own below its maximum")
 _OWN_TARGET = ("own target", "own target below the maximum")
 _LARGE = 1  # the case in which exp() overflows
@@ -40,6 +43,8 @@ class VocabCrossEntropy(Grader):
         Sign("incoming-ignored", lambda runs: any(_is(run, "gradient", "as if one") for run in runs)),
         Sign("target-not-subtracted", lambda runs: any(_is(run, "gradient", "softmax") for run in runs)),
         Sign("local-softmax", lambda runs: any(_is(run, "gradient", "own softmax") for run in runs)),
+        Sign("another-target-logit", lambda runs: any(_loss_alone_is_wrong(run) for run in runs)),
+        Sign("another-sum", lambda runs: any(run.failed("loss") and run.failed("gradient") for run in runs)),
     )
 
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:
@@ -99,6 +104,7 @@ def _expected(logits: Tensor, target: Tensor, factors: Tensor, parts: Sequence[T
         part.gather(1, each.clamp(0, PART - 1)[:, None]).squeeze(1) for part, each in zip(parts, index, strict=True)
     ]
     looped = [part.gather(1, (target % PART)[:, None]).squeeze(1) for part in parts]
+    first = [torch.where(is_mine, each, part[:, 0]) for part, each, is_mine in zip(parts, near, mine, strict=True)]
     own = [each * is_mine for each, is_mine in zip(near, mine, strict=True)]
     tops, top = [part.amax(1) for part in parts], logits.amax(1)
     shifted = (
@@ -115,6 +121,8 @@ def _expected(logits: Tensor, target: Tensor, factors: Tensor, parts: Sequence[T
         # what comes out of some mistakes, rank by rank
         "clamped": [total - torch.stack(near).sum(0)] * ranks,
         "looped": [total - torch.stack(looped).sum(0)] * ranks,
+        "first": [total - torch.stack(first).sum(0)] * ranks,
+        "first below the maximum": [total - torch.stack(first).sum(0) + (ranks - 1) * top] * ranks,
         "clamped below the maximum": [total - torch.stack(near).sum(0) + (ranks - 1) * top] * ranks,
         "looped below the maximum": [total - torch.stack(looped).sum(0) + (ranks - 1) * top] * ranks,
         "local max": [shifted - (picked - owner_top)] * ranks,
@@ -206,6 +214,10 @@ def _overflows(run: Judged) -> bool:
         if checks.differ(value, case.expected[name] if name == "loss" else case.expected[name][rank]) is not None
     }
     return run.record.finished and wrong == {run.cases[_LARGE].name}
+
+
+def _loss_alone_is_wrong(run: Judged) -> bool:
+    return run.failed("loss") and not run.failed("gradient")
 
 
 def _has_no_gradient(run: Judged) -> bool:

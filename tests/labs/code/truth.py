@@ -34,6 +34,10 @@ def programs(lab: CodeLab) -> Iterator[Program]:
     yield Program(lab.id, "reference", lab.reference, None)
     yield from (Program(lab.id, f"right/{each.name}", each.code, None) for each in lab.right)
     yield from (Program(lab.id, f"wrong/{each.name}", each.code, each.says) for each in lab.wrong)
+    if (puzzle := lab.puzzle) is not None:
+        yield Program(lab.id, "puzzle", puzzle.program(puzzle.head.right), None)
+        for wrong in puzzle.head.wrong:
+            yield Program(lab.id, f"puzzle {' '.join(wrong.arranged)}", puzzle.program(wrong.arranged), wrong.mistake)
 
 
 def verdict_of(program: Program, pool: Pool, seed: int | None = None) -> Verdict:
