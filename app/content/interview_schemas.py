@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import RubricPointFile
-from app.content.schemas import CardId, Fraction, InterviewId, Item, Slip, Slug, Strict, Text, Unit
+from app.content.schemas import CardId, Fraction, InterviewId, Item, QuestionedSlip, Slug, Strict, Text, Unit
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
@@ -39,12 +39,6 @@ class Given(Option):
         if self.correct != (self.reply is not None):
             raise ValueError(f"{self.id}: what is needed has a reply, and nothing else has one")
         return self
-
-
-class QuestionedSlip(Slip):
-    """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right."""
-
-    ask: Text | None = None
 
 
 class FollowUp(Strict):

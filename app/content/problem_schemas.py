@@ -25,7 +25,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from app.content.schemas import CardId, Fraction, Item, ProblemId, Related, Slip, Slug, StateBars, Strict, Text, Unit
+from app.content.schemas import (
+    CardId,
+    Fraction,
+    Item,
+    ProblemId,
+    QuestionedSlip,
+    Related,
+    Slug,
+    StateBars,
+    Strict,
+    Text,
+    Unit,
+)
 
 RubricId = Annotated[str, StringConstraints(pattern=r"^(R|SP|IQ|PC)\d{1,2}$")]
 Points = Annotated[int, Field(ge=1, le=20)]
@@ -39,7 +51,7 @@ class Asked(Strict):
     id: Slug
     prompt: Text
     points: Points = 1
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[QuestionedSlip, ...] = ()
 
 
 class NumberPart(Asked):

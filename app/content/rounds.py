@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from app.content.interview_schemas import Interview, Question, QuestionedSlip
+from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import AnyPart, ChoicePart, ConfigurationPart, NumberPart, OrderPart, Problem
 from app.content.schemas import InterviewId, Item, ProblemId, Slug, Strict, Text
 
@@ -114,6 +114,9 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
                 accepted = ", ".join(parts)
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} is no part of {problem.id} that a round can ask: {accepted}")
+            if unasked := [slip.id for slip in parts[each.part].slips if not slip.ask]:
+                where = ("problems", index, "parts", number, "part")
+                raise NoSuchPart(where, f"{each.part} of {problem.id} needs ask at {', '.join(unasked)}")
             is_last = each is asked.parts[-1]
             questions.append(_question(problem, parts[each.part], each, problem.solution if is_last else ""))
     head = file.model_dump(exclude={"problems"})
@@ -133,7 +136,7 @@ def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: st
         points=part.points,
         concepts=asked.concepts,
         explanation=explanation,
-        slips=tuple(QuestionedSlip(**slip.model_dump()) for slip in part.slips),
+        slips=part.slips,
         **number,
     )
     question._problem, question._part = problem, part

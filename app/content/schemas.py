@@ -105,6 +105,12 @@ class Slip(Strict):
     cure: CardId | None = None
 
 
+class QuestionedSlip(Slip):
+    """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right."""
+
+    ask: Text | None = None
+
+
 class Item(Strict):
     """What everything a learner can open says of itself."""
 

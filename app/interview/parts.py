@@ -28,7 +28,6 @@ from app.content.questions import (
 )
 from app.content.rounds import BorrowedQuestion
 from app.content.rubric_schemas import make_points
-from app.grading.numbers import OMISSION
 from app.grading.quantities import Unreadable
 from app.grading.questions import (
     ChoiceQuestion,
@@ -43,6 +42,7 @@ from app.grading.rubrics.grader import Rubric
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 from app.interview.layouts import read_layout
+from app.units import SCALES
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
 PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
@@ -58,7 +58,8 @@ class Reaction:
 
     `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; of a wrong
     order, the item that stands too early. An answer in words is quoted where it said the opposite (`quote`), and
-    brought back where none of its points was heard (`astray`).
+    brought back where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, which
+    may be what was said last; and from what was `noted` of the reply before, which may have said what it was asked for.
     """
 
     asks: str
@@ -66,6 +67,10 @@ class Reaction:
     slip: str | None = None
     quote: str = ""
     astray: bool = False
+    picked: str = ""
+    picked_last: bool = False
+    noted: str = ""
+    noted_as_said: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -83,12 +88,16 @@ NOTHING_ASKED: Reactions = {}
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
 
-# What is asked about a wrong number whose slip has no question of its own, by what grading takes it for.
+# What is asked about a wrong number whose slip has no question of its own, by what it is a number of.
 DOUBTS: defaultdict[str, str] = defaultdict(
-    lambda: "Take me through it: which formula, and which numbers did you put in?",
+    lambda: "What did you multiply there, and what did you divide by?",
     {
-        OMISSION: "Take me through it, term by term: what is in it, and what did you leave out?",
         "unit": "In which unit is that?",
+        "bytes": "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
+        "seconds": "What is moved or computed in that time, and at which rate?",
+        "tokens": "What is above the line there, and what does one token cost?",
+        "flop": "How many FLOPs for each parameter and token are in it?",
+        "fraction": "What is above the line, and what is the whole below it?",
     },
 )
 
@@ -253,7 +262,7 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
         mine: dict[str, float] = {}
         for id_, carried in part.question.carries.items():
             text = answers.get(id_) or answers.get(_questioned_id(id_), "")
-            if (value := _read(text, carried.unit)) is not None:
+            if (value := read(text, carried.unit)) is not None:
                 mine[carried.id] = value
         return {**values[part.question.problem.id], "own": mine}
     values = scope_of(part.question, values)
@@ -310,16 +319,35 @@ def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Mar
             "<p>“Let me stop at ‘{}’, where you put it. {}”</p><p>Put it right, or stay with your order.</p>"
         ).format(reaction.said, doubt)
     slip = next((each for each in part.source.slips if each.id == reaction.slip), None)
-    doubt = render_inline(slip.ask, expressions).striptags() if slip and slip.ask else DOUBTS[reaction.slip or ""]
+    if slip and slip.ask:
+        doubt = render_inline(slip.ask, expressions).striptags()
+    elif reaction.picked:
+        doubt = f"That was your number for {reaction.picked}. What is different here?"
+    else:
+        dimension = SCALES[part.source.unit or ""][0]
+        doubt = DOUBTS["unit" if reaction.slip == "unit" else dimension]
     return Markup("<p>“You said {}. {}”</p><p>Say your number again: put it right, or stay with it.</p>").format(
         reaction.said, doubt
     )
 
 
 def _probed(reaction: Reaction, ask: str) -> Markup:
+    """A probe as it is spoken: first what was heard, then what is asked."""
+    noted = "<q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
+    before = Markup(noted).format(reaction.noted) if reaction.noted else Markup("")  # noqa: S704 - our own words
+    return Markup("<p>“{}{}{}”</p>").format(before, _gone_on_from(reaction), ask)
+
+
+def _gone_on_from(reaction: Reaction) -> Markup:
     if reaction.quote:
-        return Markup("<p>“You said: <q>{}</q> Let me stay there. {}”</p>").format(reaction.quote, ask)
-    return Markup("<p>“{}{}”</p>").format("Let me bring you back to my question. " if reaction.astray else "", ask)
+        return Markup("You said: <q>{}</q> Let me stay there. ").format(reaction.quote)
+    if reaction.astray:
+        spoken = Markup("I heard <q>{}</q>. ").format(reaction.picked) if reaction.picked else Markup("")
+        return spoken + Markup("Let me bring you back to my question. ")
+    if not reaction.picked:
+        return Markup("")
+    said = Markup("You ended with <q>{}</q>. ") if reaction.picked_last else Markup("You said <q>{}</q>. ")
+    return said.format(reaction.picked)
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:
@@ -420,10 +448,10 @@ def right_answer(part: Part, values: Values, answers: Answers) -> str:
 def _own(question: Question, answers: Answers) -> float | None:
     """The candidate's own number, in base units."""
     assert question.unit is not None, "asked of numbers alone"
-    return _read(answers.get(question.id, ""), question.unit)
+    return read(answers.get(question.id, ""), question.unit)
 
 
-def _read(text: str, unit: str) -> float | None:
+def read(text: str, unit: str) -> float | None:
     """The number in `text`, in base units; None where there is none."""
     try:
         return read_number(text, unit)

@@ -3,8 +3,9 @@ is asked for, and who got every number of a question right at once is asked a ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
@@ -26,8 +27,10 @@ from app.interview.parts import (
     own_id,
     probe_id,
     probe_question,
+    read,
     rubric_of,
 )
+from app.interview.picking_up import few_words, picked_up
 from app.units import scaled
 
 MOST_PROBES = 2  # of one answer, as a person would ask
@@ -54,7 +57,7 @@ def react(
         return None
     try:
         if part.kind == "number" and part.own is None:
-            return _to_number(part, known, answers, reactions)
+            return _to_number(part, parts, known, answers, reactions)
         if part.kind == "order":
             return _to_order(part, known, answers)
         return _to_words(part, parts, known, answers) if part.question.kind == "text" else None
@@ -64,18 +67,33 @@ def react(
         raise
 
 
-def _to_number(part: Part, known: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+def _to_number(
+    part: Part, parts: Collection[Part], known: Values, answers: Answers, reactions: Reactions
+) -> Reaction | None:
     question = part.question
     if part.role != "asked":
         return None
     number = number_of(part, known)
     found = number.grade(answers[part.id])
     if found.status == "wrong" and found.value is not None:
-        return Reaction(again_id(part.id), said=scaled(found.value, number.unit), slip=found.misconception)
+        said = scaled(found.value, number.unit)
+        as_in = _said_before(part, parts, said, answers)
+        return Reaction(again_id(part.id), said=said, slip=found.misconception, picked=as_in)
     was_questioned = question.id in reactions
     if question.harder and is_last_number(part) and not was_questioned and found.status == "correct":
         return Reaction(harder_id(part))
     return None
+
+
+def _said_before(part: Part, parts: Collection[Part], said: str, answers: Answers) -> str:
+    """The title of an earlier question that was answered with the same number; empty where there is none."""
+    before = takewhile(lambda each: each.id != part.id, parts)
+    numbers = (each for each in before if each.kind == "number" and each.own is None and each.source.unit)
+    for each in numbers:
+        value = read(answers.get(each.id, ""), each.source.unit or "")
+        if value is not None and scaled(value, each.source.unit or "") == said:
+            return each.question.title
+    return ""
 
 
 def _to_order(part: Part, known: Values, answers: Answers) -> Reaction | None:
@@ -105,7 +123,29 @@ def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answe
         return None
     verdict = next(each for each in heard if each.id == point.id)
     quote = verdict.evidence[0] if verdict.verdict == "contradicted" and verdict.evidence else ""
-    return Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+    found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+    return _gone_on(found, part, point, probes, known, answers, replies)
+
+
+def _gone_on(
+    reaction: Reaction,
+    part: Part,
+    point: ProbedPoint,
+    probes: Sequence[Part],
+    known: Values,
+    answers: Answers,
+    replies: Mapping[str, Reply],
+) -> Reaction:
+    """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before."""
+    gone_from = [each.reaction.picked for each in probes if each.reaction]
+    ask = probe_question(point, Expressions(known))
+    words = picked_up(point, ask, answers[part.question.id], gone_from)
+    if words:
+        reaction = replace(reaction, picked=words.words, picked_last=words.is_last)
+    if part.role != "probe" or part.point is None:
+        return reaction
+    is_heard = part.point.id in replies and replies[part.point.id].credit > 0
+    return replace(reaction, noted=few_words(answers[part.id]), noted_as_said=is_heard)
 
 
 def about_layout(part: Part, known: Values, answers: Answers) -> OwnLayout | None:

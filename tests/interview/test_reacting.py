@@ -151,7 +151,7 @@ def test_one_who_stays_wrong_goes_on_with_the_own_number(content: Catalogue) -> 
         part = sat.next()
         assert part is not None
         sat.give(part, "100 GB")
-    assert "which formula" in sat.asked["q1.again"]
+    assert "Name the largest term in it" in sat.asked["q1.again"]
     follow = sat.next()
     assert follow is not None
     assert "You said 100 GB" in (prompt(follow, sat.values, sat.own) or Markup()).striptags()
@@ -188,14 +188,52 @@ def _probe(sat: Sat) -> Part:
 @pytest.mark.parametrize(
     ("said", "opening"),
     [
-        ("I like this question. Let us talk about something else.", "Let me bring you back to my question."),
-        ("The weights of a layer are freed after forward.", "How many bytes"),
+        (
+            "I like this question. Let us talk about something else.",
+            "I heard <q>Let us talk about something else</q>. Let me bring you back to my question.",
+        ),
+        (
+            "So basically the weights of a layer are freed after forward, which is nice.",
+            "You said <q>the weights of a layer are freed after forward, which is nice</q>. How many bytes",
+        ),
     ],
 )
-def test_who_strays_is_brought_back(content: Catalogue, said: str, opening: str) -> None:
+def test_who_strays_is_brought_back_and_who_does_not_is_taken_up(content: Catalogue, said: str, opening: str) -> None:
     sat = _sit(content, "M9")
     sat.give(next(each for each in parts_of(sat.interview) if each.kind == "text"), said)
     assert f"“{opening}" in str(prompt(_probe(sat), sat.values, sat.own))
+
+
+@pytest.mark.parametrize(
+    ("reply", "noted"),
+    [
+        ("Three times the weights, where DDP moves two.", "<q>Three times the weights</q>, good. You said "),
+        ("More, I think.", "I note <q>More, I think</q>. You said "),
+    ],
+)
+def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
+    content: Catalogue, reply: str, noted: str
+) -> None:
+    sat = _sit(content, "M9")
+    text = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    sat.give(text, "The gathered weights of a layer are freed after its forward. Backward gathers weights again.")
+    first = _probe(sat)
+    sat.give(first, reply)
+    asked = [str(prompt(each, sat.values, sat.own)) for each in (first, _probe(sat))]
+    assert noted in asked[1]
+    told = [each.reaction.picked for each in (first, _probe(sat)) if each.reaction]
+    assert all(words and f"You said <q>{words}</q>" in said for words, said in zip(told, asked, strict=True))
+    assert told[0] != told[1]
+
+
+def test_a_number_that_was_given_before_is_recognised(content: Catalogue) -> None:
+    sat = _sit(content, "T2")
+    asked = {each.id: each for each in parts_of(sat.interview)}
+    state = right_answer(asked["sp1-a"], sat.values, {})
+    for part in ("sp1-a", "sp1-c"):
+        sat.give(asked[part], state)
+    again = next(each for each in parts_of(sat.interview, sat.reactions) if each.id == "sp1-c.again")
+    assert "That was your number for State. What is different here?" in str(prompt(again, sat.values, sat.own))
 
 
 def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:

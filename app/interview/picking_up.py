@@ -1,0 +1,83 @@
+"""Which of the candidate's own words a probe goes on from: a few that stand near to what it asks. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from app.content.interview_schemas import ProbedPoint
+from app.grading.rubrics.quotes import topic
+from app.reveal.words import sentences
+
+MOST_WORDS = 14  # that a person repeats of what was said
+LEAST_WORDS = 4  # of a piece that stands by itself
+LEAST_TOPIC = 2  # words of it that are about something
+
+_CUT_OFF = " …"
+_OF_A_CUT = 0.7  # how near words are that have to be cut off, of what they would be
+
+_CUT = re.compile(r"(?<=[,;:])\s+|\s+[–—-]+\s+|\s+(?=(?:because|but|so|which|while|whereas|then|and then)\s)|[()]")
+_JOINS = re.compile(r"^(?:and|but|so|then|because|which|while|whereas|or|well|yes|no|i think|basically)\b[\s,]*", re.I)
+_AROUND = ' \t\n,;:.!?–—-"“”‘’'
+
+
+@dataclass(frozen=True)
+class PickedUp:
+    """Words to go on from; `is_last` where they are the end of what was said, and not near to what is asked."""
+
+    words: str
+    is_last: bool
+
+
+def picked_up(point: ProbedPoint, ask: str, said: str, gone_from: Collection[str] = ()) -> PickedUp | None:
+    """The words of `said` to go on from to `ask` for `point`, none that were `gone_from` before: those nearest to it,
+    else the last; None where nothing that was said is about anything."""
+    about, asked = topic(point.text), topic(ask)
+    clauses = [each for each in _clauses(said) if len(topic(each)) >= LEAST_TOPIC and not _are_in(each, gone_from)]
+    if not clauses:
+        return None
+
+    def near(words: str) -> float:
+        of = topic(words)
+        share = (2 * len(of & asked) + len(of & about)) / (2 + len(of))
+        return share * (_OF_A_CUT if words.endswith(_CUT_OFF) else 1)
+
+    nearest = max(clauses, key=near)
+    return PickedUp(nearest, is_last=False) if near(nearest) else PickedUp(clauses[-1], is_last=True)
+
+
+def few_words(said: str) -> str:
+    """Those of `said` that a person repeats to show that it was heard."""
+    return max(
+        _clauses(said), key=lambda each: len(topic(each)) * (_OF_A_CUT if each.endswith(_CUT_OFF) else 1), default=""
+    )
+
+
+def _are_in(words: str, others: Iterable[str]) -> bool:
+    return any(words in each or each in words for each in others if each)
+
+
+def _clauses(said: str) -> Iterator[str]:
+    """What was said, in pieces that can be repeated."""
+    for sentence in sentences(said):
+        pieces: list[str] = []
+        for piece in filter(None, map(str.strip, _CUT.split(sentence.rstrip(".!?;")))):
+            joined = f"{pieces[-1]} {piece}" if pieces else ""
+            if pieces and len(joined.split()) <= MOST_WORDS and min(map(_words, (pieces[-1], piece))) < LEAST_WORDS:
+                pieces[-1] = joined
+            else:
+                pieces.append(piece)
+        yield from filter(None, map(_shortened, pieces))
+
+
+def _shortened(piece: str) -> str:
+    """A clause without what joins it to the one before, and no longer than a person repeats."""
+    while (bare := _JOINS.sub("", piece.strip(_AROUND))) != piece:
+        piece = bare
+    words = piece.split()
+    return piece if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]).rstrip(_AROUND) + _CUT_OFF
+
+
+def _words(text: str) -> int:
+    return len(text.split())
