@@ -12,7 +12,7 @@ import hmac
 import json
 from datetime import timedelta
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -47,12 +47,12 @@ class Access:
         if b"token=" in query and scope["method"] in ("GET", "HEAD"):
             given = dict(parse_qsl(query.decode("latin-1"))).get("token", "")
             if self._is_token(given):
-                await self._exchange(scope)(scope, receive, send)
+                await self._exchange(scope, headers)(scope, receive, send)
                 return
-        if self._has_cookie(headers, scope) or self._has_bearer(headers):
+        if self._has_cookie(headers) or self._has_bearer(headers):
             await self.app(scope, receive, send)
         elif _is_own_user(scope, headers):
-            await self.app(scope, receive, self._giving_cookie(scope, headers, send))
+            await self.app(scope, receive, self._giving_cookie(headers, send))
         elif scope["path"] == PARTLY_OPEN:
             scope.setdefault("state", {})["stranger"] = True
             await self.app(scope, receive, send)
@@ -66,38 +66,38 @@ class Access:
         kind, _, given = headers.get("authorization", "").partition(" ")
         return kind.lower() == "bearer" and self._is_token(given.strip())
 
-    def _has_cookie(self, headers: Headers, scope: Scope) -> bool:
+    def _has_cookie(self, headers: Headers) -> bool:
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
+            found = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(headers))
         except CookieError:
             return False
         return found is not None and hmac.compare_digest(found.value.encode(errors="replace"), self.cookie.encode())
 
-    def _exchange(self, scope: Scope) -> Response:
+    def _exchange(self, scope: Scope, headers: Headers) -> Response:
         """To the same page without the token, with the cookie."""
         rest = [(key, value) for key, value in parse_qsl(scope["query_string"].decode("latin-1")) if key != "token"]
         path = "/" + quote(scope["path"].lstrip("/\\"))  # never "//host": that would lead to another server
         reply = RedirectResponse(path + (f"?{urlencode(rest)}" if rest else ""), 303)
         reply.headers["Cache-Control"] = "no-store"
         reply.headers["Referrer-Policy"] = "no-referrer"
-        self._set_cookie(reply.headers, scope)
+        self._set_cookie(reply.headers, headers)
         return reply
 
-    def _giving_cookie(self, scope: Scope, headers: Headers, send: Send) -> Send:
+    def _giving_cookie(self, headers: Headers, send: Send) -> Send:
         """Our own user's browser gets the cookie with the first page, and the kernel is not asked again."""
         if headers.get("sec-fetch-mode") != "navigate":
             return send
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._set_cookie(MutableHeaders(scope=message), scope)
+                self._set_cookie(MutableHeaders(scope=message), headers)
             await send(message)
 
         return send_with_cookie
 
-    def _set_cookie(self, headers: MutableHeaders, scope: Scope) -> None:
+    def _set_cookie(self, reply: MutableHeaders, asked: Headers) -> None:
         says = f"Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
-        headers.append("set-cookie", f"{_cookie_name(scope)}={self.cookie}; {says}")
+        reply.append("set-cookie", f"{_cookie_name(asked)}={self.cookie}; {says}")
 
 
 def _is_open(path: str) -> bool:
@@ -105,9 +105,14 @@ def _is_open(path: str) -> bool:
     return path == "/healthz" or path.startswith("/static/")
 
 
-def _cookie_name(scope: Scope) -> str:
-    """Cookies know no ports: each install of a machine needs a name of its own."""
-    return f"rankzero-{(scope.get('server') or ('', 0))[1]}"
+def _cookie_name(headers: Headers) -> str:
+    """Cookies know no ports: each install of a machine needs a name of its own. By the port that was asked for, not by
+    ours: behind a proxy several servers answer for one install."""
+    try:
+        port = urlsplit(f"//{headers.get('host', '')}").port
+    except ValueError:  # such as 127.0.0.1:99999
+        port = None
+    return f"rankzero-{port or 80}"
 
 
 def _is_own_user(scope: Scope, headers: Headers) -> bool:

@@ -107,6 +107,15 @@ def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(locked: Test
     assert locked.post("/study/undo", headers={"Origin": "https://evil.example"}).status_code == 403
 
 
+def test_the_cookie_is_of_the_port_that_is_asked_and_good_for_every_server_behind_a_proxy(locked: TestClient) -> None:
+    asked = {"Host": "127.0.0.1:8080"}
+    given = locked.get(f"http://127.0.0.1:8001/?token={TOKEN}", headers=asked, follow_redirects=False)
+    assert given.headers["set-cookie"].startswith("rankzero-8080=")
+    assert locked.get("http://127.0.0.1:8002/study", headers=asked).status_code == 200
+    assert locked.get("http://127.0.0.1:8002/study").status_code == 401
+    assert locked.get("/study", headers={"Host": "127.0.0.1:99999"}).status_code == 401
+
+
 @pytest.mark.parametrize("path", ["//evil.example/", "/\\evil.example/", "/%5Cevil.example", "/%2f%2fevil.example"])
 def test_the_exchange_leads_to_no_other_server(locked: TestClient, path: str) -> None:
     reply = locked.get(f"http://127.0.0.1{path}?token={TOKEN}")
