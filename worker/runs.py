@@ -308,6 +308,7 @@ def _end(context: Context, claim: Claim, writer: Writer, ending: Ending) -> None
 
     writer.insist(write, context.stopping)
     context.queue.wake_viewers(claim.run_id)
-    log.info("run ended here", run=claim.run_id, status=ending.status)
+    why = {"cause": ending.failure.cause, "why": ending.failure.message} if ending.failure else {}
+    log.info("run ended here", run=claim.run_id, status=ending.status, **why)
     if ending.again:
         context.queue.nudge_workers()

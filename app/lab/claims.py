@@ -21,7 +21,7 @@ from app.lab.records import RunFailure
 from app.lab.takers import why_nobody_takes
 from app.units import seconds_text
 from labs.spec import RunSpec
-from labs.spec.events import PhaseEvent
+from labs.spec.events import LogEvent, PhaseEvent
 
 
 def claim_next(session: Session, worker: str, place: Callable[[RunSpec], str | None], now: datetime) -> Claim | None:
@@ -117,8 +117,10 @@ def _queue_again(session: Session, run: Run, condition: Any, why: str, now: date
     if not changed(session.execute(update(Run).where(Run.id.in_(condition)).values(**values))):
         return False
     session.refresh(run)
-    # from here on the events are those of another start: whoever reads them begins anew at this one
-    write_chunk(session, run, [PhaseEvent(0.0, 0, "queued", doing=why)], now)
+    # from here on the events are those of another start: whoever reads them begins anew at this one. Why there was one
+    # stays in the run's log
+    line = LogEvent(0.0, 0, "stderr", f"starting again: {why}")
+    write_chunk(session, run, [PhaseEvent(0.0, 0, "queued", doing=why), line], now)
     return True
 
 
