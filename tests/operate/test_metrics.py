@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,20 @@ def test_dashboard_and_rules_ask_for_figures_that_there_are(client: TestClient, 
     asked = {re.sub(r"_(bucket|sum|count)$", "", name) for name in re.findall(r"rankzero_\w+", expression)}
     assert asked
     assert asked <= families
+    bare = re.findall(r"(?<![\w(])rankzero_\w+", expression)
+    assert not bare, "several web servers all tell it: aggregated, it is there once, and its labels are in nobody's way"
+
+
+def test_the_rules_fire_of_what_they_are_about_and_of_nothing_else() -> None:
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("Rules of alerts are tried by promtool (Debian: apt install prometheus)")
+    done = subprocess.run(
+        [promtool, "test", "rules", str(Path(__file__).with_name("alerts.test.yaml"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_job_for_kubernetes_is_one_by_its_schema() -> None:
