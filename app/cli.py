@@ -99,27 +99,33 @@ def serve(
     bind: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
 ) -> None:
     """The web server alone."""
+    import structlog  # noqa: PLC0415
     import uvicorn  # noqa: PLC0415
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 
     from app.content.catalogue import catalogue  # noqa: PLC0415
     from app.core.connections import TimedProtocol  # noqa: PLC0415
     from app.core.db import open_database  # noqa: PLC0415
+    from app.core.logs import configure_logs  # noqa: PLC0415
     from app.core.migrate import check_schema  # noqa: PLC0415
     from app.core.private import keep_to_ourselves  # noqa: PLC0415
+    from app.core.release import release  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
 
     keep_to_ourselves()
     with suppress(SQLAlchemyError):  # one that cannot be asked is said by /readyz, and may be there in a moment
         check_schema(open_database(settings().sqlalchemy_url))
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
+    at = settings().model_copy(update={"bind": bind or settings().bind, "port": port or settings().port})
+    configure_logs(at.log_format, at.log_level)
+    structlog.get_logger().info("pages are served", at=at.address, release=release())
     uvicorn.run(
         "app.main:create_app",
         http=TimedProtocol,
         proxy_headers=False,
         factory=True,
-        host=bind or settings().bind,
-        port=port or settings().port,
+        host=at.bind,
+        port=at.port,
         access_log=False,
         timeout_graceful_shutdown=2,
         log_level="warning",

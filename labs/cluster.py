@@ -195,12 +195,12 @@ def _run(*command: str) -> None:
 
 def read_rate(text: str) -> float:
     """1gbit as bytes per second."""
-    return _read(text, _RATES, "--rate", "such as 1gbit or 200mbit", _SLOWEST, _FASTEST)
+    return _read(text, _RATES, "--rate", "0.8mbit to 100gbit, such as 200mbit", _SLOWEST, _FASTEST)
 
 
 def read_delay(text: str) -> float:
     """1ms as seconds."""
-    return 0.0 if text == "0" else _read(text, _TIMES, "--delay", "such as 1ms or 500us", 0.0, _LONGEST_SECONDS)
+    return 0.0 if text == "0" else _read(text, _TIMES, "--delay", "0s to 1s, such as 500us", 0.0, _LONGEST_SECONDS)
 
 
 def _read(text: str, units: dict[str, float], name: str, accepted: str, least: float, most: float) -> float:
@@ -233,7 +233,9 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     if delay and not cluster.can_delay:
-        sys.stderr.write("This kernel has no netem: links have the rate that was asked for, and no delay.\n")
+        sys.stderr.write(
+            f"--delay {asked.delay} is left out: this kernel has no netem (sch_netem). Links have the rate alone.\n"
+        )
     each = ", ".join(f"{host.name} at {host.address}" for host in cluster.hosts)
     sys.stdout.write(f"{each}; {asked.rate} each way. Runs get there by: rankzero worker --backend cluster\n")
     return 0

@@ -69,6 +69,8 @@ def main(arguments: list[str]) -> int:
 
 def _devices(asked: argparse.Namespace, configuration: Settings) -> Devices | SeveralHosts:
     """Raises UnknownDevice."""
+    if asked.partition and asked.backend != "slurm":
+        raise UnknownDevice(f"--partition {asked.partition}: is of Slurm, and accepted with --backend slurm alone.")
     if asked.control:
         return Devices(False, ())
     if asked.backend == "slurm":
@@ -86,7 +88,7 @@ def _beat(app: Celery, configuration: Settings) -> int:
     context = open_context(configuration, Devices(False, ()), "beat")
     announce_forever(context)
     # the plain scheduler keeps its times in memory: a sweep missed while down is done by the next one
-    app.Beat(loglevel="WARNING", scheduler="celery.beat:Scheduler").run()
+    app.Beat(loglevel="WARNING", scheduler="celery.beat:Scheduler", quiet=True).run()
     context.stopping.set()
     retire(context)
     return 0
@@ -100,7 +102,13 @@ def _work(app: Celery, context: Context) -> int:
     # multiprocessing. Made here and not by Celery's own command line, which loads all of its commands.
     threads = 2 if context.kind == "device" else 1
     app.Worker(
-        loglevel="WARNING", pool="threads", concurrency=threads, queues=listens_to, hostname=context.name, **QUICK_START
+        loglevel="WARNING",
+        pool="threads",
+        concurrency=threads,
+        queues=listens_to,
+        hostname=context.name,
+        quiet=True,  # its banner is no line of a log
+        **QUICK_START,
     ).start()
     return 0
 

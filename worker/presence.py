@@ -26,6 +26,7 @@ LOOK_SECONDS = 30.0  # between two looks for GPUs
 
 def announce_forever(context: Context) -> threading.Thread:
     """Start announcing; the thread ends with the process or when `stopping` is set."""
+    log.info("worker is there", worker=context.name, devices=_names(context.devices), release=release())
     thread = threading.Thread(target=_announce, args=(context,), daemon=True, name="presence")
     thread.start()
     return thread
@@ -78,10 +79,16 @@ def _look_again(context: Context) -> None:
             found = find_devices(context.asked)
         except UnknownDevice as error:
             found = Devices(cpu=context.devices.cpu, gpus=(), trouble=str(error))
-    has_changed, context.devices = found != context.devices, found  # free memory alone is no change
-    if has_changed:
-        log.warning("the devices have changed", devices=[each["name"] for each in found.describe()], why=found.trouble)
-        context.queue.nudge_workers()
+    before, context.devices = context.devices, found  # free memory alone is no change
+    if found == before:
+        return
+    if (_names(before), before.trouble) != (_names(found), found.trouble):  # else hosts are busy, or idle again
+        log.warning("the devices have changed", devices=_names(found), why=found.trouble)
+    context.queue.nudge_workers()
+
+
+def _names(devices: Devices | SeveralHosts) -> list[object]:
+    return [each["name"] for each in devices.describe()]
 
 
 def is_alive(database: Database, host: str) -> bool:

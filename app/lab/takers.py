@@ -54,6 +54,8 @@ def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | N
     if sizes:
         too_large = check_size(spec, sizes)[0]
         return f"It is too large for what is there. {too_large.message} Accepted: {too_large.accepted}."
+    if all("hosts" in device for worker in workers for device in worker.devices):
+        return "It is for one host, and the workers that are there take runs over several; `rankzero worker` makes one."
     if spec.device == "cpu":
         return "It asks for the CPU, and the workers that are there run on GPUs only."
     ranks = spec.parallel.world_size

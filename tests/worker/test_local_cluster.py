@@ -146,9 +146,9 @@ def test_what_a_cluster_cannot_be_is_refused_and_nothing_is_left(
     before = _namespaces()
     for wrong, said in (
         (("--hosts", "1"), "--hosts 1: accepted is 2 to 8."),
-        (("--rate", "fast"), "--rate fast: accepted is such as 1gbit or 200mbit."),
-        (("--rate", "1bit"), "--rate 1bit: accepted is such as"),
-        (("--delay", "3weeks"), "--delay 3weeks: accepted is such as 1ms or 500us."),
+        (("--rate", "fast"), "--rate fast: accepted is 0.8mbit to 100gbit, such as 200mbit."),
+        (("--rate", "1bit"), "--rate 1bit: accepted is 0.8mbit to"),
+        (("--delay", "3weeks"), "--delay 3weeks: accepted is 0s to 1s, such as 500us."),
     ):
         done = call("up", "--state", str(tmp_path / "other.json"), *wrong)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr

@@ -151,7 +151,9 @@ def test_a_run_survives_a_lost_host_and_a_restart_of_the_controller(
     assert run.attempts == 2
     assert working.hosts() == {0: "n1", 1: "n2"}
     last = working.starts()[-1]
-    assert any("going on after step" in event.line for event in last if isinstance(event, LogEvent))
+    said = [event.line for event in last if isinstance(event, LogEvent)]
+    assert said[0].startswith("starting again: Host n2 was lost after step")
+    assert any("going on after step" in line for line in said)
     losses = [event.loss for event in last if isinstance(event, StepEvent)]
     assert len(losses) == STEPS
     assert losses[:20] == pytest.approx(run_now(SHORT).losses()[:20], rel=1e-5)  # rounding grows later
@@ -238,6 +240,8 @@ def test_what_cannot_be_is_refused_with_what_there_is(site: Site, partition: Par
         three = takers.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 3}, "hosts": 3}), now)
         six = takers.why_nobody_takes(session, parse_run_spec({**SHORT, "parallel": {"data": 6}, "hosts": 2}), now)
         assert takers.why_nobody_takes(session, parse_run_spec({**SHORT, "hosts": 2}), now) is None
+        one = takers.why_nobody_takes(session, parse_run_spec(SHORT), now) or ""
+    assert one.startswith("It is for one host, and the workers that are there take runs over several;")
     assert three == "It asks for 3 hosts; Slurm partition lab, 2 of 2 hosts usable."
     assert six is not None
     assert six.startswith("It asks for 2 hosts with 3 cores each; 0 have them: ")
