@@ -251,3 +251,93 @@ def test_time_runs_out_on_the_server_and_what_was_saved_counts(page: Page, produ
     page.get_by_role("link", name="See the sitting").click()
     _expects(page, "Strong hire")
     expect(page.locator("#part-q1")).to_contain_text("Right")
+
+
+# A browser that speaks and listens, as far as a page sees: what it was to say is kept, and what it heard is told it.
+SPEAKS_AND_LISTENS = """
+const said = (window.said = []);
+const voices = [
+  { name: "elsewhere", lang: "en-US", localService: false, default: true },
+  { name: "here", lang: "en-GB", localService: true, default: false },
+];
+Object.defineProperty(window, "speechSynthesis", { value: {
+  getVoices: () => voices,
+  cancel: () => said.push("(silence)"),
+  speak: (utterance) => said.push(utterance.text, utterance.voice.name),
+  addEventListener: () => {}, removeEventListener: () => {},
+} });
+window.SpeechSynthesisUtterance = class extends EventTarget { constructor(text) { super(); this.text = text; } };
+class Listens extends EventTarget {
+  static async available({ langs, processLocally }) {
+    return langs.length === 1 && processLocally ? "available" : "unavailable";
+  }
+  start() { window.heard = this; }
+  stop() { this.dispatchEvent(new Event("end")); }
+  abort() { this.stop(); }
+  hear(transcript) {
+    const result = Object.assign([{ transcript }], { isFinal: true });
+    this.dispatchEvent(Object.assign(new Event("result"), { resultIndex: 0, results: [result] }));
+  }
+}
+Object.defineProperty(Listens.prototype, "processLocally", { value: false, writable: true });
+window.SpeechRecognition = Listens;
+"""
+
+
+def _said(page: Page) -> list[str]:
+    said: list[str] = page.evaluate("said.filter((each) => each !== 'here')")
+    return said
+
+
+def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: Page, browser: Browser) -> None:
+    page.context.add_init_script(SPEAKS_AND_LISTENS)
+    page.goto("/interview/M9")
+    switch = page.get_by_role("button", name="Read aloud")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    switch.press("Enter")
+    state = _start(page)
+    expect(switch).to_have_attribute("aria-pressed", "true")  # it is remembered
+    asked = _said(page)
+    assert asked[0] == "(silence)"
+    assert "elsewhere" not in asked
+    assert BILLIONS.search(asked[1])
+    page.get_by_role("button", name="Repeat").press("Enter")
+    assert _said(page) == asked * 2
+    page.get_by_label(re.compile("Your answer")).press_sequentially("1")
+    assert _said(page)[-1] == "(silence)", "who begins to answer is not talked over"
+    page.get_by_label(re.compile("Your answer")).fill(f"{state / 8:g} GB")
+    _give_by_keyboard(page)
+    expect(page.locator(".ask-s")).to_contain_text("You said")
+    assert _said(page)[1:3] == [f"You said {state / 8:g} GB.", "What else does training keep for a parameter?"]
+
+    page.get_by_role("link", name="Explain").click()
+    dictate = page.get_by_role("button", name="Dictate")
+    answer = page.get_by_label("Your answer")
+    answer.fill("First.")
+    dictate.press("Enter")
+    expect(page.locator("[data-dictate-said]")).to_contain_text("Listening, on this machine")
+    assert page.evaluate("heard.processLocally && heard.lang === 'en-GB'")
+    page.evaluate("heard.hear(' the weights are freed ')")
+    expect(answer).to_have_value("First. the weights are freed")
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    dictate.press("Enter")
+    expect(dictate).to_have_attribute("aria-pressed", "false")
+    switch.press("Enter")
+    page.reload()
+    expect(answer).to_have_value("First. the weights are freed")
+    assert _said(page) == []  # it is off
+
+    plain = browser.new_context()
+    plain.add_init_script(
+        "Object.defineProperty(window, 'speechSynthesis', { value: undefined });"
+        "window.SpeechRecognition = window.webkitSpeechRecognition = class {};"
+    )
+    silent = plain.new_page()
+    silent.goto(page.url)
+    expect(silent.get_by_text("this browser has no English voice of its own")).to_be_visible()
+    expect(silent.get_by_text("this browser cannot write down speech on this machine alone")).to_be_visible()
+    expect(silent.get_by_role("button", name=re.compile("Dictate|Read aloud"))).to_have_count(0)
+    plain.close()
+    page.get_by_text("End the interview").click()
+    page.get_by_role("button", name="End it now").click()
+    expect(page.get_by_role("button", name="See the debrief")).to_be_visible()

@@ -38,6 +38,8 @@ PAGES = (
     "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1",
     "/interview",
     "/interview/M5",
+    "/interview/generated",
+    "/interview/coding",
     "/reference",
     "/reference/formulas/zero_state?parameters=7e9&ranks=8&stage=3",
     "/nothing-here",
