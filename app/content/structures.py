@@ -78,7 +78,8 @@ class _Builder:
 
 
 def _label(tree: ast.expr) -> str:
-    return ast.unparse(tree).replace("_", " ").replace(" * ", " × ").replace("answer.", "your ")
+    said = ast.unparse(tree).replace("_", " ").replace("micro batch", "micro-batch")
+    return said.replace(" * ", " × ").replace("answer.", "your ")
 
 
 def _other_cases(evaluation: Evaluation) -> Iterator[Change]:

@@ -63,6 +63,13 @@ def level_of(score: float, capped: bool = False, lifted: bool = False, undecided
     return CAP if lifted and not is_at_least(level, CAP) else level
 
 
+def middle(level: Level) -> int:
+    """The middle of a level's stretch of the scale, in whole per cent: where somebody stands who says no more."""
+    ends = (1.0, *(each.least for each in THRESHOLDS))
+    at = NAMES.index(level)
+    return percent((ends[at] + ends[at + 1]) / 2)
+
+
 def is_at_least(level: Level, other: Level) -> bool:
     """Whether `level` is as good as `other` or better."""
     return NAMES.index(level) <= NAMES.index(other)
@@ -85,6 +92,7 @@ def for_page() -> dict[str, object]:
         "thresholds": THRESHOLDS[:-1],
         "percent": percent,
         "cap": CAP,
+        "middle": middle,
         # every level from the lowest up, with the per cent of the scale that are its own
         "spans": [(each, percent(end - each.least)) for each, end in zip(THRESHOLDS, ends, strict=False)][::-1],
     }

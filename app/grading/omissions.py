@@ -51,6 +51,7 @@ class Slip:
     says: str
     term: Node | None = None  # that is left out of a sum
     is_a_factor: bool = False  # that is not applied
+    short: str = ""  # the same in few words, where `says` does not do
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ def _slips(node: Node, path: Path) -> Iterator[Slip]:
     for index, (exponent, factor) in enumerate(node.factors):
         if not _is_a_unit(factor):
             done = "multiply" if exponent > 0 else "divide"
-            yield Slip((*path, index), None, f"you did not {done} by {factor.label}", is_a_factor=True)
+            short = f"not {'divided' if exponent < 0 else 'multiplied'} by {factor.label}"
+            yield Slip((*path, index), None, f"you did not {done} by {factor.label}", is_a_factor=True, short=short)
         yield from _slips(factor, (*path, index))
     for change in node.changes:
         replaced = change.value()

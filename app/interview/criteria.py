@@ -41,13 +41,18 @@ class Quote:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came."""
+    """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came, as
+    `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers."""
 
     id: str
     title: str
     score: float | None
     rule: str
     quotes: tuple[Quote, ...]
+    reached: float = 0.0
+    points: float = 0.0
+    about: str = ""
+    facts: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def level(self) -> levels.Level | None:
@@ -126,7 +131,7 @@ def _rated(name: str, shares: Sequence[_Share], whole: float) -> Criterion:
         return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
     score = levels.share(min(points, sum(each.reached for each in shares)), points)
     reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
-    return Criterion(name, TITLES[name], score, f"{reached}.", _quotes(shares))
+    return Criterion(name, TITLES[name], score, f"{reached}.", _quotes(shares), score * points, points, _ABOUT[name])
 
 
 def _quotes(shares: Sequence[_Share]) -> tuple[Quote, ...]:
@@ -152,8 +157,10 @@ def _communication(rows: Sequence[Row], overlong: Mapping[str, bool]) -> Criteri
     rule = f"{passed} of {len(names) * len(asked)} over {answers}: {each}."
     longest = max((one for row in asked for one in sentences(row.said)), key=_words, default="")
     quotes = (Quote(longest, "un"),) if _words(longest) > LONGEST_SENTENCE else ()
-    score = levels.share(float(passed), float(len(names) * len(asked)))
-    return Criterion("communication", TITLES["communication"], score, rule, quotes)
+    most = len(names) * len(asked)
+    score = levels.share(float(passed), float(most))
+    facts = tuple((name, sum(checks[name] for checks in seen.values()), len(asked)) for name in names)
+    return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
 
 
 def _seen(row: Row, took_too_long: bool) -> dict[str, bool]:

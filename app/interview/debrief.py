@@ -65,6 +65,18 @@ class Asked:
     budget_minutes: int
     used_minutes: float | None
 
+    @property
+    def points(self) -> float:
+        return sum(part.row.points for part in self.parts)
+
+    @property
+    def left_out(self) -> str:
+        """Why nothing of it was answered: left blank, not asked; empty where something was."""
+        verdicts = {part.row.verdict for part in self.parts}
+        if verdicts <= {NOT_ASKED}:
+            return "not asked"
+        return "left blank" if verdicts <= {NO_ANSWER, NOT_ASKED} else ""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -100,6 +112,22 @@ class Debrief:
     def worth(self) -> float:
         """What the fixes come to together."""
         return sum(each.points for each in self.fixes)
+
+    @property
+    def answered(self) -> tuple[Asked, ...]:
+        return tuple(each for each in self.questions if not each.left_out)
+
+    @property
+    def unanswered(self) -> tuple[Asked, ...]:
+        return tuple(each for each in self.questions if each.left_out)
+
+    @property
+    def reason(self) -> str:
+        """What the level rests on above all, as a title goes on: questions left blank, else what was worth most."""
+        blank, every = sum(each.left_out == "left blank" for each in self.questions), len(self.questions)
+        if 2 * blank >= every and blank:
+            return f"{'every question' if blank == every else f'{blank} of {every} questions'} left blank"
+        return _lower(self.fixes[0].title) if self.fixes else "nothing missed"
 
 
 def debrief(
@@ -252,7 +280,8 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
         else:
             why = Link(f"#part-{row.id}", "See how it is computed")
             says = _why(row) or "No known slip leads to your number."
-            found.append(Fix(row.slip or row.title, says, row.lost, (*_to_read(content, _near(interview, row)), why)))
+            title = row.slip or f"Get “{row.title}” right"
+            found.append(Fix(title, says, row.lost, (*_to_read(content, _near(interview, row)), why)))
     found += [_cure(content, cure, rows) for cure, rows in by_cure.items()]
     return sorted(found, key=lambda each: -each.points)[:MOST_FIXES]
 
@@ -278,7 +307,7 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
     first = rows[0]
     lost = sum(row.lost for row in rows)
-    return Fix(first.slip or first.title, _why(first), lost, _to_read(content, card_id))
+    return Fix(first.slip or f"Get “{first.title}” right", _why(first), lost, _to_read(content, card_id))
 
 
 def _why(row: Row) -> str:

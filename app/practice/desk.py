@@ -19,8 +19,10 @@ from app.practice.parts import Part
 from app.reveal.meter import Meter
 from app.reveal.number import SaidNumber, said_number, slip_of
 from app.units import digits
+from app.words import listed
 
 LONGEST_ANSWER = 500
+_SHORT_PROMPT = 60  # characters of a prompt that a title can begin with
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,32 @@ class Desk:
     @property
     def right(self) -> int:
         return sum(state.is_right for state in self.parts)
+
+    @property
+    def headline(self) -> str:
+        """What came out, as a title says it: the first thing that went wrong, by its name; else how much was right. The
+        problem's title until a part is judged."""
+        judged = [state for state in self.graded if state.settled and state.grade]
+        if not judged and not self.is_settled:
+            return self.variant.problem.title
+        if self.is_settled and self.right == len(self.graded):
+            return "All right" if len(self.graded) > 1 else "Right"
+        found = next((state for state in judged if state.finding), None)
+        if found is not None:
+            prompt = str(found.part.prompt)
+            is_named = len(self.graded) > 1 and len(prompt) <= _SHORT_PROMPT
+            return f"{prompt}: {found.finding}" if is_named else found.finding
+        if not judged:
+            return "Left unanswered"
+        if self.right == len(judged):
+            return f"{'Right' if len(judged) == 1 else 'All right'} so far"
+        wrong = [state.part.id for state in judged if not state.is_right]
+        right = f"; {self.right} right" if self.right else ""
+        return (
+            f"{'Part' if len(wrong) == 1 else 'Parts'} {listed(wrong)} went wrong{right}"
+            if len(self.graded) > 1
+            else "Another answer is right"
+        )
 
     @property
     def level(self) -> str | None:

@@ -145,6 +145,12 @@ def errata(catalogue: Catalogue) -> list[tuple[str, str, list[ShownErratum]]]:
     ]
 
 
+def count_severities(entries: Sequence[ShownErratum]) -> dict[str, int]:
+    """How many of some errata are how wrong, the worst first, by the word a page has for it."""
+    counts = {word: sum(each.head.severity == key for each in entries) for key, word in SEVERITIES.items()}
+    return {word: count for word, count in counts.items() if count}
+
+
 def taught_by(catalogue: Catalogue, erratum: ShownErratum) -> list[Link]:
     """Where an erratum is taught."""
     links: list[Link] = []

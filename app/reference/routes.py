@@ -60,6 +60,7 @@ def errata(request: Request, content: Content) -> HTMLResponse:
         "topics": topics,
         "count": sum(len(entries) for _, _, entries in topics),
         "severities": handbook.SEVERITIES,
+        "counted": handbook.count_severities,
         "taught_by": lambda erratum: handbook.taught_by(content, erratum),
     }
     return page(request, "reference/errata.html", context)

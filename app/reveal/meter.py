@@ -10,6 +10,8 @@ from app.reveal.comparison import Comparison
 from app.reveal.gap import Gap, Term
 from app.units import SCALES, digits, step_for
 
+_APART = 28.0  # percent of a scale from which on two labels stand apart, on a phone too
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -81,6 +83,24 @@ class Meter:
         if self.gap.slip:
             return f"{self.gap.slip}: {off} {'missing' if measured > predicted else 'too much'}"
         return f"{off} {'more than you said' if measured > predicted else 'too much'}"
+
+    @property
+    def labels(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What stands under the marks, from the left: place in percent, and who says what. Marks that lie near each
+        other share one place."""
+        row = self.row
+        said = [
+            (float(self.place(value)), who, f"{words} {text}")
+            for value, who, words, text in (
+                (row.predicted, "you", "you", row.text),
+                (row.measured, "is", "it is", row.said(row.measured)),
+            )
+            if value is not None
+        ]
+        said.sort()
+        if len(said) == 2 and said[1][0] - said[0][0] < _APART:
+            return [(f"{(said[0][0] + said[1][0]) / 2:.2f}", [each[1:] for each in said])]
+        return [(f"{place:.2f}", [(who, text)]) for place, who, text in said]
 
     @property
     def verdict(self) -> str:

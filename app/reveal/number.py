@@ -129,6 +129,9 @@ def _named(mistakes: Sequence[Mistake], key: float) -> Gap:
     terms = [[_term(slip.term.label, slip.term.value) for slip in each.slips if slip.term] for each in alike]
     lacks = key - alike[0].value
     if any(len(left_out) < len(each.slips) for left_out, each in zip(terms, alike, strict=True)) or lacks <= 0:
-        return Gap(capital(says), slip=alike[0].says.removeprefix("you "))
+        shorts = {slip.short for slip in alike[0].slips}
+        return Gap(
+            capital(says), slip=shorts.pop() if len(shorts) == 1 and all(shorts) else alike[0].says.removeprefix("you ")
+        )
     name = " or ".join(listed([term.name for term in left_out]) for left_out in terms)
     return Gap(f"You left out {name}", (Term(name, terms[0][0].kind, lacks, lacks),))

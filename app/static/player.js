@@ -56,8 +56,14 @@ async function go(figure, to) {
   figure.dataset.at = String(at);
   figure.dataset.shown = "yes";
   show(figure, known, at);
-  if (at === before + 1 && !still.matches) travel(figure, known.frames[at]);
+  const now = performance.now();
+  const isDragged = now - (moved.get(figure) ?? 0) < TRAVEL_MILLISECONDS; // step after step: it cuts
+  moved.set(figure, now);
+  if (at === before + 1 && !isDragged && !still.matches) travel(figure, known.frames[at]);
 }
+
+/** When a figure was last moved on. @type {WeakMap<HTMLElement, number>} */
+const moved = new WeakMap();
 
 /** A dragged strip says where it is more often than the screen is drawn. @type {WeakSet<HTMLElement>} */
 const scrubbed = new WeakSet();
@@ -72,19 +78,33 @@ function scrub(figure, range) {
   });
 }
 
+/** A text that stays is not laid out anew. @param {Element} element @param {string} text */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** What of a picture changes. @param {HTMLElement} stage @param {Frame} frame */
+function draw(stage, frame) {
+  // on the rows that move alone: a property of the whole stage would have everything in it styled again
+  const clip = Number(frame.clip || 100);
+  for (const done of /** @type {NodeListOf<HTMLElement>} */ (stage.querySelectorAll(".row > .done"))) {
+    done.style.transform = `translateX(${clip - 100}%)`;
+    /** @type {HTMLElement} */ (done.firstElementChild).style.transform = `translateX(${100 - clip}%)`;
+  }
+  if (frame.html) stage.querySelector("[data-frame]").innerHTML = frame.html;
+  stage.querySelectorAll("[data-slot]").forEach((slot, index) => {
+    write(slot, frame.slots[index]);
+  });
+}
+
 /** @param {HTMLElement} figure @param {Loaded} known @param {number} at */
 function show(figure, known, at) {
   const frame = known.frames[at];
   const steps = known.frames.length - 1;
-  const stage = figure.querySelector("[data-stage]");
-  stage.style.setProperty("--t", `${frame.clip || 100}%`);
-  if (frame.html) stage.querySelector("[data-frame]").innerHTML = frame.html;
-  stage.querySelectorAll("[data-slot]").forEach((slot, index) => {
-    slot.textContent = frame.slots[index];
-  });
+  draw(figure.querySelector("[data-stage]"), frame);
   figure.querySelector("[data-say]").innerHTML = frame.says;
   figure.querySelectorAll("[data-counter]").forEach((counter, index) => {
-    counter.textContent = frame.counters[index];
+    write(counter, frame.counters[index]);
   });
   const range = figure.querySelector("input[data-step]");
   range.value = String(at);
@@ -152,6 +172,12 @@ function turn(figure, control) {
   }, WAIT_MILLISECONDS);
 }
 
+/** The buttons of a setting show its value. @param {HTMLInputElement} setting */
+function press(setting) {
+  for (const each of setting.parentElement.querySelectorAll("[data-choose]"))
+    each.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (each).dataset.choose === setting.value));
+}
+
 function place(figure, { html, loaded: known }, at, control) {
   const holder = document.createElement("template");
   holder.innerHTML = html;
@@ -161,6 +187,7 @@ function place(figure, { html, loaded: known }, at, control) {
   for (const each of fresh.querySelectorAll("[data-setting]")) {
     const old = figure.querySelector(`[data-setting="${each.dataset.setting}"]`);
     if (old !== control) old.value = each.value;
+    press(old);
     const output = old.parentElement.querySelector("output");
     if (output) output.value = each.value;
   }
@@ -188,11 +215,7 @@ async function several(figure) {
     const frame = known.frames[at];
     const one = document.createElement("div");
     const picture = stage.cloneNode(true);
-    picture.style.setProperty("--t", `${frame.clip || 100}%`);
-    if (frame.html) picture.querySelector("[data-frame]").innerHTML = frame.html;
-    picture.querySelectorAll("[data-slot]").forEach((slot, index) => {
-      slot.textContent = frame.slots[index];
-    });
+    draw(/** @type {HTMLElement} */ (picture), frame);
     const says = document.createElement("p");
     says.textContent = at === 0 ? "Before" : `Step ${at} of ${known.frames.length - 1}`;
     one.append(says, picture);
@@ -205,6 +228,14 @@ async function several(figure) {
 const figureOf = (event) => /** @type {HTMLElement | null} */ (within(event, "[data-player]"));
 
 document.addEventListener("click", (event) => {
+  const choice = within(event, "[data-player] [data-choose]");
+  if (choice) {
+    const setting = /** @type {HTMLInputElement} */ (choice.parentElement.querySelector("[data-setting]"));
+    setting.value = choice.dataset.choose;
+    press(setting);
+    turn(figureOf(event), setting);
+    return;
+  }
   const button = within(event, "[data-player] [data-go]");
   if (!button) return;
   event.preventDefault();
@@ -227,7 +258,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (!figure || !(event.key in KEYS) || event.altKey || event.ctrlKey || event.metaKey) return;
   const target = /** @type {Element} */ (event.target);
-  if (target.matches("[data-setting], input[data-step], .scroll")) return; // they have arrows of their own
+  if (target.matches("[data-setting], [data-choose], input[data-step], .scroll")) return; // they have arrows of their own
   event.preventDefault();
   go(figure, (at) => at + KEYS[event.key]);
 });

@@ -55,6 +55,7 @@ function onClick(event) {
   if (on("[data-theme-toggle]")) toggleTheme();
   if (on("[data-keys]")) openDialog("keys");
   if (on("[data-more]")) openDialog("more");
+  if (on("[data-print]")) print();
   const copy = on("[data-copy]");
   if (copy) copyText(copy);
   if (event.target instanceof HTMLDialogElement) event.target.close(); // the backdrop
@@ -74,5 +75,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   labelThemeButtons();
   document.dispatchEvent(new CustomEvent("themechange"));
 });
+for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-print]")))
+  button.hidden = false;
 labelThemeButtons();
 openLiveNumbers(document);

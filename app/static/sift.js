@@ -14,6 +14,7 @@ function sift() {
   items.forEach((item, index) => {
     item.hidden = !words.every((word) => texts[index].includes(word));
     found += item.hidden ? 0 : 1;
+    if (item instanceof HTMLDetailsElement) item.open = words.length > 0 && !item.hidden;
   });
   for (const group of groups) {
     group.hidden = !group.querySelector("[data-sift-item]:not([hidden])");
@@ -38,5 +39,8 @@ field.addEventListener("keydown", (event) => {
   sift();
 });
 addEventListener("hashchange", openNamed);
+addEventListener("beforeprint", () => {
+  for (const each of list.querySelectorAll("details")) each.open = true;
+});
 openNamed();
 if (field.value) sift(); // kept by the browser over a reload

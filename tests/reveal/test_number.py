@@ -50,6 +50,8 @@ def test_the_gap_has_the_name_of_the_mistake(text: str, finding: str, gap: str) 
     assert meter.gap_text == gap
     assert f"it is {meter.row.said(STATE)}" in meter.aria
     assert sum(float(width) for _, width in meter.segments) == pytest.approx(100)
+    labels = [label for _, together in meter.labels for label in together]
+    assert sorted(labels) == [("is", f"it is {meter.row.said(STATE)}"), ("you", f"you {text}")]
 
 
 @pytest.mark.parametrize("text", ["112 GB", "113 GB", "-3 GB", "12 GB/s", "0 GB"])

@@ -113,7 +113,8 @@ def _still(schedule: str, passes: Order, run: PipelineRun, chunks: int, kept: Se
         filled = Markup("").join(path(tone, boxes(found)) for tone, found in by_tone.items())
         cuts = path("cuts", "".join(f"M{x:g} 0v{_HEIGHT:g}" for x, _, _, _ in every))
         rows += Markup(
-            '<span><span class="sg">Rank </span>{}</span><div class="row">{}<div class="done">{}{}</div></div>'
+            '<span><span class="sg">Rank </span>{}</span>'
+            '<div class="row">{}<div class="done"><div>{}{}</div></div></div>'
             '<span class="num" data-slot>{}</span>'
         ).format(
             rank,

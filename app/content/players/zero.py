@@ -19,6 +19,7 @@ _COMPONENTS = ("parameters", "gradients", "optimizer")
 _SENT = "Sent per rank"
 _RANK, _PAD = 100.0, 5.0
 _THINNEST = 0.6  # of a unit's cell
+_MANY = 4  # ranks beyond which a picture needs more than a quarter of the page
 CONTROLS: tuple[Control, ...] = (
     Choice("stage", "ZeRO stage", (("0", "None"), ("1", "ZeRO-1"), ("2", "ZeRO-2"), ("3", "ZeRO-3")), "3"),
     Range("ranks", "Ranks", 2, 8, 4, "n"),
@@ -73,11 +74,7 @@ def make(settings: Settings, at: int | None, model: Trained = SEVEN_BILLION) -> 
         frames=tuple(frames),
         counters=("Held now, each rank", "Most in this step", *(["Payload"] if model.has_payload else []), _SENT),
         phases=tuple(phases),
-        key=(
-            *((name, f"{name.capitalize()}, {getattr(model.layout, name):g} bytes") for name in _COMPONENTS),
-            ("computing", "computing"),
-            ("sending", "sending"),
-        ),
+        key=(("computing", "computing"), ("sending", "sending")),
         says=(
             f"{what} of {model.says} on {ranks} ranks: a rank holds at most {bytes_text(max(totals))} "
             f"and sends {bytes_text(sent)} in the step."
@@ -92,7 +89,7 @@ def make(settings: Settings, at: int | None, model: Trained = SEVEN_BILLION) -> 
             )
             for index, (state, each, frame) in enumerate(zip(states, held, frames, strict=True))
         ),
-        few=_few(states, len(model.units)),
+        few=_few(states, len(model.units), ranks),
         at=min(len(states) - 1, _peak(totals) if at is None else at),
         still=rank_names(ranks),
         columns=ranks,
@@ -114,10 +111,11 @@ def _peak(totals: Sequence[float]) -> int:
     return max(range(len(totals)), key=lambda index: totals[index])
 
 
-def _few(states: Sequence[ZeroState], units: int) -> tuple[int, ...]:
-    """One layer's way forward and back, and the end."""
+def _few(states: Sequence[ZeroState], units: int, ranks: int) -> tuple[int, ...]:
+    """One layer's way forward and back, and the end; of many ranks every other one, which has more room then."""
     middle = [index for index, state in enumerate(states) if state.unit == units - 1]
-    return tuple(dict.fromkeys([0, *middle, len(states) - 2, len(states) - 1]))
+    every = list(dict.fromkeys([0, *middle, len(states) - 2, len(states) - 1]))
+    return tuple(every if ranks <= _MANY else [*every[:-1:2], every[-1]])
 
 
 def _drawn(state: ZeroState, ranks: int, model: Trained) -> Markup:
@@ -129,6 +127,9 @@ def _drawn(state: ZeroState, ranks: int, model: Trained) -> Markup:
     rows = Markup("")
     for name in _COMPONENTS:
         height = getattr(model.layout, name) * _PIXELS_A_BYTE
+        rows += Markup('<p class="what"><i class="{}"></i>{}, {} bytes</p>').format(
+            name, name.capitalize(), f"{getattr(model.layout, name):g}"
+        )
         rows += _row(shares[name], ranks, model, height, name, _lit(name, state))
     return rows
 
