@@ -11,6 +11,8 @@ from pydantic import Field, PrivateAttr, model_validator
 from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import RubricPointFile
 from app.content.schemas import CardId, Fraction, InterviewId, Item, QuestionedSlip, Slug, Strict, Text, Unit
+from app.grading.levels import Level
+from app.grading.questions.layout import Mistake
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
@@ -65,6 +67,22 @@ class OwnLayout(FollowUp):
     example: Text
 
 
+class LaidOut(Strict):
+    """A layout that is known, for the content check and the debrief: the `level` that it comes to, and if it is wrong
+    the `mistake` it is, by its name in grading, with the card to read."""
+
+    said: Text
+    level: Level
+    mistake: Mistake | None = None
+    cure: CardId | None = None
+
+    @model_validator(mode="after")
+    def _is_cured(self) -> LaidOut:
+        if (self.mistake is None) != (self.cure is None):
+            raise ValueError(f"{self.said}: a wrong layout, and no other, has a mistake and its cure")
+        return self
+
+
 class ProbedPoint(RubricPointFile):
     """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one.
 
@@ -107,13 +125,18 @@ class Question(Strict):
     A question of the kind `order` is arranged: its `items` by their values, the lowest first where `direction` does not
     say otherwise. `criterion` is what a debrief counts it, or a choice, for.
 
+    In a question of the kind `layout` axes are placed on the cluster of its `plan`, a request without degrees: right is
+    what takes a step `within` that of the best. `layouts` are known ones, wrong ones among them; `own` is asked about
+    the answer, whose `layout` has besides over how many nodes an axis reaches (`tensor_nodes`) and with how many GPUs
+    on each (`tensor_per_node`).
+
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`), and
     `coding` is a code lab.
     """
 
     id: Slug
-    kind: Literal["number", "choice", "text", "givens", "order", "set", "configuration", "coding"]
+    kind: Literal["number", "choice", "text", "givens", "order", "layout", "set", "configuration", "coding"]
     title: Text
     prompt: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
@@ -136,6 +159,9 @@ class Question(Strict):
     items: Annotated[tuple[ArrangedItem, ...], Field(max_length=8)] = ()
     direction: Literal["ascending", "descending"] = "ascending"
     message: str = ""
+    plan: dict[str, Any] | None = None
+    within: Annotated[float, Field(gt=0, le=1)] = 0.1
+    layouts: tuple[LaidOut, ...] = ()
     criterion: Criterion | None = None
     rubric: tuple[ProbedPoint, ...] = ()
     exemplar: str | None = None
@@ -154,6 +180,10 @@ class Question(Strict):
             raise ValueError("an order question, and no other, has items; it needs a criterion")
         if self.criterion and self.kind not in ("order", "choice"):
             raise ValueError("only an order or a choice has a criterion of its own")
+        if (self.kind == "layout") != (self.plan is not None) or (self.kind == "layout") != bool(self.layouts):
+            raise ValueError("a layout question, and no other, has a plan and layouts")
+        if self.layouts and all(each.mistake for each in self.layouts):
+            raise ValueError("a layout question needs a layout without a mistake among its layouts")
         if is_order and len(self.items) < FEWEST_ITEMS:
             raise ValueError(f"{len(self.items)} items are soon guessed: at least {FEWEST_ITEMS}")
         return self
@@ -170,13 +200,13 @@ class Question(Strict):
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
-        if (self.kind != "number" and self.hints) or (self.kind != "text" and self.own):
-            raise ValueError("only a number question has hints, and only a text question asks about an own layout")
+        if (self.kind != "number" and self.hints) or (self.kind not in ("text", "layout") and self.own):
+            raise ValueError("only a number question has hints, and only a text or a layout one asks about the layout")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):
             raise ValueError("a text question needs a rubric, an exemplar and a weak answer")
-        if self.kind in ("text", "givens", "order") and not self.cure:
+        if self.kind in ("text", "givens", "order", "layout") and not self.cure:
             raise ValueError(f"a {self.kind} question needs cure, the card to read for what was not said")
         if (self.kind == "givens") != bool(self.givens):
             raise ValueError("a givens question, and no other, has givens")

@@ -24,6 +24,7 @@ from app.grading.numbers import KnownSlip, within
 from app.grading.questions import (
     Carried,
     ConfigurationQuestion,
+    LayoutQuestion,
     NumberQuestion,
     Option,
     OrderItem,
@@ -216,6 +217,35 @@ def make_configuration(source: ConfigurationPart, values: Values) -> Configurati
         if question.problem:
             raise ExpressionError(question.problem)
     return question
+
+
+class LaidOutSource(Protocol):
+    """What content says of a known layout."""
+
+    @property
+    def mistake(self) -> str | None: ...
+    @property
+    def cure(self) -> str | None: ...
+
+
+class LayoutSource(Protocol):
+    """What content says of a layout: the request without degrees, and known layouts with their cures."""
+
+    @property
+    def plan(self) -> Mapping[str, Any] | None: ...
+    @property
+    def within(self) -> float: ...
+    @property
+    def layouts(self) -> Sequence[LaidOutSource]: ...
+
+
+def make_layout(source: LayoutSource, values: Values) -> LayoutQuestion:
+    """The cluster to lay axes on at a variant. Raises ExpressionError."""
+    assert source.plan is not None, "asked of layouts alone"
+    with at("plan"):
+        plan = _filled(source.plan, Expressions(values))
+    cures = {each.mistake: each.cure for each in source.layouts if each.mistake and each.cure}
+    return LayoutQuestion(plan, source.within, cures)
 
 
 def inline(text: str, values: Values, *location: str | int) -> Markup:

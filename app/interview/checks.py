@@ -10,6 +10,7 @@ from app.content.coding import READ, CodingRound, task
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
+from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
@@ -20,6 +21,7 @@ from app.interview.parts import (
     Part,
     Values,
     known_to,
+    layout_of,
     number_of,
     offered,
     order_of,
@@ -100,6 +102,8 @@ def _unasked(part: Part, interview: Interview, values: Values, answers: Answers,
         if seed in HEARD and (misheard := _misheard(part, values, answers, seed)):
             return misheard
         return next(_own_layouts(part, interview, values, answers), None) if seed in QUESTIONED else None
+    if part.kind == "layout":
+        return next(_laid_out(part, interview, values, answers), None) if seed in QUESTIONED else None
     if part.kind == "order":
         return next(_arranged(part, interview, values, answers), None)
     return next(_reactions(part, interview, values, answers, seed), None) if part.kind == "number" else None
@@ -137,6 +141,23 @@ def _own_layouts(part: Part, interview: Interview, values: Values, answers: Answ
             yield f"{asked.id} is not asked, or links to a formula: name the value in let"
         else:
             yield from (f"{asked.id}: {each}" for each in number_findings(number_of(asked, known)))
+
+
+def _laid_out(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:
+    """What is wrong with a layout's known ones: each must come to its level, be its mistake, and be questioned."""
+    known = known_to(part, values, answers)
+    assert known is not None, "asked, so it is known"
+    question, expressions = layout_of(part, known), Expressions(known)
+    for each in part.question.layouts:
+        said = expressions.text(expressions.fill(each.said))
+        found = question.grade(said)
+        if (found.misconception, level_of(found.credit)) != (each.mistake, each.level):
+            name = found.misconception or "right"
+            yield f"{part.id}: {said} is {name}, {level_of(found.credit)}: {found.message}"
+        reaction = react(part, parts_of(interview), values, {**answers, part.id: said}, NOTHING_ASKED)
+        if each.mistake and reaction is None:
+            yield f"{part.id}: nobody is asked about {said}"
+    yield from _own_layouts(part, interview, values, answers)
 
 
 def _arranged(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:

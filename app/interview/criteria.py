@@ -28,7 +28,7 @@ _ABOUT = {
     "structure": "asks first, decides, goes in order, separates what it knows from what it guesses",
 }
 
-_BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-offs"}
+_BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-offs", "layout": "trade-offs"}
 
 
 @dataclass(frozen=True)

@@ -381,6 +381,8 @@ def _letter_on_wrong(row: Row) -> str:
         return _lower(row.message).rstrip(".")
     if row.kind == "choice" and row.said_text:
         return f"chose “{row.said_text.rstrip('.')}”"
+    if row.kind == "layout":
+        return f"laid out {row.said_text}"
     return f"said {_WRONG.get(row.kind, '')}"
 
 

@@ -22,6 +22,7 @@ from app.grading import levels
 from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.configuration import ConfigurationQuestion
+from app.grading.questions.layout import Layout, LayoutQuestion
 from app.grading.questions.number import example_of
 from app.grading.questions.order import OrderItem, OrderQuestion
 from app.interview import programs, queries, service, timing
@@ -41,6 +42,7 @@ from app.interview.parts import (
     built_on,
     configuration_of,
     known_to,
+    layout_of,
     offered,
     parts_of,
     prompt,
@@ -49,6 +51,7 @@ from app.interview.parts import (
     to_arrange,
 )
 from app.interview.scoring import NOT_ASKED, Scorecard
+from app.theory.planner.groups import LaidCluster
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class SittingPage:
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `replies`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
-    asks for; `order`, the items that it has arranged. `hints` are open, and leave `points` of the part's.
+    asks for; `order`, the items that it has arranged; `layout`, the cluster to lay axes on. `hints` are open, and leave
+    `points` of the part's.
     """
 
     sitting: Sitting
@@ -105,6 +109,12 @@ class SittingPage:
     run: codelabs.ShownProgress | None
     instead: str
     order: OrderQuestion | None
+    layout: LayoutQuestion | None
+
+    @property
+    def laid(self) -> Layout | None:
+        """The layout as it was placed, or as it was that is asked about; None where nothing was placed yet."""
+        return self.layout.filled(self.current.answer or self.earlier) if self.layout else None
 
     @property
     def kind(self) -> str:
@@ -136,6 +146,8 @@ class SittingPage:
     @property
     def earlier_text(self) -> str:
         """The answer that is asked about, as a person reads it."""
+        if self.layout:
+            return "your layout"
         return "your order" if self.order else self.earlier
 
     @property
@@ -294,6 +306,7 @@ def sitting(
         run=programs.standing(session, content, sitting, saved.get(part.id)),
         instead=sitting.drawn.get("instead", ""),
         order=to_arrange(part, values, texts, sitting.id) if part.kind == "order" else None,
+        layout=layout_of(part, known_to(part, values, texts) or values) if part.kind == "layout" else None,
     )
 
 
@@ -373,6 +386,7 @@ def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[st
         "sitting": sitting,
         "interview": interview,
         "scenes": scenes,
+        "laid": _laid(interview, card, values, saved),
         "card": card,
         "debrief": debrief(content, interview, sitting, card, saved, service.reactions_in(saved)),
         "earlier": earlier,
@@ -385,6 +399,23 @@ def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[st
         "expectation": compare(sitting.expected_level, card.level),
         "expectations": over_sittings(service.list_expectations(session, sitting.learner_id)),
     }
+
+
+def _laid(
+    interview: Interview, card: Scorecard, values: Values, saved: Mapping[str, SittingAnswer]
+) -> dict[str, dict[str, LaidCluster]]:
+    """The layout that was placed and the best one, as they lie on the cluster, by part."""
+    texts = {part: answer.answer for part, answer in saved.items()}
+    found: dict[str, dict[str, LaidCluster]] = {}
+    for part in parts_of(interview):
+        known = known_to(part, values, texts) if part.kind == "layout" else None
+        if known is None or card.row(part.id).verdict == NOT_ASKED:
+            continue
+        question = layout_of(part, known)
+        mine = question.filled(texts.get(part.id, ""))
+        yours = {"Yours": question.figured(mine)} if mine else {}
+        found[part.id] = yours | {f"The best the search finds: {question.key_text}": question.best().cluster}
+    return found
 
 
 def _earlier_sittings(session: Session, content: Catalogue, interview: Interview, sitting: Sitting) -> list[Before]:

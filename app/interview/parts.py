@@ -22,6 +22,7 @@ from app.content.questions import (
     carried_by,
     follow_own,
     make_configuration,
+    make_layout,
     make_number,
     make_options,
     make_order,
@@ -32,6 +33,7 @@ from app.grading.quantities import Unreadable
 from app.grading.questions import (
     ChoiceQuestion,
     ConfigurationQuestion,
+    LayoutQuestion,
     NumberQuestion,
     OrderQuestion,
     carried_values,
@@ -57,9 +59,10 @@ class Reaction:
     """What the interviewer asks on account of an answer, decided once, when it was given, and stored with it.
 
     `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; of a wrong
-    order, the item that stands too early. An answer in words is quoted where it said the opposite (`quote`), and
-    brought back where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, which
-    may be what was said last; and from what was `noted` of the reply before, which may have said what it was asked for.
+    order, the item that stands too early; of a wrong layout, what is wrong with it. An answer in words is quoted where
+    it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
+    what was `picked` up of it, which may be what was said last; and from what was `noted` of the reply before, which
+    may have said what it was asked for.
     """
 
     asks: str
@@ -88,6 +91,17 @@ NOTHING_ASKED: Reactions = {}
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
 
+# What is asked about a layout, by what is wrong with it.
+LAYOUT_DOUBTS: Mapping[str, str] = {
+    "gpus": "How many GPUs does that take, and how many are there?",
+    "divides": "What does each degree split, and does it come out even?",
+    "memory": "What does one GPU hold in it, term by term?",
+    "crossing": "Which of your groups waits inside every layer, and over which link?",
+    "bubble": "How many micro-batches has one pipeline to fill its stages with?",
+    "communication": "What has to cross the network in it, how often, and what hides it?",
+    "slower": "What do the GPUs do less well in it, and why is it split that far?",
+}
+
 # What is asked about a wrong number whose slip has no question of its own, by what it is a number of.
 DOUBTS: defaultdict[str, str] = defaultdict(
     lambda: "What did you multiply there, and what did you divide by?",
@@ -106,9 +120,9 @@ DOUBTS: defaultdict[str, str] = defaultdict(
 class Part:
     """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
 
-    A number or an order that is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
-    in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout, are worth
-    nothing.
+    A number, an order or a layout that is asked `again` is worth half of what it was; a `probe` asks for one `point` of
+    an answer in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout,
+    are worth nothing.
     """
 
     id: str
@@ -278,8 +292,16 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
     known = {**values, "said": said, **({"answer": own[part.question.id]} if part.builds_on_own else {})}
     if part.own is None:
         return known
-    layout = read_layout(answers.get(part.question.id, ""))
-    return {**known, "layout": layout.values()} if layout else None
+    layout = layout_said(part, known, answers.get(part.question.id, ""))
+    return {**known, "layout": layout} if layout else None
+
+
+def layout_said(part: Part, known: Values, text: str) -> Mapping[str, int] | None:
+    """What expressions see as `layout` of an answer: the one that was placed, or that words commit to."""
+    if part.question.kind == "layout":
+        return layout_of(part, known).values(text)
+    read = read_layout(text)
+    return read.values() if read else None
 
 
 def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
@@ -312,6 +334,10 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
 
 
 def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
+    if part.kind == "layout":
+        return Markup("<p>“Let me stop at your layout, {}. {}”</p><p>Change it, or stay with it.</p>").format(
+            reaction.said, LAYOUT_DOUBTS[reaction.slip or ""]
+        )
     if part.kind == "order":
         item = next((each for each in part.question.items if each.id == reaction.slip), None)
         doubt = render_inline(item.ask, expressions).striptags() if item and item.ask else MISPLACED
@@ -416,12 +442,21 @@ def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
     return make_configuration(part.question.part, known)
 
 
-def question_of(part: Part, known: Values) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion:
+def layout_of(part: Part, known: Values) -> LayoutQuestion:
+    """The cluster on which a part has axes placed. Raises ExpressionError."""
+    return make_layout(part.question, known)
+
+
+def question_of(
+    part: Part, known: Values
+) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion | LayoutQuestion:
     """What grades an answer that is not in words. Raises ExpressionError."""
     if part.kind == "number":
         return number_of(part, known)
     if part.kind == "order":
         return order_of(part, known)
+    if part.kind == "layout":
+        return layout_of(part, known)
     return configuration_of(part, known) if part.kind == "configuration" else choice_of(part, known)
 
 

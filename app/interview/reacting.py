@@ -1,5 +1,5 @@
-"""How the interviewer reacts to an answer: a wrong number or order is questioned once, a heavy point that was not said
-is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
+"""How the interviewer reacts to an answer: a wrong number, order or layout is questioned once, a heavy point that was
+not said is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import takewhile
 from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
-from app.interview.layouts import read_layout
 from app.interview.parts import (
     Answers,
     Part,
@@ -21,6 +20,8 @@ from app.interview.parts import (
     built_on,
     harder_id,
     known_to,
+    layout_of,
+    layout_said,
     leads_somewhere,
     number_of,
     order_of,
@@ -60,6 +61,8 @@ def react(
             return _to_number(part, parts, known, answers, reactions)
         if part.kind == "order":
             return _to_order(part, known, answers)
+        if part.question.kind == "layout":
+            return _to_layout(part, known, answers)
         return _to_words(part, parts, known, answers) if part.question.kind == "text" else None
     except ExpressionError:
         if part.goes_by_own_numbers:
@@ -101,6 +104,18 @@ def _to_order(part: Part, known: Values, answers: Answers) -> Reaction | None:
     return Reaction(again_id(part.id), said=str(early.text.striptags()), slip=early.id) if early else None
 
 
+def _to_layout(part: Part, known: Values, answers: Answers) -> Reaction | None:
+    """A number about the layout first, and who sees then what it comes to may change it."""
+    text = answers[part.question.id]
+    if part.role == "asked" and (own := about_layout(part, known, text)):
+        return Reaction(own_id(part, own))
+    question = layout_of(part, known)
+    found = question.grade(text)
+    if part.role == "again" or found.status == "correct":
+        return None
+    return Reaction(again_id(part.question.id), said=question.said(text), slip=found.misconception)
+
+
 def is_last_number(part: Part) -> bool:
     """Whether nothing follows up on it."""
     return part.is_follow_up or part.question.follow_up is None
@@ -109,7 +124,7 @@ def is_last_number(part: Part) -> bool:
 def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answers) -> Reaction | None:
     """What is asked next, after the answer and the replies to what was asked before: about the own layout, then for
     what was not said."""
-    if part.role == "asked" and (own := about_layout(part, known, answers)):
+    if part.role == "asked" and (own := about_layout(part, known, answers[part.id])):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
     heard = grade(rubric, answers[part.question.id]).points
@@ -148,12 +163,12 @@ def _gone_on(
     return replace(reaction, noted=few_words(answers[part.id]), noted_as_said=is_heard)
 
 
-def about_layout(part: Part, known: Values, answers: Answers) -> OwnLayout | None:
-    """What is asked about the layout that an answer in words commits to; None where it commits to none."""
-    layout = read_layout(answers[part.id]) if part.question.own else None
+def about_layout(part: Part, known: Values, text: str) -> OwnLayout | None:
+    """What is asked about the layout that an answer places or commits to; None where that is none."""
+    layout = layout_said(part, known, text) if part.question.own else None
     if layout is None:
         return None
-    expressions = Expressions({**known, "layout": layout.values()})
+    expressions = Expressions({**known, "layout": layout})
     return next((each for each in part.question.own if expressions.truth(each.when)), None)
 
 

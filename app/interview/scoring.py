@@ -16,8 +16,8 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.hints import share_left
-from app.grading.levels import Level, level_of, share
-from app.grading.questions import NumberQuestion, OrderQuestion
+from app.grading.levels import NAMES, Level, level_of, share
+from app.grading.questions import LayoutQuestion, NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import Verdict, grade
 from app.interview.at_levels import at_levels
 from app.interview.givens import GivenReply, replies_to
@@ -39,10 +39,11 @@ from app.interview.parts import (
 )
 from app.interview.reacting import Reply, heard_in_replies
 from app.reveal.number import SaidNumber, said_number, slip_of
+from app.words import capital
 
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
-CORRECTED = "corrected"  # a wrong number or order that was put right when it was questioned
+CORRECTED = "corrected"  # a wrong number, order or layout that was put right when it was questioned
 UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
@@ -122,9 +123,9 @@ class Row:
 
     `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
-    `hints` those that were opened, in plain words; `checks`, of a program, what was looked at and whether it held.
-    `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its question
-    says that it counts for. `at_levels` is the same answer in words at each level, as plain text.
+    `hints` those that were opened, in plain words; `checks`, of a program or a layout, what was looked at and whether
+    it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
+    question says that it counts for. `at_levels` is the same answer at each level, as plain text.
     """
 
     id: str
@@ -270,7 +271,7 @@ def with_levels(
         for part in words
         if (known := known_to(part, values, own)) and card.row(part.id).said
     }
-    return Scorecard(tuple(replace(row, at_levels=told_at.get(row.id, ())) for row in card.rows))
+    return Scorecard(tuple(replace(row, at_levels=told_at.get(row.id, row.at_levels)) for row in card.rows))
 
 
 def _text(source: str | None, known: Values) -> str:
@@ -323,7 +324,7 @@ def _asked(part: Part, sitting: _Sitting) -> str:
 
 
 def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
-    """The row of a number, of what was chosen or arranged, or of a plan."""
+    """The row of a number, of what was chosen, arranged or laid out, or of a plan."""
     question = question_of(part, known)
     row = replace(
         row, key=question.key_text, hints=said_hints(part, sitting.answers), criterion=part.question.criterion
@@ -343,9 +344,23 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         said_text=question.said(row.said),
         placed=_placed(question, row.said) if isinstance(question, OrderQuestion) else (),
     )
+    if isinstance(question, LayoutQuestion):
+        row = _laid_out(row, part, known, question)
     for again in sitting.pushed(part):
         row = _questioned(row, again, question.grade(sitting.said(again)), sitting)
     return row
+
+
+def _laid_out(row: Row, part: Part, known: Values, question: LayoutQuestion) -> Row:
+    """The row of a layout with what it keeps to and breaks, and known layouts with the level each comes to."""
+    expressions = Expressions(known)
+    levels = []
+    for each in part.question.layouts:
+        said = expressions.text(expressions.fill(each.said))
+        levels.append((each.level, f"{capital(question.said(said))}. {question.grade(said).message}"))
+    levels.sort(key=lambda each: NAMES.index(each[0]))
+    checks = tuple((each.text, each.held) for each in question.reasons(row.said))
+    return replace(row, checks=checks, exemplar=question.key_text, at_levels=tuple(levels))
 
 
 def _placed(question: OrderQuestion, said: str) -> tuple[tuple[str, str], ...]:
@@ -373,8 +388,8 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
 
 
 def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
-    """The row of a wrong number or order with what was said when it was questioned: put right, it earns half of what it
-    lost."""
+    """The row of a wrong number, order or layout with what was said when it was questioned: put right, it earns half of
+    what it lost."""
     said = sitting.said(again)
     pushed = Pushed(again.id, _asked(again, sitting), said, VERDICTS[grade.status] if said else NO_ANSWER)
     row = replace(row, pushed=(*row.pushed, pushed))

@@ -40,6 +40,7 @@ from app.interview.parts import (
     built_on,
     configuration_of,
     known_to,
+    layout_of,
     options_of,
     order_of,
     parts_of,
@@ -539,7 +540,7 @@ def _graded(session: Session, content: Catalogue, sitting: Sitting, now: datetim
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
     """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, an
-    order that lacks something, a plan that no cluster could run."""
+    order that lacks something, a layout that names no axis, a plan that no cluster could run."""
     violation = None
     if part.kind == "number":
         try:
@@ -561,14 +562,24 @@ def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
         if order.placed(text) is None:
             why = str(order.grade(text).message) if text.strip() else "Nothing is moved yet."
             violation = Violation(part.id, text, why, f"each of {', '.join(item.id for item in order.items)} once")
-    elif part.kind == "configuration":
-        plan = configuration_of(part, known_to(part, values, {}) or values)
-        if why := plan.invalid(text):
-            violation = Violation(part.id, text, why, f"a value for each of {', '.join(plan.fields)}")
+    elif part.kind in ("layout", "configuration"):
+        violation = _not_a_plan(part, text, values)
     elif not text.strip():
         violation = Violation(part.id, text, "There is nothing to give yet.", "your words")
     if violation is not None:
         raise DomainError("Not taken yet.", [violation])
+
+
+def _not_a_plan(part: Part, text: str, values: Values) -> Violation | None:
+    """What keeps a plan or a layout from being read as one."""
+    if part.kind == "layout":
+        layout = layout_of(part, known_to(part, values, {}) or scope_of(part.question, values))
+        read = layout.read(text)
+        accepted = f"axes with their degrees, such as {layout.example}"
+        return Violation(part.id, text, read, accepted) if isinstance(read, str) else None
+    plan = configuration_of(part, known_to(part, values, {}) or values)
+    why = plan.invalid(text)
+    return Violation(part.id, text, why, f"a value for each of {', '.join(plan.fields)}") if why else None
 
 
 def _too_late(sitting: Sitting, now: datetime) -> str:

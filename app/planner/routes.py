@@ -21,6 +21,7 @@ from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import Estimate, Flags, Profile, Step, terms
+from app.theory.planner.groups import LaidCluster
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import PRESETS, Preset
 from labs.spec import Precision, Recompute, Schedule, StateLayout
@@ -49,7 +50,7 @@ class PlannerPage:
     runner_up: beside.Differences | None
     steps_table: beside.Table
     frontier: frontier.Frontier | None
-    cluster: cluster.Cluster | None
+    cluster: LaidCluster | None
     steps: tuple[Step, ...]
     reach: str
     advice: tuple[finding.Advice, ...]

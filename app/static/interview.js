@@ -1,4 +1,5 @@
 // The clock shows what the server owns, and what is typed is saved while it is typed.
+import { setUpLayout } from "./layout.js";
 import { setUpPad } from "./pad.js";
 import { arrange, givenOrder, setUpSteps } from "./steps.js";
 
@@ -7,6 +8,7 @@ const root = document.querySelector("[data-sitting]");
 const form = root.querySelector("[data-answer]");
 const order = form?.querySelector("[data-order]");
 setUpSteps(form);
+setUpLayout(form);
 const clock = root.querySelector("[data-clock]");
 const endsAt = performance.now() + 1000 * Number(root.dataset.seconds);
 
@@ -122,6 +124,7 @@ function restore() {
     if (field.type === "radio" || field.type === "checkbox") field.checked = chosen.includes(field.value);
     else field.value = draft.text;
   }
+  form.dispatchEvent(new Event("restored")); // what draws the answer follows
 }
 
 function count() {

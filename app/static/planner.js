@@ -1,4 +1,5 @@
 // The form recomputes as it changes; the address follows, so that a plan can be sent and gone back to.
+import { paint } from "./cluster.js";
 import { fieldsOf, within } from "./dom.js";
 
 const form = document.querySelector("[data-plan]");
@@ -144,7 +145,6 @@ document.addEventListener("input", (event) => {
   if (range) choose(Number(range.value));
 });
 
-// A peer along an axis differs in that digit of its rank alone; an expert group is a part of the data axis.
 function choose(me) {
   const cluster = document.querySelector("[data-cluster]");
   const axes = /** @type {HTMLElement[]} */ ([...cluster.querySelectorAll("[data-axis]")]).map((each) => ({
@@ -152,16 +152,7 @@ function choose(me) {
     size: Number(each.dataset.size),
     stride: Number(each.dataset.stride),
   }));
-  const digit = (rank, axis) => Math.floor(rank / axis.stride) % axis.size;
-  const experts = axes.find((axis) => axis.name === "expert");
-  const others = axes.filter((axis) => axis.name !== "expert");
-  cluster.querySelectorAll(".gpu").forEach((gpu, rank) => {
-    const away = others.filter((axis) => digit(rank, axis) !== digit(me, axis));
-    gpu.className = `gpu ${rank === me ? "me" : away.length === 1 ? `g-${away[0].name}` : ""}`;
-    if (!experts || rank === me || away.length !== 1 || away[0].name !== "data") return;
-    const part = (each) => Math.floor(digit(each, away[0]) / experts.size);
-    gpu.classList.toggle("ring", part(rank) === part(me));
-  });
+  paint(cluster, axes, me);
   /** @type {HTMLInputElement} */ (cluster.querySelector("[data-gpu]")).value = String(me);
   document.querySelector("[data-whose]").textContent = `the peers of GPU ${me}; choose another`;
 }

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Literal
 
 from labs.spec import Parallel, SpecError, Violation
 
 # From the axis whose neighbours have neighbouring ranks, and so share a node, to the slowest.
 # Source: Narayanan et al. 2021, section 3 and Megatron-LM's rank order tp-cp-dp-pp.
-AXES = ("tensor", "context", "data", "pipeline")
+Axis = Literal["tensor", "context", "data", "pipeline"]
+AXES: tuple[Axis, ...] = ("tensor", "context", "data", "pipeline")
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Sizes of the axes. A rank is its coordinates as digits, tensor the least significant."""
+    """Sizes of the axes. A rank is its coordinates as digits, the first axis of `order` the least significant."""
 
     tensor: int = 1
     context: int = 1
     data: int = 1
     pipeline: int = 1
+    order: tuple[Axis, ...] = AXES
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -38,7 +41,7 @@ class Mesh:
 
     def stride(self, axis: str) -> int:
         """How far apart the ranks of neighbours on `axis` are."""
-        return prod(self.sizes[: _position(axis)])
+        return prod(map(self.size, self.order[: self.order.index(_known(axis))]))
 
     def coordinates(self, rank: int) -> dict[str, int]:
         """Where `rank` stands on every axis. Raises SpecError for a rank outside the mesh."""
@@ -85,9 +88,15 @@ def mesh_of(parallel: Parallel) -> Mesh:
 
 
 def _position(axis: str) -> int:
-    if axis not in AXES:
+    return AXES.index(_known(axis))
+
+
+def _known(axis: str) -> Axis:
+    """Raises SpecError."""
+    found = next((each for each in AXES if each == axis), None)
+    if found is None:
         raise SpecError([Violation("axis", axis, f"{axis!r} is no axis of the mesh.", ", ".join(AXES))])
-    return AXES.index(axis)
+    return found
 
 
 def world_size(tensor: int, context: int, data: int, pipeline: int) -> int:

@@ -22,6 +22,7 @@ from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, pr
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import MOST_PROBES, hear, next_point, react
 from app.interview.service import draw, values_of
+from app.theory.mesh import AXES
 from app.units import SCALES, scaled
 from tests.support.shipped import shipped
 
@@ -92,6 +93,11 @@ def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.Dat
             answer = ", ".join(
                 data.draw(st.sets(st.sampled_from([each.id for each in part.question.givens]), min_size=1))
             )
+        elif part.kind == "layout":
+            degrees = st.tuples(*(st.sampled_from([1, 2, 3, 4, 8, 16, 64]) for _ in AXES))
+            placed = zip(data.draw(st.permutations(AXES)), data.draw(degrees), strict=True)
+            known = [each.said for each in part.question.layouts]
+            answer = data.draw(st.sampled_from([*known, ", ".join(f"{axis} {degree}" for axis, degree in placed)]))
         elif part.kind == "order":
             answer = ", ".join(data.draw(st.permutations([each.id for each in part.question.items])))
         elif part.kind == "choice":

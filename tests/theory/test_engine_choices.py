@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.theory import estimate, parse_estimate_request
+from app.theory.mesh import AXES
 from app.theory.planner import flags_of
 from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.placement import layer_held
@@ -156,6 +157,20 @@ def test_a_token_predicted_besides_costs_a_layer_and_a_head() -> None:
     assert two.memory.by_stage[-1].layers == one.memory.by_stage[-1].layers + 1
     assert (two.time.step_seconds or 0) > (one.time.step_seconds or 0)
     assert two.parameters.total == one.parameters.total
+
+
+def test_the_order_of_the_axes_decides_which_groups_leave_the_node() -> None:
+    """The usual order, said or not, is one; in another the groups lie where the mesh says."""
+    usual = made(LLAMA)
+    assert made(LLAMA, parallel={"order": list(AXES)}).communication == usual.communication
+    turned = made(LLAMA, parallel={"order": ["data", "tensor", "context", "pipeline"]})
+    assert {row.link for row in usual.communication if row.group == "tensor"} == {"intra_node"}
+    assert {row.link for row in turned.communication if row.group == "tensor"} == {"inter_node"}
+    assert any("over" in each and "nodes" in each for each in turned.warnings)
+    for wrong in (["tensor"] * 4, ["data", "tensor", "context", "pipeline"]):
+        with pytest.raises(SpecError) as refused:
+            made(LLAMA, parallel={"order": wrong, "shard": 2})
+        assert {each.field for each in refused.value.violations} == {"parallel.order"}
 
 
 def test_a_rack_is_a_node_unless_said_otherwise() -> None:

@@ -216,7 +216,8 @@ def test_neighbours_on_an_axis_are_a_stride_apart() -> None:
 def test_the_groups_of_an_axis_hold_every_rank_once() -> None:
     source = random.Random("mesh")
     for _ in range(20):
-        mesh = Mesh(*(source.randint(1, 5) for _ in AXES))
+        sizes = [source.randint(1, 5) for _ in AXES]
+        mesh = Mesh(*sizes, order=tuple(source.sample(AXES, 4)))
         for axis in AXES:
             groups = mesh.groups(axis)
             assert len(groups) == mesh.group_count(axis)
@@ -230,6 +231,13 @@ def test_tensor_ranks_share_a_node_and_pipeline_ranks_do_not() -> None:
     assert mesh.nodes_spanned("tensor", 8) == 1
     assert mesh.nodes_spanned("data", 8) == 8
     assert mesh.nodes_spanned("pipeline", 8) == 4
+
+
+def test_the_first_axis_of_an_order_has_neighbouring_ranks() -> None:
+    mesh = Mesh(tensor=4, data=4, order=("data", "tensor", "context", "pipeline"))
+    assert mesh.group("data", 0) == (0, 1, 2, 3)
+    assert mesh.group("tensor", 0) == (0, 4, 8, 12)
+    assert mesh.nodes_spanned("tensor", 8) == 2
 
 
 def test_a_mesh_refuses_what_it_does_not_have() -> None:

@@ -205,7 +205,7 @@ class ConfigurationQuestion:
         best = self.best()
         if not mine.fits:
             return Grade(
-                "wrong", TOO_BIG_CREDIT, _too_big(mine, best), misconception="does-not-fit", title="does not fit"
+                "wrong", TOO_BIG_CREDIT, too_big(mine, best), misconception="does-not-fit", title="does not fit"
             )
         ratio = self.cost(mine) / self.cost(best)
         if ratio <= 1 + self.within:
@@ -215,7 +215,7 @@ class ConfigurationQuestion:
         return Grade("wrong", credit, self._verdict(mine, best, ratio), misconception="far-from-best", title=name)
 
     def _verdict(self, mine: Judged, best: Judged, ratio: float) -> str:
-        said = f"It fits, in {_of_capacity(mine)}"
+        said = f"It fits, in {of_capacity(mine)}"
         if mine.seconds is None or best.seconds is None:
             return f"{said}; the least is {bytes_text(best.memory)}, with {best.text}."
         said += f", and takes {scaled(mine.seconds, 's', 3)} a step"
@@ -225,26 +225,37 @@ class ConfigurationQuestion:
         if self.objective == "memory":
             return f"{said}. The least memory, {bytes_text(best.memory)}, takes {best.text}: yours is {more} % larger."
         told = f"{said}, {more} % longer than {best.text} at {scaled(best.seconds, 's', 3)}"
-        return f"{told}. {_what_decides(mine, best)}"
+        return f"{told}. {what_decides(mine, best)}"
 
 
-def _what_decides(mine: Judged, best: Judged) -> str:
+def deciding_term(mine: Judged, best: Judged) -> str:
     """The term of the step's time in which two plans differ most in the best one's favour."""
     ours, theirs = mine.estimate.time, best.estimate.time
-    term = max(TERMS, key=lambda name: getattr(ours, name) - getattr(theirs, name))
+    return max(TERMS, key=lambda name: getattr(ours, name) - getattr(theirs, name))
+
+
+def what_decides(mine: Judged, best: Judged) -> str:
+    """That term in words."""
+    ours, theirs = mine.estimate.time, best.estimate.time
+    term = deciding_term(mine, best)
     values = f"{scaled(getattr(ours, term), 's', 3)} against {scaled(getattr(theirs, term), 's', 3)}"
     return f"What decides is {TERMS[term]}: {values}."
 
 
-def _too_big(mine: Judged, best: Judged) -> str:
-    parts = mine.estimate.memory.per_rank_bytes
-    held = {name: getattr(parts, name) or 0.0 for name in COMPONENTS}
+def bytes_by_component(made: Estimate) -> dict[str, float]:
+    """What the fullest rank holds; what is not estimated takes no room."""
+    parts = made.memory.per_rank_bytes
+    return {name: getattr(parts, name) or 0.0 for name in COMPONENTS}
+
+
+def too_big(mine: Judged, best: Judged) -> str:
+    held = bytes_by_component(mine.estimate)
     largest = max(COMPONENTS, key=held.__getitem__)
-    said = f"The fullest rank holds {_of_capacity(mine)}; the most of it, {bytes_text(held[largest])}, are {largest}."
+    said = f"The fullest rank holds {of_capacity(mine)}; the most of it, {bytes_text(held[largest])}, are {largest}."
     return f"It is valid, but does not fit. {said} The best that does takes {best.text}."
 
 
-def _of_capacity(judged: Judged) -> str:
+def of_capacity(judged: Judged) -> str:
     capacity = judged.estimate.memory.capacity_bytes
     return f"{bytes_text(judged.memory)} of {bytes_text(capacity)}" if capacity else bytes_text(judged.memory)
 

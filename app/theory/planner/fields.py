@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from app.theory.mesh import AXES, Axis
 from app.theory.planner.attention_kernels import AttentionKernel
 from labs.spec import Parallel, Strict, Training
 
@@ -61,6 +62,14 @@ class PlanParallel(Parallel):
     # How context ranks get keys and values: passed around a ring behind attention (Liu et al. 2023), or gathered by
     # all before it (Llama team 2024, section 3.3.2).
     context_exchange: ContextExchange = "ring"
+    # Which axis' neighbours have neighbouring ranks, and so share a node, to the axis whose neighbours lie farthest
+    # apart; left out, as everybody does it: tensor, context, data, pipeline (F26).
+    order: tuple[Axis, Axis, Axis, Axis] | None = None
+
+    @property
+    def has_own_order(self) -> bool:
+        """Whether the axes are placed otherwise than everybody does it."""
+        return self.order not in (None, AXES)
 
     @property
     def expert_cut(self) -> int:

@@ -137,7 +137,10 @@ def warnings(
         found.append(f"Does not fit: stage {worst.stage.index} needs {worst.total / capacity:.2f} times the memory.")
     elif capacity is not None and worst.total > TIGHT * capacity:
         found.append("Over 90 % of the memory: context, communication buffers and fragments may not fit beside it.")
-    if parallel.tensor > plan.network.gpus_per_node:
+    nodes = plan.ranks("tensor").nodes
+    if parallel.has_own_order and nodes > 1:
+        found.append(f"In this order of the axes tensor parallelism {parallel.tensor} reaches over {nodes} nodes.")
+    elif parallel.tensor > plan.network.gpus_per_node:
         found.append(f"Tensor parallelism {parallel.tensor} leaves the node of {plan.network.gpus_per_node} GPUs.")
     elif parallel.tensor > 1 and plan.network.gpus_per_node % parallel.tensor:
         found.append(f"Tensor groups of {parallel.tensor} do not divide a node of {plan.network.gpus_per_node} GPUs.")

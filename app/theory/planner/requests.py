@@ -13,6 +13,7 @@ from app.theory.planner.fields import MfuDefinition, PlanParallel, PlanTraining
 from app.theory.planner.rules import (
     batch_violations,
     degree_violations,
+    order_violations,
     recompute_violations,
     schedule_rules,
     shape_violations,
@@ -135,7 +136,7 @@ def _check(request: EstimateRequest) -> list[Violation]:
     shape = request.model if isinstance(request.model, Model) else None
     training, parallel = request.training, request.parallel
     found = [] if shape is None else [*check_model(shape), *shape_violations(shape, training, parallel)]
-    found += degree_violations(parallel)
+    found += [*degree_violations(parallel), *order_violations(parallel)]
     if request.compression.kind != "none" and parallel.zero:
         message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
         found.append(Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0"))

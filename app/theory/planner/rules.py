@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.theory.mesh import AXES
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.transformer import expert_width
 from labs.spec import (
@@ -104,6 +105,21 @@ def degree_violations(parallel: PlanParallel) -> Iterator[Violation]:
         message += f" over expert_tensor = {cut:,}." if cut else "."
         involves = ("parallel.data", "parallel.tensor", "parallel.expert_tensor")
         yield Violation("parallel.expert", parallel.expert, message, nearest_divisors(left, parallel.expert), involves)
+
+
+def order_violations(parallel: PlanParallel) -> Iterator[Violation]:
+    """An order of the axes names each once. Where experts or shards of a part of the ranks lie is known in the usual
+    one alone."""
+    order = parallel.order
+    if order is None:
+        return
+    if len(set(order)) < len(AXES):
+        missing = ", ".join(axis for axis in AXES if axis not in order)
+        yield Violation("parallel.order", list(order), f"{missing} has no place.", f"each of {', '.join(AXES)} once")
+    for name, is_used in (("expert", parallel.expert > 1), ("shard", parallel.shard is not None)):
+        if is_used and parallel.has_own_order:
+            message = f"With parallel.{name} only the usual order is computed."
+            yield Violation("parallel.order", list(order), message, ", ".join(AXES), (f"parallel.{name}",))
 
 
 def recompute_violations(training: PlanTraining) -> Iterator[Violation]:

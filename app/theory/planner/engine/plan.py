@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import gcd
 
+from app.theory.mesh import AXES, Mesh
 from app.theory.optimizers import optimizer_bytes_per_parameter
 from app.theory.pipeline import FACTS, ScheduleFacts
 from app.theory.planner.attention_kernels import Kernel
@@ -151,13 +152,17 @@ class Plan:
         return ((dense, stage.dense_layers), (routed, stage.routed_layers))
 
     def ranks(self, name: str) -> Group:
-        """Where the group called `name` sits. Rank order: tensor fastest, then context, data, pipeline (F26)."""
+        """Where the group called `name` sits. Rank order: tensor fastest, then context, data, pipeline (F26), unless
+        the plan has another."""
         return self._groups[name]
 
     @cached_property
     def _groups(self) -> Mapping[str, Group]:
         p = self.parallel
         rails = self.profile.all_rails or p.zero < 3
+        if p.has_own_order:
+            mesh = Mesh(p.tensor, p.context, p.data, p.pipeline, p.order or AXES)
+            return _groups_in_order(self.network, mesh, self.replicas, rails)
         return _groups(
             self.network,
             p.tensor,
@@ -170,6 +175,28 @@ class Plan:
             p.expert_cut,
             rails,
         )
+
+
+@lru_cache(maxsize=4096)
+def _groups_in_order(network: Network, mesh: Mesh, replicas: int, all_rails: bool) -> Mapping[str, Group]:
+    """The groups of a plan whose axes lie in an order of their own. Ranks that repeat weights are those of the data and
+    the context axis together, which need not lie side by side."""
+    along: dict[str, Group] = {axis: group(network, mesh.size(axis), mesh.stride(axis)) for axis in AXES}
+    alone = Group(1, 1)
+    together = Group(replicas, along["data"].per_node * along["context"].per_node)
+    apart = mesh.stride("pipeline") * max(1, mesh.pipeline - 1)
+    return {
+        **along,
+        "expert": alone,
+        "expert tensor": along["tensor"],
+        "data": together,
+        "shard": replace(together, all_rails=all_rails),
+        "replicate": alone,
+        "expert data": together,
+        "expert shard": replace(together, all_rails=all_rails),
+        "expert replicate": alone,
+        "ends": group(network, 2 if mesh.pipeline > 1 else 1, apart),
+    }
 
 
 def expert_shards(shards: int, folded: int, expert: int) -> int:
