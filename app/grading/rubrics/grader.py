@@ -9,6 +9,7 @@ from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
+from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.matching import Passage, find, nearly
 from app.grading.rubrics.patterns import Pattern
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
@@ -18,11 +19,6 @@ Verdict = Literal["met", "missed", "contradicted", "unsure"]
 
 # An answer that gets this share of a rubric's weight wrong is not held to be good by the rest.
 MUCH_CONTRADICTED = 0.25
-
-# Subjects of the field: a false statement about one of them does not reach across another.
-SUBJECTS = frozenset(
-    {"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"}
-)
 
 MOST_SUMS = 3  # that a grade points out
 

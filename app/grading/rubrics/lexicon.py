@@ -105,6 +105,11 @@ CLAUSE_ENDS = frozenset(
     {"but", "so", "i", "then", "because", "since", "hence", "therefore", "which", "while", "whereas", "although"}
 )
 
+# Subjects of the field, as stems: a false statement about one of them does not reach across another.
+SUBJECTS = frozenset(
+    {"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"}
+)
+
 # A sentence that says of something that it is wrong does not claim it.
 REFUTERS = frozenset(
     {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from app.grading.quantities import Unreadable, read_quantity
@@ -16,6 +16,7 @@ from app.grading.rubrics.lexicon import (
     NEGATORS,
     NOT_NEGATING,
     REFUTERS,
+    SUBJECTS,
     aliased,
     stem,
 )
@@ -34,6 +35,7 @@ SHORT_LIST = 14  # words, signs and numbers
 FEW_LISTED = 0.33
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+(?!->|=>|→)|\n+|;\s+")
+_PRONOUNS = frozenset({"it", "they", "this"})
 _BITS = re.compile(r"(\d ?)([KMGT])b(?![A-Za-z])")  # before capitals are lost: bits are not bytes
 _BULLET = re.compile(r"^\s*(?:[-*•–>#]+|\(?\d{1,2}[.)](?!\d))\s*")
 _TOKEN = re.compile(r"\d[\d,.]*(?:e[+-]?\d{1,3})(?![a-z\d])|\d[\d,.]*\d|\d|[a-z]+\d*|[=<>≈→/+×*%√^~]|[,:()—–\-]")
@@ -141,7 +143,18 @@ class Reading:
 def read(text: str, wordings: Wordings = NO_WORDINGS) -> Reading:
     """Read `text`: bounded in time and the same for ever. `wordings` are what else its words say."""
     pieces = [piece for part in _SENTENCE_END.split(text) for piece in _pieces(part)]
-    return Reading(tuple(filter(None, (_sentence(piece, wordings) for piece in pieces[:MOST_SENTENCES]))))
+    return Reading(_with_subjects(filter(None, (_sentence(piece, wordings) for piece in pieces[:MOST_SENTENCES]))))
+
+
+def _with_subjects(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    """A sentence that begins with "it" or "they" speaks of what the one before it names, where that is one thing."""
+    read_so_far: list[Sentence] = []
+    for sentence in sentences:
+        named = [each for each in SUBJECTS if read_so_far and each in read_so_far[-1].where]
+        is_of_it = sentence.tokens[0].stem in _PRONOUNS and SUBJECTS.isdisjoint(sentence.where)
+        where = {named[0]: (0,)} if is_of_it and len(named) == 1 else {}
+        read_so_far.append(replace(sentence, where={**sentence.where, **where}))
+    return tuple(read_so_far)
 
 
 def _pieces(part: str) -> list[str]:
