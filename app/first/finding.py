@@ -66,10 +66,26 @@ def _named(guess_bytes: float) -> tuple[str, str]:
     return _left_out(guess_bytes, counted)
 
 
-def _left_out(guess_bytes: float, counted: str) -> tuple[str, str]:
+def lacking(guess_bytes: float) -> frozenset[str]:
+    """Which parts of the state a guess left out whole, as `numbers.PARTS` calls them; none where no name fits."""
+    weights_bytes = training_state_bytes(PARAMETERS, LAYOUT.name, "parameters")
+    if not weights_bytes / NAMED_WITHIN <= guess_bytes <= TOTAL_BYTES / RIGHT_WITHIN:
+        return frozenset()
+    names = {_short(term) for term in _terms_left_out(guess_bytes) or ()}
+    if len(names & {_MASTER, _MOMENTS}) == 1:
+        return frozenset()  # half of the optimizer's state is none of its parts
+    parts = {_WEIGHTS: "parameters", _GRADIENTS: "gradients", _MOMENTS: "optimizer"}
+    return frozenset(part for name, part in parts.items() if name in names)
+
+
+def _terms_left_out(guess_bytes: float) -> tuple[Node, ...] | None:
     tree = structure_of(f"training_state(parameters={PARAMETERS!r})", {}, {})
     assert tree is not None
-    terms = left_out(tree, guess_bytes, NAMED_WITHIN)
+    return left_out(tree, guess_bytes, NAMED_WITHIN)
+
+
+def _left_out(guess_bytes: float, counted: str) -> tuple[str, str]:
+    terms = _terms_left_out(guess_bytes)
     names = {_short(term) for term in terms or ()}
     optimizer = (
         f"Adam keeps {LAYOUT.optimizer:g} bytes for each parameter: an fp32 copy of the weight, a mean and a variance, "

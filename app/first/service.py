@@ -9,11 +9,12 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, Violation
 from app.core.records import as_record
+from app.first.finding import lacking
 from app.first.models import FirstGuess
 from app.first.numbers import LEAST_BYTES, MOST_BYTES, PARAMETERS
 from app.grading.quantities import Unreadable, read_quantity
 
-__all__ = ["PARAMETERS", "find_guess", "list_records", "lock_guess", "skip"]
+__all__ = ["PARAMETERS", "find_guess", "lacking", "list_records", "lock_guess", "skip"]
 
 ACCEPTED = "a number of GB from 1 to 1,000"
 

@@ -28,7 +28,14 @@ function show(gb) {
   fit();
 }
 
+/** There is nothing to lock before there is a guess; the server reads whatever was typed. */
+function allow() {
+  const button = /** @type {HTMLButtonElement | null} */ (part("act").querySelector("button"));
+  if (button) button.disabled = !field.value.trim();
+}
+
 function fit() {
+  allow();
   field.style.width = `${Math.max(1, field.value.length) + 0.15}ch`;
 }
 

@@ -22,6 +22,7 @@ from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
 from app.study import api as study
+from app.theory.lab_runs import rank_theory, world
 from app.theory.transformer import parameter_count
 from app.today.day import Bar, Lane, Offer, choose, done_today, due_bars, standing_lanes, why_weak
 from app.units import bytes_text
@@ -113,7 +114,8 @@ def is_first_minute(session: Session, learner_id: int) -> bool:
 
 
 def run_first(session: Session, learner_id: int, content: Catalogue, now: datetime) -> int:
-    """Queue the first question in small: two ranks that each hold everything. The guess is predicted by the parameter.
+    """Queue the first question in small: two ranks that each hold everything. The guess is predicted: without what it
+    left out, where that has a name, so that the run names the same; else by the parameter.
 
     Returns the run's id.
     """
@@ -124,7 +126,9 @@ def run_first(session: Session, learner_id: int, content: Catalogue, now: dateti
     if guess is not None and guess.guess_bytes is not None:
         small = parse_run_spec(spec)
         share = parameter_count(small.model, small.training.sequence) / first.PARAMETERS
-        prediction = {"model_state_bytes": {"value": bytes_text(guess.guess_bytes * share, 4)}}
+        lacks, held = first.lacking(guess.guess_bytes), rank_theory(small, next(world(small))).model_state_bytes
+        counted = sum(size for part, size in held.items() if part not in lacks)
+        prediction = {"model_state_bytes": {"value": bytes_text(counted if lacks else guess.guess_bytes * share, 4)}}
     return lab.submit_run(session, learner_id, spec, prediction, now, experiment.id).id
 
 

@@ -13,7 +13,9 @@ from app.first import service
 from app.first.finding import finding
 from app.first.numbers import MOST_RANKS, STAGES
 from app.lab.models import Run
+from app.lab.terms import terms_of
 from app.progress.evidence import log_records
+from app.reveal.gap import find_gap
 from app.theory.state import zero_state_bytes
 from tests.conftest import NOW
 
@@ -130,8 +132,26 @@ def test_the_button_runs_the_question_in_small_with_the_guess_as_prediction(
     said = run["prediction"]["model_state_bytes"]["value"]
     with database.read() as session:
         theory = session.get_one(Run, run["id"]).theory
-    # two of sixteen bytes a parameter, there and here
-    assert said / theory["model_state_bytes"] == pytest.approx(14 / 112, rel=1e-3)
+    # the weights alone, there and here, though here they are fp32: what the run finds missing is what the guess lacked
+    assert said == pytest.approx(theory["model_state"]["parameters"], rel=1e-3)
+    gap = find_gap(said, theory["model_state_bytes"], terms_of("model_state_bytes", theory, {}, {}, {}), None)
+    assert gap.finding == "You left out the gradients and the optimizer"
+
+
+@pytest.mark.parametrize(
+    ("guess", "lacks"),
+    [
+        (14, {"gradients", "optimizer"}),
+        (28, {"optimizer"}),
+        (84, set()),  # without its fp32 copy: half of the optimizer's state
+        (112, set()),
+        (5, set()),
+        (400, set()),
+        (50, set()),
+    ],
+)
+def test_what_a_guess_left_out_is_named_by_part(guess: float, lacks: set[str]) -> None:
+    assert service.lacking(guess * 1e9) == lacks
 
 
 def test_the_guess_is_in_the_log_and_goes_with_everything_else(client: TestClient, database: Database) -> None:
