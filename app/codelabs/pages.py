@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy.orm import Session
 
 from app.codelabs import puzzles, service
 from app.codelabs.shown import ListedLab, ShownLab, ShownProgress, ShownPuzzle
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.concept_map import named
+from app.content.film.shown import Film
 from app.content.web import Content
-from app.core.errors import DomainError
+from app.core.errors import DomainError, NotFound
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue
@@ -44,7 +48,12 @@ def lab_page(
     queue.nudge_judges(WARM_JUDGE)
     last = shown.last_submission
     standing = service.show_standing(session, learner, content, last.id) if last else None
-    return _page(request, content, lab, shown, standing)
+    films = _films(session, learner, last.id) if last else {}
+    return _page(request, content, lab, shown, standing, films=films)
+
+
+def _films(session: Session, learner_id: int, submission_id: int) -> dict[str, Film]:
+    return service.films_of(service.find_submission(session, learner_id, submission_id))
 
 
 def _page(
@@ -54,10 +63,11 @@ def _page(
     shown: ShownLab,
     standing: ShownProgress | None,
     *,
+    films: Mapping[str, Film] = MappingProxyType({}),
     error: DomainError | None = None,
 ) -> HTMLResponse:
     concepts = named(content.concepts, lab.concepts)
-    context = {"lab": shown, "submission": standing, "counts_for": concepts, "error": error}
+    context = {"lab": shown, "submission": standing, "films": films, "counts_for": concepts, "error": error}
     return page(request, "codelabs/lab.html", context, status=422 if error else 200)
 
 
@@ -68,7 +78,19 @@ def submission_page(
     """A submission as far as it has come, also while it is judged."""
     standing = service.show_standing(session, learner, content, submission_id)
     shown = service.show_lab(session, learner, content, service.find_lab(content, standing.lab))
-    return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing})
+    films = _films(session, learner, submission_id)
+    return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing, "films": films})
+
+
+@router.get("/labs/submissions/{submission_id}/film/{which}/{rank}", response_class=HTMLResponse)
+def film(
+    request: Request, session: ReadSession, learner: LearnerId, submission_id: RowId, which: str, rank: int
+) -> HTMLResponse:
+    """One rank's reel of a run that passed (`yours`), or of the reference's, for the film strip."""
+    found = service.films_of(service.find_submission(session, learner, submission_id), rank).get(which)
+    if found is None:
+        raise NotFound(f"Submission {submission_id} has no film {which[:20]!r} of rank {rank}.")
+    return page(request, "partials/reel.html", {"film": found})
 
 
 @router.post("/labs/submissions/{submission_id}/cancel")
@@ -89,7 +111,8 @@ def puzzle_page(
     queue.nudge_judges(WARM_JUDGE)
     last = shown.last_submission
     standing = service.show_standing(session, learner, content, last.id) if last else None
-    return _puzzle_page(request, content, lab, shown, standing)
+    films = _films(session, learner, last.id) if last else {}
+    return _puzzle_page(request, content, lab, shown, standing, films=films)
 
 
 def _puzzle_page(
@@ -99,10 +122,12 @@ def _puzzle_page(
     shown: ShownPuzzle,
     standing: ShownProgress | None,
     *,
+    films: Mapping[str, Film] = MappingProxyType({}),
     error: DomainError | None = None,
 ) -> HTMLResponse:
     concepts = named(content.concepts, lab.concepts)
-    context = {"puzzle": shown, "lab": {"id": lab.id}, "submission": standing, "counts_for": concepts, "error": error}
+    context = {"puzzle": shown, "lab": {"id": lab.id}, "submission": standing, "films": films}
+    context |= {"counts_for": concepts, "error": error}
     return page(request, "codelabs/puzzle.html", context, status=422 if error else 200)
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app.codelabs import queries
+from app.codelabs.film import film_of
 from app.codelabs.folder import find_lab
 from app.codelabs.models import ENDED, PUZZLE, RUNNING, WAITING, CodeDesk, CodeSubmission
 from app.codelabs.outcome import PUZZLE_SHARE, Outcome, outcome
@@ -30,6 +31,7 @@ from app.codelabs.words import checks_in_words, verdict_in_words
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.evidence import Evidence
+from app.content.film.shown import Film
 from app.core.errors import DomainError, NotFound, Stale, Violation
 from app.core.leases import changed
 from app.core.records import as_record
@@ -323,6 +325,18 @@ def traces_of(row: CodeSubmission) -> Traces:
     """The calls of the first case, and those of the reference; None each where there are none."""
     verdict = Verdict.model_validate(row.verdict) if row.verdict is not None else None
     return Traces(trace=verdict.trace if verdict else None, reference=verdict.beside if verdict else None)
+
+
+def films_of(row: CodeSubmission, rank: int = 0) -> dict[str, Film]:
+    """A run that passed and the reference's over one axis of time: `yours` and `reference`. Nothing before it passed,
+    nor where nothing was sent."""
+    found = traces_of(row)
+    if row.passed is not True or row.mode == "run" or found.trace is None:
+        return {}
+    each = {"yours": (found.trace, "your"), "reference": (found.reference, "the reference’s")}
+    end = max(trace.seconds for trace, _ in each.values() if trace is not None)
+    films = {name: film_of(trace, rank, end, whose) for name, (trace, whose) in each.items() if trace is not None}
+    return {name: film for name, film in films.items() if film is not None}
 
 
 def proof_of(content: Catalogue, row: CodeSubmission) -> Proof:

@@ -210,7 +210,7 @@ def film(
     found = None if findings.is_hidden(run) else film_of(RunSpec.model_validate(run.spec), view, rank)
     if found is None:
         raise NotFound(f"Run {run_id} has no film of rank {rank} to show.")
-    return page(request, "lab/reel.html", {"film": found})
+    return page(request, "partials/reel.html", {"film": found})
 
 
 @router.get("/lab/runs/{run_id}/figure", response_class=HTMLResponse)

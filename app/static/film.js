@@ -57,6 +57,7 @@ class Film {
     this.most = Number(root.dataset.most);
     const units = JSON.parse(root.dataset.units);
     this.said = (bytes) => quantityText(bytes, units);
+    this.ms = (/** @type {number} */ time) => time.toFixed(Number(root.dataset.decimals));
     this.strip = /** @type {HTMLElement} */ (root.querySelector("[data-reel]"));
     this.head = /** @type {HTMLElement} */ (root.querySelector("[data-head]"));
     this.lanes = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rank]"))];
@@ -270,7 +271,7 @@ class Film {
     const total = this.showHeld(time);
     this.strip.setAttribute("aria-valuenow", String(Math.round(time)));
     const alive = total === null ? "" : ` ${this.said(total)} alive.`;
-    this.strip.setAttribute("aria-valuetext", `${time.toFixed(1)} ms, ${moment.name}.${alive} ${moment.says}`);
+    this.strip.setAttribute("aria-valuetext", `${this.ms(time)} ms, ${moment.name}.${alive} ${moment.says}`);
   }
 
   /** @param {number} time */
@@ -279,7 +280,7 @@ class Film {
     this.head.style.setProperty("--x", `${100 * share}%`);
     this.head.classList.toggle("l", share < 0.06);
     this.head.classList.toggle("rr", share > 0.94);
-    this.head.firstElementChild.textContent = `${time.toFixed(1)} ms`;
+    this.head.firstElementChild.textContent = `${this.ms(time)} ms`;
   }
 
   /** @param {Moment} moment */
@@ -301,7 +302,7 @@ class Film {
     }
     this.parts.bump?.setAttribute("d", moment.bump);
     this.parts.name.textContent = moment.name;
-    this.parts.when.textContent = `${this.reel.name}, ${moment.start.toFixed(1)} to ${moment.end.toFixed(1)} ms`;
+    this.parts.when.textContent = `${this.reel.name}, ${this.ms(moment.start)} to ${this.ms(moment.end)} ms`;
     this.parts.says.textContent = moment.says;
     if (this.parts.sent) this.parts.sent.textContent = moment.sent;
     for (const row of this.parts.rows.querySelectorAll("tr")) {

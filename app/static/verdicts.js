@@ -1,5 +1,6 @@
 // What a submission came to: the server draws it, also while it is judged, and is asked anew with each chunk of events.
 import { within } from "./dom.js";
+import { setUpFilms } from "./film.js";
 
 /** The results panel of a page. */
 export class Verdicts {
@@ -16,6 +17,7 @@ export class Verdicts {
     /** @type {EventSource | null} */
     this.source = null;
     results.addEventListener("submit", (event) => this.cancel(event));
+    setUpFilms(results);
     const open = /** @type {HTMLElement | null} */ (results.querySelector("[data-result][data-ended=no]"));
     if (open) this.follow(open.dataset.result);
   }
@@ -31,6 +33,7 @@ export class Verdicts {
     if (mine !== this.turn || !found) return null;
     const hadFocus = this.results.contains(document.activeElement);
     this.results.replaceChildren(found);
+    setUpFilms(this.results);
     if (hadFocus) /** @type {HTMLElement | null} */ (found.querySelector("[data-cancel] button, h3"))?.focus();
     return found;
   }

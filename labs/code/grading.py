@@ -308,6 +308,7 @@ def _trace(record: Record) -> Trace:
             sequence=call.sequence,
             peer=call.peer,
             line=call.line,
+            group=call.group,
             payload_bytes=call.payload_bytes,
             posted=round(call.posted_at - first, 6),
             waited=since(call.waited_at),

@@ -84,6 +84,7 @@ class TracedCall(_Strict):
     sequence: int
     peer: int | None = None
     line: int | None = None
+    group: tuple[int, ...] = ()  # the ranks of a collective
     payload_bytes: int
     posted: float
     waited: float | None = None

@@ -98,6 +98,9 @@ def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str
         "/labs/{key}/puzzle": ["/labs/CL01/puzzle", "/labs/CL15/puzzle"],
         "/api/v1/labs/{key}/puzzle": ["/api/v1/labs/CL01/puzzle"],
         "/labs/submissions/{submission_id}": [f"/labs/submissions/{handed_in}"],
+        "/labs/submissions/{submission_id}/film/{which}/{rank}": [
+            f"/labs/submissions/{handed_in}/film/{which}/1" for which in ("yours", "reference")
+        ],
         **{
             f"/api/v1/labs/submissions/{{submission_id}}{part}": [f"/api/v1/labs/submissions/{handed_in}{part}"]
             for part in ("", "/events", "/trace", "/proof")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +77,52 @@ def test_the_worker_has_submissions_judged(page: TestClient, worker: Context, co
     assert (wrong["verdict"]["passed"], wrong["verdict"]["mistake"]) == (False, lab.wrong[0].says)
     assert wrong["verdict"]["autopsy"]["says"]
     assert not judging.take_next(worker), "nothing waits any more"
+    _take_one_back(page, worker)
+
+
+def _take_one_back(page: TestClient, worker: Context) -> None:
+    """One that sleeps: it ends within seconds of being cancelled, and no process of it is left."""
+    code = "import time\n\n\ndef ring_all_reduce(x, rank, n, send, recv):\n    time.sleep(600)\n"
+    number = page.post(f"{API}/CL01/submissions", json={"code": code}).json()["id"]
+    judged = threading.Thread(target=judging.take_next, args=(worker,))
+    judged.start()
+    at = f"{API}/submissions/{number}"
+    wait_for(lambda: "ranks" in page.get(f"/labs/submissions/{number}").text, "its ranks run")
+    process = judging.judge_of(worker)._process
+    assert process is not None
+    family = descendants(process.pid)
+    assert len(family) > 4, "the judge and a rank of each sandbox"
+    assert page.post(f"{at}/cancel").json()["status"] == "running"
+    assert "Being taken back" in page.get(f"/labs/submissions/{number}").text
+    judged.join(60)
+    assert page.get(at).json()["status"] == "cancelled"
+    wait_for(lambda: not any(is_alive(each) for each in family), "its processes are gone")
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def descendants(process: int) -> set[Path]:
+    """Its processes and theirs, as the kernel lists them."""
+    found, new = set[Path](), {process}
+    while new:
+        parents, new = new, set()
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(stat.read_text().rpartition(")")[2].split()[1]) in parents and stat.parent not in found:
+                    found.add(stat.parent)
+                    new.add(int(stat.parent.name))
+    return found
+
+
+def is_alive(process: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 def test_what_is_still_said_of_a_submission_that_nobody_listens_to_is_not_the_next_ones(

@@ -59,6 +59,17 @@ def test_a_lab_from_a_hang_to_the_reference(page: Page) -> None:
     expect(outcome).to_contain_text("Passed", timeout=JUDGED_MS)
     expect(page.get_by_text("The reference", exact=True)).to_be_visible()
 
+    # its run beside the reference's: a message is lit on both of its ranks, and the other rank has it too
+    film = page.locator(".films [data-film]")
+    expect(film).to_have_count(2)
+    film.last.locator("[data-reel]").focus()
+    page.keyboard.press("Home")
+    expect(film.last.locator("[data-name]")).to_have_text("Send to rank 1, no. 1")
+    expect(film.last.locator(".on:not([hidden])")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    expect(film.last.locator("[data-name]")).to_have_text("Receive from rank 0, no. 1")
+    expect(film.last.locator("[data-says]")).to_contain_text("the reference’s line")
+
 
 def test_puzzles_on_a_phone_by_thumb_and_by_keys(browser: Browser, product: Product) -> None:
     context = browser.new_context(base_url=product.url, viewport=PHONE, has_touch=True)

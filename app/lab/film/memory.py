@@ -9,10 +9,10 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from app.content.diagrams.svg import number
+from app.content.film.axis import Axis, path
+from app.content.film.shown import COMPONENTS
 from app.core.charts import Scale
-from app.lab.film.axis import Axis, path
 from app.lab.film.pieces import Piece, Step
-from app.lab.film.shown import COMPONENTS
 from app.lab.film.words import milliseconds
 from app.units import bytes_text
 from labs.spec.events import Component

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.content.diagrams.svg import nice_ticks, number_text
+from app.content.film.axis import Axis
+from app.content.film.shown import COMPONENTS, Film, Moment, Reel, Row
 from app.core.charts import Scale, byte_scale
-from app.lab.film.axis import Axis
 from app.lab.film.expected import Expected, expected, is_pipelined
 from app.lab.film.memory import Memory
 from app.lab.film.pieces import Piece, RankStep, Step, step_of
-from app.lab.film.shown import COMPONENTS, Film, Moment, Reel, Row
 from app.lab.film.strip import lane_of, still_of
 from app.lab.film.words import Words, finding, is_message, milliseconds, slowest
 from app.lab.view import RunView
@@ -53,7 +53,9 @@ def film_of(spec: RunSpec, view: RunView, rank: int = 0) -> Film | None:
         scale=scale,
         tones=tuple(tones),
         has_transfers="communication" in used,
-        has_messages=any(is_message(piece) for each in step.ranks for piece in each.moved),
+        late_says="Sent, or in one and waiting: over by its end at the latest"
+        if any(is_message(piece) for each in step.ranks for piece in each.moved)
+        else "In one, waiting for the last rank",
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from app.lab.film.axis import WIDTH, Axis, box, path
+from app.content.film.axis import WIDTH, Axis, box, path
+from app.content.film.shown import Lane
 from app.lab.film.expected import Expected
 from app.lab.film.pieces import TONES, RankStep, Step
-from app.lab.film.shown import Lane
 from app.lab.film.words import Words
 from app.units import digits
 

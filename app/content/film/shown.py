@@ -1,4 +1,4 @@
-"""What the page shows of a watched step: a film strip of all ranks, and one rank's reel."""
+"""What a page shows as film: a strip of all ranks, and one rank's reel."""
 
 from __future__ import annotations
 
@@ -125,12 +125,18 @@ class Film:
     scale: Scale
     tones: tuple[tuple[str, str], ...]
     has_transfers: bool
-    has_messages: bool
+    late_says: str  # what the hatched parts of transfers are
+    still_says: str = "Compute stands still"
 
     @property
     def units(self) -> dict[str, Any]:
         """How the page's script writes bytes."""
         return {"write": [[step.unit, step.size, step.least] for step in LADDERS["bytes"]], "read": {}}
+
+    @property
+    def decimals(self) -> int:
+        """Of milliseconds, as they are written: what takes ten needs more than what takes a thousand."""
+        return 1 if self.milliseconds >= 50 else 2
 
     @property
     def playhead_percent(self) -> str:
