@@ -32,6 +32,35 @@ function voice() {
   return ours.find((each) => each.default) ?? ours[0] ?? null;
 }
 
+// Dictation. The constructor is not in TypeScript's library yet.
+const browser = /** @type {any} */ (window);
+const Recognition = browser.SpeechRecognition ?? browser.webkitSpeechRecognition;
+const dictate = /** @type {HTMLButtonElement | null} */ (document.querySelector("[data-dictate]"));
+const why = /** @type {HTMLElement | null} */ (document.querySelector("[data-dictate-said]"));
+const field = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("textarea#answer"));
+const language = /^en\b/i.test(navigator.language) ? navigator.language : "en-US";
+/** @type {any} */
+let listening = null;
+
+/** Why this browser cannot write down on this machine what is said; nothing where it can. */
+async function whyNot() {
+  if (!Recognition?.available || !("processLocally" in Recognition.prototype))
+    return "Not dictated: this browser cannot write down speech on this machine alone.";
+  const status = await Recognition.available({ langs: [language], processLocally: true }).catch(() => "unavailable");
+  if (status === "available") return "";
+  return status === "unavailable"
+    ? "Not dictated: this browser cannot write down English on this machine alone."
+    : "Not dictated: this browser's English for speech is not installed on this machine.";
+}
+
+const MISHAPS = {
+  "not-allowed": "The browser was not allowed the microphone.",
+  "audio-capture": "There is no microphone.",
+  "no-speech": "Nothing was heard.",
+  "service-not-allowed": "The browser cannot do it on this machine, so it is not done.",
+  "language-not-supported": "The browser cannot do it on this machine, so it is not done.",
+};
+
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻";
 /** @type {[RegExp, string | ((found: string) => string)][]} */
 const SAID = [
@@ -57,7 +86,12 @@ function sentences(element) {
 }
 
 function stop() {
-  speech.cancel();
+  speech?.cancel();
+}
+
+// Nobody's browser is asked for anything of speech before it is wanted.
+function stopIfOn() {
+  if (isOn()) stop();
 }
 
 /** @param {HTMLElement[]} elements */
@@ -89,80 +123,53 @@ function speakQuestion(again) {
   speak(found);
 }
 
+const NO_VOICE = "Not read aloud: this browser has no English voice of its own on this machine.";
+
+/** Once there is a voice: some browsers have none until later, and those that have none say nothing. */
+function begin(again) {
+  const come = () => {
+    if (!isOn() || !voice()) return;
+    clearTimeout(late);
+    speech.removeEventListener("voiceschanged", come);
+    tell(root ? "" : "The interviewer will speak.");
+    showHandles(true);
+    if (root) speakQuestion(again);
+  };
+  const late = setTimeout(() => tell(NO_VOICE), speech ? LONGEST_WAIT_MS : 0);
+  speech?.addEventListener("voiceschanged", come);
+  if (speech) come();
+}
+
+function showHandles(on) {
+  for (const each of bar.querySelectorAll("[data-spoken-stop], [data-spoken-repeat]")) each.hidden = !on;
+}
+
 function show() {
   const on = isOn();
   const button = part("switch");
   button.setAttribute("aria-pressed", String(on));
   button.hidden = false;
-  for (const each of bar.querySelectorAll("[data-spoken-stop], [data-spoken-repeat]")) each.hidden = !on;
-}
-
-function start() {
-  show();
+  showHandles(false);
   tell("");
-  if (root && isOn()) speakQuestion(false);
+  offerDictation(on);
 }
 
-part("switch")?.addEventListener("click", () => {
+part("switch").addEventListener("click", () => {
   keep(!isOn());
   show();
-  if (!isOn()) stop();
-  else if (root) speakQuestion(true);
-  else tell("The interviewer will speak.");
+  if (isOn()) begin(true);
+  else stop();
 });
 part("stop")?.addEventListener("click", stop);
 part("repeat")?.addEventListener("click", () => speakQuestion(true));
-addEventListener("pagehide", () => speech?.cancel());
+addEventListener("pagehide", stopIfOn);
 
 // who begins to answer is not talked over
 const form = /** @type {HTMLFormElement | null} */ (root?.querySelector("[data-answer]"));
-for (const name of ["input", "change", "submit"]) form?.addEventListener(name, () => speech?.cancel());
-
-const NO_VOICE = "Not read aloud: this browser has no English voice of its own on this machine.";
-if (!speech) tell(NO_VOICE);
-else if (voice()) start();
-else {
-  const late = setTimeout(() => tell(NO_VOICE), LONGEST_WAIT_MS);
-  const come = () => {
-    if (!voice()) return;
-    clearTimeout(late);
-    speech.removeEventListener("voiceschanged", come);
-    start();
-  };
-  speech.addEventListener("voiceschanged", come);
-}
-
-// Dictation. The constructor is not in TypeScript's library yet.
-const browser = /** @type {any} */ (window);
-const Recognition = browser.SpeechRecognition ?? browser.webkitSpeechRecognition;
-const dictate = /** @type {HTMLButtonElement | null} */ (document.querySelector("[data-dictate]"));
-const why = /** @type {HTMLElement | null} */ (document.querySelector("[data-dictate-said]"));
-const field = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("textarea#answer"));
-const language = /^en\b/i.test(navigator.language) ? navigator.language : "en-US";
-/** @type {any} */
-let listening = null;
-
-/** Why this browser cannot write down on this machine what is said; nothing where it can. */
-async function whyNot() {
-  if (!Recognition?.available || !("processLocally" in Recognition.prototype))
-    return "Not dictated: this browser cannot write down speech on this machine alone.";
-  const status = await Recognition.available({ langs: [language], processLocally: true }).catch(() => "unavailable");
-  if (status === "available") return "";
-  return status === "unavailable"
-    ? "Not dictated: this browser cannot write down English on this machine alone."
-    : "Not dictated: this browser's English for speech is not installed on this machine.";
-}
-
-const MISHAPS = {
-  "not-allowed": "The browser was not allowed the microphone.",
-  "audio-capture": "There is no microphone.",
-  "no-speech": "Nothing was heard.",
-  "service-not-allowed": "The browser cannot do it on this machine, so it is not done.",
-  "language-not-supported": "The browser cannot do it on this machine, so it is not done.",
-};
+for (const name of ["input", "change", "submit"]) form?.addEventListener(name, stopIfOn);
 
 function listen() {
-  speech?.cancel(); // or it writes down the interviewer
+  stop(); // or it writes down the interviewer
   const heard = new Recognition();
   heard.processLocally = true;
   heard.lang = language;
@@ -197,11 +204,17 @@ function write(words) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-if (dictate && field) {
-  dictate.addEventListener("click", () => (listening ? listening.stop() : listen()));
-  form.addEventListener("submit", () => listening?.abort());
-  whyNot().then((reason) => {
-    dictate.hidden = reason !== "";
-    why.textContent = reason;
-  });
+/** Who wants it aloud is offered it, or told why not; nobody else's browser is asked. @param {boolean} on */
+async function offerDictation(on) {
+  if (!dictate) return;
+  const reason = on ? await whyNot() : "";
+  dictate.hidden = !on || reason !== "";
+  why.textContent = reason;
+  if (!on) listening?.abort();
 }
+
+dictate?.addEventListener("click", () => (listening ? listening.stop() : listen()));
+form?.addEventListener("submit", () => listening?.abort());
+
+show();
+if (isOn()) begin(false);

@@ -292,7 +292,7 @@ def _said(page: Page) -> list[str]:
 def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: Page, browser: Browser) -> None:
     page.context.add_init_script(SPEAKS_AND_LISTENS)
     page.goto("/interview/M9")
-    switch = page.get_by_role("button", name="Read aloud")
+    switch = page.get_by_role("button", name="Aloud")
     expect(switch).to_have_attribute("aria-pressed", "false")
     switch.press("Enter")
     state = _start(page)
@@ -334,9 +334,11 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
     )
     silent = plain.new_page()
     silent.goto(page.url)
+    expect(silent.locator("[data-dictate-said]")).to_be_empty()  # nobody asked for it
+    silent.get_by_role("button", name="Aloud").click()
     expect(silent.get_by_text("this browser has no English voice of its own")).to_be_visible()
     expect(silent.get_by_text("this browser cannot write down speech on this machine alone")).to_be_visible()
-    expect(silent.get_by_role("button", name=re.compile("Dictate|Read aloud"))).to_have_count(0)
+    expect(silent.get_by_role("button", name=re.compile("Dictate|Repeat"))).to_have_count(0)
     plain.close()
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
