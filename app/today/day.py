@@ -197,7 +197,7 @@ def _lane(alike: Sequence[Standing], names: Sequence[str]) -> Lane:
         f"{100 * recent:.1f}",
         f"{100 * min(low, recent):.1f}",
         f"{100 * max(high, recent):.1f}",
-        f"{round(recent * standing.results)} of {standing.results}",
+        f"{round(recent * standing.results, 1):g} of {standing.results}",
         (results, f"{100 * recent:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %", standing.word),
         f"/reference/concepts#{standing.concept_id}",
         standing.results < FEWEST,
