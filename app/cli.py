@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,13 +61,24 @@ def _said_of(error: Exception) -> list[str] | None:
         return ["The content has mistakes; `rankzero content check` lists them as well.", *map(str, error.problems)]
     if isinstance(error, ValidationError):  # only settings are validated outside of a command's own handling
         return [_setting_mistake(each) for each in error.errors()]
+    from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+
+    if isinstance(error, OperationalError):
+        from app.core.settings import settings, without_password  # noqa: PLC0415
+
+        why = " ".join(str(error.orig).split())
+        return [f"The database at {without_password(settings().sqlalchemy_url)} does not answer: {why}"]
     return None
 
 
 def _setting_mistake(error: Any) -> str:
-    name = "_".join(map(str, error["loc"])).upper()
-    value = _without_password(str(error["input"]))
-    return f"RANKZERO_{name}={value} cannot be used: {error['msg']}. `rankzero settings --help` tells of all."
+    from app.core.settings import Settings, without_password  # noqa: PLC0415
+
+    name = "_".join(map(str, error["loc"]))
+    value = without_password(str(error["input"]))
+    why = error["msg"].removeprefix("Value error, ")
+    about = Settings.model_fields[name].description
+    return f"RANKZERO_{name.upper()}={value} cannot be used: {why}. It is: {about}"
 
 
 def _complain(message: str) -> int:
@@ -211,15 +221,10 @@ def migrate() -> None:
 @app.command("settings")
 def list_settings() -> None:
     """Every setting: its environment variable, its value now and what it does."""
-    from app.core.settings import Settings, settings  # noqa: PLC0415
+    from app.core.settings import Settings, settings, without_password  # noqa: PLC0415
 
     for name, field in Settings.model_fields.items():
-        _say(f"RANKZERO_{name.upper()}={_without_password(str(getattr(settings(), name)))}\n    {field.description}")
-
-
-def _without_password(value: str) -> str:
-    """A URL's password does not belong on a screen or in a pasted report."""
-    return re.sub(r"(?<=://)([^:/@\s]*):[^@/\s]+@", r"\1:***@", value)
+        _say(f"RANKZERO_{name.upper()}={without_password(str(getattr(settings(), name)))}\n    {field.description}")
 
 
 @content_app.command()

@@ -18,7 +18,7 @@ from app.core.logs import configure_logs
 from app.core.migrate import check_schema
 from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
-from app.core.settings import Settings, settings
+from app.core.settings import Settings, settings, without_password
 from worker.celery_app import make_celery
 from worker.context import Context, open_context
 from worker.devices import Devices, UnknownDevice, find_devices
@@ -49,8 +49,8 @@ def main(arguments: list[str]) -> int:
         return 0 if is_alive(open_database(configuration.sqlalchemy_url), platform.node()) else 1
     if not Queue(configuration.redis).answers():
         sys.stderr.write(
-            f"No Redis answers at {configuration.redis}. `make start` brings one up; "
-            "RANKZERO_REDIS_URL names another.\n"
+            f"No Redis answers at {without_password(configuration.redis)}, or not with that password. "
+            "`make start` brings one up; RANKZERO_REDIS_URL names another.\n"
         )
         return 2
     kind = "beat" if asked.beat else "control" if asked.control else "device"

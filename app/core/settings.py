@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from dataclasses import fields
 from functools import cache
@@ -20,7 +21,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 SHORTEST_TOKEN = 16
+_SCHEMES = {"database_url": ("postgresql", "postgres", "sqlite"), "redis_url": ("redis", "rediss", "unix")}
 LONGEST_SOCKET_PATH = 100  # sun_path holds 104 to 108 bytes, depending on the system
+
+
+def without_password(value: str) -> str:
+    """A URL's password does not belong on a screen or in a pasted report."""
+    return re.sub(r"(?<=://)([^:/@\s]*):[^@/\s]+@", r"\1:***@", value)
 
 
 def embedded_socket(folder: Path) -> Path:
@@ -119,6 +126,14 @@ class Settings(BaseSettings):
         if token.get_secret_value() not in ("", "off") and len(token.get_secret_value()) < SHORTEST_TOKEN:
             raise ValueError(f"a token has {SHORTEST_TOKEN} characters or more; `off` asks for none")
         return token
+
+    @field_validator("database_url", "redis_url")
+    @classmethod
+    def _is_of_what_we_speak(cls, url: str, info: ValidationInfo) -> str:
+        known = _SCHEMES[str(info.field_name)]
+        if url and url.partition("://")[0].partition("+")[0] not in known:
+            raise ValueError(f"accepted is what begins with {', '.join(f'{each}://' for each in known)}")
+        return url
 
     @field_validator("time_zone")
     @classmethod

@@ -62,7 +62,8 @@ def _check_limits(session: Session, learner_id: int, spec: RunSpec, now: datetim
         message = f"{steps:,} steps are more than a run may have here."
         raise SpecError([Violation("training.steps", steps, message, f"1 to {limits.run_steps:,}")])
     if queries.count_runs(session, learner_id, [WAITING]) >= limits.runs_waiting:
-        raise QueueFull(f"{limits.runs_waiting} runs are waiting already. Cancel one, or let some finish first.")
+        are = "run is" if limits.runs_waiting == 1 else "runs are"
+        raise QueueFull(f"{limits.runs_waiting} {are} waiting already. Cancel one, or let some finish first.")
     if limits.runs_a_day and queries.count_runs_since(session, learner_id, now - DAY) >= limits.runs_a_day:
         raise QueueFull(f"{limits.runs_a_day} runs were started in 24 hours; no more may be here. Come back later.")
 

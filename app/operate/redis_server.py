@@ -19,7 +19,7 @@ from pathlib import Path
 import redis
 
 from app.core.errors import DomainError
-from app.core.settings import embedded_socket
+from app.core.settings import embedded_socket, without_password
 
 OLDEST_VERSION = (6, 2)
 
@@ -134,5 +134,5 @@ def wait_until_it_answers(redis_url: str, seconds: float = 10.0) -> None:
                 return
             except (redis.RedisError, OSError) as error:
                 if time.monotonic() > deadline:
-                    raise NoRedis(f"Redis at {redis_url} does not answer: {error}") from None
+                    raise NoRedis(f"Redis at {without_password(redis_url)} does not answer: {error}") from None
                 time.sleep(0.02)

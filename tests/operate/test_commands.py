@@ -44,6 +44,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("grader_url", "ftp://judge/v1", "http or https"),
         ("grader_url", "judge.example/v1", "http or https"),
         ("grader_timeout_seconds", "never", "number"),
+        ("database_url", "mysql://db/rankzero", "postgresql://"),
+        ("redis_url", "http://cache:6379", "rediss://"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(command: Command, name: str, value: str, accepted: str) -> None:
@@ -52,6 +54,14 @@ def test_a_setting_that_cannot_be_used_is_named(command: Command, name: str, val
     assert f"RANKZERO_{name.upper()}={value} cannot be used" in errors
     assert accepted in errors
     assert "Traceback" not in errors
+
+
+def test_a_database_that_does_not_answer_is_said_without_its_password(command: Command, tmp_path: Path) -> None:
+    url = "postgresql://learner:secret@127.0.0.1:1/rankzero"
+    code, _, errors = command("migrate", data=str(tmp_path), database_url=url)
+    assert code == 2
+    assert errors.startswith("The database at postgresql+psycopg://learner:***@127.0.0.1:1/rankzero does not answer: ")
+    assert len(errors.splitlines()) == 1
 
 
 def test_every_setting_is_listed_without_passwords(command: Command) -> None:
