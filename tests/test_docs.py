@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.settings import ROOT
+from app.core.settings import ROOT, Settings
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PLACE = re.compile(r"`((?:app|labs|worker|cards|tests|migrations|docs|\.ci)/[\w./<>*-]*)(?::(\w+))?`")
@@ -49,3 +49,15 @@ def test_the_examples_run_in_their_order(capsys: pytest.CaptureFixture[str]) -> 
         printed = capsys.readouterr().out
         assert printed, example
         assert "None" not in printed, example
+
+
+def test_a_file_of_settings_is_read_alike_by_a_shell_and_by_systemd() -> None:
+    """systemd takes what stands behind a value for part of it, and quotes otherwise than a shell."""
+    page = (ROOT / "docs/operate/four-nodes.md").read_text()
+    blocks = [block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if block.startswith("RANKZERO_")]
+    assert blocks
+    for line in "".join(blocks).splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.partition("=")
+            assert name.removeprefix("RANKZERO_").lower() in Settings.model_fields, line
+            assert re.fullmatch(r"[\w:/@.-]+", value), line

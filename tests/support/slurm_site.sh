@@ -58,6 +58,7 @@ slurmctld
 mkdir -p hidden
 cat > start_host.sh <<H
 # slurmd of host \$1. By nsenter, for \`ip netns exec\` hides the cgroups from it; n2 has a folder of its own at hidden.
+export SLURM_CONF=$PWD/slurm.conf
 exec nsenter --net=/run/netns/\$1 unshare --uts --mount sh -c '
   [ "\$1" = n1 ] || mount -t tmpfs tmpfs $PWD/hidden
   hostname \$1 && exec slurmd -N \$1' start \$1
