@@ -14,17 +14,20 @@ import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 from sqlalchemy import text
 
 from app.core.db import open_database
-from tests.bench.page_load import ROOMS, Loads, loading, pages_a_second
+from app.operate import processes
+from tests.bench.page_load import ROOMS, Loads, Most, flat_out, loading
 from tests.support.postgres import running_postgres
-from tests.support.product import Product, environment, running_product
+from tests.support.product import Product, environment, free_port, running_product
 
 LEARNERS, RUNS_A_DAY, NODES = 100_000, 2_000, 64
 RUN_SECONDS = 600.0
@@ -107,13 +110,13 @@ def _on_real_workers(data: Path) -> dict[str, Any]:
             took = _seconds_of_one(product)
             pages = [*ROOMS, f"/lab/runs/{_start(product)}"]
             for page in pages:  # once each, for whatever is done once
-                Loads().load(product, page)
+                Loads().load(product.url, page)
             began = time.monotonic()
             with loading(product, pages, PAGES_A_SECOND) as loads:
                 ids = _submit(product, took)
                 runs = [_ended(product, each) for each in ids]
             seconds = time.monotonic() - began
-            most = pages_a_second(product, pages, FLAT_OUT_SECONDS)
+            most = _flat_out(product, url, pages)
         finally:
             for worker in more:
                 worker.terminate()
@@ -123,7 +126,33 @@ def _on_real_workers(data: Path) -> dict[str, Any]:
         return {**found, **_of_pages(loads, most), "lines": [*found["lines"], *_of_pages(loads, most)["lines"]]}
 
 
-def _of_pages(loads: Loads, most: float) -> dict[str, Any]:
+def _flat_out(product: Product, url: str, pages: Sequence[str]) -> list[Most]:
+    """What one web server does at most, and two: a second one beside it, with the same database and data folder."""
+    first = {product.url: next(each for each in product.children() if each.cmdline()[1:4] == processes.web()[1:])}
+    port = free_port()
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port)]
+    more = psutil.Popen(command, env=_own(product, url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        second = f"http://127.0.0.1:{port}"
+        while not _is_open(second):
+            time.sleep(0.2)
+        for page in pages:
+            Loads().load(second, page)
+        return [flat_out(each, pages, FLAT_OUT_SECONDS) for each in (first, {**first, second: more})]
+    finally:
+        more.terminate()
+        more.wait(60)
+
+
+def _is_open(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/healthz", timeout=5) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+def _of_pages(loads: Loads, most: Sequence[Most]) -> dict[str, Any]:
     peak = LEARNERS * ON_A_DAY * PAGES_EACH * PEAK_HOUR / 3600
     page, slowest = loads.slowest()
     median, late = loads.quantile(0.5) * 1e3, loads.quantile(0.95) * 1e3
@@ -131,20 +160,33 @@ def _of_pages(loads: Loads, most: float) -> dict[str, Any]:
         "lines": [
             f"{len(loads.seconds)} pages beside them, {PAGES_A_SECOND:g} a second: {median:.0f} ms in the median, "
             f"{late:.0f} ms for one in twenty; slowest {page}, {slowest * 1e3:.0f} ms",
-            f"one web process serves {most:.0f} pages a second at most; {LEARNERS:,} learners, {ON_A_DAY:.0%} of them "
-            f"on a day with {PAGES_EACH} pages each, load {peak:.0f} a second in the hour when most do",
+            *(
+                f"{count} web {'process serves' if count == 1 else 'processes serve'} {each.pages_a_second:.1f} pages "
+                f"a second at most, for {each.processor_seconds_a_page * 1e3:.1f} ms of a processor each"
+                for count, each in enumerate(most, 1)
+            ),
+            f"{LEARNERS:,} learners, {ON_A_DAY:.0%} of them on a day with {PAGES_EACH} pages each, load {peak:.0f} a "
+            "second in the hour when most do",
         ],
         "page_seconds": loads.quantile(0.5),
         "page_seconds_one_in_twenty": loads.quantile(0.95),
-        "pages_a_second": most,
+        "pages_a_second": most[0].pages_a_second,
+        "pages_a_second_of_two_processes": most[1].pages_a_second,
+        "processor_seconds_a_page": most[0].processor_seconds_a_page,
+        "processor_seconds_a_page_of_two_processes": most[1].processor_seconds_a_page,
         "peak_pages_a_second": peak,
     }
 
 
-def _more_workers(product: Product, url: str) -> list[subprocess.Popen[bytes]]:
-    own = environment(
+def _own(product: Product, url: str) -> dict[str, str]:
+    """The environment of what is started beside the product."""
+    return environment(
         product.data, RANKZERO_DATABASE_URL=url, RANKZERO_REDIS_URL=f"unix://{product.data}/redis/redis.sock"
     )
+
+
+def _more_workers(product: Product, url: str) -> list[subprocess.Popen[bytes]]:
+    own = _own(product, url)
     command = [sys.executable, "-m", "worker", "--devices", "cpu"]
     started = [
         subprocess.Popen(command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

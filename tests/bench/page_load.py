@@ -3,15 +3,18 @@ asked for: a browser has them from the first page on."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import psutil
 
 from tests.support.product import Product
 
@@ -29,8 +32,8 @@ class Loads:
     seconds: list[float] = field(default_factory=list)
     by_page: dict[str, list[float]] = field(default_factory=dict)
 
-    def load(self, product: Product, page: str) -> None:
-        request = urllib.request.Request(f"{product.url}{page}", headers={"Accept": "text/html"})
+    def load(self, address: str, page: str) -> None:
+        request = urllib.request.Request(f"{address}{page}", headers={"Accept": "text/html"})
         began = time.monotonic()
         with urllib.request.urlopen(request, timeout=60) as reply:
             assert b"</html>" in reply.read(), page
@@ -56,7 +59,7 @@ def loading(product: Product, pages: Sequence[str], a_second: float) -> Iterator
 
         def visit() -> None:
             while not done.wait(draw.expovariate(a_second)):
-                asked.append(readers.submit(loads.load, product, draw.choice(pages)))
+                asked.append(readers.submit(loads.load, product.url, draw.choice(pages)))
 
         visitor = threading.Thread(target=visit)
         visitor.start()
@@ -69,15 +72,28 @@ def loading(product: Product, pages: Sequence[str], a_second: float) -> Iterator
         each.result()
 
 
-def pages_a_second(product: Product, pages: Sequence[str], seconds: float) -> float:
-    """What the web server does at most: READERS ask for one page after the other."""
-    until, loads = time.monotonic() + seconds, Loads()
+@dataclass(frozen=True)
+class Most:
+    """What web servers do at most."""
+
+    pages_a_second: float
+    processor_seconds_a_page: float
+
+
+def flat_out(servers: Mapping[str, psutil.Process], pages: Sequence[str], seconds: float) -> Most:
+    """READERS ask for one page after the other, of the servers (by their addresses) in turns."""
+    before, until, loads = _processor_seconds(servers), time.monotonic() + seconds, Loads()
 
     def read(number: int) -> None:
-        draw = random.Random(number)
+        draw, turns = random.Random(number), itertools.cycle(servers)
         while time.monotonic() < until:
-            loads.load(product, draw.choice(pages))
+            loads.load(next(turns), draw.choice(pages))
 
     with ThreadPoolExecutor(READERS) as readers:
         list(readers.map(read, range(READERS)))
-    return len(loads.seconds) / seconds
+    count = len(loads.seconds)
+    return Most(count / seconds, (_processor_seconds(servers) - before) / count)
+
+
+def _processor_seconds(servers: Mapping[str, psutil.Process]) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in servers.values())
