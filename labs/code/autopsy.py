@@ -102,8 +102,26 @@ def _mismatch(mismatch: Mismatch) -> tuple[str, str]:
     if mismatch.what == "case":
         early, late = sorted((first, last), key=lambda call: call.case)
         return "missing call", f"{_ranks([late.rank])} never made the call for which {_calls(early)}"
+    apart = _splits_apart(calls) if mismatch.what == "size" else None
+    if apart is not None:
+        return "wrong shape", apart
     what = {"dtype": "wrong dtype", "size": "wrong shape", "root": "wrong root", "reduce": "wrong reduction"}
     return what[mismatch.what], f"{_calls(first)} with {_shape(first)}, but {_calls(last)} with {_shape(last)}"
+
+
+def _splits_apart(calls: Sequence[Call]) -> str | None:
+    """In an uneven all-to-all: a rank that sends another more or fewer rows than that one expects of it."""
+    split = [call for call in calls if len(call.input_splits) == len(call.output_splits) == len(call.group)]
+    for giver in split:
+        for taker in split:
+            given = giver.input_splits[giver.group.index(taker.rank)]
+            taken = taker.output_splits[taker.group.index(giver.rank)]
+            if given != taken:
+                return (
+                    f"in {giver.name} rank {giver.rank}{_line(giver)} sends {given:,} rows to rank {taker.rank}, which "
+                    f"expects {taken:,} from it{_line(taker)}"
+                )
+    return None
 
 
 def _computes(computing: Sequence[int], lines: Mapping[int, int | None], now: float) -> tuple[str, str]:

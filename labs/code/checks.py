@@ -31,7 +31,8 @@ class Traffic:
     payload_bytes: int
 
     def __str__(self) -> str:
-        return f"{self.calls} × {self.payload_bytes:,} bytes in all"
+        times = "once" if self.calls == 1 else f"{self.calls} times"
+        return f"{times} with {self.payload_bytes:,} bytes{' in all' if self.calls > 1 else ''}"
 
 
 def wire_bytes(call: Call) -> int:

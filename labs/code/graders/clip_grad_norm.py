@@ -15,6 +15,7 @@ from labs.spec.code import Check
 
 MOST_CALLS, MOST_BYTES = 6, 256
 _SHARDED = ("column", "row")
+_ADDED = ("added", "added-apart", "added-shards")
 _MESHES = {2: ((1, 2), (2, 1)), 3: ((1, 3), (3, 1)), 4: ((2, 2), (1, 4))}  # data × tensor ranks
 
 
@@ -26,9 +27,9 @@ class ClipGradNorm(Grader):
         Sign("rank-dependent-skip", lambda runs: any(run.hang in ("missing call", "wrong order") for run in runs)),
         Sign("local-norm", lambda runs: any(_says(run, "local") or _clipped_by(run, "local") for run in runs)),
         Sign("replicas-counted", lambda runs: _all_say(runs, "replicas") or _all_say(runs, "everything")),
-        Sign("data-counted", lambda runs: _all_say(runs, "data")),
+        Sign("data-counted", lambda runs: _all_say(runs, "data") or _all_say(runs, "data-shards")),
         Sign("wrong-axis", lambda runs: _all_say(runs, "axis")),
-        Sign("norms-added", lambda runs: _all_say(runs, "added") or _all_say(runs, "added-apart")),
+        Sign("norms-added", lambda runs: any(_all_say(runs, each) for each in _ADDED)),
         Sign("left-out", lambda runs: _all_say(runs, "sharded") or _all_say(runs, "replicated")),
         Sign("not-rooted", lambda runs: _all_say(runs, "square")),
         Sign("not-clipped", lambda runs: any(_left_alone(run) for run in runs)),
@@ -108,9 +109,11 @@ def _case(draw: Draw, mesh: tuple[int, int], share: float, bare: int | None = No
         "replicas": (sum(sharded) + tensor * replicated) ** 0.5,
         "everything": (data * (sum(sharded) + tensor * replicated)) ** 0.5,
         "data": (data * norm**2) ** 0.5,
+        "data-shards": (data * sum(sharded) + replicated) ** 0.5,
         "axis": [(data * local[rank % tensor] ** 2) ** 0.5 for rank in range(data * tensor)],
         "added": sum(local),
         "added-apart": replicated**0.5 + sum(part**0.5 for part in sharded),
+        "added-shards": (sum(part**0.5 for part in sharded) ** 2 + replicated) ** 0.5,
         "sharded": sum(sharded) ** 0.5,
         "replicated": replicated**0.5,
         "square": norm**2,

@@ -169,7 +169,9 @@ def _check_bytes(ranks: int, cases: Sequence[Case], record: Record) -> Check:
         if case.expected is None:
             continue
         most = _most_bytes(case)
-        expected = f"{most[0]:,} bytes gathered, the last time to show them, and {most[1]:,} reduced and scattered"
+        expected = (
+            f"at most {most[0]:,} bytes gathered, full() at the end among them, and {most[1]:,} reduced and scattered"
+        )
         shown = shown or expected
         for rank in range(ranks):
             calls = [call for call in record.of(index, rank) if call.operation != "barrier"]

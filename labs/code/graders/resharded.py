@@ -25,11 +25,13 @@ class Resharded(Grader):
     task = "resharded"
     checks_named = ("shards", "step", "generator", "files")
     signs = (
+        Sign("ranks-talk", lambda runs: any(run.hang and any(call.line for call in run.record.calls) for run in runs)),
         Sign("one-writes-all", lambda runs: any(_one_writes_all(run) for run in runs)),
         Sign("everyone-writes-all", lambda runs: any(run.failed("files") for run in runs)),
         Sign("not-a-copy", lambda runs: any(_is_overwritten(run) for run in runs)),
         Sign("old-shards", lambda runs: any(_are_old_shards(run) for run in runs)),
         Sign("padding-inside", lambda runs: any(_has_padding_inside(run) for run in runs)),
+        Sign("not-filled-up", lambda runs: any(_ends_short(run) for run in runs)),
         Sign("rounded", lambda runs: any(_is_rounded(run) for run in runs)),
         Sign("moments-lost", lambda runs: any(_moments_alone_wrong(run) for run in runs)),
         Sign("step-lost", lambda runs: any(run.failed("step") for run in runs)),
@@ -174,6 +176,8 @@ def _has_padding_inside(run: Judged) -> bool:
     """Whether the writers' shards were joined with what fills them up."""
     for case, rank, state in _states(run):
         joined = torch.cat([each["shard"] for each in case.expected["before"]])
+        if len(joined) == case.expected["before"][0]["length"]:
+            continue  # nothing was filled up
         readers, found = case.expected["readers"], state.get("shard")
         wrong = checks.differ(found, case.expected["after"][rank]["shard"]) is not None
         if wrong and any(
@@ -186,6 +190,18 @@ def _has_padding_inside(run: Judged) -> bool:
 def _chunk(whole: Tensor, rank: int, ranks: int) -> list[Tensor]:
     chunks = whole.chunk(ranks)
     return [chunks[rank]] if rank < len(chunks) else []
+
+
+def _ends_short(run: Judged) -> bool:
+    """Whether a shard is right as far as it goes, and what is missing are the zeros at its end."""
+    return run.failed("shards") and any(
+        isinstance(found := state.get("shard"), Tensor)
+        and found.dim() == 1
+        and len(found) < len(wanted := case.expected["after"][rank]["shard"])
+        and checks.differ(found, wanted[: len(found)]) is None
+        and not bool(wanted[len(found) :].any())
+        for case, rank, state in _states(run)
+    )
 
 
 def _is_rounded(run: Judged) -> bool:

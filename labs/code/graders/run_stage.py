@@ -208,21 +208,24 @@ def _check_order(ranks: int, cases: Sequence[Case], record: Record) -> Check:
             wanted = _passes(case, rank)
             if seen != wanted:
                 place = next((i for i, pair in enumerate(zip(seen, wanted, strict=False)) if pair[0] != pair[1]), None)
-                at = f"action {place} is {_pass(seen[place])}" if place is not None else f"{len(seen)} passes"
-                wants = f", not {_pass(wanted[place])}" if place is not None else f" for {len(wanted)} actions"
+                at = f"{len(seen)} passes for {len(wanted)} actions"
+                if place is not None:
+                    word = case.expected["orders"][rank][place]
+                    at = f"action {place + 1} of {len(wanted)} is {word}, and what came was {_pass(seen[place])}"
                 return Check(
                     name="order",
                     ranks=ranks,
                     passed=False,
                     expected=expected,
-                    seen=f"rank {rank}, {case.name}: {at}{wants}",
+                    seen=f"rank {rank}, {case.name}: {at}",
                     meaning="The schedule decides what is alive, and when a neighbour has what it waits for.",
                 )
     return Check(name="order", ranks=ranks, passed=True, expected=expected, seen="so it was")
 
 
 def _pass(word: str) -> str:
-    return f"{'a forward' if word.startswith('F') else 'a backward'} pass (of the {int(word[1:]) + 1}. forward)"
+    number = int(word[1:]) + 1
+    return f"forward pass no. {number}" if word.startswith("F") else f"the backward pass of forward pass no. {number}"
 
 
 def _others(record: Record) -> list[str]:

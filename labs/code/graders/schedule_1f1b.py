@@ -39,6 +39,7 @@ class Schedule(Grader):
         Sign("waits-for-ever", lambda runs: any(run.failed("runs") for run in runs)),
         Sign("gpipe", lambda runs: _any(runs, _keeps_all)),
         Sign("too-many-alive", lambda runs: any(run.failed("memory") for run in runs)),
+        Sign("newest-first", lambda runs: _any(runs, lambda _, orders: any(map(_goes_back_from_the_newest, orders)))),
         Sign("longer-bubble", lambda runs: any(run.failed("bubble") for run in runs)),
     )
 
@@ -226,6 +227,19 @@ def _keeps_all(case: Case, orders: Orders) -> bool:
     """All forward passes before the first backward pass, where fewer would be enough."""
     m = case.expected["m"]
     return m > case.expected["p"] and all(_most_alive(order) == m for order in orders)
+
+
+def _goes_back_from_the_newest(order: Sequence[str]) -> bool:
+    """A backward pass of a micro-batch while one that went forward earlier waits for its own."""
+    alive: list[str] = []
+    for word in order:
+        if word.startswith("F"):
+            alive.append(word[1:])
+        elif word[1:] in alive:
+            if word[1:] != alive[0]:
+                return True
+            del alive[0]
+    return False
 
 
 def _is_the_same(case: Case, orders: Orders) -> bool:

@@ -26,11 +26,11 @@ class SequenceParallel(Grader):
     task = "sequence_parallel"
     checks_named = ("output", "gradients", "bytes", "memory")
     signs = (
+        Sign("weights-reduced", lambda runs: any(_is(run, "weights reduced", "column.weight") for run in runs)),
         Sign("all-reduced", lambda runs: any(_reduces_activations(run) for run in runs)),
         Sign("bias-n-times", lambda runs: any(_y_is(run, "biased") for run in runs)),
         Sign("missing-reduce-scatter", lambda runs: any(_y_is(run, "partial") for run in runs)),
         Sign("graph-lost", lambda runs: any(_misses_gradients(run) for run in runs)),
-        Sign("weights-reduced", lambda runs: any(_is(run, "weights reduced", "column.weight") for run in runs)),
         Sign("missing-backward-gather", lambda runs: any(_is(run, "own tokens", "column.weight") for run in runs)),
         Sign("missing-backward-reduce", lambda runs: any(_is(run, "partial x", "x") for run in runs)),
         Sign("norm-gradients-apart", lambda runs: any(_is(run, "apart", "norm.weight", "norm.bias") for run in runs)),

@@ -23,6 +23,7 @@ _FOREIGN = (
 )
 _OWN_PART = ("own part", "all own", "all own below its maximum")
 _OWN_TARGET = ("own target", "own target below the maximum")
+_UNSHIFTED = ("unshifted", "unshifted below the maximum")
 _LARGE = 1  # the case in which exp() overflows
 
 
@@ -31,6 +32,7 @@ class VocabCrossEntropy(Grader):
     task = "vocab_cross_entropy"
     checks_named = ("loss", "gradient", "bytes")
     signs = (
+        Sign("target-not-shifted", lambda runs: any(_is(run, "loss", *_UNSHIFTED) for run in runs)),
         Sign("foreign-target", lambda runs: any(_reads_foreign(run) for run in runs)),
         Sign("logits-gathered", lambda runs: any(run.failed("bytes") for run in runs)),
         Sign("not-per-token", lambda runs: any(_is_one_number(run) for run in runs)),
@@ -105,6 +107,8 @@ def _expected(logits: Tensor, target: Tensor, factors: Tensor, parts: Sequence[T
     ]
     looped = [part.gather(1, (target % PART)[:, None]).squeeze(1) for part in parts]
     first = [torch.where(is_mine, each, part[:, 0]) for part, each, is_mine in zip(parts, near, mine, strict=True)]
+    early = target < PART  # targets that a rank takes for its own if it counts from its own first word
+    unshifted = torch.stack([part.gather(1, target.clamp(max=PART - 1)[:, None]).squeeze(1) for part in parts]).sum(0)
     own = [each * is_mine for each, is_mine in zip(near, mine, strict=True)]
     tops, top = [part.amax(1) for part in parts], logits.amax(1)
     shifted = (
@@ -125,6 +129,9 @@ def _expected(logits: Tensor, target: Tensor, factors: Tensor, parts: Sequence[T
         "first below the maximum": [total - torch.stack(first).sum(0) + (ranks - 1) * top] * ranks,
         "clamped below the maximum": [total - torch.stack(near).sum(0) + (ranks - 1) * top] * ranks,
         "looped below the maximum": [total - torch.stack(looped).sum(0) + (ranks - 1) * top] * ranks,
+        "unshifted": [total - unshifted * early] * ranks,
+        "unshifted below the maximum": [total - top - (unshifted - ranks * top) * early] * ranks,
+        "mean": [(total - picked).mean().expand(len(target))] * ranks,
         "local max": [shifted - (picked - owner_top)] * ranks,
         "local max of own": [shifted + own_top - picked for own_top in tops],
         "own part": [part.logsumexp(1) - picked for part in parts],
@@ -200,8 +207,9 @@ def _reads_foreign(run: Judged) -> bool:
 
 
 def _is_one_number(run: Judged) -> bool:
-    return run.failed("loss") and all(
-        not isinstance(value, Tensor) or value.dim() == 0 for _, _, value in run.results("loss")
+    return _is(run, "loss", "mean") or (
+        run.failed("loss")
+        and all(not isinstance(value, Tensor) or value.dim() == 0 for _, _, value in run.results("loss"))
     )
 
 
