@@ -13,7 +13,7 @@ from app.core.errors import DomainError, refused_as_json
 
 if TYPE_CHECKING:  # commands import only what they need
     from app.content.code_labs import CodeLab
-    from labs.spec.code import Mode, Verdict
+    from labs.spec.code import Check, Mode, Verdict
 
 labs_app = typer.Typer(no_args_is_help=True, help="Code labs, from your own editor.")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `rankzero labs new`.")]
@@ -102,15 +102,25 @@ def _judged(lab: CodeLab, code: str, mode: Mode, seed: int | None, aloud: bool) 
                 _tell_end(event.verdict, lab)
             return event.verdict
         if aloud and isinstance(event, CheckEvent):
-            check = event.check
-            _say(f"{'passed' if check.passed else 'FAILED'}  {check.name} on {check.ranks} ranks")
-            if not check.passed:
-                _say(f"    expected {check.expected or 'nothing'}\n    seen     {check.seen}")
-                _say(f"    {check.meaning}")
+            _tell_check(event.check, lab)
         if aloud and isinstance(event, OutputEvent):
             for line in event.text.splitlines():
                 _say(f"    rank {event.rank} | {line}")
     raise DomainError("The judge ended without a verdict.")
+
+
+def _tell_check(check: Check, lab: CodeLab) -> None:
+    from app.codelabs.words import checks_in_words  # noqa: PLC0415 - see above
+
+    (shown,) = checks_in_words([check], lab)
+    standing = "passed" if check.passed else "FAILED" if check.expected else "  -   "
+    _say(f"{standing}  {check.ranks} ranks: {shown.title}")
+    if standing == "FAILED":
+        _say(f"    expected {check.expected}\n    seen     {check.seen}")
+        if check.meaning:
+            _say(f"    {check.meaning}")
+    elif not check.passed:
+        _say(f"    {check.seen}")
 
 
 def _tell_end(verdict: Verdict, lab: CodeLab) -> None:

@@ -28,10 +28,15 @@ def make_folder(lab: CodeLab, folder: Path, statement: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SOLUTION).write_text(lab.starter)
-        (folder / STATEMENT).write_text(f"# {lab.id} {lab.title}\n\n{statement}")
+        (folder / STATEMENT).write_text(_read_me(lab, statement))
         (folder / MARK).write_text(json.dumps({"lab": lab.id, "revision": lab.head.revision}) + "\n")
     except OSError as error:
         raise DomainError(f"{folder} cannot be written: {error.strerror}.") from None
+
+
+def _read_me(lab: CodeLab, statement: str) -> str:
+    checked = "\n".join(f"- {check.says}" for check in lab.head.checks)
+    return f"# {lab.id} {lab.title}\n\n{statement.rstrip()}\n\nWhat is checked:\n\n- Every rank returns\n{checked}\n"
 
 
 def read_folder(catalogue: Catalogue, folder: Path) -> tuple[CodeLab, str]:
