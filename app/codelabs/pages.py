@@ -17,7 +17,8 @@ from app.content.code_labs import CodeLab
 from app.content.concept_map import named
 from app.content.film.shown import Film
 from app.content.web import Content
-from app.core.errors import DomainError, NotFound
+from app.core.db import Database
+from app.core.errors import DomainError, NotFound, Stale
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, WorkQueue
@@ -65,10 +66,11 @@ def _page(
     *,
     films: Mapping[str, Film] = MappingProxyType({}),
     error: DomainError | None = None,
+    other: str | None = None,
 ) -> HTMLResponse:
     concepts = named(content.concepts, lab.concepts)
     context = {"lab": shown, "submission": standing, "films": films, "counts_for": concepts, "error": error}
-    return page(request, "codelabs/lab.html", context, status=422 if error else 200)
+    return page(request, "codelabs/lab.html", context | {"other": other}, status=error.status if error else 200)
 
 
 @router.get("/labs/submissions/{submission_id}", response_class=HTMLResponse)
@@ -175,29 +177,48 @@ def submit(
     key: str,
     code: Annotated[str, Form()] = "",
     mode: Annotated[Mode, Form()] = "run",
+    over: Annotated[str | None, Form()] = None,
 ) -> Response:
     """Hand in what the form holds; what is refused stays in the form. What is taken has a page that looks again by
     itself: the form's own must not, for somebody may be typing there."""
     lab = service.find_lab(content, key)
     try:
         with database.write() as session:
-            submission = service.submit(session, learner, lab, code, mode, now).id
+            submission = service.submit(session, learner, lab, code, mode, now, over).id
     except DomainError as error:
-        with database.read() as session:
-            shown = service.show_lab(session, learner, content, lab).model_copy(update={"draft": code})
-        return _page(request, content, lab, shown, None, error=error)
+        return _refused(request, database, content, learner, lab, code, error)
     queue.nudge_judges()
     return RedirectResponse(f"/labs/submissions/{submission}", 303)
 
 
+def _refused(
+    request: Request, database: Database, content: Catalogue, learner: int, lab: CodeLab, code: str, error: DomainError
+) -> HTMLResponse:
+    """The page with what was typed, and beside it the draft where that is another by now."""
+    with database.read() as session:
+        shown = service.show_lab(session, learner, content, lab)
+    other = shown.draft if isinstance(error, Stale) else None
+    return _page(request, content, lab, shown.model_copy(update={"draft": code}), None, error=error, other=other)
+
+
 @router.post("/labs/{key}/hints")
 def take_hint(
-    database: Db, content: Content, learner: LearnerId, now: Now, key: str, code: Annotated[str | None, Form()] = None
+    request: Request,
+    database: Db,
+    content: Content,
+    learner: LearnerId,
+    now: Now,
+    key: str,
+    code: Annotated[str | None, Form()] = None,
+    over: Annotated[str | None, Form()] = None,
 ) -> Response:
-    """Open the next hint, and keep what the form holds."""
+    """Open the next hint, and keep what the form holds; where that is not taken no hint is, either."""
     lab = service.find_lab(content, key)
-    with database.write() as session:
-        if code is not None:
-            service.save_draft(session, learner, lab, code, now)
-        service.take_hint(session, learner, lab, now)
+    try:
+        with database.write() as session:
+            if code is not None:
+                service.save_draft(session, learner, lab, code, now, over)
+            service.take_hint(session, learner, lab, now)
+    except DomainError as error:
+        return _refused(request, database, content, learner, lab, code or "", error)
     return RedirectResponse(f"/labs/{lab.slug}#hints", 303)

@@ -41,16 +41,20 @@ api = APIRouter(prefix="/api/v1/labs", tags=["code labs"])
 
 
 class CodeRequest(BaseModel):
-    """A program; `run` tries the visible checks, `submit` all of them with hidden inputs."""
+    """A program; `run` tries the visible checks, `submit` all of them with hidden inputs. `over` is the version of the
+    draft it was typed over: where another was saved since, the reply is 409 and nothing is handed in."""
 
     code: str
     mode: Mode = "submit"
+    over: str | None = None
 
 
 class DraftRequest(BaseModel):
-    """A program as it is being typed."""
+    """A program as it is being typed, and the version of the draft it was typed over: where another was saved since,
+    the reply is 409 and nothing is saved."""
 
     code: str
+    over: str | None = None
 
 
 class ArrangementRequest(BaseModel):
@@ -146,7 +150,8 @@ def submit(
     path = f"/api/v1/labs/{lab.id}/submissions"
 
     def work() -> dict[str, Any]:
-        return _queued(session, service.submit(session, learner, lab, asked.code, asked.mode, now))
+        row = service.submit(session, learner, lab, asked.code, asked.mode, now, asked.over)
+        return {**_queued(session, row), "draft_version": service.version_of(row.code)}
 
     with database.write() as session:
         reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump())
@@ -201,4 +206,4 @@ def save_draft(
     session: WriteSession, content: Content, learner: LearnerId, now: Now, key: str, typed: DraftRequest
 ) -> SavedDraft:
     """Keep what is being typed."""
-    return service.save_draft(session, learner, service.find_lab(content, key), typed.code, now)
+    return service.save_draft(session, learner, service.find_lab(content, key), typed.code, now, typed.over)

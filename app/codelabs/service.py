@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from datetime import datetime
 from typing import TypedDict
@@ -115,7 +116,8 @@ def show_lab(session: Session, learner_id: int, content: Catalogue, lab: CodeLab
         hints=_opened(lab, taken),
         hints_left=len(lab.hints) - taken,
         next_hint_leaves=share_left(taken + 1),
-        draft=desk.draft if desk and desk.draft is not None else lab.starter,
+        draft=_draft(desk, lab),
+        draft_version=version_of(_draft(desk, lab)),
         related=tuple(content.related_links(lab.related)),
         last_submission=show_submission(content, newest) if newest else None,
         reference=lab.reference if passed else None,
@@ -153,11 +155,15 @@ def _refused(message: str, accepted: str) -> DomainError:
     return DomainError(f"The program was not taken: {message}.", [Violation("code", None, message, accepted)])
 
 
-def submit(session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, now: datetime) -> CodeSubmission:
-    """Queue a program. Raises DomainError where it cannot be one, or where too many wait."""
+def submit(
+    session: Session, learner_id: int, lab: CodeLab, code: str, mode: Mode, now: datetime, over: str | None = None
+) -> CodeSubmission:
+    """Queue a program. Raises DomainError where it cannot be one, or where too many wait, and Stale as `save_draft`
+    does: what is handed in is kept as the draft as well."""
     code = check_code(code)
     _must_not_wait_for_more(session, learner_id)
     desk = _desk(session, learner_id, lab, now)
+    _must_not_be_another(desk, lab, code, over)
     desk.draft, desk.draft_at = code, now
     return _queued(session, learner_id, lab, code, mode, desk.hints_taken, now)
 
@@ -313,12 +319,35 @@ def take_hint(session: Session, learner_id: int, lab: CodeLab, now: datetime) ->
     return OpenedHints(hints=_opened(lab, taken), hints_left=len(lab.hints) - taken, share_left=share_left(taken))
 
 
-def save_draft(session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime) -> SavedDraft:
-    """Keep a program as it is being typed."""
+def save_draft(
+    session: Session, learner_id: int, lab: CodeLab, code: str, now: datetime, over: str | None = None
+) -> SavedDraft:
+    """Keep a program as it is being typed. `over` is the version it was typed over; Raises Stale where another text was
+    saved since, and saves nothing over that."""
+    code = check_code(code)
     desk = _desk(session, learner_id, lab, now)
-    desk.draft, desk.draft_at = check_code(code), now
+    _must_not_be_another(desk, lab, code, over)
+    desk.draft, desk.draft_at = code, now
     session.flush()
-    return SavedDraft(saved_at=now.isoformat())
+    return SavedDraft(saved_at=now.isoformat(), version=version_of(code))
+
+
+def version_of(draft: str) -> str:
+    """What a draft is called by whoever types over it."""
+    return hashlib.sha256(draft.encode()).hexdigest()[:16]
+
+
+def _draft(desk: CodeDesk | None, lab: CodeLab) -> str:
+    return desk.draft if desk and desk.draft is not None else lab.starter
+
+
+def _must_not_be_another(desk: CodeDesk, lab: CodeLab, code: str, over: str | None) -> None:
+    there = _draft(desk, lab)
+    if over is not None and code != there and version_of(there) != over:
+        raise Stale(
+            "Another text of this lab was saved in the meantime, in another tab or on another device. Nothing was "
+            "written over it."
+        )
 
 
 def traces_of(row: CodeSubmission) -> Traces:

@@ -106,6 +106,7 @@ class ShownLab(ListedLab):
     hints_left: int
     next_hint_leaves: float
     draft: str
+    draft_version: str
     related: tuple[dict[str, str], ...]
     last_submission: ShownSubmission | None
     reference: str | None = None
@@ -150,6 +151,7 @@ class OpenedHints(_Shown):
 
 class SavedDraft(_Shown):
     saved_at: str
+    version: str
 
 
 class Traces(_Shown):

@@ -1,4 +1,6 @@
 // A code lab's page: an editor in place of the text field, results as they come. Without this script the form works.
+
+import { Asides } from "./asides.js";
 import {
   bracketMatching,
   Compartment,
@@ -98,6 +100,8 @@ host.addEventListener("keydown", (event) => event.stopPropagation());
 
 let timer = 0;
 let unsaved = false;
+const version = /** @type {HTMLInputElement} */ (form.elements.namedItem("over")); // of the draft that is typed over
+let theirs = null; // the draft that another tab saved, until one of the two is chosen
 
 function typed() {
   field.value = editor.state.doc.toString();
@@ -107,31 +111,136 @@ function typed() {
   timer = setTimeout(save, SAVE_AFTER_MS);
 }
 
-async function save() {
+// One after the other: what is sent names the version that the one before made.
+let sent = Promise.resolve();
+
+function save() {
   clearTimeout(timer);
-  if (!unsaved) return;
-  unsaved = false;
-  const reply = await send("PUT", "draft", { code: field.value });
-  if (!reply.ok) unsaved = true;
-  saved.textContent = reply.ok ? "Saved" : `Not saved: ${reply.found.detail}`;
+  sent = sent.then(saveNow);
+  return sent;
 }
+
+async function saveNow() {
+  if (!unsaved || theirs) return;
+  unsaved = false;
+  const code = field.value;
+  const reply = await send("PUT", "draft", { code, over: version.value });
+  if (reply.ok) return kept(code, reply.found.version);
+  unsaved = true;
+  if (reply.status === 409) return differ();
+  saved.textContent = `Not saved: ${reply.found.detail}`;
+}
+
+function kept(code, name) {
+  version.value = name;
+  saved.textContent = "Saved";
+  asides.drop(code);
+  showOther();
+}
+
+// --- two tabs, or two devices, of which each has its own text
+
+const asides = new Asides(`code-lab.${root.dataset.lab}`);
+const other = root.querySelector("[data-other]");
+
+async function differ() {
+  const reply = await send("GET", "");
+  if (!reply.ok) {
+    saved.textContent = "Not saved: another text was saved elsewhere";
+    return;
+  }
+  theirs = { code: reply.found.draft, version: reply.found.draft_version };
+  saved.textContent = "Not saved";
+  showOther();
+}
+
+function showOther() {
+  const text = theirs ? theirs.code : asides.newest;
+  other.hidden = text === undefined;
+  if (text === undefined) return;
+  const says = other.querySelector("[data-other-says]");
+  const words = theirs
+    ? "Another text of this lab was saved in the meantime, in another tab or on another device. Yours is in the editor and not saved. Choose one; the other stays at hand."
+    : "There is another text of this lab that was not kept.";
+  if (says.textContent !== words) says.textContent = words;
+  other.querySelector("pre").textContent = text;
+  other.querySelector("[data-differ]").hidden = !theirs;
+  other.querySelector("[data-aside]").hidden = Boolean(theirs);
+}
+
+/** Put a text into the editor; Ctrl+Z takes it out again. */
+function put(code) {
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } });
+}
+
+function choose(mine) {
+  const found = theirs;
+  theirs = null;
+  refuse("");
+  version.value = found.version;
+  asides.put(mine ? found.code : field.value);
+  if (!mine) put(found.code);
+  unsaved = true;
+  save();
+  showOther();
+  editor.focus();
+}
+
+function swap() {
+  const found = asides.newest;
+  asides.drop(found);
+  asides.put(field.value);
+  put(found);
+  save();
+  showOther();
+  editor.focus();
+}
+
+function forget() {
+  asides.drop(asides.newest);
+  showOther();
+  editor.focus();
+}
+
+other.querySelector("[data-keep]").addEventListener("click", () => choose(true));
+other.querySelector("[data-take]").addEventListener("click", () => choose(false));
+other.querySelector("[data-swap]").addEventListener("click", swap);
+other.querySelector("[data-forget]").addEventListener("click", forget);
+
+/** Back at this tab with nothing typed: what was saved elsewhere is what goes on. */
+async function catchUp() {
+  if (document.visibilityState !== "visible" || unsaved || theirs) return;
+  const reply = await send("GET", "");
+  if (!reply.ok || unsaved || theirs || reply.found.draft_version === version.value) return;
+  put(reply.found.draft);
+  unsaved = false;
+  clearTimeout(timer);
+  version.value = reply.found.draft_version;
+  saved.textContent = "As it was saved elsewhere; Ctrl+Z brings back what was here";
+}
+
+document.addEventListener("visibilitychange", catchUp);
+addEventListener("focus", catchUp);
+addEventListener("pageshow", (event) => event.persisted && catchUp());
+asides.drop(field.value);
+showOther();
 
 /**
  * @param {string} method
  * @param {string} path
- * @param {object} body
+ * @param {object} [body]
  */
 async function send(method, path, body) {
   try {
-    const reply = await fetch(`/api/v1/labs/${root.dataset.lab}/${path}`, {
+    const reply = await fetch(`/api/v1/labs/${root.dataset.lab}${path && `/${path}`}`, {
       method,
       keepalive: true,
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    return { ok: reply.ok, found: await reply.json() };
+    return { ok: reply.ok, status: reply.status, found: await reply.json() };
   } catch {
-    return { ok: false, found: { detail: "The server did not answer. Try again." } };
+    return { ok: false, status: 0, found: { detail: "The server did not answer. Try again." } };
   }
 }
 
@@ -144,22 +253,29 @@ let sending = false;
 
 /** @param {string} mode */
 function handIn(mode) {
-  if (!sending) submit(mode);
+  if (sending) return true;
+  sending = true;
+  clearTimeout(timer);
+  sent = sent.then(() => submit(mode));
   return true;
 }
 
 async function submit(mode) {
-  sending = true;
-  clearTimeout(timer);
   unsaved = false; // what is handed in is kept as the draft as well
-  const reply = await send("POST", "submissions", { code: field.value, mode });
+  const code = field.value;
+  const reply = await send("POST", "submissions", { code, mode, over: version.value });
   sending = false;
-  refuse(reply.ok ? "" : reply.found.detail);
-  if (!reply.ok) return;
+  if (!reply.ok) return notTaken(reply);
+  refuse("");
   said.textContent = mode === "run" ? "Running the visible checks" : "Submitted to all checks";
-  saved.textContent = "Saved";
-  await verdicts.show(reply.found.id);
-  verdicts.follow(reply.found.id);
+  kept(code, reply.found.draft_version);
+  verdicts.show(reply.found.id).then(() => verdicts.follow(reply.found.id));
+}
+
+async function notTaken(reply) {
+  unsaved = true;
+  await (reply.status === 409 ? differ() : saveNow());
+  refuse(reply.status === 409 ? "Nothing was handed in: choose one of the two texts first." : reply.found.detail);
 }
 
 const verdicts = new Verdicts(results, said, (found) => {
@@ -213,4 +329,7 @@ results.addEventListener("click", (event) => {
   editor.focus();
 });
 
-addEventListener("pagehide", save);
+addEventListener("pagehide", () => {
+  if (unsaved || theirs) asides.put(field.value); // whether it is saved, nobody is left to hear
+  save();
+});

@@ -139,6 +139,25 @@ def test_a_draft_is_kept_and_all_hints_can_be_taken(client: TestClient) -> None:
     assert client.post(f"{API}/CL01/hints").status_code == 409
 
 
+def test_what_another_tab_saved_is_not_written_over(client: TestClient) -> None:
+    first = client.get(f"{API}/CL01").json()["draft_version"]
+    theirs = client.put(f"{API}/CL01/draft", json={"code": "theirs", "over": first}).json()["version"]
+    for method, path in (("PUT", "draft"), ("POST", "submissions")):
+        late = client.request(method, f"{API}/CL01/{path}", json={"code": "mine", "over": first})
+        assert late.status_code == 409
+    for address in ("/labs/CL01", "/labs/CL01/hints"):  # without scripts both texts stand on the page
+        page = client.post(address, data={"code": "my own", "over": first}, follow_redirects=False)
+        assert page.status_code == 409
+        assert "my own</textarea>" in page.text
+        assert ">theirs</pre>" in page.text
+    kept = client.get(f"{API}/CL01").json()
+    assert (kept["draft"], kept["draft_version"]) == ("theirs", theirs)
+    assert (kept["hints"], kept["last_submission"]) == ([], None)
+    assert client.put(f"{API}/CL01/draft", json={"code": "theirs", "over": first}).status_code == 200  # the same text
+    mine = client.post(f"{API}/CL01/submissions", json={"code": "mine", "over": theirs}).json()["draft_version"]
+    assert client.put(f"{API}/CL01/draft", json={"code": "mine too", "over": mine}).status_code == 200
+
+
 def test_a_worker_that_is_gone_gives_it_up_once_and_then_for_good(client: TestClient, database: Database) -> None:
     number = handed_in(client)
     for status in ("queued", "failed"):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.journeys.conftest import PHONE
 from tests.support.product import Product
@@ -105,3 +105,40 @@ def test_puzzles_on_a_phone_by_thumb_and_by_keys(browser: Browser, product: Prod
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     assert not errors, errors
     context.close()
+
+
+def _write(page: Page, code: str) -> Locator:
+    editor = page.get_by_role("textbox", name=re.compile("Your program"))
+    editor.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(code)
+    return editor
+
+
+def test_two_tabs_lose_nothing_of_each_other(page: Page) -> None:
+    second = page.context.new_page()
+    for tab in (page, second):
+        tab.goto("/labs/CL02")
+        expect(tab.locator("[data-editor]")).to_be_visible()
+    _write(page, "first = 1")
+    expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    editor = _write(second, "second = 2")
+    other = second.locator("[data-other]")
+    expect(other).to_contain_text("Yours is in the editor and not saved")
+    other.get_by_text("The other text").click()
+    expect(other).to_contain_text("first = 1")
+
+    # the one that is not chosen stays at hand, over a reload as well
+    other.get_by_role("button", name="Save mine").click()
+    expect(second.get_by_text("Saved", exact=True)).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('focus'))")  # back at the first, where nothing was typed since
+    expect(page.get_by_role("textbox", name=re.compile("Your program"))).to_contain_text("second = 2")
+    second.reload()
+    expect(editor).to_contain_text("second = 2")
+    other.get_by_role("button", name="Swap the two").click()
+    expect(editor).to_contain_text("first = 1")
+    expect(other).to_contain_text("second = 2")
+    expect(second.get_by_text("Saved", exact=True)).to_be_visible()
+    other.get_by_role("button", name="Forget the other").click()
+    expect(other).to_be_hidden()
+    second.close()
