@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -9,13 +10,17 @@ from datetime import date, timedelta
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.concept_map import way_to
+from app.content.schemas import Concept
 from app.core.moment import Moment
 from app.progress import figures
-from app.progress.checkpoints import Stand, done_by, standings
+from app.progress.checkpoints import Stand, done_by, standings, up_to_next
+from app.progress.evidence import Standing, by_concept
 from app.progress.figures import Column
 from app.study import api as study
 from app.study.api import Forecast, policy_for
 
+MOST_STEPS = 12  # of a way to an idea that are shown, the last ones
 MOST_COLUMNS = 28
 MOST_WEEKDAYS = 21  # columns named by weekday; more are named by the day of the month
 
@@ -73,6 +78,57 @@ def list_stands(
     decay = policy_for(session, learner_id, moment).parameters[20]
     recall = figures.recalls(study.memories(session, learner_id, moment.now, moment.zone), decay)
     return standings(catalogue, done_by(session, learner_id, recall), start, end)
+
+
+@dataclass(frozen=True)
+class Way:
+    """What leads to the idea that the next checkpoint is about: `ideas` in an order to learn them in, itself the last,
+    each with how the learner stands with it. `following` is the first that is not firm."""
+
+    checkpoint: str
+    ideas: Sequence[tuple[Concept, Standing | None]]
+    left_out: int  # ideas before the first that is shown
+
+    @property
+    def goal(self) -> Concept:
+        return self.ideas[-1][0]
+
+    @property
+    def firm(self) -> int:
+        return sum(is_firm(standing) for _, standing in self.ideas)
+
+    @property
+    def following(self) -> Concept:
+        return next((concept for concept, standing in self.ideas if not is_firm(standing)), self.goal)
+
+
+def is_firm(standing: Standing | None) -> bool:
+    return standing is not None and standing.word == "firm"
+
+
+def way_to_next(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Way | None:
+    """The way to the next checkpoint of the plan, or of the content's own preparation; None where all is met."""
+    today, plan = date.fromordinal(study.today(moment)), study.find_plan(session, learner_id)
+    start = plan.started_on if plan else today
+    end = plan.day if plan else today + timedelta(days=catalogue.preparation.days)
+    stands = up_to_next(list_stands(session, learner_id, catalogue, start, end, moment), today)
+    known = by_concept(session, learner_id, catalogue, moment.now)
+    for stand in stands:
+        about = _about(catalogue, [gate.key for gate in stand.waiting])
+        asked = {each: count for each, count in about.items() if not is_firm(known.get(each))}
+        if asked:
+            goal = max(asked, key=lambda each: (asked[each], len(way_to(catalogue.concepts, each))))
+            ids = way_to(catalogue.concepts, goal)
+            shown = [(catalogue.concepts[each], known.get(each)) for each in ids[-MOST_STEPS:]]
+            return Way(stand.checkpoint.title, shown, len(ids) - len(shown))
+    return None
+
+
+def _about(catalogue: Catalogue, keys: Sequence[str]) -> Counter[str]:
+    """How often each concept is named by the cards of decks, and by problems, that gates are about."""
+    items = [card.head.concepts for card in catalogue.cards.values() if card.deck.id in keys]
+    items += [problem.concepts for problem in catalogue.problems.values() if problem.id in keys]
+    return Counter(each for concepts in items for each in concepts if each in catalogue.concepts)
 
 
 def _columns(forecast: Forecast, today: date) -> tuple[list[Column], int]:

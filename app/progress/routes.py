@@ -16,7 +16,8 @@ from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WorkQueue, WriteSession
 from app.lab import service as lab
 from app.progress import data
-from app.progress.planning import planning
+from app.progress.evidence import FEWEST
+from app.progress.planning import planning, way_to_next
 from app.progress.service import progress
 from app.study import api as study
 
@@ -37,6 +38,8 @@ def show(
         "standing": standing,
         "deleted": deleted,
         "fewest_to_fit": study.FEWEST_REVIEWS_TO_FIT,
+        "way": way_to_next(session, learner, content, moment),
+        "fewest": FEWEST,
     }
     return page(request, "progress/progress.html", context | standing.charts)
 

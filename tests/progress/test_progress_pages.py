@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import select
 
 from app.codelabs.models import CodeChunk, CodeDesk, CodeSubmission
 from app.content.catalogue import Catalogue
+from app.content.concept_map import way_to
 from app.core.db import Database
 from app.core.models import IdempotentReply, Learner
 from app.decks.models import CardReport, OwnCard, OwnShelf
@@ -43,12 +45,16 @@ QUESTIONS = (
 )
 
 
-def test_an_empty_page_says_what_will_be_here_and_offers_the_first_step(client: TestClient) -> None:
+def test_an_empty_page_says_what_will_be_here_and_offers_the_first_step(client: TestClient, content: Catalogue) -> None:
     text = client.get("/progress").text
     for question in QUESTIONS:
         assert question in text
     assert 'href="/study"' in text
     assert 'role="img"' not in text
+    assert "The way to Training state" in text, "of the ground, which the first checkpoint asks for"
+    assert re.findall(r'class="idea on[ a-z]*" href="/reference/concepts\?to=([\w-]+)#map"', text) == way_to(
+        content.concepts, "training-state"
+    )
 
 
 def test_every_chart_has_a_question_a_sentence_and_a_table(

@@ -22,6 +22,7 @@ _AXES = {
     "context": ("context",),
     "tensor": ("tensor",),
     "pipeline": ("pipeline",),
+    "ends": ("pipeline",),  # the first and the last of them
     "world": ("pipeline", "replicate", "shard", "context", "tensor"),
 }
 _OPERATIONS = {
@@ -173,6 +174,8 @@ def _members(spec: RunSpec, rank: int, span: SpanEvent) -> tuple[int, ...]:
         return (rank,)
     mine = _without(places[rank], axes)
     found = tuple(index for index, place in enumerate(places) if _without(place, axes) == mine)
+    if span.group == "ends":
+        found = (found[0], found[-1])
     return found if span.group_size in (None, len(found)) else (rank,)
 
 
