@@ -115,7 +115,8 @@ def look_at(job: str) -> Job:
     code, _, number = fields.get("ExitCode", "0:0").partition(":")
     exit_code = int(code) or (128 + int(number) if number not in ("", "0") else 0)
     nodes = fields.get("NodeList", "")
-    return Job(fields.get("JobState", ""), fields.get("Reason", ""), exit_code, "" if nodes == "(null)" else nodes)
+    reason = fields.get("Reason", "").replace("_", " ")  # a sentence, at times
+    return Job(fields.get("JobState", ""), reason, exit_code, "" if nodes == "(null)" else nodes)
 
 
 def expand(nodes: str) -> list[str]:

@@ -176,6 +176,12 @@ def test_what_slurm_says_of_a_jobs_end_is_said_as_such(
         assert "host n2 of job 7" in found[0].message
 
 
+def test_why_a_job_waits_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "JobId=7 JobState=PENDING Reason=Nodes_required_for_job_are_DOWN,_DRAINED NodeList=(null) ExitCode=0:0"
+    monkeypatch.setattr(slurm, "_ask", lambda *_: line)
+    assert slurm.look_at("7") == Job("PENDING", "Nodes required for job are DOWN, DRAINED", 0, "")
+
+
 def test_a_job_that_slurm_has_forgotten_is_told_from_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
