@@ -130,6 +130,8 @@ class Question(Strict):
     the answer, whose `layout` has besides over how many nodes an axis reaches (`tensor_nodes`) and with how many GPUs
     on each (`tensor_per_node`).
 
+    With `board` a whiteboard stands beside an answer in words, and is heard with it.
+
     A question of the kind `givens` offers what may be asked for; those that build on it are computed from the replies.
     The kinds `set` (all that are right) and `configuration` are parts of problems, which rounds ask (`rounds`), and
     `coding` is a code lab.
@@ -158,6 +160,7 @@ class Question(Strict):
     givens: tuple[Given, ...] = ()
     items: Annotated[tuple[ArrangedItem, ...], Field(max_length=8)] = ()
     direction: Literal["ascending", "descending"] = "ascending"
+    board: bool = False
     message: str = ""
     plan: dict[str, Any] | None = None
     within: Annotated[float, Field(gt=0, le=1)] = 0.1
@@ -202,6 +205,8 @@ class Question(Strict):
             raise ValueError("only a number question has a follow_up or a harder variant")
         if (self.kind != "number" and self.hints) or (self.kind not in ("text", "layout") and self.own):
             raise ValueError("only a number question has hints, and only a text or a layout one asks about the layout")
+        if self.board and self.kind != "text":
+            raise ValueError("only a text question has a board")
         if self.kind == "choice" and sum(option.correct for option in self.options) != 1:
             raise ValueError("a choice question needs exactly one correct option")
         if self.kind == "text" and not (self.rubric and self.exemplar and self.weak):

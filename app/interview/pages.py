@@ -26,6 +26,7 @@ from app.grading.questions.layout import Layout, LayoutQuestion
 from app.grading.questions.number import example_of
 from app.grading.questions.order import OrderItem, OrderQuestion
 from app.interview import programs, queries, service, timing
+from app.interview.boards import Board, board_id, heard, saved_board
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
 from app.interview.expectation import NOT_SAID, compare, over_sittings
@@ -41,6 +42,7 @@ from app.interview.parts import (
     Values,
     built_on,
     configuration_of,
+    has_board,
     known_to,
     layout_of,
     offered,
@@ -86,8 +88,8 @@ class SittingPage:
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `replies`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
-    asks for; `order`, the items that it has arranged; `layout`, the cluster to lay axes on. `hints` are open, and leave
-    `points` of the part's.
+    asks for; `order`, the items that it has arranged; `layout`, the cluster to lay axes on; `board`, what is drawn
+    beside the words. `hints` are open, and leave `points` of the part's.
     """
 
     sitting: Sitting
@@ -110,6 +112,7 @@ class SittingPage:
     instead: str
     order: OrderQuestion | None
     layout: LayoutQuestion | None
+    board: Board | None
 
     @property
     def laid(self) -> Layout | None:
@@ -307,7 +310,14 @@ def sitting(
         instead=sitting.drawn.get("instead", ""),
         order=to_arrange(part, values, texts, sitting.id) if part.kind == "order" else None,
         layout=layout_of(part, known_to(part, values, texts) or values) if part.kind == "layout" else None,
+        board=_board(saved, part.id) if has_board(part) else None,
     )
+
+
+def _board(saved: Mapping[str, SittingAnswer], part: str) -> Board:
+    """What is drawn beside the words of a part."""
+    row = saved.get(board_id(part))
+    return saved_board(row.answer if row else "")
 
 
 def _replies(
@@ -328,7 +338,7 @@ def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
 def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:
     """Every part so far, with what the interviewer asked in between, and the answers that later ones go by."""
     reactions = service.reactions_in(saved)
-    given = {part: answer.answer for part, answer in saved.items() if answer.final}
+    given = heard({part: answer.answer for part, answer in saved.items() if answer.final})
     return parts_of(interview, reactions), built_on(given, reactions)
 
 
@@ -386,6 +396,7 @@ def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[st
         "sitting": sitting,
         "interview": interview,
         "scenes": scenes,
+        "boards": {part.id: _board(saved, part.id) for part in parts_of(interview) if has_board(part)},
         "laid": _laid(interview, card, values, saved),
         "card": card,
         "debrief": debrief(content, interview, sitting, card, saved, service.reactions_in(saved)),

@@ -228,6 +228,11 @@ def _part_of(part: Part, reaction: Reaction) -> Part | None:
     return replace(about, role="probe", point=point, points=part.points * point.weight / weights * PUSHED_SHARE)
 
 
+def has_board(part: Part) -> bool:
+    """Whether a whiteboard stands beside it."""
+    return part.question.board and part.role == "asked"
+
+
 def again_id(part: str) -> str:
     """The part that questions the wrong number said in `part`."""
     return f"{part}.again"

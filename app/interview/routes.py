@@ -109,6 +109,7 @@ def save(
     part: Annotated[str, Form()],
     answers: Annotated[list[str] | None, Form(alias="answer")] = None,
     final: Annotated[bool, Form()] = False,
+    board: Annotated[str | None, Form()] = None,
 ) -> Response:
     """Save a draft (the page does so while one types), or give the answer: of several boxes, those that are ticked."""
     answer = ", ".join(answers or ())
@@ -118,7 +119,7 @@ def save(
     try:
         with database.write() as session:
             found = service.find_sitting(session, learner, sitting_id)
-            saved = service.save_answer(session, content, found, part, answer, final, now)
+            saved = service.save_answer(session, content, found, part, answer, final, now, board)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     if final:

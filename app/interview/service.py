@@ -29,6 +29,7 @@ from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
 from app.grading.questions.reading import read_ids
 from app.interview import expectation, programs, queries, scoring, timing
+from app.interview.boards import Board, board_id, heard, read_board
 from app.interview.expectation import Expectation
 from app.interview.hints import hint, hint_id, hinted_part, opened
 from app.interview.models import Sitting, SittingAnswer
@@ -39,6 +40,7 @@ from app.interview.parts import (
     Values,
     built_on,
     configuration_of,
+    has_board,
     known_to,
     layout_of,
     options_of,
@@ -216,9 +218,17 @@ def _values_in(problem: Problem, drawn: object) -> dict[str, object]:
 
 
 def save_answer(
-    session: Session, content: Catalogue, sitting: Sitting, part_id: str, text: str, final: bool, now: datetime
+    session: Session,
+    content: Catalogue,
+    sitting: Sitting,
+    part_id: str,
+    text: str,
+    final: bool,
+    now: datetime,
+    drawn: str | None = None,
 ) -> SittingAnswer:
     """Save a draft, or give an answer for good: then what the interviewer asks on account of it is decided and kept.
+    With it goes what was `drawn` on its board.
 
     Raises TooLate (what was saved stays) or DomainError. Closing a sitting that is over is another transaction,
     `close_if_over`: a refusal here rolls back.
@@ -235,7 +245,8 @@ def save_answer(
             "The answer was not saved.",
             [Violation(part_id, "…", f"{len(text):,} characters are too many.", f"up to {LONGEST_ANSWER:,}")],
         )
-    if final:
+    board = read_board(part_id, drawn or "") if drawn is not None and has_board(part) else None
+    if final and (board is None or board.is_blank):
         _must_be_an_answer(part, text, values_of(interview, sitting.drawn))
     answer = session.get(SittingAnswer, (sitting.id, part_id), with_for_update=True)
     if answer is None:
@@ -245,12 +256,35 @@ def save_answer(
         raise AlreadyFinal("This answer was already given; it stays as it was.")
     else:
         answer.answer, answer.final, answer.saved_at = text, final, now
+    given[part_id] = answer
+    if board is not None or board_id(part_id) in given:
+        given[board_id(part_id)] = _kept_board(session, sitting, part_id, board, given, final, now)
     if final:
-        answer.reaction = _reaction(interview, sitting, part, {**given, part_id: answer})
+        answer.reaction = _reaction(interview, sitting, part, given)
         if part.kind == "coding":
-            programs.hand_in(session, sitting, part, {**given, part_id: answer}, now)
+            programs.hand_in(session, sitting, part, given, now)
     session.flush()
     return answer
+
+
+def _kept_board(
+    session: Session,
+    sitting: Sitting,
+    part_id: str,
+    board: Board | None,
+    given: Mapping[str, SittingAnswer],
+    final: bool,
+    now: datetime,
+) -> SittingAnswer:
+    """The board beside an answer, as final as that; one that did not come with it stays as it was."""
+    row = given.get(board_id(part_id))
+    if row is None:
+        row = SittingAnswer(sitting_id=sitting.id, part_id=board_id(part_id), answer="", final=final, saved_at=now)
+        session.add(row)
+    if board is not None:
+        row.answer = board.model_dump_json(exclude_defaults=True)
+    row.final, row.saved_at = final, now
+    return row
 
 
 def try_program(
@@ -315,7 +349,7 @@ def _reaction(
     interview: Interview, sitting: Sitting, part: Part, given: Mapping[str, SittingAnswer]
 ) -> dict[str, object] | None:
     """What the interviewer asks on account of an answer, as it is stored."""
-    texts = {each.part_id: each.answer for each in given.values() if each.final}
+    texts = heard({each.part_id: each.answer for each in given.values() if each.final})
     reactions = reactions_in(given)
     found = react(part, parts_of(interview, reactions), values_of(interview, sitting.drawn), texts, reactions)
     return found.to_json() if found else None
@@ -531,7 +565,7 @@ def _graded(session: Session, content: Catalogue, sitting: Sitting, now: datetim
     handed_in = programs.outcomes(session, content, sitting, saved, now)
     if handed_in is None:
         return None
-    texts = {part: answer.answer for part, answer in saved.items()}
+    texts = heard({part: answer.answer for part, answer in saved.items()})
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
     values, reactions = values_of(interview, sitting.drawn), reactions_in(saved)
     card = scoring.scorecard(interview, values, texts, judged, reactions, handed_in)

@@ -1,4 +1,5 @@
 // The clock shows what the server owns, and what is typed is saved while it is typed.
+import { setUpBoard } from "./board.js";
 import { setUpLayout } from "./layout.js";
 import { setUpPad } from "./pad.js";
 import { arrange, givenOrder, setUpSteps } from "./steps.js";
@@ -9,6 +10,10 @@ const form = root.querySelector("[data-answer]");
 const order = form?.querySelector("[data-order]");
 setUpSteps(form);
 setUpLayout(form);
+setUpBoard(form);
+const board = form?.elements.board; // drawn beside the words, and saved with them
+const givenBoard = board?.value; // as the page came with it
+const BESIDE = "\u0000"; // between the words and the board: nobody types it
 const clock = root.querySelector("[data-clock]");
 const endsAt = performance.now() + 1000 * Number(root.dataset.seconds);
 
@@ -34,11 +39,23 @@ let giving = false; // the answer is on its way for good: no draft may race it
 
 function value() {
   const data = new FormData(form);
-  return data.getAll("answer").map(String).join(", ");
+  return withBoard(data.getAll("answer").map(String).join(", "), board?.value);
+}
+
+function withBoard(words, drawn) {
+  return board ? `${words}${BESIDE}${drawn}` : words;
+}
+
+function wordsOf(text) {
+  return text.split(BESIDE)[0];
 }
 
 // What the page came with. Somebody quick has typed more before this script was there.
 function served() {
+  return withBoard(servedWords(), givenBoard);
+}
+
+function servedWords() {
   if (order) return givenOrder(order);
   const fields = [...form.elements].filter((field) => field.name === "answer");
   const ticked = fields.filter((field) => field.defaultChecked).map((field) => field.value);
@@ -66,7 +83,9 @@ async function send() {
   clearTimeout(timer);
   const status = form.querySelector("[data-saved]");
   const sent = value();
-  const body = new URLSearchParams({ part: form.elements.part.value, answer: sent }).toString();
+  const [answer, drawn] = sent.split(BESIDE);
+  const fields = { part: form.elements.part.value, answer, ...(board ? { board: drawn } : {}) };
+  const body = new URLSearchParams(fields).toString();
   recent.push(sent);
   try {
     const reply = await fetch(form.action, {
@@ -114,7 +133,9 @@ function restore() {
     // as above
   }
   if (draft === null || value() !== saved || !draft.before.includes(saved)) return;
-  const chosen = draft.text.split(", ");
+  const [words, drawn] = draft.text.split(BESIDE);
+  const chosen = words.split(", ");
+  if (board) board.value = drawn ?? "";
   if (order) {
     arrange(order, chosen);
     return;
@@ -122,14 +143,14 @@ function restore() {
   for (const field of form.elements) {
     if (field.name !== "answer") continue;
     if (field.type === "radio" || field.type === "checkbox") field.checked = chosen.includes(field.value);
-    else field.value = draft.text;
+    else field.value = words;
   }
   form.dispatchEvent(new Event("restored")); // what draws the answer follows
 }
 
 function count() {
   const words = form.querySelector("[data-words]");
-  if (words) words.textContent = `${value().split(/\s+/).filter(Boolean).length} words`;
+  if (words) words.textContent = `${wordsOf(value()).split(/\s+/).filter(Boolean).length} words`;
 }
 
 if (form) {
