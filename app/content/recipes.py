@@ -16,6 +16,8 @@ from typing import Any
 
 from app.content import problem_draws, seeded
 from app.content.catalogue import Catalogue
+from app.content.code_labs import CodeLab
+from app.content.coding import READING_MINUTES, WRITE, a_reading
 from app.content.composed import Composed, borrowable, compose, concepts_of, needs_of
 from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
@@ -27,6 +29,8 @@ SHORTEST, LONGEST = 15, 60  # minutes
 TOLERANCE = 2  # minutes that the questions may fall short of the length; they never exceed it
 LARGEST_SEED = problem_draws.LARGEST_SEED
 ANYTHING, WEAKEST = "anything", "weakest"
+YES = "yes"
+MOST_OF_IT_CODING = 2 / 3  # of a sitting's minutes that its program may take
 MOST_WEAK = 6  # concepts that a sitting on what is weakest is about
 
 # Numbers are drawn beyond the seeds of practice, which are the lowest, and those of rounds, which come next.
@@ -44,13 +48,15 @@ _NAMES = {"a100-80gb": "A100", "h100-80gb": "H100"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a sitting is generated from. `concepts` are what is weakest, as it was when it was asked for."""
+    """What a sitting is generated from. `concepts` are what is weakest, as it was when it was asked for; with `coding`
+    it ends with a program to write."""
 
     minutes: int
     focus: str = ANYTHING
     role: str = ANYTHING
     seed: int = 0
     concepts: tuple[str, ...] = ()
+    coding: bool = False
 
     @property
     def id(self) -> str:
@@ -58,8 +64,11 @@ class Recipe:
         return f"G{sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:10]}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored and exported."""
-        return asdict(self) | {"concepts": list(self.concepts)}
+        """As it is stored and exported. One without coding is what it was before there was coding."""
+        found = asdict(self) | {"concepts": list(self.concepts)}
+        if not self.coding:
+            del found["coding"]
+        return found
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Recipe:
@@ -86,6 +95,14 @@ class _Offered:
     question: Question
     concepts: tuple[str, ...]
     needs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A program to write or to read, by what it is called."""
+
+    reference: str
+    minutes: int
 
 
 def foci(content: Catalogue) -> list[Focus]:
@@ -121,12 +138,14 @@ def read_recipe(content: Catalogue, said: Mapping[str, str], concepts: Sequence[
         wrong.append(Violation("focus", focus, "There is no such topic.", ", ".join(accepted)))
     if role not in (accepted := [ANYTHING, *(each.id for each in content.roles)]):
         wrong.append(Violation("role", role, "There is no such role.", ", ".join(accepted)))
+    if (coding := said.get("coding") or YES) != YES:
+        wrong.append(Violation("coding", coding, "It is there or not.", f"{YES}, or nothing"))
     if strange := [each for each in concepts if each not in content.concepts]:
         wrong.append(Violation("concepts", strange[0], "There is no such concept.", "those of the concept map"))
     if wrong:
         raise DomainError("No sitting was generated.", wrong)
     weakest = tuple(dict.fromkeys(concepts))[:MOST_WEAK] if focus == WEAKEST else ()
-    return Recipe(minutes, focus, role, seed, weakest)
+    return Recipe(minutes, focus, role, seed, weakest, said.get("coding") == YES)
 
 
 def _number(text: str, field: str, least: int, most: int, wrong: list[Violation]) -> int:
@@ -141,14 +160,16 @@ def _number(text: str, field: str, least: int, most: int, wrong: list[Violation]
     return value
 
 
-def generate(content: Catalogue, recipe: Recipe) -> dict[str, Any]:
-    """What a sitting of `recipe` stores: its questions, by what they are called, and their numbers."""
-    references = questions_of(content, recipe)
+def generate(content: Catalogue, recipe: Recipe, why_not_run: str = "") -> dict[str, Any]:
+    """What a sitting of `recipe` stores: its questions, by what they are called, and their numbers. Where programs
+    cannot be run, and `why_not_run` says why, one is read instead."""
+    references = questions_of(content, recipe, not why_not_run)
     sources = compose(content, references, _head(content, recipe)).sources
     scene = _scene(sources.values(), random.Random(f"{recipe.id}:scene"))  # noqa: S311 - replayable, no secret
     seed = _FIRST_SEED + int(recipe.id[1:8], 16)
     values = {name: _values(source, scene, seed) for name, source in sources.items()}
-    return {"recipe": recipe.to_json(), "questions": list(references), "scene": scene, "values": values}
+    drawn = {"recipe": recipe.to_json(), "questions": list(references), "scene": scene, "values": values}
+    return drawn | ({"instead": why_not_run} if recipe.coding else {})
 
 
 def composed_of(content: Catalogue, drawn: Mapping[str, Any]) -> Composed:
@@ -157,11 +178,13 @@ def composed_of(content: Catalogue, drawn: Mapping[str, Any]) -> Composed:
     return compose(content, drawn["questions"], _head(content, recipe, drawn["scene"]))
 
 
-def questions_of(content: Catalogue, recipe: Recipe) -> tuple[str, ...]:
+def questions_of(content: Catalogue, recipe: Recipe, runs_here: bool = True) -> tuple[str, ...]:
     """The questions of a recipe, by what they are called: what comes nearest to focus and role among many ways to fill
-    the time, each with all that it builds on."""
+    the time, each with all that it builds on; last, where there is coding, a program."""
     pool = _pool(content)
     focus, role = _concepts(content, pool, recipe)
+    task = _task(content, recipe, focus, role, runs_here) if recipe.coding else None
+    minutes = recipe.minutes - (task.minutes if task else 0)
     found = []
     for number in range(_TRIES):
         source = random.Random(f"{recipe.id}:{number}")  # noqa: S311 - replayable, no secret
@@ -170,10 +193,27 @@ def questions_of(content: Catalogue, recipe: Recipe) -> tuple[str, ...]:
             each.reference: liked[each.source] * source.uniform(0.6, 1.4) * _weight(each, focus, role)
             for each in pool.values()
         }
-        chosen = _filled(pool, weights, recipe.minutes)
-        found.append((_rating([pool[each] for each in chosen], focus, recipe.minutes), number, chosen))
+        chosen = _filled(pool, weights, minutes)
+        found.append((_rating([pool[each] for each in chosen], focus, minutes), number, chosen))
     chosen = max(found)[-1]
-    return _in_order(pool, chosen, random.Random(f"{recipe.id}:order"))  # noqa: S311 - replayable, no secret
+    ordered = _in_order(pool, chosen, random.Random(f"{recipe.id}:order"))  # noqa: S311 - replayable, no secret
+    return (*ordered, task.reference) if task else ordered
+
+
+def _task(content: Catalogue, recipe: Recipe, focus: Collection[str], role: Collection[str], runs_here: bool) -> _Task:
+    """The code lab nearest to focus and role among those that leave time for other questions; to be read where it
+    cannot be run."""
+    source = random.Random(f"{recipe.id}:task")  # noqa: S311 - replayable, no secret
+    fitting = [each for each in content.labs.values() if each.head.minutes <= recipe.minutes * MOST_OF_IT_CODING]
+
+    def near(lab: CodeLab) -> float:
+        on_focus, for_role = (sum(each in lab.concepts for each in of) / len(lab.concepts) for of in (focus, role))
+        return source.uniform(0.4, 1.6) * (1 + _FOCUSED * on_focus + _FOR_THE_ROLE * for_role)
+
+    lab = max(fitting, key=near)
+    if runs_here:
+        return _Task(f"{lab.id}.{WRITE}", lab.head.minutes)
+    return _Task(a_reading(lab, source), READING_MINUTES)
 
 
 def _weight(offered: _Offered, focus: Collection[str], role: Collection[str]) -> float:
@@ -313,6 +353,7 @@ def _head(content: Catalogue, recipe: Recipe, scene: Mapping[str, object] | None
     about = f"Put together from questions of several interviews and problems, {' '.join(said)}."
     weak = [content.concepts[each].title for each in recipe.concepts if each in content.concepts]
     about += f" Weakest, by what you did: {listed(weak)}." if weak else ""
+    about += " It ends with a program." if recipe.coding else ""
     machine = _NAMES.get(str((scene or {}).get("device", "")))
     about += f" The {machine} is the GPU of all its interview questions that name one." if machine else ""
     return {"id": recipe.id, "slug": recipe.id.lower(), "title": title, "about": about, "minutes": recipe.minutes}

@@ -12,13 +12,15 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
+from app.codelabs import service as codelabs
 from app.content import recipes
 from app.content.catalogue import Catalogue
 from app.content.recipes import Recipe
 from app.content.web import Content
 from app.core.errors import DomainError, problem_details
+from app.core.queue import WARM_JUDGE
 from app.core.templating import page
-from app.core.web import Db, LearnerId, Now, ReadSession
+from app.core.web import Db, LearnerId, Now, ReadSession, WorkQueue
 from app.interview import pages, service
 
 router = APIRouter()
@@ -43,8 +45,10 @@ def generated(request: Request, session: ReadSession, content: Content, learner:
     named = _fields(recipe)
     if sorted(fields) != sorted(named):
         return RedirectResponse(f"/interview/generated?{urlencode(named)}", 303)
-    composed = recipes.composed_of(content, recipes.generate(content, recipe))
+    why = _why_not_run(request, session, recipe)
+    composed = recipes.composed_of(content, recipes.generate(content, recipe, why))
     about = {
+        "instead": why,
         "recipe": named,
         "seed": recipe.seed,
         "on_focus": recipes.minutes_on_focus(content, recipe, composed),
@@ -59,6 +63,7 @@ def generated(request: Request, session: ReadSession, content: Content, learner:
 def start(
     request: Request,
     database: Db,
+    queue: WorkQueue,
     content: Content,
     learner: LearnerId,
     now: Now,
@@ -68,12 +73,20 @@ def start(
     try:
         with database.read() as session:
             recipe = _recipe(request, session, content, learner, now, fields)
+            why = _why_not_run(request, session, recipe)
     except DomainError as error:
         return _refused(request, content, fields, error)
-    drawn = recipes.generate(content, recipe)
+    drawn = recipes.generate(content, recipe, why)
+    if recipe.coding and not why:
+        queue.nudge_judges(WARM_JUDGE)  # its sandboxes are there when the first program comes
     with database.write() as session:
         sitting = service.start(session, learner, content, recipes.composed_of(content, drawn), now, drawn)
     return RedirectResponse(f"/interview/sittings/{sitting.id}", 303)
+
+
+def _why_not_run(request: Request, session: Session, recipe: Recipe) -> str:
+    """Why a program that the recipe asks for cannot be run; empty where it can, or none is asked for."""
+    return codelabs.why_not_here(session, request.app.state.code_labs) if recipe.coding else ""
 
 
 def _recipe(
@@ -91,7 +104,8 @@ def _recipe(
 def _fields(recipe: Recipe) -> list[tuple[str, str]]:
     """A recipe as the fields of its form."""
     plain = [("minutes", str(recipe.minutes)), ("focus", recipe.focus), ("role", recipe.role)]
-    return [*plain, *(("concepts", each) for each in recipe.concepts), ("seed", str(recipe.seed))]
+    coding = [("coding", recipes.YES)] if recipe.coding else []
+    return [*plain, *coding, *(("concepts", each) for each in recipe.concepts), ("seed", str(recipe.seed))]
 
 
 def _refused(request: Request, content: Catalogue, fields: Fields, error: DomainError) -> Response:

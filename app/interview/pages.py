@@ -181,7 +181,14 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
 def generation(content: Catalogue, said: Mapping[str, str], error: DomainError | None) -> dict[str, object]:
     """The form of a generated sitting as it was filled in, with what is wrong by field."""
     return {
-        "said": {"minutes": "30", "focus": recipes.ANYTHING, "role": recipes.ANYTHING, "seed": "", **said},
+        "said": {
+            "minutes": "30",
+            "focus": recipes.ANYTHING,
+            "role": recipes.ANYTHING,
+            "seed": "",
+            "coding": "",
+            **said,
+        },
         "foci": recipes.foci(content),
         "roles": content.roles,
         "shortest": recipes.SHORTEST,
@@ -249,6 +256,7 @@ def intro(content: Catalogue, interview: Interview, opened: Sitting | None) -> d
         # of a coding round, where programs cannot be run
         "instead": "",
         "is_coding": isinstance(interview, CodingRound),
+        "writes": any(question.kind == "coding" for question in interview.questions),
     }
 
 

@@ -1,30 +1,7 @@
 // A code lab's page: an editor in place of the text field, results as they come. Without this script the form works.
-
 import { Asides } from "./asides.js";
-import {
-  bracketMatching,
-  Compartment,
-  closeBrackets,
-  defaultKeymap,
-  drawSelection,
-  EditorState,
-  EditorView,
-  HighlightStyle,
-  highlightActiveLine,
-  highlightActiveLineGutter,
-  history,
-  historyKeymap,
-  indentLess,
-  indentMore,
-  indentOnInput,
-  indentUnit,
-  keymap,
-  lineNumbers,
-  python,
-  syntaxHighlighting,
-  tags,
-  unifiedMergeView,
-} from "./vendor/codemirror/codemirror-6.43.15.esm.js";
+import { goToLine, makeEditor } from "./code-editor.js";
+import { Compartment, unifiedMergeView } from "./vendor/codemirror/codemirror-6.43.15.esm.js";
 import { Verdicts } from "./verdicts.js";
 
 const SAVE_AFTER_MS = 800;
@@ -38,65 +15,13 @@ const refused = root.querySelector("[data-refused]");
 const said = root.querySelector("[data-said]");
 const changes = new Compartment();
 
-const colours = HighlightStyle.define([
-  { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: "var(--accent)" },
-  { tag: [tags.string, tags.docString], color: "var(--good)" },
-  { tag: tags.comment, color: "var(--ink-3)", fontStyle: "italic" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
-  { tag: tags.definition(tags.function(tags.variableName)), fontWeight: "600" },
-]);
-
-const look = EditorView.theme({
-  "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "var(--text-sm)" },
-  "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { fontFamily: "var(--font-mono)", lineHeight: "1.6", minHeight: "24rem", maxHeight: "70vh" },
-  ".cm-content": { caretColor: "var(--ink)", padding: "var(--s3) 0" },
-  ".cm-cursor": { borderLeftColor: "var(--ink)" },
-  ".cm-gutters": { color: "var(--ink-3)", backgroundColor: "transparent", border: "none" },
-  ".cm-activeLine": { backgroundColor: "color-mix(in srgb, var(--hover) 55%, transparent)" },
-  ".cm-activeLineGutter": { color: "var(--ink)", backgroundColor: "transparent" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
-    backgroundColor: "color-mix(in srgb, var(--accent) 25%, transparent)",
-  },
-  ".cm-matchingBracket": { backgroundColor: "var(--accent-wash) !important", outline: "1px solid var(--accent)" },
-  ".cm-changedLine, .cm-insertedLine": { backgroundColor: "var(--good-wash) !important" },
-  ".cm-deletedChunk": { backgroundColor: "var(--bad-wash) !important" },
-  ".cm-changedText": { background: "none !important" },
-  ".cm-changeGutter": { width: "3px" },
-});
-
-// Tab indents; after Escape it leaves (the editor itself passes the next Tab on).
 const keys = [
   { key: "Mod-Enter", run: () => handIn("run"), preventDefault: true },
   { key: "Mod-Shift-Enter", run: () => handIn("submit"), preventDefault: true },
-  { key: "Tab", run: indentMore, shift: indentLess },
 ];
-
-// The editor brings its own style sheets. Our policy refuses style elements; a shadow root takes sheets without them.
-const host = root.querySelector("[data-editor]");
-const shadow = host.attachShadow({ mode: "open" });
-const editor = new EditorView({
-  doc: field.value,
-  root: shadow,
-  parent: shadow,
-  extensions: [
-    keymap.of([...keys, ...historyKeymap, ...defaultKeymap]),
-    [lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection()],
-    [indentUnit.of("    "), EditorState.tabSize.of(4), indentOnInput(), bracketMatching(), closeBrackets(), python()],
-    [syntaxHighlighting(colours), look, changes.of([])],
-    EditorView.contentAttributes.of({
-      "aria-label": "Your program. Escape, then Tab, leaves the editor.",
-      tabindex: "0",
-    }),
-    EditorView.updateListener.of((update) => update.docChanged && typed()),
-  ],
-});
-host.hidden = false;
-field.hidden = true;
+const editor = makeEditor(root.querySelector("[data-editor]"), field, keys, typed, [changes.of([])]);
 form.querySelector("[data-tools]").hidden = false;
 form.querySelector("[data-keys-said]").hidden = false;
-// outside, what comes out of a shadow root does not look like typing: a letter must not lead to another room
-host.addEventListener("keydown", (event) => event.stopPropagation());
 
 let timer = 0;
 let unsaved = false;
@@ -104,7 +29,6 @@ const version = /** @type {HTMLInputElement} */ (form.elements.namedItem("over")
 let theirs = null; // the draft that another tab saved, until one of the two is chosen
 
 function typed() {
-  field.value = editor.state.doc.toString();
   unsaved = true;
   saved.textContent = "";
   clearTimeout(timer);
@@ -324,9 +248,7 @@ results.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-line]");
   if (!link) return;
   event.preventDefault();
-  const line = editor.state.doc.line(Math.min(Number(link.dataset.line), editor.state.doc.lines));
-  editor.dispatch({ selection: { anchor: line.from }, effects: EditorView.scrollIntoView(line.from, { y: "center" }) });
-  editor.focus();
+  goToLine(editor, Number(link.dataset.line));
 });
 
 addEventListener("pagehide", () => {

@@ -1,21 +1,29 @@
-// A program in a sitting: Tab indents, the visible checks run without leaving the page, results come as they are there.
-// Without this script the form works.
+// A program in a sitting: the code labs' editor, the visible checks run without leaving the page, results come as they
+// are there. Without this script the form works.
+import { goToLine, makeEditor } from "./code-editor.js";
+import { Verdicts } from "./verdicts.js";
+
 const field = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("textarea#answer"));
 const form = field?.form;
 const results = document.querySelector("[data-results]");
+const verdicts = results && new Verdicts(results, document.querySelector("[data-said]"), () => {});
 const refused = document.querySelector("[data-refused]");
-const INDENT = "    ";
 
-// Tab indents; after Escape it leaves.
-let leaves = false;
-field?.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") leaves = true;
-  else if (event.key === "Tab" && !event.shiftKey && !leaves) {
+if (field && form) {
+  const press = (name) => () => {
+    form.requestSubmit(form.querySelector(name));
+    return true;
+  };
+  const keys = [{ key: "Mod-Enter", run: press("[data-run]"), preventDefault: true }];
+  const typed = () => field.dispatchEvent(new Event("input", { bubbles: true }));
+  const editor = makeEditor(form.querySelector("[data-editor]"), field, keys, typed);
+  results?.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-line]");
+    if (!link) return;
     event.preventDefault();
-    field.setRangeText(INDENT, field.selectionStart, field.selectionEnd, "end");
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-  } else if (event.key !== "Shift") leaves = false;
-});
+    goToLine(editor, Number(link.dataset.line));
+  });
+}
 
 form?.addEventListener(
   "submit",
@@ -47,34 +55,6 @@ async function take(reply) {
   refused.hidden = refused.textContent === "";
   if (!found) return;
   results.replaceChildren(...found.childNodes);
-  follow();
-}
-
-let source = null;
-let turn = 0;
-
-function follow() {
   const open = results.querySelector("[data-result][data-ended=no]");
-  source?.close();
-  if (!open) return;
-  const id = open.dataset.result;
-  const mine = new EventSource(`/api/v1/labs/submissions/${id}/events`);
-  source = mine;
-  mine.addEventListener("chunk", () => show(id));
-  mine.addEventListener("end", () => {
-    mine.close();
-    show(id);
-  });
+  if (open) verdicts.follow(open.dataset.result);
 }
-
-async function show(id) {
-  const mine = ++turn;
-  const reply = await fetch(`/labs/submissions/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (mine !== turn || !reply?.ok) return;
-  const holder = document.createElement("div");
-  holder.innerHTML = await reply.text();
-  const found = holder.querySelector("[data-result]");
-  if (mine === turn && found) results.replaceChildren(found);
-}
-
-if (results) follow();

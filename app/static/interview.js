@@ -186,7 +186,7 @@ if (form) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      form.requestSubmit(form.querySelector("[name=final]"));
+      form.requestSubmit(form.querySelector("[data-run]") ?? form.querySelector("[name=final]")); // as in a code lab
     }
   });
 }

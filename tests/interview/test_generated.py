@@ -69,6 +69,23 @@ def test_any_recipe_fills_its_time_with_closed_chains_and_every_figure_computes(
     assert wrong == []
 
 
+def test_with_coding_it_ends_with_a_program_and_is_as_long() -> None:
+    recipe = Recipe(30, "communication", ANYTHING, 5, coding=True)
+    found = _generated(recipe)[1]
+    program = found.questions[-1]
+    assert program.kind == "coding"
+    assert program.minutes <= 20
+    assert 0 <= 30 - sum(question.minutes for question in found.questions) <= TOLERANCE
+    assert {question.kind for question in found.questions[:-1]} >= {"text", "number"}
+    assert Recipe.from_json(recipe.to_json()) == recipe
+    plain = Recipe(30, "communication", ANYTHING, 5)
+    assert plain.id != recipe.id
+    assert "coding" not in plain.to_json(), "it is called what it was called before there was coding"
+    read = recipes.composed_of(shipped(), recipes.generate(shipped(), recipe, "No judge here.")).questions
+    assert read[-1].kind == "choice"
+    assert 0 <= 30 - sum(question.minutes for question in read) <= TOLERANCE
+
+
 def test_an_own_number_is_carried_under_the_name_it_has_where_it_stands() -> None:
     chain = ["M3.held", "M3.moved", "M3.accumulated"]
     drawn, _ = _generated(Recipe(15, "communication", ANYTHING, 1))
@@ -104,7 +121,7 @@ def _recipe(client: TestClient, **fields: object) -> dict[str, str]:
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)  # what a page says depends on no database
 def test_a_form_is_refused_by_field(client: TestClient) -> None:
-    wrong = {"minutes": "90", "focus": "luck", "role": "captain", "seed": "-1"}
+    wrong = {"minutes": "90", "focus": "luck", "role": "captain", "seed": "-1", "coding": "maybe"}
     shown = client.get("/interview/generated", params=wrong, headers=HTML)
     text = " ".join(shown.text.split())
     assert shown.status_code == 422
@@ -112,6 +129,7 @@ def test_a_form_is_refused_by_field(client: TestClient) -> None:
         "minutes": "too large. Accepted: a whole number from 15 to 60",
         "focus": "There is no such topic. Accepted: anything, weakest, ",
         "role": "There is no such role. Accepted: anything, training",
+        "coding": "It is there or not. Accepted: yes, or nothing",
         "seed": "too small. Accepted: a whole number from 0 to 2,147,483,647",
     }.items():
         assert f'name="{field}" aria-describedby="gh-{field}" aria-invalid="true"' in text
