@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labs.code.grader import Case
+from labs.code.grader import Case, Judged
 from labs.code.memory import NOISE_BYTES
 from labs.code.record import MESSAGES, Call, Moment, Note, Record
 from labs.probes.communication import ring_wire_bytes
@@ -107,8 +107,10 @@ def _differ_tensors(seen: Any, expected: Tensor, at: str) -> Difference | None:
     if not bool(wrong.any()):
         return None
     first, count = int(wrong.nonzero()[0]), int(wrong.sum())
-    of = f"{count} of {len(other)} values differ, the first at {first}: " if len(other) > 1 else ""
-    return f"{at}{float(other[first]):.6g}", f"{at}{of}{float(one[first]):.6g}"
+    if len(other) == 1:
+        return f"{at}{float(other[0]):.6g}", f"{at}{float(one[0]):.6g}"
+    of = f"{count} of {len(other)} values differ, the first at {first}: "
+    return f"{at}{float(other[first]):.6g} at {first}", f"{at}{of}{float(one[first]):.6g}"
 
 
 def _shown(value: Any) -> str:
@@ -193,17 +195,13 @@ def memory(
     shown = ""
     for index, case in enumerate(cases):
         for rank in range(ranks):
-            notes = [each for each in record.notes if (each.case, each.rank) == (index, rank)]
-            wanted = [each for each in notes if each.name == note]
-            if not wanted:
+            last = _noted(record, index, rank, note)
+            if last is None:
                 continue
             most = most_bytes(case, rank)
-            last = wanted[-1]
-            first = next((each for each in notes if each.name == since), notes[0])
-            found, before = last.peak_bytes if at_peak else last.bytes, first.bytes
-            if found is None or before is None:
+            held = held_bytes(record, index, rank, note, since, at_peak)
+            if held is None:
                 return Check(name=name, ranks=ranks, passed=True, expected=shown, seen="not measured on this system")
-            held = found - before
             expected = f"at most {most / 2**20:.1f} MiB more than before"
             shown = shown or expected
             if held > most + NOISE_BYTES:
@@ -214,10 +212,43 @@ def memory(
     return Check(name=name, ranks=ranks, passed=bool(shown), expected=shown, seen="no more, on every rank")
 
 
+def never_waits(run: Judged, result: str, *operations: str) -> bool:
+    """Whether `result` is wrong, and a call of these operations was never waited for."""
+    return run.failed(result) and any(call.waited_at is None for _, call in run.calls(*operations))
+
+
+def held_bytes(
+    record: Record, case: int, rank: int, note: str, since: str | None = None, at_peak: bool = False
+) -> int | None:
+    """How much more a rank held at `note` than at `since`, the case's first where none is named; None where the case
+    has no such note or the system no count."""
+    last = _noted(record, case, rank, note)
+    if last is None:
+        return None
+    notes = [each for each in record.notes if (each.case, each.rank) == (case, rank)]
+    first = next((each for each in notes if each.name == since), notes[0])
+    found = last.peak_bytes if at_peak else last.bytes
+    return None if found is None or first.bytes is None else found - first.bytes
+
+
+def _noted(record: Record, case: int, rank: int, name: str) -> Note | None:
+    """A rank's last note of this name in a case."""
+    found = [each for each in record.notes if (each.case, each.rank, each.name) == (case, rank, name)]
+    return found[-1] if found else None
+
+
+def one_rank_holds_it(record: Record, ranks: int, note: str, share_bytes: int, since: str | None = None) -> bool:
+    """Whether, where a rank holds too much at `note`, another holds less than half of `share_bytes`, an even share: not
+    everybody has all of it, but somebody the others' part."""
+    cases = {each.case for each in record.notes}
+    held = [held_bytes(record, case, rank, note, since) for case in cases for rank in range(ranks)]
+    return any(each is not None and each < share_bytes / 2 for each in held)
+
+
 def _held_for(note: Note) -> str:
-    """What the rank says that it holds."""
+    """What the rank says that it holds for what, whenever it came."""
     parts = [f"{component} {held / 2**20:.1f}" for component, held in note.components.items() if held]
-    return f", of which {', '.join(parts)} MiB" if parts else ""
+    return f" (in all it holds {', '.join(parts)} MiB)" if parts else ""
 
 
 def overlap(

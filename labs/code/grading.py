@@ -20,6 +20,7 @@ from labs.code.running import Job, Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
 from labs.spec.code import (
     MOST_CODE_BYTES,
+    Autopsy,
     Check,
     CheckEvent,
     CodeError,
@@ -216,13 +217,21 @@ def _finishes(ranks: int, outcome: Outcome) -> Check:
         meaning = "The program spoke past torch.distributed. What is judged is what arrives, so this comes to nothing."
     elif outcome.autopsy is not None:
         seen = outcome.autopsy.says
-        meaning = "A run that cannot go on is ended at once; the line is where the rank waits."
+        meaning = _meaning(outcome.autopsy)
     elif outcome.record.errors:
         rank, error = min(outcome.record.errors.items())
         where = f" at your line {error.line}" if error.line else ""
         seen = f"rank {rank}: {error.type}{where}: {error.message}"
     passed = outcome.record.finished
     return Check(name=FINISHES, ranks=ranks, passed=passed, expected="every rank returns", seen=seen, meaning=meaning)
+
+
+def _meaning(autopsy: Autopsy) -> str:
+    if autopsy.kind.startswith("exception"):
+        return "The error is the cause; whoever waits, waits for a rank that is gone."
+    if autopsy.kind == "still computing":
+        return "The line is where the rank was when its time was over."
+    return "A run that cannot go on is ended at once; the line is where the rank waits."
 
 
 def _is_hopeless(run: Judged) -> bool:

@@ -22,7 +22,8 @@ class AverageGrads(Grader):
     task = "average_grads"
     checks_named = ("mean", "bytes")
     signs = (
-        Sign("rank-dependent-skip", lambda runs: any(run.hang in _SHARED_HANGS for run in runs)),
+        Sign("rank-dependent-skip", lambda runs: any(_hangs_where_absent(run) for run in runs)),
+        Sign("order-differs", lambda runs: any(_hangs_by(run, "all_reduce") for run in runs)),
         Sign("tied-twice", lambda runs: any(_averages_tied_twice(run) for run in runs)),
         Sign("sum-for-mean", lambda runs: any(_is_a_share(run, 1 / run.ranks) for run in runs)),
         Sign("divided-twice", lambda runs: any(_is_a_share(run, run.ranks) for run in runs)),
@@ -134,6 +135,22 @@ def _gradients(run: Judged) -> Iterator[tuple[Case, int, Mapping[str, Tensor]]]:
     for case, rank, value in run.results("gradients"):
         read = _without_free_zeros(case, value)
         yield case, rank, read if isinstance(read, Mapping) else {}
+
+
+def _hangs_where_absent(run: Judged) -> bool:
+    """The ranks lost each other in the case in which one of them lacks a gradient."""
+    last = max((call.case for call in run.record.calls), default=0)
+    lacking = run.cases[last].expected["absent"].values()
+    return run.hang in _SHARED_HANGS and _calls_alike(run) and any(len(ranks) < run.ranks for ranks in lacking)
+
+
+def _hangs_by(run: Judged, operation: str) -> bool:
+    """All made the same calls, of other tensors at the same place."""
+    return run.hang == "wrong shape" and _calls_alike(run) and run.record.calls[0].operation == operation
+
+
+def _calls_alike(run: Judged) -> bool:
+    return len({call.operation for call in run.record.calls}) == 1
 
 
 def _is_a_share(run: Judged, parts: float) -> bool:

@@ -28,7 +28,7 @@ class DDP(Grader):
         Sign("unused-parameter", lambda runs: any(_hangs_in(run, "unused") for run in runs)),
         Sign("replicas-differ", lambda runs: any(_replicas_wrong(run, "weight0") for run in runs)),
         Sign("buffers-forgotten", lambda runs: any(_replicas_wrong(run, "scale") for run in runs)),
-        Sign("no-sync-communicates", lambda runs: any(_reduces_too_often(run) for run in runs)),
+        Sign("no-sync-communicates", lambda runs: any(_reduces_under_no_sync(run) for run in runs)),
         Sign("not-waited", lambda runs: any(_never_waits(run) for run in runs)),
         Sign("sum-for-mean", lambda runs: any(_is_a_share(run, 1 / run.ranks) for run in runs)),
         Sign("divided-twice", lambda runs: any(_is_a_share(run, run.ranks) for run in runs)),
@@ -37,7 +37,7 @@ class DDP(Grader):
         Sign("gathers-all", lambda runs: any(True for run in runs for _ in run.calls("all_gather", "gather"))),
         Sign("missing-gradient", lambda runs: any(_wrong_where_unused(run) for run in runs)),
         Sign("no-communication", lambda runs: any(_never_reduces(run) for run in runs)),
-        Sign("not-overlapped", lambda runs: any(run.failed("overlap") for run in runs)),
+        Sign("not-overlapped", lambda runs: any(run.failed("overlap") and not run.failed("gradients") for run in runs)),
     )
 
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:
@@ -248,6 +248,24 @@ def _reduces_too_often(run: Judged) -> bool:
     """As often as there are micro-batches."""
     size, _ = _sizes(run.cases[1])
     return run.failed("bytes") and _reduced(run, 1) >= 2 * STEPS * size
+
+
+def _reduces_under_no_sync(run: Judged) -> bool:
+    return _reduces_too_often(run) or _reduces_too_early(run)
+
+
+def _reduces_too_early(run: Judged) -> bool:
+    """In the backward of an earlier micro-batch than the last: what comes after is never reduced."""
+    if not run.failed("gradients"):
+        return False
+    last = f"0.{run.cases[1].expected['micro_batches'] - 1}/"
+    for rank in range(run.ranks):
+        gates = [gate for gate in run.record.gates if (gate.case, gate.rank) == (1, rank) and gate.name[0] == "0"]
+        early = [gate for gate in gates if not gate.name.startswith(last)]
+        calls = [call for call in run.record.calls if call.rank == rank]
+        if early and any(call.operation == "all_reduce" for call in calls[early[0].after : early[-1].after]):
+            return True
+    return False
 
 
 def _never_reduces(run: Judged) -> bool:

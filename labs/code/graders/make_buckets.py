@@ -26,7 +26,8 @@ class MakeBuckets(Grader):
         Sign("differs-by-rank", lambda runs: any(run.hang in _HANGS or run.failed("same") for run in runs)),
         Sign("frozen", lambda runs: _any(runs, lambda case, buckets: bool(_frozen(case, buckets)))),
         Sign("tied-twice", lambda runs: _any(runs, lambda _case, buckets: bool(_doubled(buckets)))),
-        Sign("lost", lambda runs: any(run.failed("complete") for run in runs)),
+        Sign("lost", lambda runs: _any(runs, lambda case, buckets: bool(_missing(case, buckets)))),
+        Sign("empty-bucket", lambda runs: _any(runs, lambda _case, buckets: not all(buckets))),
         Sign("mixed-dtypes", lambda runs: any(run.failed("dtype") for run in runs)),
         Sign("values-for-bytes", lambda runs: _all(runs, lambda case, buckets: _alike(case, buckets, _by_values))),
         Sign("over-the-cap", lambda runs: any(run.failed("cap") for run in runs)),
@@ -207,6 +208,12 @@ def _doubled(buckets: Buckets) -> list[int]:
     return [place for place in sorted(set(every)) if place != UNKNOWN and every.count(place) > 1]
 
 
+def _missing(case: Case, buckets: Buckets) -> list[int]:
+    wanted = [place for place, each in enumerate(case.expected["parameters"]) if each["trains"]]
+    every = _flat(buckets)
+    return [place for place in wanted if place not in every]
+
+
 def _incomplete(case: Case, buckets: Buckets) -> Fault:
     every = _flat(buckets)
     if UNKNOWN in every:
@@ -215,8 +222,7 @@ def _incomplete(case: Case, buckets: Buckets) -> Fault:
         return f"parameter {_frozen(case, buckets)[0]} is frozen"
     if _doubled(buckets):
         return f"parameter {_doubled(buckets)[0]} is in twice"
-    wanted = [place for place, each in enumerate(case.expected["parameters"]) if each["trains"]]
-    missing = [place for place in wanted if place not in every]
+    missing = _missing(case, buckets)
     if missing:
         return f"parameter {missing[0]} is in no bucket"
     return "a bucket is empty" if any(not bucket for bucket in buckets) else None

@@ -20,7 +20,10 @@ class TreeBroadcast(Grader):
         Sign("library-call", lambda runs: any(not checks.only_messages(run.record) for run in runs)),
         Sign("powers-of-two-alone", lambda runs: [_is_right(run) for run in runs] == [True, False, True]),
         Sign("root-ignored", lambda runs: any(_right_from_zero_alone(run) for run in runs)),
-        Sign("nothing-sent", lambda runs: any(run.failed("value") and not run.record.calls for run in runs)),
+        Sign(
+            "nothing-sent",
+            lambda runs: any(run.failed("value") for run in runs) and not any(run.record.calls for run in runs),
+        ),
         Sign("passed-on-too-early", lambda runs: any(_sends_before_it_has(run) for run in runs)),
         Sign("received-twice", lambda runs: any(_receives_too_often(run) for run in runs)),
         Sign("kept-its-own", lambda runs: any(_throws_away(run) for run in runs)),

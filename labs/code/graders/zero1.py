@@ -26,12 +26,14 @@ class Zero1(Grader):
     checks_named = ("parameters", "state", "bytes")
     signs = (
         Sign("reduces-gradients-again", lambda runs: any(_has(run, "all_reduce", "reduce_scatter") for run in runs)),
+        Sign("uneven-owners", lambda runs: any(_is_uneven(run) for run in runs)),
         Sign("state-not-cut", lambda runs: any(run.failed("state") for run in runs)),
         Sign("not-sent", lambda runs: any(run.failed("parameters") and not _has(run, *_SENDS) for run in runs)),
         Sign("groups-ignored", lambda runs: any(_wrong_are(run, "groups") for run in runs)),
         Sign("state-lost", lambda runs: any(_first_step_right(run) for run in runs)),
         Sign("missing-gradient", lambda runs: any(_wrong_are(run, "absent") for run in runs)),
         Sign("sent-twice", lambda runs: any(run.failed("bytes") and not run.failed("parameters") for run in runs)),
+        Sign("not-waited", lambda runs: any(checks.never_waits(run, "parameters", *_SENDS) for run in runs)),
         Sign("owners-differ", lambda runs: any(_some_never_move(run) for run in runs)),
         Sign("other-update", lambda runs: any(run.failed("parameters") for run in runs)),
     )
@@ -70,6 +72,11 @@ class Zero1(Grader):
 
 
 GRADER = Zero1()
+
+
+def _is_uneven(run: Judged) -> bool:
+    share = 2 * LARGE * LARGE_SIZE * 4 // run.ranks
+    return run.failed("state") and checks.one_rank_holds_it(run.record, run.ranks, "after a step", share)
 
 
 def most_state_bytes(ranks: int) -> int:

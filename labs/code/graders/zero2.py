@@ -32,9 +32,14 @@ class Zero2(Grader):
         Sign("sum-for-mean", lambda runs: any(_is_trained_by(run, "sum") for run in runs)),
         Sign("groups-ignored", lambda runs: any(_wrong_are(run, "groups") for run in runs)),
         Sign("missing-gradient", lambda runs: any(_wrong_are(run, "absent") for run in runs)),
+        Sign("uneven-owners", lambda runs: any(_is_uneven(run) for run in runs)),
         Sign("state-not-cut", lambda runs: any(run.failed("state") and not run.failed("gradients") for run in runs)),
         Sign("gradients-kept", lambda runs: any(run.failed("gradients") for run in runs)),
         Sign("sent-twice", lambda runs: any(run.failed("bytes") and not run.failed("parameters") for run in runs)),
+        Sign(
+            "not-waited",
+            lambda runs: any(checks.never_waits(run, "parameters", *_REDUCES, *_SENDS) for run in runs),
+        ),
         Sign("other-update", lambda runs: any(run.failed("parameters") for run in runs)),
     )
 
@@ -81,6 +86,14 @@ class Zero2(Grader):
 
 
 GRADER = Zero2()
+
+
+def _is_uneven(run: Judged) -> bool:
+    """Some ranks keep hardly a gradient, and another keeps theirs."""
+    share = LARGE * LARGE_BYTES // run.ranks
+    return run.failed("gradients") and checks.one_rank_holds_it(
+        run.record, run.ranks, "after backward", share, since="made"
+    )
 
 
 def owned_bytes(ranks: int) -> int:

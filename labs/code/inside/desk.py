@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -71,12 +72,23 @@ def _storages(tensors: Iterable[Tensor], seen: set[int]) -> Iterator[int]:
             yield storage.nbytes()
 
 
-def callable_of(learner: ModuleType, name: str) -> Callable[..., Any]:
-    """The function or class `name` of the learner's file. Raises Refused."""
+def callable_of(learner: ModuleType, name: str, *parameters: str) -> Callable[..., Any]:
+    """The function or class `name` of the learner's file. `parameters`: those of the starter, where they could be taken
+    for one another in another order. Raises Refused."""
     found = getattr(learner, name, None)
     if not callable(found):
         raise Refused(f"solution.py defines no {name}: keep the name and the parameters of the starter")
+    own = _parameters(found)
+    if own != parameters and sorted(own) == sorted(parameters):
+        raise Refused(f"it is called as {name}({', '.join(parameters)}), and yours is {name}({', '.join(own)})")
     return found  # type: ignore[no-any-return]
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
 
 
 class Refused(Exception):

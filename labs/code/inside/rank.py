@@ -92,12 +92,15 @@ def _say(channel: Channel, error: BaseException) -> None:
 
 
 def _learners_traceback(error: BaseException) -> list[str]:
-    """The traceback from the learner's file on: what lies before is ours, and says nothing."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != SOLUTION:
-        trace = trace.tb_next
-    text = "".join(traceback.format_exception(type(error), error, trace))
-    return [line[:300] for line in text.rstrip().splitlines()]
+    """The traceback without what is not the learner's file: of a library that was called wrongly the lines say nothing,
+    and where many were shown the learner's own would be cut off."""
+    described = traceback.TracebackException.from_exception(error)
+    each: traceback.TracebackException | None = described
+    while each is not None:
+        own = [frame for frame in each.stack or () if frame.filename == SOLUTION]
+        each.stack = traceback.StackSummary.from_list(own) if own else None  # type: ignore[assignment]
+        each = each.__cause__ or each.__context__
+    return [line[:300] for line in "".join(described.format()).rstrip().splitlines()]
 
 
 def _last_line(error: BaseException) -> int | None:

@@ -1,4 +1,4 @@
-# mistake: rank-dependent-skip
+# mistake: order-differs
 import torch
 import torch.distributed as dist
 

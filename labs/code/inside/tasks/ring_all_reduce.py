@@ -8,7 +8,7 @@ from labs.code.inside.desk import Desk, callable_of, recv, send
 
 
 def run(learner: ModuleType, desk: Desk) -> None:
-    ring_all_reduce = callable_of(learner, "ring_all_reduce")
+    ring_all_reduce = callable_of(learner, "ring_all_reduce", "x", "rank", "n", "send", "recv")
     for case in desk.cases():
         x = case.inputs["x"]
         returned = ring_all_reduce(x, desk.rank, desk.ranks, send, recv)

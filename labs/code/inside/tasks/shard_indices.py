@@ -10,7 +10,7 @@ from labs.code.inside.desk import Desk, callable_of
 
 
 def run(learner: ModuleType, desk: Desk) -> None:
-    shard_indices = callable_of(learner, "shard_indices")
+    shard_indices = callable_of(learner, "shard_indices", "length", "epoch", "rank", "n")
     for case in desk.cases():
         length, epochs = case.inputs["length"], case.inputs["epochs"]
         found = [_plain(shard_indices(length, epoch, desk.rank, desk.ranks)) for epoch in [*epochs, epochs[0]]]
