@@ -28,8 +28,10 @@ from labs.spec.code import Autopsy
 MOST_OUTPUT_BYTES = 64 * 1024  # of a rank; the rest is read and thrown away
 MOST_RESULT_BYTES = 64 * 2**20
 _END_SECONDS = 3.0
+_BEGIN_SECONDS = 60.0  # for the ranks to be forked, with all that is ours loaded in them
 _STUCK_SECONDS = 0.1  # of silence while all ranks wait: another thread of one may be about to speak
 _ASKED_SECONDS = 0.4  # for a rank that computes to print where it is
+_FORKED, _SEALED, _LOADED = range(3)  # stages of a rank: before, while and after it loads the learner's file
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -43,7 +45,7 @@ class Job:
     cases: Sequence[Sequence[Mapping[str, Any]]]
     gates: Sequence[Mapping[str, Sequence[Any]]] = ()  # of each case: by name, what each rank is given there
     seed: int = 0
-    deadline_seconds: float = 10.0
+    deadline_seconds: float = 10.0  # for the learner's file to load, and again from when all ranks have loaded it
     with_optimizers: bool = False  # what they need is loaded before the ranks begin
 
 
@@ -70,6 +72,7 @@ class _Rank:
     pages: Pages | None = None  # at its note before, where its peak could not be forgotten
     case: int = -1
     calls: int = 0
+    stage: int = _FORKED
     waits_for: int | None = None  # a call's identity
     asked_next: int | None = None
     ended: bool = False  # it said that it is done, or what went wrong, or is gone
@@ -83,6 +86,7 @@ class Running:
     def __init__(self, job: Job, sandboxes: Sequence[Sandbox], said: Callable[[int, str], None] | None = None) -> None:
         self._job, self._sandboxes, self._said = job, sandboxes, said
         self._started = time.monotonic()
+        self._stage = _FORKED  # that every rank has come to
         self._record = Record(job.ranks)
         self._switch = Switch(job.ranks, self._deliver, self._now)
         self._record.calls = self._switch.calls
@@ -131,7 +135,10 @@ class Running:
 
     def _loop(self) -> Autopsy | None:
         while not all(rank.ended for rank in self._ranks):
-            left = self._job.deadline_seconds - self._now()
+            self._look_at_stage()
+            left = (_BEGIN_SECONDS if self._stage == _FORKED else self._job.deadline_seconds) - self._now()
+            if left <= 0 and self._stage == _FORKED:
+                raise NoSandbox(f"the ranks did not begin in {_BEGIN_SECONDS:g} s")
             if left <= 0:
                 return self._autopsy(at_deadline=True)
             heard = self._selector.select(min(left, _STUCK_SECONDS) if self._is_stuck() else left)
@@ -140,6 +147,13 @@ class Running:
             if self._switch.mismatch is not None or (not heard and self._is_stuck()):
                 return self._autopsy(at_deadline=False)
         return None
+
+    def _look_at_stage(self) -> None:
+        """The clock starts again when the last rank comes to a stage: what the machine needs until then is not the
+        learner's time. A rank comes to each once, so nobody can put the clock back."""
+        reached = min((rank.stage for rank in self._ranks if not rank.ended), default=_LOADED)
+        if reached > self._stage:
+            self._stage, self._started = reached, time.monotonic()
 
     def _is_stuck(self) -> bool:
         """Whether every rank has ended or waits for what no rank can still bring."""
@@ -246,12 +260,18 @@ class Running:
             rank.waits_for = None
         handle(rank, header, payload)
 
+    def _comes_to(self, rank: _Rank, stage: int) -> None:
+        if rank.stage != stage - 1:
+            raise BadFrame("it begins a second time")
+        rank.stage = stage
+
     def _on_hello(self, rank: _Rank, header: Header, payload: bytes) -> None:
+        self._comes_to(rank, _SEALED)
         job = {"rank": rank.number, "ranks": self._job.ranks, "task": self._job.task, "source": self._job.source}
         self._answer(rank, header, {**job, "seed": self._job.seed})
 
     def _on_loaded(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        pass
+        self._comes_to(rank, _LOADED)
 
     def _on_next(self, rank: _Rank, header: Header, payload: bytes) -> None:
         rank.asked_next = _number(header)
