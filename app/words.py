@@ -13,3 +13,8 @@ def capital(text: str) -> str:
 def listed(names: Sequence[str], last: str = "and") -> str:
     """Names in a sentence: "a, b and c"; empty where there are none. `last` stands before the last of several."""
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def counted(number: int, noun: str) -> str:
+    """1 layer, 4 layers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

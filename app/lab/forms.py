@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import DomainError, Violation
+from app.words import capital
 from labs.spec import LAB_MODELS, RunSpec
 
 
@@ -70,13 +71,36 @@ FREE_FORM = (
 )
 
 
+# Fields that are turned often and that the form does not ask for.
+MORE_KNOBS = (
+    "training.recompute",
+    "training.attention",
+    "training.bucket_bytes",
+    "training.precision",
+    "parallel.tensor",
+)
 _MAY_BE_EMPTY = {"training.checkpoint_every"}  # is `null` in the spec then
 _BY_PATH = {field.path: field for field in FREE_FORM}
 
 
 def called(path: str) -> str:
-    """What the form calls a field of the spec; what it does not ask for, by its path."""
-    return _BY_PATH[path].label if path in _BY_PATH else path
+    """What the form calls a field of the spec; what it does not ask for, by the last part of its path, in words."""
+    return _BY_PATH[path].label if path in _BY_PATH else capital(path.rpartition(".")[2].replace("_", " "))
+
+
+def path_called(text: str) -> str:
+    """The path that is meant by a field's label or by the last part of its path; anything else is taken for a path."""
+    asked = text.strip()
+    by_word = {field.path.rpartition(".")[2]: field.path for field in FREE_FORM}
+    by_word |= {field.label.casefold(): field.path for field in FREE_FORM}
+    by_word |= {each.rpartition(".")[2]: each for each in MORE_KNOBS}
+    return by_word.get(asked.casefold().replace("-", "_"), by_word.get(asked.casefold(), asked))
+
+
+def value_called(path: str, value: object) -> str:
+    """A value as the form of own runs calls it, in short; what the form does not ask for, as it stands."""
+    choice = choice_called(path, value)
+    return str(value) if choice is None else choice.split(",")[0]
 
 
 def choice_called(path: str, value: object) -> str | None:

@@ -13,6 +13,7 @@ from app.content.web import Content
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
 from app.lab.expected import expect, offer
+from app.lab.film import TERMS
 from app.lab.fitting import fit_page
 from app.lab.folds import Folds
 from app.lab.listing import MOST_COMPARED, STANDINGS, name_run, runs_page
@@ -51,7 +52,7 @@ def compare(
     """Up to four runs beside each other."""
     folds: Folds = request.app.state.folds
     shown = side_by_side(session, learner, content, folds, run or [])
-    return page(request, "lab/compare.html", {"shown": shown, "most_compared": MOST_COMPARED})
+    return page(request, "lab/compare.html", {"shown": shown, "most_compared": MOST_COMPARED, "terms": TERMS})
 
 
 @router.post("/lab/expected", response_class=HTMLResponse)

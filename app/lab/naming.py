@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.theory.transformer import parameter_count
 from app.units import count_text
-from app.words import capital
+from app.words import capital, counted
 from labs.command import plain_command
 from labs.spec import RunSpec
 
@@ -38,8 +38,10 @@ def describe(spec: RunSpec) -> str:
     parameters = count_text(parameter_count(spec.model, spec.training.sequence))
     accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
     return (
-        f"{parameters} parameters, {model.layers} layers of width {model.hidden}, sequence {training.sequence}, "
-        f"{spec.global_batch} sequences a step{accumulate}, {training.steps} steps, {training.precision}."
+        f"{parameters} parameters, {counted(model.layers, 'layer')} of width {model.hidden}, "
+        f"sequence {training.sequence}, "
+        f"{counted(spec.global_batch, 'sequence')} a step{accumulate}, {counted(training.steps, 'step')}, "
+        f"{training.precision}."
     )
 
 

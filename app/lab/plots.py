@@ -9,23 +9,48 @@ from math import exp, isfinite, log
 
 from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
-from app.content.diagrams.svg import Canvas, number_text, text_width, wrap_svg
+from app.content.diagrams.svg import NARROW, Canvas, number_text, text_width, wrap_svg
 from app.theory.lab_runs import Point
 from app.units import BASE_UNITS, step_for
 from labs.spec import Figure
 
 _RIGHT, _DOT = 12.0, 3.0
+BROAD = 512.0  # fills half a page of 1,440 px; text is as large as on the narrow one
 _HIDES = 2.5  # pixels between two points of which one hides the other
 _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
 _NAMED = 3  # from so many series on each is named at its line's end, and not in a key
 _NAME_APART, _NAME_MOST = 15.0, 128.0  # pixels between two names, and the widest
+RUN_TONES = 4  # series that are no data's colour: by ink and shape, as many as may be beside each other
 TONES = 8  # as many colours as the style sheet has for series; the ninth looks like the first
 _DIMENSIONS: Mapping[str, str] = {unit: dimension for dimension, unit in BASE_UNITS.items()}
 _SCALED = ("B", "s", "FLOP/s", "B/s")  # axes in these base units choose the unit that suits their values
 
 _Places = list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure's marks look: a thin line through the measured dots or dots alone, or bars from 0 as residuals have
+    them; `tones` names the classes of its series; one that is `broad` is drawn for wide columns as well."""
+
+    is_joined: bool = True
+    is_bars: bool = False
+    tones: str = "series"
+    broad: bool = False
+
+    def tone(self, at: int) -> str:
+        return f"d-{self.tones}-{at % (TONES if self.tones == 'series' else RUN_TONES)}"
+
+    def dot(self, at: int) -> str:
+        return f"d-dot-{at % TONES}" if self.tones == "series" else f"{self.tone(at)} d-point"
+
+
+LINES = Style()
+BESIDE = Style(tones="run")
+LAW = Style(is_joined=False, tones="run", broad=True)
+RESIDUALS = Style(is_joined=False, is_bars=True, tones="run", broad=True)
 
 
 @dataclass(frozen=True)
@@ -39,45 +64,99 @@ class _Unit:
         return f"{axis}, {self.name}" if self.name and self.name.rstrip("s") != axis.rstrip("s") else axis
 
 
-def draw_figure(name: str, figure: Figure, measured: Iterable[Point], expected: Iterable[Point]) -> Drawing | None:
-    """One figure with a colour a series; None while nothing that can be drawn has been measured."""
+def draw_figure(
+    name: str, figure: Figure, measured: Iterable[Point], expected: Iterable[Point], style: Style = LINES
+) -> Drawing | None:
+    """One figure with a tone a series; None while nothing that can be drawn has been measured."""
     dots, dashes = ([point for point in points if _can_stand(figure, point)] for points in (measured, expected))
     if not dots:
         return None
     both = [*dots, *dashes]
-    x_unit = _unit(figure.x_unit, [point.x for point in both], figure.x_log)
-    y_unit = _unit(figure.y_unit, [point.y for point in both], figure.y_log)
-    x_axis = axis_of(
-        [point.x / x_unit.size for point in both], figure.x_log, tight=len({point.x for point in both}) > 1
+    units = (
+        _unit(figure.x_unit, [point.x for point in both], figure.x_log),
+        _unit(figure.y_unit, [point.y for point in both], figure.y_log),
     )
-    ys = [point.y / y_unit.size for point in both]
-    y_axis = axis_of(ys, figure.y_log, tight=figure.y_log and max(ys) < _NARROW * min(ys))
-    xs = sorted({point.x / x_unit.size for point in both})
-    if len(xs) <= _MARKED:
-        x_axis = replace(x_axis, ticks=tuple(xs))
-    canvas = Canvas()
-    names = list(dict.fromkeys(point.name for point in both))
-    widest = max(map(text_width, names))
-    is_named = _NAMED <= len(names) <= HEIGHT / _NAME_APART and widest <= _NAME_MOST
-    left, right = left_of(y_axis), canvas.width - (widest + 2 * _RIGHT if is_named else _RIGHT)
-    draw_grid(canvas, (x_unit.of(figure.x), y_unit.of(figure.y)), x_axis, y_axis, left, right)
-    places = [
-        [_places(points, series, x_axis, y_axis, (x_unit, y_unit), left, right) for points in (dashes, dots)]
-        for series in names
-    ]
-    for tone, at in enumerate(places):
-        if any(_is_over(other[1], at[1]) for other in places[tone + 1 :]):
-            canvas.line(at[1], f"d-series-{tone % TONES} d-under")
-        _draw_series(canvas, tone % TONES, *at)
-    says = _says(figure, dots, names, x_unit, y_unit)
-    if is_named:
-        _name_series(canvas, names, places, right)
-    key = [] if is_named else [(f"d-series-{tone % TONES}", series) for tone, series in enumerate(names)]
-    head, rows = _table(figure, dots, dashes, names, x_unit, y_unit)
-    picture = canvas.picture(TOP + HEIGHT + 40, says, head, rows, key)
+    plot = _Plot(figure, dots, dashes, units, style)
+    says = _says(figure, dots, plot.names, *units)
+    head, rows = _table(figure, dots, dashes, plot.names, *units)
+    table = tuple(rows)
+    key = [] if plot.is_named or (style.broad and len(plot.names) == 1) else plot.key
+    picture = plot.drawn(NARROW).picture(TOP + HEIGHT + 40, says, head, table, key)
     svg = wrap_svg(picture, f"figure-{name}", figure.title)
+    broad = plot.drawn(BROAD).picture(TOP + HEIGHT + 40, says, head, table, key) if style.broad else None
     finding = "Dashes are theory, the rest is measured." if dashes else "Measured here; theory knows no figure for it."
-    return Drawing(figure.title, finding, svg, says, picture.head, picture.rows, picture.key, False)
+    return Drawing(
+        figure.title,
+        finding,
+        svg,
+        says,
+        picture.head,
+        picture.rows,
+        picture.key,
+        False,
+        broad=None if broad is None else wrap_svg(broad, f"figure-{name}-broad", figure.title),
+    )
+
+
+class _Plot:
+    """A figure's axes and series, to be drawn at any width."""
+
+    def __init__(
+        self, figure: Figure, dots: list[Point], dashes: list[Point], units: tuple[_Unit, _Unit], style: Style
+    ) -> None:
+        self.figure, self.dots, self.dashes, self.units, self.style = figure, dots, dashes, units, style
+        both = [*dots, *dashes]
+        xs = sorted({point.x / units[0].size for point in both})
+        ys = [point.y / units[1].size for point in both]
+        self.x_axis = axis_of([point.x / units[0].size for point in both], figure.x_log, tight=len(xs) > 1)
+        from_zero = [0.0] if style.is_bars or (style.broad and not figure.y_log) else []
+        self.y_axis = axis_of([*ys, *from_zero], figure.y_log, tight=figure.y_log and max(ys) < _NARROW * min(ys))
+        marked = sorted({point.x / units[0].size for point in dots})
+        if len(marked) <= _MARKED:
+            self.x_axis = replace(self.x_axis, ticks=tuple(marked))
+        self.names = list(dict.fromkeys(point.name for point in both))
+        self.widest = max(map(text_width, self.names))
+        from_count = 2 if style.broad else _NAMED
+        fits = len(self.names) <= HEIGHT / _NAME_APART and self.widest <= _NAME_MOST
+        self.is_named = from_count <= len(self.names) and fits and not style.is_bars
+        self.key = [(style.tone(tone), series) for tone, series in enumerate(self.names)]
+
+    def drawn(self, width: float) -> Canvas:
+        canvas = Canvas(width)
+        left = left_of(self.y_axis)
+        right = width - (self.widest + 2 * _RIGHT if self.is_named else _RIGHT)
+        edge = 2 * _DOT * len(self.names) if self.style.is_bars else 2 * _DOT if self.style.broad else 0.0
+        labels = tuple(unit.of(axis) for unit, axis in zip(self.units, (self.figure.x, self.figure.y), strict=True))
+        inside = (left + edge, right - edge)
+        draw_grid(canvas, (labels[0], labels[1]), self.x_axis, self.y_axis, left, right, edge)
+        places = [
+            [
+                _places(points, series, self.x_axis, self.y_axis, self.units, *inside)
+                for points in (self.dashes, self.dots)
+            ]
+            for series in self.names
+        ]
+        if self.style.is_bars:
+            self._bars(canvas, [dots for _, dots in places])
+            return canvas
+        for tone, at in enumerate(places):
+            if self.style.is_joined and any(_is_over(other[1], at[1]) for other in places[tone + 1 :]):
+                canvas.line(at[1], f"{self.style.tone(tone)} d-under")
+            _draw_series(canvas, self.style, tone, *at)
+        if self.is_named:
+            _name_series(canvas, self.style, self.names, places, right)
+        return canvas
+
+    def _bars(self, canvas: Canvas, places: list[_Places]) -> None:
+        """A bar from 0 for each residual, those of one x beside each other."""
+        zero = TOP + (1 - self.y_axis.share(0.0)) * HEIGHT
+        for tone, at in enumerate(places):
+            shift = (tone - len(places) / 2) * 4 * _DOT / 1.2
+            for x, y in at:
+                canvas.box(
+                    x + shift, min(y, zero), 2.6 * _DOT, max(abs(y - zero), 1.0), f"{self.style.tone(tone)} d-bar-of"
+                )
+        canvas.line([(left_of(self.y_axis), zero), (canvas.width - _RIGHT, zero)], "ax")
 
 
 def _can_stand(figure: Figure, point: Point) -> bool:
@@ -116,20 +195,18 @@ def _is_over(upper: list[tuple[float, float]], lower: list[tuple[float, float]])
     )
 
 
-def _draw_series(
-    canvas: Canvas, tone: int, expected: list[tuple[float, float]], measured: list[tuple[float, float]]
-) -> None:
+def _draw_series(canvas: Canvas, style: Style, tone: int, expected: _Places, measured: _Places) -> None:
     if len(expected) > 1:
-        canvas.line(expected, f"d-series-{tone} d-expected")
+        canvas.line(expected, f"{style.tone(tone)} d-expected")
     for x, y in expected if len(expected) == 1 else ():
-        canvas.line([(x - 7, y), (x + 7, y)], f"d-series-{tone}")
-    if len(measured) > 1:
-        canvas.line(measured, f"d-series-{tone}")
+        canvas.line([(x - 7, y), (x + 7, y)], style.tone(tone))
+    if style.is_joined and len(measured) > 1:
+        canvas.line(measured, style.tone(tone))
     for x, y in measured if len(measured) <= _DOTTED else ():
-        canvas.circle(x, y, _DOT, f"d-dot-{tone}")
+        canvas.circle(x, y, _DOT, style.dot(tone))
 
 
-def _name_series(canvas: Canvas, names: list[str], places: list[list[_Places]], right: float) -> None:
+def _name_series(canvas: Canvas, style: Style, names: list[str], places: list[list[_Places]], right: float) -> None:
     """Each name beside the end of its line, as far apart as text needs, with a stroke in its colour to the line."""
     ends = sorted((*(measured or expected)[-1][::-1], tone) for tone, (expected, measured) in enumerate(places))
     heights = [y for y, _, _ in ends]
@@ -141,7 +218,7 @@ def _name_series(canvas: Canvas, names: list[str], places: list[list[_Places]], 
         for index in range(len(ends) - 2, -1, -1):
             heights[index] = min(heights[index], heights[index + 1] - _NAME_APART)
     for (y, x, tone), height in zip(ends, heights, strict=True):
-        canvas.line([(x, y), (right + 4, height), (right + _RIGHT, height)], f"d-series-{tone % TONES} d-leader")
+        canvas.line([(x, y), (right + 4, height), (right + _RIGHT, height)], f"{style.tone(tone)} d-leader")
         canvas.label(right + _RIGHT + 4, height + 4, names[tone])
 
 

@@ -288,7 +288,10 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[D
     expected = [Point(**point) for point in theory.get("points", ())]
     drawn = (
         plots.draw_figure(
-            name, figure, *([p for p in points if p.figure == name] for points in (view.points, expected))
+            name,
+            figure,
+            [point for point in view.points if point.figure == name],
+            [point for point in expected if point.figure == name],
         )
         for name, figure in spec.options.figures.items()
     )

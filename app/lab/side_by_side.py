@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.content.diagrams.drawing import Drawing
+from app.content.diagrams.svg import nice_ticks, number_text
 from app.core.errors import DomainError, Violation
-from app.lab import findings, plots, results
-from app.lab.film import draw_step, step_of
+from app.lab import findings, queries
+from app.lab.film import Strip
 from app.lab.folds import Folds
 from app.lab.forms import called, choice_called
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
 from app.lab.models import Run
 from app.lab.quantities import quantities_of
 from app.lab.reading import find_run
+from app.lab.side_charts import charts_of
+from app.lab.side_times import Term, slower_by, strips_of, terms_of
 from app.lab.view import RunView
-from app.theory.lab_runs import Point
 from app.units import value_text
-from labs.spec import Figure, Quantity, RunSpec
-from labs.spec.events import StepEvent
+from labs.spec import Quantity, RunSpec
 
+_OFFERED = 40  # newest runs that may be put beside those shown
 _ALIKE = 5e-4  # apart by less, two measurements are the same
-_OF_STEPS = {
-    "loss": Figure("Loss", "step", "loss", "", "nats"),
-    "seconds": Figure("Time of a step", "step", "time", "", "s"),
-    "rate": Figure("Tokens per second, all ranks", "step", "rate", "", "tokens/s"),
+_PER_TOKEN = {
+    "payload_bytes_per_step": "Payload per rank and token",
+    "wire_bytes_per_step": "Sent per rank and token, around rings",
+    "step_seconds": "Time of a token, all ranks together",
 }
 
 
@@ -57,23 +59,26 @@ class Row:
 @dataclass(frozen=True)
 class SidePage:
     """Everything a comparison shows. `finding` is the largest difference in what was measured, empty where there is
-    none; `same` counts the fields that all specs have alike."""
+    none; `same` counts the fields that all specs have alike; `others` may be put beside them."""
 
     finding: str
     runs: tuple[RunRow, ...]
+    others: tuple[RunRow, ...]
     quantities: tuple[Row, ...]
     spec: tuple[Row, ...]
     same: int
     charts: tuple[Drawing, ...]
-    timelines: tuple[Drawing, ...]
-    seconds: float
+    strips: tuple[tuple[int, Strip], ...]
+    terms: tuple[Term, ...]
+    slower: str
+    ticks: tuple[tuple[float, str], ...]
 
 
 def side_by_side(
     session: Session, learner_id: int, content: Catalogue, folds: Folds, run_ids: Sequence[int]
 ) -> SidePage:
     """Raises NotFound, and DomainError for more than may be compared."""
-    asked = tuple(dict.fromkeys(run_ids))
+    asked = tuple(sorted(set(run_ids)))
     if len(asked) > MOST_COMPARED:
         message = f"{len(asked)} runs do not fit beside each other."
         raise DomainError("Not compared.", [Violation("run", len(asked), message, f"1 to {MOST_COMPARED} runs")])
@@ -81,22 +86,33 @@ def side_by_side(
     specs = [RunSpec.model_validate(run.spec) for run in runs]
     views = [_shown(run, folds.view(session, run)) for run in runs]
     differing, same = _spec_rows([spec.model_dump(mode="json") for spec in specs])
-    steps = [step_of(spec, view.spans, view.details) for spec, view in zip(specs, views, strict=True)]
-    seconds = max((step.seconds for step in steps if step), default=0.0)
+    strips = strips_of(specs, views)
+    longest = max((strip.seconds for _, strip in strips), default=0.0)
     return SidePage(
         finding=_finding(runs, specs),
         runs=tuple(row_of(run, content) for run in runs),
+        others=_others(session, learner_id, content, asked),
         quantities=tuple(_quantity_rows(runs, specs)),
         spec=tuple(differing),
         same=same,
-        charts=tuple(_charts(session, runs, specs, views)),
-        timelines=tuple(
-            replace(draw_step(step, f"run-{run.id}", seconds), title=f"Run {run.id}")
-            for run, step in zip(runs, steps, strict=True)
-            if step
+        charts=tuple(charts_of(session, runs, specs, views)),
+        strips=strips,
+        terms=tuple(terms_of(strips, longest)),
+        slower=slower_by(specs, asked, strips),
+        ticks=tuple(
+            (100 * tick / (1000 * longest), number_text(tick))
+            for tick in (nice_ticks(0, 1000 * longest, 6) if strips else ())
+            if tick <= 1000 * longest
         ),
-        seconds=seconds,
     )
+
+
+def _others(session: Session, learner_id: int, content: Catalogue, asked: Sequence[int]) -> tuple[RunRow, ...]:
+    """Runs to choose one more from; none where there is no room for it."""
+    if len(asked) >= MOST_COMPARED:
+        return ()
+    newest = queries.list_runs(session, learner_id, _OFFERED)
+    return tuple(row_of(run, content) for run in newest if run.id not in asked)
 
 
 def _shown(run: Run, view: RunView) -> RunView:
@@ -109,11 +125,7 @@ def _shown(run: Run, view: RunView) -> RunView:
 
 def _quantity_rows(runs: Sequence[Run], specs: Sequence[RunSpec]) -> Iterator[Row]:
     """What any of them measured or theory knows, in the order of the first that has it."""
-    for name, quantity in _known(specs).items():
-        measured = [(run.result or {}).get(name) for run in runs]
-        theory = [None if findings.is_hidden(run) else run.theory.get(name) for run in runs]
-        if not any(value is not None for value in (*measured, *theory)):
-            continue
+    for quantity, measured, theory in _values(runs, specs):
         most = max(value for value in (*measured, *theory) if value is not None) or 1.0
         cells = (
             Cell(
@@ -128,6 +140,29 @@ def _quantity_rows(runs: Sequence[Run], specs: Sequence[RunSpec]) -> Iterator[Ro
         yield Row(quantity.title, tuple(cells))
 
 
+_Values = tuple[Quantity, list[float | None], list[float | None]]
+
+
+def _values(runs: Sequence[Run], specs: Sequence[RunSpec]) -> Iterator[_Values]:
+    """Each quantity measured and in theory. Steps of different numbers of tokens are no measure of each other: what
+    a step takes is there per token as well then."""
+    tokens = [spec.tokens_per_step if spec.options is None else None for spec in specs]
+    is_uneven = None not in tokens and len(set(tokens)) > 1
+    for name, quantity in _known(specs).items():
+        measured: list[float | None] = [(run.result or {}).get(name) for run in runs]
+        theory: list[float | None] = [None if findings.is_hidden(run) else run.theory.get(name) for run in runs]
+        if not any(value is not None for value in (*measured, *theory)):
+            continue
+        yield quantity, measured, theory
+        if is_uneven and name in _PER_TOKEN:
+            each = Quantity(_PER_TOKEN[name], quantity.dimension)
+            yield each, _per(measured, tokens), _per(theory, tokens)
+
+
+def _per(values: Sequence[float | None], tokens: Sequence[int | None]) -> list[float | None]:
+    return [value / count if value is not None and count else None for value, count in zip(values, tokens, strict=True)]
+
+
 def _known(specs: Sequence[RunSpec]) -> dict[str, Quantity]:
     """The quantities that any of them has, in the order of the first that has it."""
     known: dict[str, Quantity] = {}
@@ -137,11 +172,15 @@ def _known(specs: Sequence[RunSpec]) -> dict[str, Quantity]:
 
 
 def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
-    """The quantity in which those that measured it are furthest apart, the first of those alike, and how far."""
+    """The quantity in which those that measured it are furthest apart, the first of those alike, and how far. Where
+    steps are of different numbers of tokens, what a step takes counts per token."""
     best, said = 1 + _ALIKE, ""
-    for name, quantity in _known(specs).items():
-        measured = {run.id: value for run in runs if (value := (run.result or {}).get(name))}
-        if len(measured) < 2:
+    every = list(_values(runs, specs))
+    by_token = {title for title in _PER_TOKEN.values() if any(each[0].title == title for each in every)}
+    by_step = {quantity.title for name, quantity in _known(specs).items() if _PER_TOKEN.get(name) in by_token}
+    for quantity, values, _ in every:
+        measured = {run.id: value for run, value in zip(runs, values, strict=True) if value}
+        if len(measured) < 2 or quantity.title in by_step:
             continue
         most, least = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
         ratio = measured[most] / measured[least]
@@ -195,59 +234,3 @@ def _written(value: object, field: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-# --- pictures
-
-
-def _charts(
-    session: Session, runs: Sequence[Run], specs: Sequence[RunSpec], views: Sequence[RunView]
-) -> Iterator[Drawing]:
-    """Steps of trainings, and figures that the programs share, with a colour a run."""
-    steps = [_steps(session, run) if spec.options is None else [] for run, spec in zip(runs, specs, strict=True)]
-    for name, figure in _OF_STEPS.items():
-        points = [
-            Point(name, f"Run {run.id}", each.step, value)
-            for run, mine in zip(runs, steps, strict=True)
-            for each in mine
-            if (value := _of_step(name, each)) is not None
-        ]
-        yield from _drawn(name, figure, points)
-    figures: dict[str, Figure] = {}
-    for spec in specs:
-        figures |= spec.options.figures if spec.options is not None else {}
-    for name, figure in figures.items():
-        points = [
-            Point(name, f"Run {run.id}, {point.name}", point.x, point.y)
-            for run, view in zip(runs, views, strict=True)
-            for point in view.points
-            if point.figure == name
-        ]
-        yield from _drawn(name, figure, points)
-
-
-def _steps(session: Session, run: Run) -> list[StepEvent]:
-    if findings.is_hidden(run):
-        return []
-    found: dict[int, StepEvent] = {}
-    for event in results.every_event(session, run.id):
-        if isinstance(event, StepEvent):
-            found[event.step] = event
-        elif results.is_new_start(event):
-            found = {}
-    return list(found.values())
-
-
-def _of_step(name: str, event: StepEvent) -> float | None:
-    """Steps that a probe looked at are slower, and the first one is: their times are no rate."""
-    if name == "loss":
-        return event.loss
-    if event.probed or event.step == 1:
-        return None
-    return event.seconds if name == "seconds" else event.tokens_per_second
-
-
-def _drawn(name: str, figure: Figure, points: list[Point]) -> Iterator[Drawing]:
-    drawing = plots.draw_figure(name, figure, points, ())
-    if drawing is not None:
-        yield replace(drawing, finding="All on one axis.")

@@ -19,6 +19,7 @@ from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
+from app.lab.forms import FREE_FORM, MORE_KNOBS, called
 from app.lab.naming import describe, title
 from app.lab.sweeps import (
     MOST_RUNS,
@@ -35,6 +36,11 @@ from app.lab.web_form import FormData
 from labs.spec import of_any_size, parse_run_spec
 
 LISTED = 30
+_OFFERED = tuple(
+    path
+    for path in (*(field.path for field in FREE_FORM), *MORE_KNOBS)
+    if path.startswith(("model.", "training.", "parallel."))
+)
 
 router = APIRouter()
 api = APIRouter(tags=["lab"])
@@ -74,6 +80,7 @@ def _page(
         "most_runs": MOST_RUNS,
         "key": secrets.token_hex(8),
         "base": _base(form),
+        "knobs": [(path, called(path)) for path in _OFFERED],
     }
     return page(request, "lab/sweeps.html", shown, status=getattr(refused, "status", 422) if refused else 200)
 

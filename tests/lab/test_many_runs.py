@@ -135,7 +135,8 @@ def test_a_sweep_is_a_run_for_every_setting_and_its_page_has_theory_and_residual
         finish(database, run, activation_bytes=1.01 * theory["activation_bytes"])
     html = client.get("/lab/sweeps/1?quantity=activation_bytes", headers=HTML).text
     assert html.count("+1.00 %") >= 3
-    assert re.search(r"<h1>Activations at their largest: always more than theory, at most 1 % off, at \d</h1>", html)
+    found = r"<h1>Activations at their largest: always more than theory, at most 1 % off, at Micro-batch \d</h1>"
+    assert re.search(found, html)
     assert "over Micro-batch and Strategy. What is always on one side" in html
     assert "3 of 6 ended" in html
     assert client.get("/lab/sweeps/1?quantity=colour", headers=HTML).status_code == 422
@@ -279,3 +280,32 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
         presence.announce_worker(session, "w1", "device", cpu, utc_now(), None)
     assert "GPUs" in offered()["refused"]["device"]["cuda"]
     assert client.get("/lab/offered").status_code == 303
+
+
+# --- what a comparison and a sweep find
+
+
+def test_steps_of_more_tokens_are_compared_by_the_token(client: TestClient, database: Database) -> None:
+    """DDP sends the same in a step of four micro-batches: a quarter for each token."""
+    runs = [submit(client, parallel={"data": 2}, training={"steps": 4, "micro_batches": count}) for count in (1, 4)]
+    for run in runs:
+        finish(database, run, payload_bytes_per_step=8e6)
+    html = client.get(f"/lab/compare?run={runs[1]}&run={runs[0]}", headers=HTML).text
+    assert "<h1>Payload per rank and token: run 1 has 4 times that of run 2</h1>" in html
+    assert html.index("Run 1</") < html.index("Run 2</"), "the earlier one is what the others are held against"
+    assert "Put it beside" in client.get("/lab/compare?run=1", headers=HTML).text
+
+
+def test_a_sweep_holds_steps_against_their_arithmetic_at_the_peak(client: TestClient, database: Database) -> None:
+    """Steps made as 10 ms and twice their FLOPs over a peak of 10 GFLOP/s."""
+    reply = sweep(client, ("layers", [1, 2, 4]), model="gpt-mini", parallel={"data": 1})
+    assert reply.status_code == 422, "the interface takes paths; the form also takes what it calls a field"
+    typed = {"key": "k", "spec": json.dumps({**SPEC, "model": "gpt-mini"}), "field_1": "layers", "values_1": "1, 2, 4"}
+    assert client.post("/lab/sweeps", data=typed, headers=HTML).headers["location"] == "/lab/sweeps/1"
+    for run, layers in enumerate((1, 2, 4), start=1):
+        seconds, arithmetic = 0.01 + 2 * 0.02 * layers, 0.02 * layers
+        made = {"step_seconds": seconds, "mfu": arithmetic / seconds, "peak_flops_per_second": 1e10, "world_size": 2}
+        finish(database, run, **made)
+    html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
+    assert "Duration of a step: 10 ms and 2 ± 0 times its arithmetic" in html
+    assert "however small the step is" in html

@@ -88,7 +88,7 @@ def test_what_comes_in_is_what_went_out_and_can_be_compared(
     beside = client.get(f"/lab/compare?run=1&run={run_id}", headers=HTML).text
     assert "The same spec" in beside
     assert "theirs.rzrun" in beside
-    assert beside.count("Step 2 took 50 ms on 2 ranks, which were busy 100 % of it.") >= 2, "lanes of both"
+    assert beside.count("Step 2, 50 ms; ranks stand still 0 % of it.") == 2, "strips of both"
 
 
 def test_a_run_from_a_file_counts_for_nothing_and_cannot_be_changed_only_removed(

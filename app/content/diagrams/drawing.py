@@ -54,7 +54,8 @@ _COMPUTED: Mapping[str, Callable[[Any, Expressions], Picture]] = {"overlap": dra
 class Drawing:
     """A diagram as `partials/diagram.html` shows it. A wide one scrolls in its own box on a phone.
 
-    `steps` is the figure that plays what this one shows of a moment, by name and settings: a page has it in its place.
+    `broad` is the same picture for a wider column, with text of the same size. `steps` is the figure that plays what
+    this one shows of a moment, by name and settings: a page has it in its place.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Drawing:
     key: tuple[tuple[str, str], ...]
     wide: bool
     steps: tuple[str, Mapping[str, str]] | None = None
+    broad: Markup | None = None
 
     @property
     def player(self) -> Player | None:

@@ -81,8 +81,11 @@ def placed(x_axis: Axis, y_axis: Axis, left: float, right: float, x: float, y: f
     return left + x_axis.share(x) * (right - left), TOP + (1 - y_axis.share(y)) * HEIGHT
 
 
-def draw_grid(canvas: Canvas, labels: tuple[str, str], x_axis: Axis, y_axis: Axis, left: float, right: float) -> None:
-    """Both axes between `left` and `right`, named by `labels` (x and y), with a line at each round y."""
+def draw_grid(
+    canvas: Canvas, labels: tuple[str, str], x_axis: Axis, y_axis: Axis, left: float, right: float, edge: float = 0.0
+) -> None:
+    """Both axes between `left` and `right`, named by `labels` (x and y), with a line at each round y; marks
+    of x keep `edge` away from both ends."""
     bottom = TOP + HEIGHT
     canvas.label(0, 12, y_axis.named(labels[1]), "t3")
     for tick in y_axis.ticks:
@@ -92,7 +95,7 @@ def draw_grid(canvas: Canvas, labels: tuple[str, str], x_axis: Axis, y_axis: Axi
     canvas.line([(left, bottom), (right, bottom)], "ax")
     free = 0.0  # where the text of the last tick ends
     for tick in x_axis.ticks:
-        x, text = left + x_axis.share(tick) * (right - left), x_axis.text(tick)
+        x, text = left + edge + x_axis.share(tick) * (right - left - 2 * edge), x_axis.text(tick)
         canvas.line([(x, bottom), (x, bottom + 4)], "ax")
         half = text_width(text) / 2
         x = min(x, canvas.width - half)

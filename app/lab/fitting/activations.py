@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.lab.fitting.law import Coefficient, Law, Source, drawn, plainly, residual
-from app.lab.least_squares import fit
+from app.lab.least_squares import Fitted, fit
 from app.theory.lab_runs import Point
+from app.units import digits
 from labs.spec import Figure, RunSpec
 
+_SURE = 3.0  # standard errors
+_EXACT = 1e-4
+_COEFFICIENTS = (("k, bytes for each of s·b·h", "34"), ("c, bytes for each of a·s²·b", "5"))
 LAW = Law(
     "activations",
     "The two terms of activation memory",
@@ -17,6 +21,7 @@ LAW = Law(
     "finished trainings in fp32 on one rank without recomputation, at two sequences or more, fused and written out",
     "/lab/sweeps?like=activations",
     "Sweep the sequence",
+    published="Korthikanti et al. 2022, bf16",
 )
 
 
@@ -37,12 +42,18 @@ def fitted(source: Source) -> Law:
     expected = fit(rows, [float(run.theory["activation_bytes"]) for run, _ in used], relative=True)
     if found is None or expected is None:
         return replace(LAW, runs=tuple(run.id for run, _ in used))
-    figure = Figure("Activations by what one tensor has", "s × b × h × layers", "kept", "", "B", x_log=True, y_log=True)
+    figure = Figure("Activations by what one tensor has", "s·b·h of all layers, thousands", "kept", "", "B")
     dots = [
-        Point("act", spec.training.attention, row[0], y) for (_, spec), row, y in zip(used, rows, measured, strict=True)
+        Point("act", spec.training.attention, row[0] / 1000, y)
+        for (_, spec), row, y in zip(used, rows, measured, strict=True)
     ]
     line = [
-        Point("act", spec.training.attention, row[0], sum(a * c for a, c in zip(row, found.coefficients, strict=True)))
+        Point(
+            "act",
+            spec.training.attention,
+            row[0] / 1000,
+            sum(a * c for a, c in zip(row, found.coefficients, strict=True)),
+        )
         for (_, spec), row in zip(used, rows, strict=True)
     ]
     return replace(
@@ -50,18 +61,38 @@ def fitted(source: Source) -> Law:
         runs=tuple(run.id for run, _ in used),
         coefficients=(
             *(
-                Coefficient.of(
-                    found, at, name, f"{found.coefficients[at]:.4g}", f"{expected.coefficients[at]:.4g}", plainly
+                replace(
+                    Coefficient.of(
+                        found, at, name, f"{found.coefficients[at]:.4g}", f"{expected.coefficients[at]:.4g}", plainly
+                    ),
+                    published=paper,
                 )
-                for at, name in enumerate(("k, bytes for each of s·b·h", "c, bytes for each of a·s²·b"))
+                for at, (name, paper) in enumerate(_COEFFICIENTS)
             ),
         ),
         drawing=drawn("act", figure, dots, line),
-        residual=residual(
+        residual=_beyond(found, expected)
+        + residual(
             found,
             measured,
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
         ),
+    )
+
+
+def _beyond(of_runs: Fitted, of_theory: Fitted) -> str:
+    """Where a coefficient is further from theory's than its error: another line than theory's."""
+    said = []
+    for at, name in enumerate("kc"):
+        error, apart = of_runs.errors[at], of_runs.coefficients[at] - of_theory.coefficients[at]
+        if error is not None and abs(apart) > _SURE * error and abs(apart) > _EXACT * abs(of_theory.coefficients[at]):
+            more = "more" if apart > 0 else "less"
+            said.append(f"{name} by {digits(100 * abs(apart) / of_theory.coefficients[at], 2)} % {more}")
+    if not said:
+        return ""
+    return (
+        f"Apart from theory by more than scatter, {' and '.join(said)}: some tensor grows with the term that "
+        "the count leaves out, as what a norm or a softmax keeps of each row. "
     )
 
 

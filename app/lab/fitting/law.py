@@ -17,17 +17,19 @@ from app.theory.lab_runs import Point
 from labs.spec import Figure, RunSpec
 
 UNKNOWN = 0.5  # of a coefficient: with a standard error beyond that it is not known
+_PLACES = 40
 _NOISE = 0.03  # of a relative residual: what a quiet machine does, too
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """What was fitted, how sure it is, and what theory says."""
+    """What was fitted, how sure it is, and what stands beside it: theory's, or what the law's `beside` says."""
 
     name: str
     text: str
     error: str
     theory: str
+    published: str = ""
 
     @classmethod
     def of(cls, fit: Fitted, at: int, name: str, text: str, theory: str, write: Callable[[float], str]) -> Coefficient:
@@ -55,6 +57,8 @@ class Law:
     coefficients: tuple[Coefficient, ...] = ()
     drawing: Drawing | None = None
     residual: str = ""
+    beside: str = "Theory"  # the head of what stands beside a coefficient
+    published: str = ""  # and of what others found, where somebody did
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,18 @@ class Source:
         return [point for point in self.folds.view(self.session, run).points if point.figure == figure]
 
 
-def drawn(name: str, figure: Figure, dots: Sequence[Point], line: Sequence[Point]) -> Drawing | None:
-    drawing = plots.draw_figure(name, figure, dots, line)
-    return None if drawing is None else replace(drawing, finding="Dots are measured, dashes are the law.")
+def drawn(
+    name: str, figure: Figure, dots: Sequence[Point], line: Sequence[Point], says: str = "the law"
+) -> Drawing | None:
+    """Measured dots and the dashed line of a law, both under one name."""
+    drawing = plots.draw_figure(name, figure, dots, line, plots.LAW)
+    return None if drawing is None else replace(drawing, finding=f"Dots are measured, dashes are {says}.")
+
+
+def between(low: float, high: float, is_log: bool = True) -> list[float]:
+    """Places close enough that a law drawn through them bends as it does."""
+    shares = [at / _PLACES for at in range(_PLACES + 1)]
+    return [low * (high / low) ** each if is_log else low + (high - low) * each for each in shares]
 
 
 def residual(fit: Fitted, measured: Sequence[float], when_it_bends: str) -> str:

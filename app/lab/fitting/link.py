@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from app.lab.fitting.law import Coefficient, Law, Source, drawn, residual
+from app.lab.fitting.law import Coefficient, Law, Source, between, drawn, residual
 from app.lab.least_squares import fit
 from app.theory.lab_runs import Point
 from app.units import digits, value_text
 from labs.spec import Figure
 
+_NANO = 1e-9
 LAW = Law(
     "link",
     "α and β of this machine's link",
@@ -18,6 +19,7 @@ LAW = Law(
     "one finished run of the program collectives",
     "/lab/experiments/ring-by-the-byte",
     "Run L07, the ring by the byte",
+    beside="Read off one end alone",
 )
 
 
@@ -31,8 +33,9 @@ def fitted(source: Source) -> Law:
             continue
         alpha, beta = found.coefficients
         figure = Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True)
-        line = [Point("link", "fitted", point.x, alpha + beta * point.x) for point in points]
-        measured = [Point("link", "measured", point.x, point.y) for point in points]
+        line = [Point("link", "a message", x, alpha + beta * x) for x in between(points[0].x, points[-1].x)]
+        measured = [Point("link", "a message", point.x, point.y) for point in points]
+        small, large = points[0], points[-1]
         return replace(
             LAW,
             runs=(run.id,),
@@ -42,19 +45,27 @@ def fitted(source: Source) -> Law:
                     0,
                     "α",
                     value_text(max(alpha, 0.0), "seconds"),
-                    "the machine's own",
+                    f"{value_text(small.y, 'seconds')} for {value_text(small.x, 'bytes')}",
                     lambda error: value_text(error, "seconds"),
                 ),
                 Coefficient.of(
                     found,
                     1,
-                    "B",
+                    "B = 1/β",
                     value_text(1 / beta, "bytes_per_second"),
-                    "the machine's own",
+                    f"{value_text(large.x / large.y, 'bytes_per_second')} for {value_text(large.x, 'bytes')}",
                     partial(_percent_of, beta),
                 ),
+                Coefficient.of(
+                    found,
+                    1,
+                    "β",
+                    f"{digits(beta / _NANO, 3)} ns a byte",
+                    f"{digits(large.y / large.x / _NANO, 3)} ns a byte, of those",
+                    lambda error: f"{digits(error / _NANO, 2)} ns",
+                ),
             ),
-            drawing=drawn("link", figure, measured, line),
+            drawing=drawn("link", figure, measured, line, "α + S/B"),
             residual=residual(
                 found,
                 [point.y for point in points],

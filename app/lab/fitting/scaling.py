@@ -18,6 +18,7 @@ LAW = Law(
     "one finished run of the program scaling",
     "/lab/experiments/small-scaling-law",
     "Run L16, a scaling law in small",
+    published="Kaplan et al. 2020, large models",
 )
 
 
@@ -44,7 +45,9 @@ def fitted(source: Source) -> Law:
         return replace(
             LAW,
             runs=(run.id,),
-            coefficients=(Coefficient.of(found, 1, "α", f"{-slope:.3f}", f"{published}, of large models", plainly),),
+            coefficients=(
+                replace(Coefficient.of(found, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}"),
+            ),
             drawing=drawn("law", figure, [Point("law", "these models", p.x, p.y) for p in points], [*line, *theirs]),
             residual=residual(
                 found,

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.core.errors import DomainError, Violation
+from app.lab.forms import path_called
 from app.lab.sweeps.knobs import Knob, Value
 
+_EXAMPLE_TRAINING = {"sequence": 128, "micro_batch": 2, "steps": 6}
 EXAMPLE = {
     "model": "gpt-mini",
-    "training": {"sequence": 128, "micro_batch": 2, "steps": 6},
+    "training": _EXAMPLE_TRAINING,
     "parallel": {"data": 1},
     "device": "cpu",
 }
@@ -43,7 +45,12 @@ def form_like(like: str | None) -> SweepForm:
         )
     if like == "recomputation":
         return SweepForm(
-            "What recomputation costs", spec, "training.micro_batch", "2, 4, 8", "training.recompute", "none, full"
+            "What recomputation costs",
+            json.dumps({**EXAMPLE, "training": {**_EXAMPLE_TRAINING, "steps": 30}}, indent=2),
+            "training.micro_batch",
+            "2, 4, 8",
+            "training.recompute",
+            "none, full",
         )
     return SweepForm(spec=spec, field_1="training.micro_batch", values_1="1, 2, 4")
 
@@ -65,7 +72,7 @@ def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
         elif not values.strip():
             wrong.append(Violation(f"values_{number}", "", "A knob turns to some values.", "such as 1, 2, 4"))
         else:
-            knobs.append(Knob(field.strip(), tuple(_values(values))))
+            knobs.append(Knob(path_called(field), tuple(_values(values))))
     if wrong:
         raise DomainError("Nothing was started.", wrong)
     return spec, knobs

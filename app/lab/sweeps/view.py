@@ -11,17 +11,19 @@ from sqlalchemy.orm import Session
 from app.content.diagrams.drawing import Drawing
 from app.core.errors import DomainError, Violation
 from app.lab import plots, queries
-from app.lab.forms import called, get
+from app.lab.forms import called, get, value_called
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
+from app.lab.sweeps.at_peak import at_peak, said_of_steps
 from app.lab.sweeps.knobs import Knob, is_number
 from app.lab.sweeps.submitting import find_sweep
 from app.theory.lab_runs import Point
 from app.units import value_text
 from labs.spec import Figure, Quantity, RunSpec
 
-_LOG_FROM = 4.0  # an axis whose values lie further apart than that is one of factors
+_LOG_FROM = 40.0  # axes of values that lie further apart are of factors, both: a law that is a power is a line then
+_SEEN = 1e-4  # of theory: less is told in the quantity's own unit
 _UNITS = {"bytes": "B", "seconds": "s", "flop_per_second": "FLOP/s", "bytes_per_second": "B/s"}
 
 
@@ -69,20 +71,21 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         wrong = Violation("quantity", shown, f"{shown!r} is nothing its runs measure.", ", ".join(known))
         raise DomainError("There is no such quantity.", [wrong])
     settings = {run.id: _settings(run, knobs) for run in runs}
-    theory = [point for run in runs if (point := _point(settings[run.id], run.theory.get(name), knobs))]
+    expected = at_peak(runs) if name == "step_seconds" else {run.id: run.theory.get(name) for run in runs}
+    theory = [point for run in runs if (point := _point(settings[run.id], expected.get(run.id), knobs))]
     measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
     return SweepPage(
         sweep=sweep,
         title=sweep.name or f"{title(spec)} over {' and '.join(called(knob.field) for knob in knobs)}",
         summary=describe(spec),
         knobs=tuple(called(knob.field) for knob in knobs),
-        rows=tuple(_row(run, settings[run.id], name, known[name]) for run in runs),
+        rows=tuple(_row(run, settings[run.id], name, known[name], expected.get(run.id), knobs) for run in runs),
         name=name,
         quantity=known[name],
         quantities=known,
         curve=_curve(known[name], knobs, measured, theory),
         residuals=_residuals(knobs, measured, theory),
-        finding=_finding(known[name], measured, theory),
+        finding=_finding(known[name], knobs, measured, theory),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
@@ -103,42 +106,62 @@ def _settings(run: Run, knobs: Sequence[Knob]) -> tuple[Any, ...]:
 def _point(settings: Sequence[Any], value: float | None, knobs: Sequence[Knob]) -> Point | None:
     if value is None or not is_number(settings[0]):
         return None
-    series = f"{called(knobs[1].field)} {settings[1]}" if len(knobs) > 1 else called(knobs[0].field)
+    series = called(knobs[0].field)
+    if len(knobs) > 1:
+        choice = value_called(knobs[1].field, settings[1])
+        series = choice if choice != str(settings[1]) else f"{called(knobs[1].field)} {choice}"
     return Point("sweep", series, float(settings[0]), float(value))
 
 
-def _row(run: Run, settings: Sequence[Any], name: str, quantity: Quantity) -> SweepRow:
-    theory, measured = run.theory.get(name), (run.result or {}).get(name)
+def _row(
+    run: Run, settings: Sequence[Any], name: str, quantity: Quantity, theory: float | None, knobs: Sequence[Knob]
+) -> SweepRow:
+    measured = (run.result or {}).get(name)
     return SweepRow(
         run,
-        tuple(str(each) for each in settings),
+        tuple(value_called(knob.field, each) for knob, each in zip(knobs, settings, strict=True)),
         "Queued" if run.status == WAITING else run.status.capitalize(),
         "–" if theory is None else value_text(theory, quantity.dimension),
         "–" if measured is None else value_text(measured, quantity.dimension),
-        "–" if not theory or measured is None else f"{100 * (measured / theory - 1):+.2f} %".replace("-", "−"),
+        "–" if not theory or measured is None else _residual(measured, theory, quantity),
     )
 
 
 def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
     numbers = [float(value) for value in knobs[0].values if isinstance(value, int | float)]
     is_log = min(numbers) > 0 and max(numbers) >= _LOG_FROM * min(numbers)
-    return Figure(what, called(knobs[0].field), what, "", unit, x_log=is_log)
+    return Figure(what, called(knobs[0].field), what, "", unit, x_log=is_log, y_log=is_log and unit != "%")
 
 
 def _curve(
     quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]
 ) -> Drawing | None:
     figure = _figure(knobs, quantity.title, _UNITS.get(quantity.dimension, ""))
-    drawing = plots.draw_figure("sweep", figure, measured, theory)
-    says = "Dashes are theory, dots are measured." if theory else "Theory has no figure for it on an unknown machine."
+    drawing = plots.draw_figure("sweep", figure, measured, theory, plots.LAW)
+    says = "Dots are measured, dashes are theory." if theory else "Dots are measured; theory has no figure for it."
+    if theory and quantity.dimension == "seconds":
+        says = (
+            "Dots are measured; dashes are its arithmetic at the peak that these ranks reached after their last step."
+        )
     return None if drawing is None else replace(drawing, finding=says)
 
 
+def _residual(measured: float, theory: float, quantity: Quantity) -> str:
+    """Relative to theory; what would be a row of noughts, in the quantity's unit."""
+    apart = measured / theory - 1
+    if 0 < abs(apart) < _SEEN:
+        return ("+" if apart > 0 else "−") + value_text(abs(measured - theory), quantity.dimension)
+    return f"{100 * apart:+.2f} %".replace("-", "−")
+
+
 def _residuals(knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]) -> Drawing | None:
-    """Measured over theory, less one, in per cent."""
+    """Measured over theory, less one, in per cent; none where nothing would be seen of them."""
     apart = [Point("residual", name, x, 100 * each) for name, x, each in _apart(measured, theory)]
-    drawing = plots.draw_figure("residual", _figure(knobs, "Measured less theory", "%"), apart, ())
-    return None if drawing is None else replace(drawing, finding="In per cent of theory.")
+    if all(abs(point.y) < 100 * _SEEN for point in apart):
+        return None
+    figure = _figure(knobs, "Measured less theory", "%")
+    drawing = plots.draw_figure("residual", figure, apart, (), plots.RESIDUALS)
+    return None if drawing is None else replace(drawing, finding="In per cent of theory, from 0.")
 
 
 def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str, float, float]]:
@@ -150,19 +173,29 @@ def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str
     ]
 
 
-def _finding(quantity: Quantity, measured: Sequence[Point], theory: Sequence[Point]) -> str:
+def _finding(quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]) -> str:
     """What the residuals say, in a sentence."""
     if not measured:
         return "Nothing has been measured yet."
     apart = _apart(measured, theory)
     if not apart:
-        return f"{quantity.title}: measured only. Theory says nothing of it without knowing the machine."
+        return f"{quantity.title}: measured only. Theory has no figure for it."
+    if quantity.dimension == "seconds":
+        known = {(point.name, point.x): point.y for point in theory}
+        pairs = [(known[each.name, each.x], each.y) for each in measured if (each.name, each.x) in known]
+        return f"{quantity.title}: {said_of_steps(pairs)}"
+    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), apart)}"
+
+
+def _said_of_residuals(knob: str, apart: Sequence[tuple[str, float, float]]) -> str:
     worst = max(apart, key=lambda each: abs(each[2]))
     if abs(worst[2]) < 1e-9:
-        return f"{quantity.title}: theory to the last digit, at all {len(apart)} points."
+        return f"theory to the last digit, at all {len(apart)} points."
+    if abs(worst[2]) < _SEEN:
+        return f"as theory has it, to {100 * abs(worst[2]):.1g} %, at all {len(apart)} points."
     signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
-    where = f"at most {100 * abs(worst[2]):.2g} % off, at {worst[1]:g}"
+    where = f"at most {100 * abs(worst[2]):.2g} % off, at {knob} {worst[1]:g}"
     if len(signs) == 1:
         more = "more" if signs == {True} else "less"
-        return f"{quantity.title}: always {more} than theory, {where}. What is always on one side is a term, not noise."
-    return f"{quantity.title}: {where}, sometimes above theory and sometimes below, as noise is."
+        return f"always {more} than theory, {where}. What is always on one side is a term, not noise."
+    return f"{where}, sometimes above theory and sometimes below, as noise is."

@@ -1,0 +1,69 @@
+"""Where the time of the watched steps of several runs goes, term by term, and which term makes the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.lab.film import TERMS, Strip, step_of, strip_beside
+from app.lab.view import RunView
+from app.units import value_text
+from labs.spec import RunSpec
+
+_ALIKE = 5e-4  # of the longest step: a term that is shorter in all is left out
+
+
+@dataclass(frozen=True)
+class Term:
+    """One part of the watched steps' time: its share of the longest step and its text, a run each, and how much longer
+    than the first run's."""
+
+    name: str
+    title: str
+    parts: tuple[float, ...]
+    texts: tuple[str, ...]
+    apart: tuple[str, ...]
+
+
+def strips_of(specs: Sequence[RunSpec], views: Sequence[RunView]) -> tuple[tuple[int, Strip], ...]:
+    """The watched steps of those that have one, by where the run stands among those shown."""
+    steps = [step_of(spec, view.spans, view.details) for spec, view in zip(specs, views, strict=True)]
+    longest = max((step.seconds for step in steps if step), default=0.0)
+    return tuple(
+        (at, strip_beside(spec, step, longest))
+        for at, (spec, step) in enumerate(zip(specs, steps, strict=True))
+        if step is not None
+    )
+
+
+def terms_of(strips: Sequence[tuple[int, Strip]], longest: float) -> Iterator[Term]:
+    """Parts of the steps that any of them has."""
+    for name, title in TERMS.items():
+        seconds = [strip.terms[name] for _, strip in strips]
+        if not any(each > _ALIKE * longest for each in seconds):
+            continue
+        yield Term(
+            name,
+            title,
+            tuple(100 * each / longest for each in seconds),
+            tuple(value_text(each, "seconds") for each in seconds),
+            tuple(_signed(each - seconds[0]) for each in seconds),
+        )
+
+
+def _signed(seconds: float) -> str:
+    return ("+" if seconds >= 0 else "−") + value_text(abs(seconds), "seconds")
+
+
+def slower_by(specs: Sequence[RunSpec], run_ids: Sequence[int], strips: Sequence[tuple[int, Strip]]) -> str:
+    """The term that makes the longest of the watched steps longer than the shortest; nothing where the steps are of
+    different numbers of tokens, for all of them grow then."""
+    if len(strips) < 2 or len({specs[at].tokens_per_step for at, _ in strips}) > 1:
+        return ""
+    (at, long), (_, short) = (pick(strips, key=lambda each: each[1].seconds) for pick in (max, min))
+    apart = {name: long.terms[name] - short.terms[name] for name in TERMS}
+    most, whole = max(apart, key=apart.__getitem__), long.seconds - short.seconds
+    if whole <= _ALIKE * long.seconds or apart[most] <= 0:
+        return ""
+    longer = value_text(whole, "seconds")
+    return f"{TERMS[most]}: {_signed(apart[most])} in run {run_ids[at]}, whose watched step is {longer} longer"
