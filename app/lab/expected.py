@@ -3,7 +3,8 @@ this machine's pace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -19,6 +20,7 @@ from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.theory.compute import training_flops
 from app.units import value_text
+from app.words import counted
 from labs.spec import RunSpec, Sizes, parse_run_spec
 
 _LOOKED_AT = 20  # finished runs, whose median pace is this machine's
@@ -37,21 +39,29 @@ class Expected:
 
 @dataclass(frozen=True)
 class Offer:
-    """Of the form as it is filled in: by field the values that cannot work beside the others, with why; and what is
-    wrong with the fields as they are."""
+    """Of the form as it is filled in: by field the values that cannot work beside the others, with why; those that work
+    once other fields follow, with what these are then; what is wrong with the fields as they are; and the run in words
+    and written out, where it can be run."""
 
     refused: Mapping[str, Mapping[str, str]]
+    follows: Mapping[str, Mapping[str, Mapping[str, str]]]
     wrong: Mapping[str, str]
+    words: str = ""
+    written: str = ""
 
 
-def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
+_STAGES = ("2", "1")  # a rank, one of which suits any schedule
+
+
+def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> Offer:
     """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
     already; a device, for what the workers that are there do not have."""
     sizes = takers.sizes_here(session, now)
-    _, now_wrong = _read(typed, sizes)
+    as_it_is, now_wrong = _read(typed, sizes)
     known = {str(each) for each in now_wrong}
     names = {field.path: field.name for field in forms.FREE_FORM}
     refused: dict[str, dict[str, str]] = {}
+    follows: dict[str, dict[str, Mapping[str, str]]] = {}
     for field in forms.FREE_FORM:
         for value, _ in field.choices:
             if value == typed.get(field.name, field.text):
@@ -59,13 +69,55 @@ def offer(session: Session, typed: Mapping[str, str], now: datetime) -> Offer:
             there = {**typed, field.name: value}
             spec, violations = _read(there, sizes)
             new = [each for each in violations if str(each) not in known]
+            if new and field.name == "schedule" and (then := _taken_along(there, sizes, known)):
+                follows.setdefault(field.name, {})[value] = then
+                continue
             why = forms.said(new[0]) if new else None
             if spec is not None and field.name == "device":
                 why = _why_not_here(session, spec, now)
             if why:
                 refused.setdefault(field.name, {})[value] = why
     wrong = {names[each.field]: forms.said(each) for each in reversed(now_wrong) if each.field in names}
-    return Offer(refused, wrong)
+    if as_it_is is None:
+        return Offer(refused, follows, wrong)
+    written = json.dumps(forms.spec_of_form(typed), indent=2)
+    return Offer(refused, follows, wrong, in_words(session, learner_id, as_it_is, now), written)
+
+
+def words_of_form(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> str:
+    """The run that a form asks for in words; nothing where it asks for none that can be."""
+    spec, _ = _read(typed, takers.sizes_here(session, now))
+    return "" if spec is None else in_words(session, learner_id, spec, now)
+
+
+def in_words(session: Session, learner_id: int, spec: RunSpec, now: datetime) -> str:
+    """What the form asks for, how long it takes and what it waits for: none of theory's numbers, so that they can still
+    be predicted."""
+    said = [f"{title(spec)}: {describe(spec)}"]
+    why = _why_not_here(session, spec, now)
+    seconds = _seconds(spec, theory_record(spec), queries.list_measured_here(session, learner_id, _LOOKED_AT))
+    if why:
+        return f"{said[0]} {why}"
+    if seconds is not None:
+        whole = value_text(spec.training.steps * seconds, "seconds")
+        said.append(f"About {whole}, at the pace of your last trainings here.")
+    waiting = len(queries.list_queue(session))
+    said.append(f"{counted(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} before it." if waiting else "")
+    return " ".join(filter(None, said))
+
+
+def _taken_along(typed: Mapping[str, str], sizes: Sizes, known: Set[str]) -> Mapping[str, str]:
+    """The stages a rank and micro-steps with which this schedule runs, the fewest changes; nothing where something else
+    is in its way."""
+    pipeline = typed.get("pipeline", "1")
+    for stages in (None, *_STAGES):
+        for steps in (None, pipeline):
+            changed = {"virtual_stages": stages, "micro_batches": steps}
+            then = {name: value for name, value in changed.items() if value is not None}
+            _, violations = _read({**typed, **then}, sizes)
+            if then and all(str(each) in known for each in violations):
+                return then
+    return {}
 
 
 def _read(typed: Mapping[str, str], sizes: Sizes) -> tuple[RunSpec | None, list[Violation]]:
@@ -102,16 +154,28 @@ def _pace(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> 
     """Its time, at the FLOPs a second that earlier trainings reached; what is not arithmetic is in that pace."""
     if spec.options is not None:
         return ""
-    rates = [
+    step = _seconds(spec, theory, finished)
+    if step is None:
+        return "How long it takes nobody knows yet: no training of yours has been timed on this machine."
+    whole = value_text(spec.training.steps * step, "seconds")
+    return (
+        f"A step takes about {value_text(step, 'seconds')}, all of it {whole}, at the "
+        f"{value_text(median(_rates(finished)), 'flop_per_second')} your last trainings reached here. Small steps "
+        "reach less."
+    )
+
+
+def _seconds(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> float | None:
+    """Of a step; None where no training has been timed."""
+    rates = _rates(finished)
+    if spec.options is not None or not rates:
+        return None
+    return training_flops(theory["parameters"], spec.tokens_per_step) / median(rates)
+
+
+def _rates(finished: Sequence[Run]) -> list[float]:
+    return [
         training_flops(run.theory["parameters"], run.result["tokens_per_second"])
         for run in finished
         if run.result and run.result.get("tokens_per_second") and run.theory.get("parameters")
     ]
-    if not rates:
-        return "How long it takes nobody knows yet: no training of yours has been timed on this machine."
-    step = training_flops(theory["parameters"], spec.tokens_per_step) / median(rates)
-    whole = value_text(spec.training.steps * step, "seconds")
-    return (
-        f"A step takes about {value_text(step, 'seconds')}, all of it {whole}, at the "
-        f"{value_text(median(rates), 'flop_per_second')} your last trainings reached here. Small steps reach less."
-    )

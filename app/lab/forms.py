@@ -53,21 +53,37 @@ _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda",
 FREE_FORM = (
     FormField("zero", "parallel.zero", "Strategy", "", _STRATEGIES, "3"),
     FormField("data", "parallel.data", "Data ranks", "All ranks together: at most 8.", (), "2"),
-    FormField("pipeline", "parallel.pipeline", "Pipeline ranks", "1 is no pipeline.", (), "1"),
-    FormField("schedule", "parallel.schedule", "Schedule", "Of the pipeline.", _SCHEDULES, "1f1b"),
-    FormField("virtual_stages", "parallel.virtual_stages", "Stages a rank", "More where interleaved.", (), "1"),
+    FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
+    FormField("steps", "training.steps", "Steps", "At most 500.", (), "40"),
     FormField("layers", "model.layers", "Layers", "", (), str(_SMALL.layers)),
     FormField("hidden", "model.hidden", "Width", "A multiple of the heads.", (), str(_SMALL.hidden)),
     FormField("heads", "model.heads", "Heads", "", (), str(_SMALL.heads)),
     FormField("sequence", "training.sequence", "Sequence", "Bytes of text, 2 to 1,024.", (), "128"),
     FormField("micro_batch", "training.micro_batch", "Micro-batch", "Sequences at once, 1 to 64.", (), "2"),
     FormField("micro_batches", "training.micro_batches", "Micro-steps", "Per optimizer step, 1 to 64.", (), "1"),
-    FormField("steps", "training.steps", "Steps", "At most 500.", (), "40"),
+    FormField("pipeline", "parallel.pipeline", "Pipeline ranks", "1 is no pipeline.", (), "1"),
+    FormField("schedule", "parallel.schedule", "Schedule", "Of the pipeline.", _SCHEDULES, "1f1b"),
+    FormField("virtual_stages", "parallel.virtual_stages", "Stages a rank", "More where interleaved.", (), "1"),
     FormField("checkpoint_every", "training.checkpoint_every", "Checkpoint every", "Steps; empty is never."),
     FormField("checkpoint_mode", "training.checkpoint_mode", "While it is written", "", _CHECKPOINT_MODES, "sync"),
     FormField("restarts", "restarts", "Started again", "When a rank has died.", _RESTARTS, "0"),
     FormField("hosts", "hosts", "Hosts", "More than 1 need a cluster.", (), "1"),
-    FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
+)
+# What one may say before a run of one's own: until it has ended, theory and measurement stay hidden then.
+SAID_FIRST = (
+    FormField(
+        "value.model_state_bytes",
+        "prediction.model_state_bytes",
+        "Model state per rank",
+        "With its unit, such as 1 GB.",
+    ),
+    FormField(
+        "value.payload_bytes_per_step",
+        "prediction.payload_bytes_per_step",
+        "Payload per rank and step",
+        "Such as 500 kB.",
+    ),
+    FormField("value.step_seconds", "prediction.step_seconds", "Duration of a step", "Such as 2 s."),
 )
 
 
@@ -146,6 +162,12 @@ def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
     return {"spec": json.dumps(spec, indent=2)}
 
 
+def prediction_of_form(typed: Mapping[str, str]) -> dict[str, object] | None:
+    """What was said first, as the interface takes it; None where all is blank."""
+    texts = {field.name.partition(".")[2]: typed.get(field.name, "").strip() for field in SAID_FIRST}
+    return {name: {"value": text, "within": None} for name, text in texts.items() if text} or None
+
+
 def spec_of_text(text: str) -> object:
     """The RunSpec data somebody wrote down as JSON. Raises DomainError where it is none."""
     try:
@@ -157,13 +179,20 @@ def spec_of_text(text: str) -> object:
 
 
 def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[FormField]:
-    """The form as it was sent, each violation at its field, the first of them with the focus."""
-    errors = {each.field: said(each) for each in reversed(violations)}
+    """The form as it was sent with what was said first, each violation at its field, the first with the focus."""
+    errors = {_field_of(each): said(each) for each in reversed(violations)}
     shown = [
-        replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path)) for field in FREE_FORM
+        replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path))
+        for field in (*FREE_FORM, *SAID_FIRST)
     ]
     first = next((index for index, field in enumerate(shown) if field.error), None)
     return [replace(field, has_focus=index == first) for index, field in enumerate(shown)]
+
+
+def _field_of(violation: Violation) -> str:
+    """The field of the form it belongs to: of a prediction any part of a quantity."""
+    parts = violation.field.split(".")
+    return ".".join(parts[:2]) if parts[0] == "prediction" else violation.field
 
 
 def as_labelled(message: str) -> str:
@@ -175,13 +204,14 @@ def said(violation: Violation) -> str:
     """A violation in the form's words: its labels for fields, and for what is accepted where that is a choice of it."""
     choices = [choice_called(violation.field, each) for each in _BETWEEN.split(violation.accepted)]
     accepted = "; ".join(f"“{each}”" for each in choices) if all(choices) else as_labelled(violation.accepted)
-    return f"{as_labelled(violation.message)} Accepted: {accepted}."
+    message = "Nothing is filled in." if violation.value == "" else as_labelled(violation.message)
+    return f"{message} Accepted: {accepted}."
 
 
 def violations_elsewhere(violations: list[Violation]) -> list[Violation]:
     """Violations that belong to no field of the form."""
-    paths = {field.path for field in FREE_FORM}
-    return [violation for violation in violations if violation.field not in paths]
+    paths = {field.path for field in (*FREE_FORM, *SAID_FIRST)}
+    return [violation for violation in violations if _field_of(violation) not in paths]
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> None:

@@ -62,9 +62,9 @@ def expected(request: Request, session: ReadSession, learner: LearnerId, now: No
 
 
 @router.post("/lab/offered")
-def offered(session: ReadSession, now: Now, typed: FormData) -> JSONResponse:
+def offered(session: ReadSession, learner: LearnerId, now: Now, typed: FormData) -> JSONResponse:
     """Which choices of the form cannot work as it is filled in, and what is wrong with it; nothing is queued."""
-    return JSONResponse(vars(offer(session, typed, now)), headers={"Cache-Control": "no-store"})
+    return JSONResponse(vars(offer(session, learner, typed, now)), headers={"Cache-Control": "no-store"})
 
 
 @router.get("/lab/offered")

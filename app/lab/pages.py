@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from markupsafe import Markup
@@ -18,6 +18,7 @@ from app.content.schemas import Concept, Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, listing, queries, reading
 from app.lab.devices import DeviceRow, device_rows
+from app.lab.expected import words_of_form
 from app.lab.explaining import run_values
 from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
@@ -68,6 +69,8 @@ class LabPage:
     waiting: int
     runs: Sequence[RunRow]
     fields: Sequence[FormField]
+    said_first: Sequence[FormField]
+    words: str
     errors: Sequence[str]
     key: str
     written: str
@@ -119,6 +122,9 @@ def index(
     written = (typed or {}).get("spec", "")
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
+    as_written = [str(replace(each, field=each.field or "spec")) for each in violations]
+    filled = forms.form_after({} if written else typed or {}, [] if written else violations)
+    said_first = filled[len(forms.FREE_FORM) :]
     return LabPage(
         experiments=[
             ExperimentRow(each, _last(session, learner_id, each), named(content.concepts, each.concepts)[0])
@@ -129,8 +135,10 @@ def index(
         devices=device_rows(session, now),
         waiting=len(queries.list_queue(session)),
         runs=[listing.row_of(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
-        fields=forms.form_after({} if written else typed or {}, [] if written else violations),
-        errors=([str(each) for each in violations] if written else elsewhere) + ([message] if message else []),
+        fields=[each for each in filled if each not in said_first],
+        said_first=said_first,
+        words=words_of_form(session, learner_id, {} if written else typed or {}, now),
+        errors=(as_written if written else elsewhere) + ([message] if message else []),
         key=secrets.token_hex(8),
         written=written,
     )

@@ -150,7 +150,7 @@ def start_run(
 
     def submit(session: Session) -> dict[str, Any]:
         spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
-        return {"id": submitting.submit_run(session, learner, spec, None, now).id}
+        return {"id": submitting.submit_run(session, learner, spec, forms.prediction_of_form(typed), now).id}
 
     try:
         with database.write() as session:

@@ -4,6 +4,9 @@ import { fieldsOf } from "./dom.js";
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("[data-offer]"));
 let asked = 0;
 
+/** @type {Record<string, Record<string, Record<string, string>>>} */
+let follows = {};
+
 /**
  * @param {string} name
  * @param {Record<string, string>} refused
@@ -11,14 +14,18 @@ let asked = 0;
 function mark(name, refused) {
   const field = form.elements.namedItem(name);
   if (!(field instanceof HTMLSelectElement)) return;
+  /** @type {Map<string, string[]>} */
+  const byReason = new Map();
   for (const option of field.options) {
-    const why = refused[option.value] ?? "";
+    const why = (refused[option.value] ?? "").split(" Accepted: ")[0];
     option.dataset.name ??= option.text;
     option.disabled = why !== "";
     option.text = why ? `${option.dataset.name}: ${why}` : option.dataset.name;
+    if (why) byReason.set(why, [...(byReason.get(why) ?? []), option.dataset.name.split(",")[0]]);
   }
-  const names = [...field.options].filter((option) => option.disabled).map((option) => option.dataset.name);
-  say(field, names.length ? `Not with the rest: ${names.join("; ")}. The list says why.` : "");
+  const isAll = byReason.size === 1 && [...byReason.values()][0].length === field.options.length - 1;
+  const said = [...byReason].map(([why, names]) => (isAll ? why : `${names.join(", ")}: ${why}`));
+  say(field, said.join(" "));
 }
 
 /**
@@ -41,10 +48,17 @@ async function ask() {
   const turn = ++asked;
   const reply = await fetch(form.dataset.offer, { method: "POST", body: fieldsOf(form) }).catch(() => null);
   if (turn !== asked || !reply?.ok) return; // without an answer everything stays on offer, and is refused when sent
-  const { refused, wrong } = await reply.json();
+  const { refused, wrong, words, written, ...more } = await reply.json();
+  follows = more.follows;
+  const inWords = document.querySelector("[data-words]");
+  inWords.textContent = words || "This cannot run yet: see the fields.";
+  const text = /** @type {HTMLTextAreaElement} */ (document.querySelector("[data-written]"));
+  if (written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
+    text.value = text.dataset.shown = written;
+  }
   for (const field of form.elements) {
     if (field instanceof HTMLSelectElement) mark(field.name, refused[field.name] ?? {});
-    const isText = field instanceof HTMLInputElement && field.type !== "hidden";
+    const isText = field instanceof HTMLInputElement && field.type !== "hidden" && !field.name.startsWith("value.");
     if (isText || wrong[field.getAttribute("name")]) {
       const words = wrong[field.getAttribute("name")] ?? "";
       say(field, words, words !== "");
@@ -52,7 +66,26 @@ async function ask() {
   }
 }
 
+/** A choice that needs another field to follow takes it along: interleaving needs two stages a rank. */
+function follow(event) {
+  const then = follows[event.target.name]?.[event.target.value] ?? {};
+  for (const [name, value] of Object.entries(then)) {
+    const field = form.elements.namedItem(name);
+    if (field instanceof HTMLInputElement) field.value = value;
+  }
+}
+
+function nameButton() {
+  const isSaid = [...form.querySelectorAll("input[name^='value.']")].some((field) => field.value.trim() !== "");
+  form.querySelector("[data-run]").textContent = isSaid ? "Lock and run" : "Run it";
+}
+
 if (form) {
-  form.addEventListener("change", ask);
+  form.addEventListener("change", (event) => {
+    follow(event);
+    ask();
+  });
+  form.addEventListener("input", nameButton);
+  nameButton();
   ask();
 }

@@ -264,7 +264,10 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert alone["wrong"] == {}
     staged = offered(pipeline="2")
     assert "gpipe" not in staged["refused"]["schedule"]
-    assert "Accepted: 2 or more" in staged["refused"]["schedule"]["interleaved"]
+    assert staged["follows"]["schedule"]["interleaved"] == {"virtual_stages": "2", "micro_batches": "2"}
+    assert staged["words"].startswith("Pipeline of 2 × FSDP of 2 on 4 ranks: 3.25M parameters")
+    assert json.loads(staged["written"])["parallel"]["pipeline"] == 2
+    assert "Nothing is filled in." in offered(steps="")["wrong"]["steps"]
     assert set(staged["refused"]["zero"]) == {"2"}
     assert "3" not in offered(pipeline="2", zero="2")["refused"].get("zero", {}), "the way back is open"
     assert "steps" in offered(steps="many")["wrong"]
