@@ -1,4 +1,7 @@
-"""`python -m labs.doctor`: what PyTorch sees of this machine's GPUs, as JSON. A process of its own: CUDA may hang."""
+"""`python -m labs.doctor`: what PyTorch sees of this machine's GPUs, and what would hold learners' programs, as JSON.
+
+A process of its own: CUDA may hang.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,12 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from labs.code import sandbox
+from labs.code.cgroup import MOST_BYTES, why_no_group
+
 
 def look() -> dict[str, Any]:
-    """Build, devices, and whether NCCL does an all-reduce on one of them."""
+    """Build, devices, whether NCCL does an all-reduce on one of them, and what holds a learner's program."""
     found: dict[str, Any] = {
         "torch": torch.__version__,
         "built_for_cuda": torch.version.cuda,
@@ -21,6 +27,7 @@ def look() -> dict[str, Any]:
         "nccl": None,
         "devices": [],
         "all_reduce": None,
+        "code_labs": {"no_sandbox": sandbox.why_not(), "no_group": why_no_group(), "most_bytes": MOST_BYTES},
     }
     if dist.is_nccl_available() and torch.version.cuda is not None:
         found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))  # type: ignore[no-untyped-call]

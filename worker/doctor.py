@@ -75,6 +75,21 @@ def diagnose(
     yield from _torch(listing, torch_says, variables.get("CUDA_VISIBLE_DEVICES"))
     yield from _nccl(torch_says, variables)
     yield from _worker(asked)
+    yield from _code_labs(torch_says.get("code_labs"))
+
+
+def _code_labs(holds: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """What holds learners' programs, one by one and all ranks of one together."""
+    if holds is None:
+        return
+    if holds["no_sandbox"] is not None:
+        yield Finding("note", "code labs", f"no sandbox: {holds['no_sandbox']}")
+        return
+    none = holds["no_group"]
+    said = f"in sandboxes; all ranks of a program together: {holds['most_bytes'] / 2**30:.0f} GiB, by a control group"
+    if none is not None:
+        said = f"in sandboxes; limits for each rank alone (1 GiB), for there is no control group: {none}"
+    yield Finding("ok" if none is None else "note", "code labs", said)
 
 
 def _driver(listing: GpuListing) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
+from labs.code.cgroup import Group, NoGroup, make_group
+
 CONFINED = "RANKZERO_SANDBOX"  # as `inside.zygote` reads it
 _LABS = Path(__file__).resolve().parent.parent
 # Of our own code only what a rank needs: not the labs' own implementations of what learners are to write.
@@ -39,12 +41,13 @@ class NoSandbox(Exception):
 class Sandbox:
     """One tree with a zygote in it. A rank is forked from it for each run."""
 
-    def __init__(self, number: int, unconfined: bool = False) -> None:
+    def __init__(self, number: int, unconfined: bool = False, group: Group | None = None) -> None:
         self.owner: str | None = None  # whose programs it has run
         self._control, theirs = socket.socketpair()
+        words = unconfined_command() if unconfined else command(number)
         with theirs:
             self._process = subprocess.Popen(
-                unconfined_command() if unconfined else command(number),
+                group.entering(words) if group is not None else words,
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=sys.stderr.fileno() if os.environ.get("RANKZERO_SANDBOX_STDERR") else subprocess.DEVNULL,
@@ -197,6 +200,10 @@ class Pool:
     def __init__(self, ahead: int = 0, unconfined: bool = False) -> None:
         self._ahead, self._unconfined, self._number = ahead, unconfined, 0
         self._ready: list[Sandbox] = []
+        self._group: Group | None = None
+        if not unconfined:
+            with contextlib.suppress(NoGroup):
+                self._group = make_group()
 
     def fill(self) -> None:
         """Start those that are missing; returns at once."""
@@ -206,7 +213,7 @@ class Pool:
 
     def _make(self) -> Sandbox:
         self._number += 1
-        return Sandbox(self._number, self._unconfined)
+        return Sandbox(self._number, self._unconfined, self._group)
 
     def take(self, count: int, owner: str) -> list[Sandbox]:
         """`count` sandboxes for a program of `owner`, those first that were made first."""
@@ -229,3 +236,5 @@ class Pool:
         for each in self._ready:
             each.end()
         self._ready = []
+        if self._group is not None:
+            self._group.end()

@@ -68,6 +68,22 @@ def test_a_name_that_cuda_does_not_know_hides_all_behind_it() -> None:
     assert "leaves GPU-aaaa: CUDA stops at the first name it does not know" in said
 
 
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({"no_sandbox": "bubblewrap is not installed"}, "note  code labs               no sandbox: bubblewrap is not"),
+        (
+            {"no_group": "cgroup v2 is not mounted"},
+            "limits for each rank alone (1 GiB), for there is no control group",
+        ),
+        ({}, "ok    code labs               in sandboxes; all ranks of a program together: 3 GiB"),
+    ],
+)
+def test_what_holds_learners_programs_is_said(found: dict[str, str], says: str) -> None:
+    every = {"no_sandbox": None, "no_group": None, "most_bytes": 3 * 2**30, **found}
+    assert says in _said(torch=GOOD | {"code_labs": every})
+
+
 def test_the_environment_of_nccl_is_shown_with_whether_ranks_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_DEBUG", "INFO")
     assert "INFO (passed on to ranks)" in _said(NCCL_DEBUG="INFO")
