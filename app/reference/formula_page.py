@@ -11,6 +11,7 @@ from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
 from app.units import digits, scaled
 from labs.spec import SpecError
 
+MOST_COURSES, COURSE_STEPS = 3, 16  # inputs whose course is drawn, and the steps of one
 MOST_OF_A_KIND = 6  # of the links to cards or problems
 FEW = 4
 _SAME = 1e-9
@@ -55,6 +56,59 @@ def _factor(then: float, before: float) -> str:
     if abs(then - before) <= _SAME * abs(before):
         return "the same"
     return f"× {digits(then / before, 3)}" if before else "from nothing"
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the value goes with one input, from an eighth of it to twice: an SVG path of 100 by 100, and where the value
+    is now, in percent from below. `ends` are what it comes to at both."""
+
+    label: str
+    symbol: str
+    path: str
+    now: float
+    ends: tuple[str, str]
+
+
+def courses(derivation: Derivation) -> tuple[str, tuple[Course, ...]]:
+    """How the value goes with each of its first numbers, all on one scale from 0, and the end of that scale. None of a
+    value below nothing."""
+    made = derivation.evaluation
+    if made is None or made.value <= 0:
+        return "", ()
+    numbers = [each for each in derivation.formula.inputs if not each.choices and not _is_one_of_few(each)]
+    found = [(each, _points(derivation, made, each)) for each in numbers[:MOST_COURSES]]
+    found = [(each, points) for each, points in found if len({value for _, value in points}) > 1]
+    most = max((value for _, points in found for _, value in points), default=0.0)
+    return scaled(most, derivation.unit), tuple(
+        Course(
+            each.label,
+            each.symbol,
+            "M" + "L".join(f"{x:.2f} {100 - 100 * value / most:.2f}" for x, value in points),
+            100 * made.value / most,
+            (scaled(points[0][1], derivation.unit), scaled(points[-1][1], derivation.unit)),
+        )
+        for each, points in found
+    )
+
+
+def _points(derivation: Derivation, made: Evaluation, parameter: Input) -> list[tuple[float, float]]:
+    """Percent of the way from nothing to twice the input, and the value there; where there is none, the place is left
+    out."""
+    now = made.inputs.get(parameter.name)
+    if isinstance(now, str) or not now:
+        return []
+    found: dict[float, float] = {}
+    for step in range(1, COURSE_STEPS + 1):
+        x = now * 2 * step / COURSE_STEPS
+        at = max(1, round(x)) if parameter.integer else x
+        try:
+            value = evaluate(derivation.formula, {**made.inputs, parameter.name: at}).value
+        except SpecError:
+            continue
+        if value >= 0:
+            found[50 * at / now] = value
+    return sorted(found.items())
 
 
 def taught_by(catalogue: Catalogue, formula: Formula) -> tuple[Link, ...]:

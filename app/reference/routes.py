@@ -105,6 +105,8 @@ def formula(request: Request, content: Content, key: str) -> HTMLResponse:
     context = {
         "derivation": derivation,
         "doubled": formula_page.doubled(derivation),
+        "courses": formula_page.courses(derivation),
+        "shown_links": formula_page.MOST_OF_A_KIND,
         "links": formula_page.taught_by(content, found),
     }
     return page(request, "reference/formula.html", context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
-from app.reference.formula_page import Doubled, doubled, taught_by
+from app.reference.formula_page import Doubled, courses, doubled, taught_by
 from app.reference.service import derive, find_formula
 
 
@@ -20,6 +20,11 @@ def test_each_number_is_doubled_in_turn() -> None:
     whole = derive(zero, {"parameters": "7e9", "ranks": "8", "stage": "0"})
     assert doubled(whole)[1] == Doubled("Data-parallel ranks", "K", "112 GB", "the same")
     assert doubled(derive(zero, {"parameters": ""})) == ()
+    top, (parameters, ranks) = courses(opened)
+    assert (top, parameters.ends, ranks.ends) == ("112 GB", ("4.812 GB", "77 GB"), ("112 GB", "33.25 GB"))
+    assert parameters.path.endswith("L100.00 31.25"), "77 of 112, from above"
+    assert parameters.now == ranks.now == 100 * 38.5 / 112
+    assert courses(derive(zero, {"parameters": ""})) == ("", ())
 
 
 def test_a_formula_names_what_teaches_it(client: TestClient, content: Catalogue) -> None:
