@@ -130,7 +130,8 @@ def _reads_the_scorecard(page: Page, state: float) -> None:
     expect(page.locator(".why")).to_contain_text("You expected hire, one level too high")
     expect(page.locator(".criteria li")).to_have_count(5)
     # 16 of 40 for the follow-up, 10 of 10, 4 of 10 weights of 40 heard, half of 3 when asked, the order's 10: 58 of 100
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Lean no hire: ")
+    expect(page.locator(".levels-scale .pt")).to_have_text("58 %")
     expect(page.locator("#part-q1 .exchange")).to_contain_text("Stayed wrong")
     expect(page.locator("#part-q3 .exchange .ev.ok")).to_contain_text("Three times the weights")
     expect(page.locator("#part-q3 .exchange").nth(1)).to_contain_text("Not said when asked either")
@@ -143,7 +144,8 @@ def _reads_the_scorecard(page: Page, state: float) -> None:
     page.get_by_label(re.compile("are freed after its forward pass")).uncheck()
     page.get_by_role("button", name="Keep what I judged").click()
     expect(page.locator("#part-q3")).to_contain_text("By your own judgement you did not say it")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lean no hire, 58 %")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Lean no hire: ")
+    expect(page.locator(".levels-scale .pt")).to_have_text("58 %")
     expect(page.locator("#part-q3 .ans .ev.ok").first).to_contain_text("frees the gathered weights")
     expect(page.locator(".sheet3 li").first).to_contain_text("24 points")  # the first number, and what it would give
     expect(page.locator(".sheet3 a").first).to_be_visible()
