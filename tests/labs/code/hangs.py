@@ -98,6 +98,12 @@ HANGS = [
         r"float32\[5\]",
     ),
     Hang(
+        "splits that do not agree",
+        "dist.all_to_all_single(y, x, [1, 1, 2], [1, 1, 2])",
+        "wrong shape",
+        r"rank 0 \(your line 9\) sends 2 rows to rank 2, which expects 1 from it \(your line 9\)",
+    ),
+    Hang(
         "another type",
         "dist.all_reduce(x.double() if rank == 0 else x)",
         "wrong dtype",

@@ -1,4 +1,4 @@
-"""Twenty-four planted hangs: each is found in seconds and named with the rank, the call and the learner's line."""
+"""Twenty-five planted hangs: each is found in seconds and named with the rank, the call and the learner's line."""
 
 from __future__ import annotations
 
