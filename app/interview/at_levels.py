@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import combinations
 
 from app.grading.levels import NAMES, Level
 from app.grading.rubrics.grader import Rubric, RubricGrade, grade
 from app.reveal.words import sentences
+
+MOST_SENTENCES = 6  # of an answer whose parts are all tried
 
 AtLevels = tuple[tuple[Level, str], ...]
 
@@ -16,13 +19,15 @@ def at_levels(rubric: Rubric, full: str, weak: str) -> AtLevels:
     """An answer for each level that can be told, the best first: the `full` one, what is left of it, the `weak` one.
 
     Sentences are left out by what their points weigh, the lightest first, so that what is missing is what a busy
-    candidate would miss; where that skips a level, the heaviest first. A level that neither comes to has none.
+    candidate would miss; where that skips a level, the heaviest first, and then any of a short answer's sentences. A
+    level that none of it comes to has none.
     """
     by_level: dict[Level, str] = {}
     for choose in (min, max):
         _leave_out(rubric, full, choose, by_level)
         if len(by_level) >= len(NAMES) - 1:
             break
+    _try_parts(rubric, sentences(full), by_level)
     by_level[grade(rubric, weak).level] = weak
     return tuple((level, by_level[level]) for level in NAMES if level in by_level)
 
@@ -37,6 +42,16 @@ def _leave_out(rubric: Rubric, said: str, choose: Callable[..., str], by_level: 
             return
         left_out = choose(weights, key=weights.__getitem__)
         said = " ".join(each for each in sentences(said) if each != left_out)
+
+
+def _try_parts(rubric: Rubric, said: list[str], by_level: dict[Level, str]) -> None:
+    """Into `by_level`, for a level in between that has none, the longest part of a short answer that comes to it."""
+    for number in range(len(said) - 1, 0, -1) if len(said) <= MOST_SENTENCES else ():
+        for part in combinations(said, number):
+            if all(level in by_level for level in NAMES[:-1]):
+                return
+            text = " ".join(part)
+            by_level.setdefault(grade(rubric, text).level, text)
 
 
 def _weights(rubric: Rubric, heard: RubricGrade, said: list[str]) -> dict[str, float]:

@@ -15,14 +15,16 @@ from app.interview.criteria import Criterion, criteria
 from app.interview.hints import hints_in_words
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reactions, parts_of
+from app.interview.picking_up import few_words
 from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
 from app.words import listed
 
 MOST_FIXES = 3
+MOST_NAMED = 8  # right answers by their titles in the letter
+MANY_CORRECTED = 4  # that the letter tells together
 _WRONG = {
-    "set": "something that is not right, or not all that is",
     "configuration": "a plan that falls short",
 }
 
@@ -140,14 +142,15 @@ def debrief(
 ) -> Debrief:
     """Everything the page of a closed sitting says."""
     questions = _questions(interview, card, _minutes(sitting.started_at, saved), reactions)
+    rated = criteria(card.rows, _overlong(questions))
     above = [each for each in levels.THRESHOLDS if card.score < each.least]
     following = above[-1] if above else None
     return Debrief(
         questions,
-        criteria(card.rows, _overlong(questions)),
+        rated,
         max((max(float(each.budget_minutes), each.used_minutes or 0.0) for each in questions), default=0.0),
         tuple(_fixes(content, interview, card)),
-        tuple(_letter(sitting, card)) if card.level else (),
+        tuple(_letter(sitting, card, rated)) if card.level else (),
         following,
         following.least * card.points - card.reached if following else 0.0,
     )
@@ -298,7 +301,8 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
     """The points that were not heard in a text answer, together: they are one thing to read."""
     missed = [point for point in row.rubric if point.counts < 1]
     heaviest = max(missed, key=lambda point: point.weight * (1 - point.counts))
-    title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'} in “{row.title}”"
+    unasked = " unasked" if any(point.pushed for point in missed) else ""
+    title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'}{unasked} in “{row.title}”"
     full = Link(f"#part-{row.id}", "Read a full answer")
     links = (*_to_read(content, _near(interview, row)), full)
     return [Fix(title, f"Above all: {heaviest.point}", row.lost, links)]
@@ -329,11 +333,17 @@ def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
     return (Link(f"/study/cards/{card_id}", f"{card_id}, {card.head.title}"), *islice(problems, 1))
 
 
-def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
+def _letter(sitting: Sitting, card: Scorecard, rated: Sequence[Criterion]) -> list[str]:
     """What could be written to a committee, a sentence each, from the rows and nothing else."""
     said = [f"{card.level.capitalize()}, {card.reached:.3g} of {card.points:.4g} points."] if card.level else []
     said += _letter_on_right(card.rows)
+    at_first = [row for row in card.rows if row.verdict == CORRECTED]
+    if is_long := len(at_first) >= MANY_CORRECTED:
+        titles = listed([f"{row.title}{hints_in_words(row.hints)}" for row in at_first])
+        said.append(f"Wrong at first and put right when questioned: {titles}.")
     for row in card.rows:
+        if row.verdict == CORRECTED and is_long:
+            continue
         if row.verdict in ("wrong", CORRECTED):
             what = _letter_on_wrong(row)
             slip = f" ({_lower(row.slip).removeprefix('you ')})" if row.slip else ""
@@ -351,6 +361,8 @@ def _letter(sitting: Sitting, card: Scorecard) -> list[str]:
     if blank:
         names = listed(blank)
         said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
+    if unrated := [each.title.lower() for each in rated if each.level is None]:
+        said.append(f"No evidence of {listed(unrated, 'or')}: hardly asked for here.")
     used, given = sitting.closed_at or sitting.deadline_at, sitting.deadline_at - sitting.started_at
     if 2 * (used - sitting.started_at) < given and sitting.closed_by == "candidate":
         minutes = (used - sitting.started_at).total_seconds() / 60
@@ -370,7 +382,9 @@ def _letter_on_right(rows: Sequence[Row]) -> list[str]:
         elif question not in right:
             names.append(f"the follow-up to {titles.get(question, titles[part])}")
     further = [row.title for row in rows if row.verdict == "right" and row.is_harder]
-    said = [f"Right on {'; '.join(names)}."] if names else []
+    asked = sum(row.verdict != NOT_ASKED and bool(row.points) for row in rows)
+    which = f"{len(right)} of {asked} parts" if len(names) > MOST_NAMED else "; ".join(names)
+    said = [f"Right on {which}."] if names else []
     return said + ([f"Beyond the points: {'; '.join(further)}."] if further else [])
 
 
@@ -379,6 +393,8 @@ def _letter_on_wrong(row: Row) -> str:
         return f"said {row.said}, where {row.key} is right"
     if row.kind == "order":
         return _lower(row.message).rstrip(".")
+    if row.kind == "set":
+        return f"ticked what earns {row.reached:.3g} of {row.points:.3g} points"
     if row.kind == "choice" and row.said_text:
         return f"chose “{row.said_text.rstrip('.')}”"
     if row.kind == "layout":
@@ -403,7 +419,9 @@ def _letter_on_words(row: Row) -> str:
     if all(point.heard is None for point in row.rubric):
         return f"{row.title}: {len(met)} of {len(row.rubric)} points, by the candidate's own judgement."
     late = sum(point.pushed > point.credit for point in met)
-    when = f", {late} of them only when asked" if late else ""
+    if not met and (words := few_words(row.said)):
+        return f"{row.title}: none of its points; said “{words}”."
+    when = f", {'' if late == len(met) else f'{late} of them '}only when asked" if late else ""
     said = f"{row.title}: said {len(met)} of {len(row.rubric)} points{when}."
     wrong = [point.evidence[0] for point in row.rubric if point.heard == "contradicted"]
     return f"{said} Held that “{wrong[0].rstrip('.')}”." if wrong else said

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Literal
 
 from app.grading.rubrics.quotes import find_quote, topic
-from app.words import listed
 
 Kind = Literal["ok", "no", "un"]
 
@@ -130,10 +129,7 @@ def sentences(text: str) -> list[str]:
 
 def why_missed(point: str, answer: str) -> str:
     """Why a point was missed, as far as words show it."""
-    lacking = unsaid(point, answer)
-    if not lacking:
-        return "Its words are there, but no sentence says so."
-    return f"Nothing in your answer says {listed(lacking, 'or')}."
+    return "You did not come to it." if unsaid(point, answer) else "You used its words, but no sentence says so."
 
 
 def why_less(verdict: str, credit: float, point: str, half: str | None, answer: str) -> str:

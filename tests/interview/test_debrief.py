@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,11 +11,11 @@ from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
 from app.interview.criteria import Criterion, criteria
-from app.interview.debrief import debrief
+from app.interview.debrief import _letter, debrief
 from app.interview.expectation import compare, over_sittings
 from app.interview.models import Sitting
 from app.interview.parts import Reaction, parts_of, right_answer, rubric_of
-from app.interview.scoring import Scorecard, scorecard, with_levels
+from app.interview.scoring import CORRECTED, JudgedPoint, Row, Scorecard, scorecard, with_levels
 from app.interview.service import draw, values_of
 from app.reveal.words import sentences
 from tests.conftest import NOW
@@ -153,5 +154,25 @@ def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalo
         "Traffic: chose “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”.",
         "Arrange: 4 of 4 places hold another item.",
         "Left Explain blank.",
+        "No evidence of structure: hardly asked for here.",
         "Was through after 3 of 10 minutes.",
     )
+
+
+def test_the_letter_of_a_long_sitting_counts_instead_of_listing_and_says_what_it_has_no_evidence_for() -> None:
+    right = [Row(f"r{each}", f"Right {each}", "number", "1", 1.0, "right", 1.0) for each in range(9)]
+    corrected = [Row(f"c{each}", f"Slip {each}", "number", "1", 1.0, CORRECTED, 0.5, key="2") for each in range(4)]
+    ticked = Row("t", "Reasons", "set", "a", 2.0, "wrong", 1.0)
+    point = JudgedPoint("p", "A point.", 1, None, "missed")
+    words = Row("w", "Why", "text", "So basically it scales well, and it is very efficient.", 1.0, "0 of 1", 0.0)
+    rows = (*right, *corrected, ticked, replace(words, rubric=(point,)))
+    sitting = Sitting(started_at=NOW, deadline_at=NOW, closed_at=NOW, closed_by="deadline")
+    unrated = Criterion("structure", "Structure", None, "", ())
+    said = _letter(sitting, Scorecard(rows), [unrated])
+    assert said[1:] == [
+        "Right on 9 of 15 parts.",
+        "Wrong at first and put right when questioned: Slip 0, Slip 1, Slip 2 and Slip 3.",
+        "Reasons: ticked what earns 1 of 2 points.",
+        "Why: none of its points; said “it scales well”.",
+        "No evidence of structure: hardly asked for here.",
+    ]
