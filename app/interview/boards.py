@@ -16,6 +16,8 @@ from app.core.texts import storable
 
 COLUMNS, ROWS = 12, 12  # cells of a board
 WIDE, HIGH = 3, 2  # cells that an item takes
+ROOM = 3  # cells that a label takes on a line
+OVER = HIGH / 2 + 0.35  # from the middle of a box to what stands over it
 MOST_ITEMS, MOST_ARROWS = 24, 40
 LONGEST_LABEL = 40
 LONGEST_BOARD = 12_000  # characters as it is sent
@@ -95,7 +97,7 @@ class Board(BaseModel):
 
 @dataclass(frozen=True)
 class Route:
-    """An arrow in cells: its corners, the side its head points to, and the middle, where its label stands."""
+    """An arrow in cells: its corners, the side its head points to, and its label."""
 
     points: tuple[tuple[float, float], ...]
     way: Way
@@ -107,9 +109,18 @@ class Route:
         return " ".join(f"{x:g},{y:g}" for x, y in self.points)
 
     @property
-    def middle(self) -> tuple[float, float]:
-        (ax, ay), (bx, by) = self.points[1], self.points[2]
-        return (ax + bx) / 2, (ay + by) / 2
+    def is_beside(self) -> bool:
+        """Whether its label stands to the right of it: on a straight line downwards it would hide it."""
+        return self.way in ("down", "up") and self.points[0][0] == self.points[-1][0]
+
+    @property
+    def spot(self) -> tuple[float, float]:
+        """Where its label stands: in the middle, or over the boxes where a short straight line has no room for it."""
+        (ax, ay), (bx, by) = self.points[0], self.points[-1]
+        x, y = (ax + bx) / 2, (ay + by) / 2
+        if self.way in ("right", "left") and ay == by and abs(bx - ax) < ROOM:
+            return x, y - OVER if y > OVER else y + OVER
+        return x, y
 
 
 def route(start: BoardItem, end: BoardItem, label: str = "") -> Route:

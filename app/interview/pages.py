@@ -317,9 +317,16 @@ def sitting(
         run=programs.standing(session, content, sitting, saved.get(part.id)),
         instead=sitting.drawn.get("instead", ""),
         order=to_arrange(part, values, texts, sitting.id) if part.kind == "order" else None,
-        layout=layout_of(part, known_to(part, values, texts) or values) if part.kind == "layout" else None,
+        layout=_cluster_of(part, values, texts),
         board=_board(saved, part.id) if has_board(part) else None,
     )
+
+
+def _cluster_of(part: Part, values: Values, texts: Answers) -> LayoutQuestion | None:
+    """The cluster that a part has axes laid on."""
+    if part.kind != "layout":
+        return None
+    return layout_of(part, known_to(part, values, texts) or scope_of(part.question, values))
 
 
 def _board(saved: Mapping[str, SittingAnswer], part: str) -> Board:

@@ -5,6 +5,8 @@ const COLUMNS = 12;
 const ROWS = 12;
 const WIDE = 3;
 const HIGH = 2;
+const ROOM = 3; // cells that a label takes on a line
+const OVER = HIGH / 2 + 0.35; // from the middle of a box to what stands over it
 const MOST_ITEMS = 24;
 const MOST_ARROWS = 40;
 const FAR = 5; // px a pointer moves before it drags
@@ -55,6 +57,15 @@ function route(start, end) {
     ],
     way: down ? "down" : "up",
   };
+}
+
+/** Where a label stands, as there: in the middle, or over the boxes where a short straight line has no room for it. */
+function spot(points, way) {
+  const [[ax, ay], [bx, by]] = [points[0], points[3]];
+  const [x, y] = [(ax + bx) / 2, (ay + by) / 2];
+  const beside = (way === "down" || way === "up") && ax === bx;
+  const isShort = !beside && (way === "right" || way === "left") && ay === by && Math.abs(bx - ax) < ROOM;
+  return { x, y: isShort ? (y > OVER ? y - OVER : y + OVER) : y, beside };
 }
 
 /** @param {HTMLElement} element @param {number} x @param {number} y */
@@ -168,11 +179,13 @@ class Board {
     const head = document.createElement("i");
     head.className = `head ${way}`;
     put(head, points[3][0], points[3][1]);
-    const label = this.button(`line-label ${this.chosen === at ? "chosen" : ""}`, arrow.label ?? "");
+    const { x, y, beside } = spot(points, way);
+    const classes = `line-label ${beside ? "beside" : ""} ${this.chosen === at ? "chosen" : ""}`;
+    const label = this.button(classes, arrow.label ?? "");
     label.dataset.arrow = String(at);
     const name = `Arrow from ${this.called(this.item(arrow.start))} to ${this.called(this.item(arrow.end))}`;
     label.setAttribute("aria-label", arrow.label ? `${name}: ${arrow.label}` : name);
-    put(label, (points[1][0] + points[2][0]) / 2, (points[1][1] + points[2][1]) / 2);
+    put(label, x, y);
     return [head, label];
   }
 
@@ -255,9 +268,10 @@ class Board {
 
   /** The first place where nothing stands, with room around it. */
   free() {
-    for (let y = 1; y <= ROWS - HIGH; y += HIGH + 1)
-      for (let x = 1; x <= COLUMNS - WIDE; x += WIDE + 1)
-        if (this.items.every((each) => Math.abs(each.x - x) >= WIDE || Math.abs(each.y - y) >= HIGH)) return { x, y };
+    for (const step of [WIDE + 2, WIDE + 1, 1])
+      for (let y = 1; y <= ROWS - HIGH; y += Math.min(step, HIGH + 1))
+        for (let x = 1; x <= COLUMNS - WIDE; x += step)
+          if (this.items.every((each) => Math.abs(each.x - x) >= WIDE || Math.abs(each.y - y) >= HIGH)) return { x, y };
     return null;
   }
 

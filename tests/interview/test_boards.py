@@ -80,7 +80,10 @@ def test_an_arrow_runs_from_side_to_side() -> None:
     beside, below = read_board("", _text([A, B], [SENT])), read_board("", _text([A, {**B, "x": 1}], [SENT]))
     (across,), (down,) = beside.routes, below.routes
     assert (across.points, across.way) == (((3, 1.0), (4.5, 1.0), (4.5, 5.0), (6, 5.0)), "right")
-    assert across.middle == (4.5, 3.0)
+    assert (across.spot, across.is_beside) == ((4.5, 3.0), False)
+    (near,) = read_board("", _text([{**A, "y": 3}, {**B, "x": 4, "y": 3}], [SENT])).routes
+    assert near.spot == (3.5, pytest.approx(2.65)), "over the boxes, between which there is no room"
+    assert read_board("", _text([A, {**B, "x": 0}], [SENT])).routes[0].is_beside
     assert (down.points, down.way) == (((1.5, 2), (1.5, 3.0), (2.5, 3.0), (2.5, 4)), "down")
 
 
