@@ -18,6 +18,7 @@ from app.lab.records import RunFailure
 from app.lab.view import RunView
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter, finding
+from app.words import counted
 from labs.spec import RunSpec
 
 _AS_THEORY_HAS_IT = 0.005  # of it
@@ -73,7 +74,8 @@ def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object
 def headline(run: Run, rows: list[Comparison]) -> str:
     """What the result says, in a sentence: titles carry the finding."""
     if run.status == "cancelled":
-        return f"Cancelled after {run.steps_done} steps" if run.steps_done else "Cancelled before it started"
+        done = counted(run.steps_done, "step")
+        return f"Cancelled after {done}" if run.steps_done else "Cancelled before its first step"
     off = {row: row.off_by for row in rows if row.off_by is not None}
     if not off:
         return _beside_theory(rows) or title(RunSpec.model_validate(run.spec))

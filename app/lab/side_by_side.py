@@ -26,7 +26,7 @@ from app.lab.view import RunView
 from app.units import value_text
 from labs.spec import Quantity, RunSpec
 
-_OFFERED = 40  # newest runs that may be put beside those shown
+_OFFERED = 40  # newest finished runs that may be put beside those shown
 _ALIKE = 5e-4  # apart by less, two measurements are the same
 _PER_TOKEN = {
     "payload_bytes_per_step": "Payload per rank and token",
@@ -111,7 +111,7 @@ def _others(session: Session, learner_id: int, content: Catalogue, asked: Sequen
     """Runs to choose one more from; none where there is no room for it."""
     if len(asked) >= MOST_COMPARED:
         return ()
-    newest = queries.list_runs(session, learner_id, _OFFERED)
+    newest = queries.list_runs(session, learner_id, _OFFERED, ("finished",))
     return tuple(row_of(run, content) for run in newest if run.id not in asked)
 
 

@@ -58,7 +58,13 @@ def measure(data: Path) -> dict[str, Any]:
         browser = playwright.chromium.launch(executable_path=browser_path())
         page = browser.new_page()
         _watched(product, SHORT, 0)  # one first, for whatever is done once
-        pairs = [(_rate(_watched(product, LOOKED_AT, 0)), _drawn(product, page)) for _ in range(PAIRS)]
+        pairs, server = [], []
+        for _ in range(PAIRS):
+            before = _processor_seconds(product)
+            alone = _rate(_watched(product, LOOKED_AT, 0))
+            between = _processor_seconds(product)
+            pairs.append((alone, _drawn(product, page)))
+            server.append(_server_share(before, between, _processor_seconds(product)))
         browser.close()
         crowd = _watched(product, LOOKED_AT, MANY)
         row = _in_a_row(product)
@@ -72,6 +78,7 @@ def measure(data: Path) -> dict[str, Any]:
         "drawn_seconds": delays,
         "drawn_p95_seconds": p95,
         "cost_of_tokens_per_second": costs,
+        "server_share": server,
         "crowd": {"viewers": len(crowd.viewers), "missed_something": missed},
         "in_a_row": row,
         "targets": {"drawn_p95_seconds": DRAWN_SECONDS, "cost": COST, "in_a_row": ROW_RATIO, "missed_something": 0},
@@ -80,6 +87,8 @@ def measure(data: Path) -> dict[str, Any]:
             f"(target ≤ {DRAWN_SECONDS:g} s)",
             f"{VIEWERS} viewers cost the run {100 * statistics.median(costs):.1f} % of its tokens/s, {PAIRS} pairs "
             f"(target ≤ {100 * COST:g} %)",
+            f"of which web and worker: {100 * statistics.median(server):.1f} % of the ranks' processor time; "
+            "the rest is the browser's and the clients' on the same cores",
             f"{len(crowd.viewers):,} viewers of one run: {missed} missed something (target 0)",
             f"{IN_A_ROW} runs in a row: {row['ratio']:.2f} × their ranks' own time (target ≤ {ROW_RATIO:g} ×)",
         ],
@@ -195,6 +204,24 @@ async def _view(url: str, path: str, token: str) -> _Viewer:
             break
     writer.close()
     return viewer
+
+
+def _processor_seconds(product: Product) -> tuple[float, float]:
+    """What web and worker have taken until now, and all ranks that have ended."""
+    server, ranks = 0.0, 0.0
+    for process in product.children():
+        command, taken = " ".join(process.cmdline()), process.cpu_times()
+        if "serve" in command or "--devices" in command:
+            server += taken.user + taken.system
+        if "labs.host" in command:
+            ranks += taken.children_user + taken.children_system
+    return server, ranks
+
+
+def _server_share(before: tuple[float, float], between: tuple[float, float], after: tuple[float, float]) -> float:
+    """What looking on costs the server, as a share of the processor time of the ranks: no other process counts."""
+    alone, ranks = (now - then for now, then in zip(between, before, strict=True))
+    return (after[0] - between[0] - alone) / ranks
 
 
 def _rate(watched: _Watched) -> float:

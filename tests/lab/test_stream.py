@@ -294,7 +294,7 @@ def test_a_run_that_ended_while_nobody_looked_is_shown_as_it_ended(database: Dat
 
     messages = _watch(database, NO_REDIS, viewers, content)
     assert [message.kind for message in messages] == ["chunk", *["part"] * len(PARTS), "end"]
-    assert "Cancelled after 1 steps" in dict(_parts(messages))["title"]
+    assert "Cancelled after 1 step<" in dict(_parts(messages))["title"]
 
 
 def test_a_page_is_drawn_at_most_every_so_often(
