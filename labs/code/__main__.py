@@ -1,12 +1,14 @@
 """`python -m labs.code`: submissions as lines of JSON on standard input, events as lines of JSON on standard output.
 
 Whoever starts it owns both, and learner code has neither. It ends with its input. `--ahead N` keeps N sandboxes ready
-with torch loaded, so that the next submission finds them.
+with torch loaded, so that the next submission finds them. They start before the judge itself loads torch, the two of
+the first run before the rest: the first check is there as soon as this machine can have it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import select
 import sys
@@ -14,8 +16,10 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import ValidationError
 
-from labs.code import grading, sandbox
+from labs.code import sandbox
 from labs.spec.code import CodeEvent, PhaseEvent, Submission
+
+FILL_SECONDS = 0.2  # between looks at sandboxes that are still loading torch
 
 
 def main(arguments: Iterable[str]) -> int:
@@ -28,7 +32,8 @@ def main(arguments: Iterable[str]) -> int:
     pool = sandbox.Pool(0 if why_not else asked.ahead, asked.unconfined)
     pool.fill()
     try:
-        for line in _lines(asked.idle_seconds):
+        importlib.import_module("labs.code.grading")  # with torch, while sandboxes load theirs
+        for line in _lines(asked.idle_seconds, pool):
             _serve(line, pool, why_not)
             pool.fill()
     finally:
@@ -36,10 +41,15 @@ def main(arguments: Iterable[str]) -> int:
     return 0
 
 
-def _lines(idle_seconds: float | None) -> Iterator[bytes]:
-    """The lines of standard input, until it ends or has said nothing for so long."""
+def _lines(idle_seconds: float | None, pool: sandbox.Pool) -> Iterator[bytes]:
+    """The lines of standard input, until it ends or has said nothing for so long. The pool is filled meanwhile."""
     rest = b""
-    while select.select([0], [], [], idle_seconds)[0]:
+    while True:
+        if not select.select([0], [], [], idle_seconds if pool.is_full else FILL_SECONDS)[0]:
+            if pool.is_full:
+                break
+            pool.fill()
+            continue
         data = os.read(0, 2**16)
         if not data:
             break
@@ -55,6 +65,8 @@ def _serve(line: bytes, pool: sandbox.Pool, why_not: str | None) -> None:
     except ValidationError as error:
         _emit(PhaseEvent(id="", t=0.0, phase="failed", detail=f"no submission: {error.error_count()} mistakes"))
         return
+    from labs.code import grading  # noqa: PLC0415 - main loads it when its sandboxes have started
+
     try:
         if why_not is not None:
             raise sandbox.NoSandbox(why_not)

@@ -32,6 +32,7 @@ _FOLDER_BYTES = 4 * 2**20  # a rank that writes its tensors there must not look 
 _FIRST_USER = 61_000  # the users of sandboxes, as root: one for each rank of each judge, by its process id
 _USERS = 4_000
 _READY_SECONDS = 60.0
+_AT_A_TIME = 2  # sandboxes that load torch at once
 
 
 class NoSandbox(Exception):
@@ -191,6 +192,13 @@ def why_not() -> str | None:
     return None
 
 
+def _is_ready(sandbox: Sandbox) -> bool:
+    try:
+        return sandbox.is_ready()
+    except NoSandbox:
+        return True  # it has ended, and loads nothing
+
+
 class Pool:
     """Sandboxes made ahead, so that a submission finds torch loaded.
 
@@ -205,11 +213,19 @@ class Pool:
             with contextlib.suppress(NoGroup):
                 self._group = make_group()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many are there as are kept ahead."""
+        return len(self._ready) >= self._ahead
+
     def fill(self) -> None:
-        """Start those that are missing; returns at once."""
+        """Start those that are missing, a few at a time: what a run on two ranks needs is there first. Returns at
+        once."""
         self._ready = [each for each in self._ready if each.is_alive]
-        while len(self._ready) < self._ahead:
+        loading = sum(not _is_ready(each) for each in self._ready)
+        while not self.is_full and loading < _AT_A_TIME:
             self._ready.append(self._make())
+            loading += 1
 
     def _make(self) -> Sandbox:
         self._number += 1
