@@ -77,6 +77,8 @@ def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestC
             _finished(client, database, spec, activation_bytes=kept, step_seconds=1.0)
         again = {"model": "gpt-mini", "training": {"sequence": sequence, "micro_batch": 2, "recompute": "full"}}
         _finished(client, database, again, step_seconds=1.2)
+    other = {"model": {"layers": 1, "hidden": 64, "heads": 2, "vocab": 256}}
+    _finished(client, database, other, activation_bytes=1e6)  # newer, of a shape with too few for a law of its own
     html = client.get("/lab/fit", headers=HTML).text
     activations = html.split('id="activations"')[1].split('id="recomputation"')[0]
     assert "<b>60</b>" in activations

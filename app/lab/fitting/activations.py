@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.lab.fitting.law import Coefficient, Law, Source, drawn, plainly, residual
 from app.lab.least_squares import Fitted, fit
+from app.lab.models import Run
 from app.theory.lab_runs import Point
 from app.units import digits
-from labs.spec import Figure, RunSpec
+from labs.spec import Figure, Model, RunSpec
 
 _SURE = 3.0  # standard errors
 _EXACT = 1e-4
@@ -26,22 +28,28 @@ LAW = Law(
 
 
 def fitted(source: Source) -> Law:
-    """k and c of the plain trainings of one shape."""
-    used = [
+    """k and c of the plain trainings of one shape: the newest of which there are enough."""
+    plain = [
         (run, spec)
         for run, spec in source.of_program("train")
         if (run.result or {}).get("activation_bytes") and run.theory.get("activation_bytes") and _is_plain(spec)
     ]
-    if not used:
-        return LAW
-    shape = used[0][1].model
-    used = [(run, spec) for run, spec in used if spec.model == shape]
+    shapes: list[Model] = []
+    for _, spec in plain:
+        if spec.model not in shapes:
+            shapes.append(spec.model)
+    tried = (_fitted_to([(run, spec) for run, spec in plain if spec.model == shape]) for shape in shapes)
+    return next((law for law in tried if law is not None), LAW)
+
+
+def _fitted_to(used: Sequence[tuple[Run, RunSpec]]) -> Law | None:
+    """None where they do not tell the terms apart."""
     rows = [_terms(spec) for _, spec in used]
     measured = [float((run.result or {})["activation_bytes"]) for run, _ in used]
     found = fit(rows, measured, relative=True)
     expected = fit(rows, [float(run.theory["activation_bytes"]) for run, _ in used], relative=True)
     if found is None or expected is None:
-        return replace(LAW, runs=tuple(run.id for run, _ in used))
+        return None
     figure = Figure("Activations by what one tensor has", "s·b·h of all layers, thousands", "kept", "", "B")
     dots = [
         Point("act", spec.training.attention, row[0] / 1000, y)

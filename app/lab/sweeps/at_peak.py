@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from app.lab.least_squares import fit
 from app.lab.models import Run
 from app.theory.compute import hardware_flops_utilisation
 from app.units import digits, value_text
-from labs.spec import RunSpec, SpecError
+from labs.spec import RunSpec
 
+_SOME = 0.1  # an utilisation to compare by
 _UNKNOWN = 0.5  # of a slope: with a standard error beyond that nothing can be said
 
 
 def at_peak(runs: Sequence[Run]) -> Mapping[int, float]:
     """Seconds of each run's step if all were matrix products at the peak: FLOPs, those of recomputation among them,
-    over the median of the peaks that runs on as many ranks measured after their last step."""
+    over the highest of the peaks that runs on as many ranks measured after their last step. Others' work on the machine
+    makes a peak lower, never higher."""
     flops: dict[int, float] = {}
-    peaks: dict[int | None, list[float]] = {}
+    peaks: dict[int | None, float] = {}
+    ranks = {run.id: (run.result or {}).get("world_size") for run in runs}
     for run in runs:
         result = run.result or {}
         peak, mfu, seconds = (result.get(name) for name in ("peak_flops_per_second", "mfu", "step_seconds"))
-        if not (peak and mfu and seconds):
-            continue
-        try:
-            used = hardware_flops_utilisation(mfu, RunSpec.model_validate(run.spec).training.recompute)
-        except SpecError:  # its own peak was measured while something else was running
-            continue
-        flops[run.id] = used * peak * seconds
-        peaks.setdefault(result.get("world_size"), []).append(peak)
-    ranks = {run.id: (run.result or {}).get("world_size") for run in runs}
-    return {run_id: each / median(peaks[ranks[run_id]]) for run_id, each in flops.items()}
+        if peak and mfu and seconds:
+            flops[run.id] = _with_recomputation(RunSpec.model_validate(run.spec)) * mfu * peak * seconds
+            peaks[ranks[run.id]] = max(peak, peaks.get(ranks[run.id], 0.0))
+    return {run_id: each / peaks[ranks[run_id]] for run_id, each in flops.items()}
+
+
+def _with_recomputation(spec: RunSpec) -> float:
+    """FLOPs done, over those of the model."""
+    return hardware_flops_utilisation(_SOME, spec.training.recompute) / _SOME
 
 
 def said_of_steps(pairs: Sequence[tuple[float, float]]) -> str:
