@@ -311,7 +311,8 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
     first = rows[0]
     lost = sum(row.lost for row in rows)
-    return Fix(first.slip or f"Get “{first.title}” right", _why(first), lost, _to_read(content, card_id))
+    where = f"In {listed([row.title for row in rows])}. " if len(rows) > 1 else ""
+    return Fix(first.slip or f"Get “{first.title}” right", where + _why(first), lost, _to_read(content, card_id))
 
 
 def _why(row: Row) -> str:

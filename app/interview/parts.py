@@ -110,7 +110,7 @@ DOUBTS: defaultdict[str, str] = defaultdict(
         "bytes": "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
         "seconds": "What is moved or computed in that time, and at which rate?",
         "tokens": "What is above the line there, and what does one token cost?",
-        "flop": "How many FLOPs for each parameter and token are in it?",
+        "flop": "What did you multiply to come to that many FLOPs?",
         "fraction": "What is above the line, and what is the whole below it?",
     },
 )

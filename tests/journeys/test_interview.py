@@ -128,7 +128,7 @@ def _expects(page: Page, level: str) -> None:
 
 def _reads_the_scorecard(page: Page, state: float) -> None:
     expect(page.locator(".why")).to_contain_text("You expected hire, one level too high")
-    expect(page.locator(".criteria li")).to_have_count(5)
+    expect(page.locator(".criteria > li")).to_have_count(5)
     # 16 of 40 for the follow-up, 10 of 10, 4 of 10 weights of 40 heard, half of 3 when asked, the order's 10: 58 of 100
     expect(page.get_by_role("heading", level=1)).to_contain_text("Lean no hire: ")
     expect(page.locator(".levels-scale .pt")).to_have_text("58 %")
