@@ -14,6 +14,7 @@ from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import forms, presence, service
 from app.lab.models import Chunk, Run
+from app.lab.sweeps.at_peak import said_of_steps
 from labs.spec.events import StepEvent, to_json
 from tests.conftest import NOW
 
@@ -315,3 +316,4 @@ def test_a_sweep_holds_steps_against_their_arithmetic_at_the_peak(client: TestCl
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
     assert "Duration of a step: 10 ms and 2 ± 0 times its arithmetic" in html
     assert "however small the step is" in html
+    assert "No step is faster than the peak" in said_of_steps([(0.1, 0.06), (0.2, 0.11), (0.4, 0.21)])

@@ -47,6 +47,8 @@ def said_of_steps(pairs: Sequence[tuple[float, float]]) -> str:
     if error > _UNKNOWN * abs(factor):
         return f"{between}. These steps scatter too much for a line: take more steps, or a quiet machine."
     line = f"{digits(factor, 2)} ± {digits(error, 2)} times its arithmetic at this machine's peak"
+    if factor < 1:
+        return f"{line}. No step is faster than the peak: the machine had other work when that was measured."
     if abs(start) <= 2 * start_error:
         return f"{line}. Whether a part of it is there however small the step is, these points do not tell."
     return (
