@@ -39,7 +39,7 @@ def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Ca
     expect(page.get_by_label(re.compile("Stage 3"))).to_have_value("26 GB/s")
 
     page.get_by_label(re.compile("Stage 3")).fill(f"{parts['c'].key / 2**30:.6g} GiB")
-    page.get_by_role("button", name=re.compile("Check")).click()
+    page.get_by_role("button", name="Check c again").click()
     expect(page.locator("#say-c")).to_contain_text("Correct")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Everything sharded")
     expect(page.locator("header .sub")).to_contain_text("2 of 3 right, 1 hint opened: score 58 %")
@@ -145,5 +145,5 @@ def test_the_planners_number_opens_its_formula(page: Page) -> None:
     expect(page.locator(".derivation")).to_contain_text("Model state per rank under ZeRO")
     expect(page.locator(".derivation [data-part=result]")).to_have_text("38.5 GB")
     page.get_by_role("link", name="Formula F02").click()
-    page.get_by_label("Data-parallel ranks").fill("12")
+    page.get_by_role("textbox", name="Data-parallel ranks").fill("12")
     expect(page.locator("[data-part=doubled]")).to_contain_text("31.5 GB")  # 4 × 7 and 12 × 7 over 24
