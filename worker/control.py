@@ -86,10 +86,10 @@ def close_sittings() -> None:
         if not has_overdue(session, now):
             return
     from app.content.catalogue import catalogue  # noqa: PLC0415 - see above
-    from app.interview import service as interview  # noqa: PLC0415
+    from app.interview.closing import close_overdue  # noqa: PLC0415
 
     with context.database.write() as session:
-        closed = interview.close_overdue(session, catalogue(), now)
+        closed = close_overdue(session, catalogue(), now)
     if closed:
         log.info("sittings closed", count=closed)
 

@@ -12,6 +12,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
+from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
 from app.interview.hints import hint
@@ -35,7 +36,6 @@ from app.interview.parts import (
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
-from app.interview.service import draw, values_of
 from app.units import SCALES
 
 LEAST_OPTIONS = 4  # of a program to read

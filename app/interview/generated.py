@@ -21,7 +21,7 @@ from app.core.errors import DomainError, problem_details
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import Db, LearnerId, Now, ReadSession, WorkQueue
-from app.interview import pages, service
+from app.interview import offers, pages, service
 
 router = APIRouter()
 
@@ -53,7 +53,7 @@ def generated(request: Request, session: ReadSession, content: Content, learner:
         "seed": recipe.seed,
         "on_focus": recipes.minutes_on_focus(content, recipe, composed),
         "is_weakest": recipe.focus == recipes.WEAKEST,
-        "was_sat": service.was_sat(session, learner, recipe.id),
+        "was_sat": offers.was_sat(session, learner, recipe.id),
     }
     opened = service.find_running(session, learner, now)
     return page(request, "interview/intro.html", pages.intro(content, composed, opened) | about)

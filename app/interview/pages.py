@@ -25,7 +25,7 @@ from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.layout import Layout, LayoutQuestion
 from app.grading.questions.number import example_of
 from app.grading.questions.order import OrderItem, OrderQuestion
-from app.interview import programs, queries, service, timing
+from app.interview import drawing, offers, programs, queries, service, stored, timing
 from app.interview.boards import Board, board_id, heard, saved_board
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
@@ -204,14 +204,14 @@ def _closed(content: Catalogue, sitting: Sitting) -> dict[str, object]:
         "sitting": sitting,
         "title": _title(content, sitting),
         "is_seen": sitting.expected_level is not None,
-        "expectation": compare(sitting.expected_level, service.scorecard_of(sitting).level),
+        "expectation": compare(sitting.expected_level, stored.scorecard_of(sitting).level),
     }
 
 
 def _title(content: Catalogue, sitting: Sitting) -> str:
     """What a sitting is called; its interview's id alone where content no longer has it."""
     try:
-        return f"{sitting.interview_id}, {service.interview_of(content, sitting).title}"
+        return f"{sitting.interview_id}, {offers.interview_of(content, sitting).title}"
     except NotFound:
         return sitting.interview_id
 
@@ -222,7 +222,7 @@ def _in_order(content: Catalogue) -> list[Interview]:
 
 def _offer(content: Catalogue, interview: Interview, results: list[Sitting]) -> dict[str, object]:
     """An interview as the index shows it: what it probes, how long it is and how it went."""
-    scores = [service.scorecard_of(each).score for each in results]
+    scores = [stored.scorecard_of(each).score for each in results]
     return {
         "interview": interview,
         "probes": named(content.concepts, interview.concepts),
@@ -285,9 +285,9 @@ def sitting(
     error: DomainError | None = None,
 ) -> SittingPage:
     """One part of a sitting under way: the `wanted` one, else the first that is open, with what was `typed`."""
-    interview = service.interview_of(content, sitting)
-    values = service.values_of(interview, sitting.drawn)
-    saved = service.answers_of(session, sitting)
+    interview = offers.interview_of(content, sitting)
+    values = drawing.values_of(interview, sitting.drawn)
+    saved = stored.answers_of(session, sitting)
     parts, texts = _conversation(interview, saved)
     rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts, 1)]
     asked = [row for row in rows if row.prompt is not None]
@@ -352,7 +352,7 @@ def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
 
 def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:
     """Every part so far, with what the interviewer asked in between, and the answers that later ones go by."""
-    reactions = service.reactions_in(saved)
+    reactions = stored.reactions_in(saved)
     given = heard({part: answer.answer for part, answer in saved.items() if answer.final})
     return parts_of(interview, reactions), built_on(given, reactions)
 
@@ -368,9 +368,9 @@ def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping
 
 def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: str) -> str:
     """The part behind `part_id` that is asked and still open; else the first open one; else `part_id`."""
-    interview = service.interview_of(content, sitting)
-    values = service.values_of(interview, sitting.drawn)
-    saved = service.answers_of(session, sitting)
+    interview = offers.interview_of(content, sitting)
+    values = drawing.values_of(interview, sitting.drawn)
+    saved = stored.answers_of(session, sitting)
     parts, texts = _conversation(interview, saved)
     ids = [part.id for part in parts if prompt(part, values, texts) is not None]
     still_open = [each for each in ids if not (each in saved and saved[each].final)]
@@ -382,7 +382,7 @@ def expectation(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """A closed sitting before its debrief."""
     return {
         "sitting": sitting,
-        "interview": service.interview_of(content, sitting),
+        "interview": offers.interview_of(content, sitting),
         "choices": [{"id": each, "text": each.capitalize()} for each in levels.NAMES]
         + [{"id": NOT_SAID, "text": "I would rather not say"}],
         "closed_by": _closed_by(sitting),
@@ -391,7 +391,7 @@ def expectation(content: Catalogue, sitting: Sitting) -> dict[str, object]:
 
 def judging(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """A closed sitting whose programs are still with the judge."""
-    return {"sitting": sitting, "interview": service.interview_of(content, sitting), "closed_by": _closed_by(sitting)}
+    return {"sitting": sitting, "interview": offers.interview_of(content, sitting), "closed_by": _closed_by(sitting)}
 
 
 def _closed_by(sitting: Sitting) -> str:
@@ -400,11 +400,11 @@ def _closed_by(sitting: Sitting) -> str:
 
 def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[str, object]:
     """The scorecard of a closed sitting."""
-    interview: Interview = service.interview_of(content, sitting)
-    saved = service.answers_of(session, sitting)
-    card = _with_questions(service.scorecard_of(sitting), interview, sitting, saved)
+    interview: Interview = offers.interview_of(content, sitting)
+    saved = stored.answers_of(session, sitting)
+    card = _with_questions(stored.scorecard_of(sitting), interview, sitting, saved)
     used = ((sitting.closed_at or sitting.deadline_at) - sitting.started_at).total_seconds()
-    values = service.values_of(interview, sitting.drawn)
+    values = drawing.values_of(interview, sitting.drawn)
     scenes = {question.id: scene(question, values) for question in interview.questions}
     earlier = _earlier_sittings(session, content, interview, sitting)
     return {
@@ -414,7 +414,7 @@ def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[st
         "boards": {part.id: _board(saved, part.id) for part in parts_of(interview) if has_board(part)},
         "laid": _laid(interview, card, values, saved),
         "card": card,
-        "debrief": debrief(content, interview, sitting, card, saved, service.reactions_in(saved)),
+        "debrief": debrief(content, interview, sitting, card, saved, stored.reactions_in(saved)),
         "earlier": earlier,
         "learned": learned(earlier[-1].card, card) if earlier else (),
         "levels": levels.for_page(),
@@ -452,9 +452,9 @@ def _earlier_sittings(session: Session, content: Catalogue, interview: Interview
 
 
 def _before(session: Session, content: Catalogue, sitting: Sitting) -> Before:
-    card, saved = service.scorecard_of(sitting), service.answers_of(session, sitting)
-    interview = service.interview_of(content, sitting)  # of a coding round each has tasks of its own
-    debriefed = debrief(content, interview, sitting, card, saved, service.reactions_in(saved))
+    card, saved = stored.scorecard_of(sitting), stored.answers_of(session, sitting)
+    interview = offers.interview_of(content, sitting)  # of a coding round each has tasks of its own
+    debriefed = debrief(content, interview, sitting, card, saved, stored.reactions_in(saved))
     return Before(sitting.id, sitting.started_at, card, debriefed.criteria)
 
 
@@ -464,6 +464,6 @@ def _with_questions(
     """The card with what was asked; one of an earlier version kept no questions, and is given today's."""
     if all(row.asked or row.verdict == NOT_ASKED for row in card.rows):
         return card
-    values, texts = service.values_of(interview, sitting.drawn), {part: answer.answer for part, answer in saved.items()}
+    values, texts = drawing.values_of(interview, sitting.drawn), {part: answer.answer for part, answer in saved.items()}
     asked = {part.id: str(prompt(part, values, texts) or "") for part in parts_of(interview)}
     return Scorecard(tuple(replace(row, asked=row.asked or asked.get(row.id, "")) for row in card.rows))

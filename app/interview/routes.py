@@ -18,7 +18,7 @@ from app.core.errors import DomainError, problem_details
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
-from app.interview import generated, pages, service
+from app.interview import answering, closing, generated, offers, pages, service
 
 router = APIRouter()
 router.include_router(generated.router)  # first: its address is none of an interview's
@@ -37,8 +37,8 @@ def _touch(database: Database, content: Catalogue, learner: int, sitting_id: int
     returns whether it is closed now."""
     with database.write() as session:
         sitting = service.find_sitting(session, learner, sitting_id)
-        service.close_if_over(session, content, sitting, now)
-        service.settle(session, content, sitting, now)
+        closing.close_if_over(session, content, sitting, now)
+        closing.settle(session, content, sitting, now)
         return sitting.closed_at is not None
 
 
@@ -53,7 +53,7 @@ def interview(
 ) -> Response:
     """The open sitting of this interview, else what to expect of it."""
     with database.read() as session:
-        found, drawn = service.find_offer(session, learner, content, key)
+        found, drawn = offers.find_offer(session, learner, content, key)
         opened = service.find_running(session, learner, now)
         why = codelabs.why_not_here(session, request.app.state.code_labs) if isinstance(found, CodingRound) else ""
     if opened is not None and opened.interview_id == found.id:
@@ -68,10 +68,10 @@ def interview(
 def start(request: Request, database: Db, content: Content, learner: LearnerId, now: Now, key: str) -> Response:
     """Start a sitting; of a generated interview one with the numbers it had."""
     with database.write() as session:
-        found, drawn = service.find_offer(session, learner, content, key)
+        found, drawn = offers.find_offer(session, learner, content, key)
         if isinstance(found, CodingRound):
-            drawn = service.draw_tasks(session, learner, content, found, request.app.state.code_labs)
-            found = service.made_of(content, found.id, drawn)
+            drawn = offers.draw_tasks(session, learner, content, found, request.app.state.code_labs)
+            found = offers.made_of(content, found.id, drawn)
         sitting = service.start(session, learner, content, found, now, drawn)
     return RedirectResponse(f"/interview/sittings/{sitting.id}", 303)
 
@@ -87,7 +87,7 @@ def sitting(
     part: str = "",
 ) -> HTMLResponse:
     """A sitting under way, or the scorecard of one that is closed, once its candidate said what to expect of it."""
-    found = service.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
+    found = closing.as_it_stands(session, content, service.find_sitting(session, learner, sitting_id), now)
     if found.closed_at is not None and found.scorecard is None:
         return page(request, "interview/judging.html", pages.judging(content, found))
     if found.closed_at is not None and found.expected_level is None:
@@ -119,7 +119,7 @@ def save(
     try:
         with database.write() as session:
             found = service.find_sitting(session, learner, sitting_id)
-            saved = service.save_answer(session, content, found, part, answer, final, now, board)
+            saved = answering.save_answer(session, content, found, part, answer, final, now, board)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     if final:
@@ -150,9 +150,9 @@ def open_hint(
     try:
         with database.write() as session:
             found = service.find_sitting(session, learner, sitting_id)
-            service.open_hint(session, content, found, part, hint, now)
+            answering.open_hint(session, content, found, part, hint, now)
             if answers:
-                service.save_answer(session, content, found, part, answer, False, now)
+                answering.save_answer(session, content, found, part, answer, False, now)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     return RedirectResponse(f"/interview/sittings/{sitting_id}?part={part}", 303)
@@ -198,7 +198,9 @@ def run(
     _touch(database, content, learner, sitting_id, now)
     try:
         with database.write() as session:
-            service.try_program(session, content, service.find_sitting(session, learner, sitting_id), part, answer, now)
+            answering.try_program(
+                session, content, service.find_sitting(session, learner, sitting_id), part, answer, now
+            )
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     queue.nudge_judges()
@@ -211,7 +213,7 @@ def finish(
 ) -> Response:
     if not _touch(database, content, learner, sitting_id, now):
         with database.write() as session:
-            service.close(session, content, service.find_sitting(session, learner, sitting_id), now, "candidate")
+            closing.close(session, content, service.find_sitting(session, learner, sitting_id), now, "candidate")
     queue.nudge_judges()  # for a program that ended with it
     return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
 
@@ -239,5 +241,5 @@ def judge(
     _touch(database, content, learner, sitting_id, now)
     with database.write() as session:
         found = service.find_sitting(session, learner, sitting_id)
-        service.judge(session, content, found, part, met, now)
+        closing.judge(session, content, found, part, met, now)
     return RedirectResponse(f"/interview/sittings/{sitting_id}#part-{part}", 303)

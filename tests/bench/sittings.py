@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from app.content.catalogue import catalogue
+from app.interview.drawing import draw, values_of
 from app.interview.parts import parts_of, right_answer
-from app.interview.service import draw, values_of
 from tests.support.product import running_product
 
 ROUNDS, WARM_UP = 150, 20

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.recordings import Recording, diagnose, facts, first_lost, number_that_parts
 from app.core.settings import ROOT
+from app.interview.drawing import draw, values_of
 from app.interview.parts import parts_of, prompt, right_answer
-from app.interview.service import draw, values_of
 
 FOLDER = ROOT / "cards" / "recordings"
 

@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError
 from app.interview.boards import LONGEST_BOARD, MOST_ARROWS, MOST_ITEMS, Board, heard, read_board
+from app.interview.drawing import draw, values_of
 from app.interview.parts import has_board, parts_of
 from app.interview.scoring import scorecard
-from app.interview.service import draw, values_of
 
 JSON = {"Accept": "application/json"}
 HTML = {"Accept": "text/html"}

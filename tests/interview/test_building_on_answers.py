@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.core.db import Database
-from app.interview import pages, parts, scoring, service
+from app.interview import answering, closing, drawing, pages, parts, scoring, service
 from tests.conftest import NOW
 
 STATE = {
@@ -115,7 +115,7 @@ def test_what_a_choice_offers_is_computed_and_gives_no_formula_away() -> None:
 
 def test_prompts_show_what_let_computes_without_its_formula(content: Catalogue) -> None:
     interview = content.interviews["M5"]
-    values = service.values_of(interview, service.draw(interview, 1))
+    values = drawing.values_of(interview, drawing.draw(interview, 1))
     gap = next(part for part in parts.parts_of(interview) if part.id == "gap")
     asked = parts.prompt(gap, values, {"time": "300 days"})
     assert asked is not None
@@ -136,8 +136,8 @@ def test_the_index_says_how_the_last_sitting_went_and_the_best(database: Databas
         with database.write() as session:
             sitting = service.start(session, 1, content, interview, now)
             if answer:
-                service.save_answer(session, content, sitting, "q2", "right", True, now)
-            service.close(session, content, sitting, now, "candidate")
+                answering.save_answer(session, content, sitting, "q2", "right", True, now)
+            closing.close(session, content, sitting, now, "candidate")
     with database.read() as session:
         offers = {each["interview"].id: each for each in pages.index(session, 1, content, now)["interviews"]}
         assert service.best_scores(session, 1) == {"M9": 0.1}

@@ -18,7 +18,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.models import LOCAL_LEARNER
 from app.grading.hints import share_left
-from app.interview import overdue, service
+from app.interview import closing, offers, overdue, service, stored
 from labs.spec.code import Check, Verdict
 from tests.conftest import Clock
 from tests.support.shipped import shipped
@@ -48,7 +48,7 @@ class Round:
         self.address = client.post("/interview/coding").headers["location"]
         with database.read() as session:
             found = service.find_sitting(session, LOCAL_LEARNER, self.number)
-            self.asked = service.interview_of(content, found).questions
+            self.asked = offers.interview_of(content, found).questions
         self.part = self.asked[-1].id
         self.lab = self.part[:4].upper()
 
@@ -70,12 +70,12 @@ class Round:
     def row(self) -> tuple[str, float, float]:
         with self.database.read() as session:
             found = service.find_sitting(session, LOCAL_LEARNER, self.number)
-            row = service.scorecard_of(found).row(self.part)
+            row = stored.scorecard_of(found).row(self.part)
         return row.verdict, row.reached, row.points
 
     def sweep(self) -> None:
         with self.database.write() as session:
-            service.close_overdue(session, self.content, self.clock())
+            closing.close_overdue(session, self.content, self.clock())
 
     def waits(self) -> bool:
         with self.database.read() as session:
@@ -181,7 +181,7 @@ def test_a_judge_that_never_speaks_is_not_waited_for_and_never_scores_behind(sat
         work.end_judged(session, claim, _verdict(sat.lab, 1.0), sat.clock())
     sat.sweep()
     with sat.database.write() as session:
-        graded = service._graded(
+        graded = closing._graded(
             session, sat.content, service.find_sitting(session, LOCAL_LEARNER, sat.number), sat.clock()
         )
     assert graded is not None
@@ -199,7 +199,7 @@ def test_where_programs_cannot_be_run_all_is_to_be_read_and_it_says_so(
     assert "To be read, not run" in shown
     with database.read() as session:
         found = service.find_sitting(session, LOCAL_LEARNER, int(sitting.rpartition("/")[2]))
-        asked = service.interview_of(content, found).questions
+        asked = offers.interview_of(content, found).questions
         assert {each.kind for each in asked} == {"choice"}
         assert found.deadline_at - found.started_at == timedelta(minutes=sum(each.minutes for each in asked))
         right = next(option.id for option in asked[0].options if option.correct)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError
-from app.interview import pages, queries, scoring, service
+from app.interview import answering, closing, pages, queries, scoring, service, stored
 from app.interview.models import Sitting, SittingAnswer
 from tests.conftest import NOW
 
@@ -29,12 +29,12 @@ def _start(database: Database, content: Catalogue) -> Sitting:
 
 def _save(database: Database, content: Catalogue, sitting: Sitting, text: str, final: bool, now=NOW) -> None:  # type: ignore[no-untyped-def]
     with database.write() as session:
-        service.save_answer(session, content, _found(session, sitting), "q3", text, final, now)
+        answering.save_answer(session, content, _found(session, sitting), "q3", text, final, now)
 
 
 def _close(database: Database, content: Catalogue, sitting: Sitting, by: str, now=NOW) -> bool:  # type: ignore[no-untyped-def]
     with database.write() as session:
-        return service.close(session, content, _found(session, sitting), now, by)
+        return closing.close(session, content, _found(session, sitting), now, by)
 
 
 def _found(session: Session, sitting: Sitting) -> Sitting:
@@ -67,14 +67,14 @@ def test_killed_while_it_saves_the_draft_before_stays_and_the_next_is_taken(
     sitting = _start(database, content)
     _save(database, content, sitting, "first", final=False)
     with pytest.raises(_KilledError), database.write() as session:
-        service.save_answer(session, content, _found(session, sitting), "q3", "second", True, NOW)
+        answering.save_answer(session, content, _found(session, sitting), "q3", "second", True, NOW)
         raise _KilledError
     with database.read() as session:
-        kept = service.answers_of(session, sitting)["q3"]
+        kept = stored.answers_of(session, sitting)["q3"]
         assert (kept.answer, kept.final, kept.reaction) == ("first", False, None)
     _save(database, content, sitting, "second", final=True)
     with database.read() as session:
-        assert service.answers_of(session, sitting)["q3"].reaction is not None
+        assert stored.answers_of(session, sitting)["q3"].reaction is not None
 
 
 def test_killed_while_it_closes_it_is_open_as_before_and_closes_once(
@@ -103,10 +103,10 @@ def test_of_two_tabs_that_give_an_answer_one_is_taken_and_is_reacted_to_once(
     sitting = _start(database, content)
     texts = [f"Answer of tab {tab}." for tab in range(2)]
     came = _together(*(lambda text=text: _save(database, content, sitting, text, final=True) for text in texts))  # type: ignore[misc]
-    refused = [each for each in came if isinstance(each, service.AlreadyFinal)]
+    refused = [each for each in came if isinstance(each, answering.AlreadyFinal)]
     assert len(refused) == 1
     with database.read() as session:
-        (kept,) = service.answers_of(session, sitting).values()
+        (kept,) = stored.answers_of(session, sitting).values()
     assert kept.answer == texts[0 if came[0] is None else 1]
     assert kept.reaction is not None
 
@@ -120,7 +120,7 @@ def test_at_the_deadline_what_was_taken_is_graded_and_what_was_refused_is_nowher
 
     def sweep() -> int:
         with database.write() as session:
-            return service.close_overdue(session, content, after)
+            return closing.close_overdue(session, content, after)
 
     saved, ended, touched, swept = _together(
         lambda: _save(database, content, sitting, "freed after forward", final=False, now=sitting.deadline_at),
@@ -131,13 +131,13 @@ def test_at_the_deadline_what_was_taken_is_graded_and_what_was_refused_is_nowher
     assert sum([bool(ended), bool(touched), bool(swept)]) == 1, "one of them closed it"
     with database.read() as session:
         closed = _found(session, sitting)
-        row = service.scorecard_of(closed).row("q3")
+        row = stored.scorecard_of(closed).row("q3")
         answers = session.scalars(select(SittingAnswer)).all()
         assert closed.closed_at == sitting.deadline_at
         assert bool(answers) == (saved is None) == (row.said != "")
-        assert isinstance(saved, service.TooLate | None)
+        assert isinstance(saved, answering.TooLate | None)
         assert len(service.list_evidence(session, 1)) == sum(
-            each.is_evidence for each in service.scorecard_of(closed).rows
+            each.is_evidence for each in stored.scorecard_of(closed).rows
         )
         assert service.best_scores(session, 1).keys() == {"M9"}
 
@@ -163,8 +163,8 @@ def test_a_clock_that_jumped_ahead_and_back_leaves_what_it_closed_closed(
     sitting = _start(database, content)
     _save(database, content, sitting, "freed after forward", final=False)
     assert _close(database, content, sitting, "deadline", NOW + timedelta(days=1))
-    with pytest.raises(service.TooLate, match="closed; nothing was changed"):
+    with pytest.raises(answering.TooLate, match="closed; nothing was changed"):
         _save(database, content, sitting, "more", final=False, now=NOW)
     with database.read() as session:
         assert queries.find_open(session, 1) is None
-        assert service.scorecard_of(_found(session, sitting)).row("q3").said == "freed after forward"
+        assert stored.scorecard_of(_found(session, sitting)).row("q3").said == "freed after forward"

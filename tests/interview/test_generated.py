@@ -19,10 +19,10 @@ from app.content.problem_draws import LARGEST_SEED
 from app.content.recipes import ANYTHING, TOLERANCE, WEAKEST, Recipe
 from app.core.db import Database
 from app.core.models import LOCAL_LEARNER
-from app.interview import service
+from app.interview import offers, service
+from app.interview.drawing import values_of
 from app.interview.parts import parts_of, prompt, right_answer
 from app.interview.scoring import scorecard
-from app.interview.service import values_of
 from tests.conftest import Clock
 from tests.support.shipped import shipped
 
@@ -150,7 +150,7 @@ def test_it_is_sat_debriefed_and_compared_when_it_is_sat_again(
     assert client.post("/interview/generated", data=recipe).headers["location"] == sitting, "one is open at a time"
     with database.read() as session:
         row = service.find_sitting(session, LOCAL_LEARNER, int(sitting.rpartition("/")[2]))
-        found, identity = service.interview_of(content, row), row.interview_id
+        found, identity = offers.interview_of(content, row), row.interview_id
         assert row.deadline_at - row.started_at == timedelta(minutes=15)
     first = next(question for question in found.questions if question.kind == "number")
     assert found.title in client.get(sitting).text

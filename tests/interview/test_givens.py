@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Given, Interview, Question
 from app.interview.criteria import criteria
+from app.interview.drawing import draw, values_of
 from app.interview.givens_checks import givens_findings
 from app.interview.parts import parts_of, prompt
 from app.interview.scoring import Scorecard, scorecard
-from app.interview.service import draw, values_of
 
 ASK = "ask-failures"
 

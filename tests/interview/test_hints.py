@@ -14,7 +14,7 @@ from app.content.questions import hint_findings
 from app.core.db import Database
 from app.grading.hints import HINT_FACTOR
 from app.grading.questions import NumberQuestion
-from app.interview import service
+from app.interview import drawing, stored
 from app.interview.hints import hint_id
 from app.interview.models import Sitting
 from app.interview.parts import PUSHED_SHARE, Reaction, again_id, known_to, number_of, parts_of
@@ -29,7 +29,7 @@ HINTED = ("M1", "M4", "M5")
 def _rows(identity: str, seed: int, opened: int, share: float, again: float | None = None) -> Iterator[Row]:
     """Every hinted number of an interview, alone, with so many hints open: said at `share` of what is right."""
     interview = shipped().interviews[identity]
-    values = service.values_of(interview, service.draw(interview, seed))
+    values = drawing.values_of(interview, drawing.draw(interview, seed))
     for part in parts_of(interview):
         if not part.question.hints or part.is_follow_up or any(each.kind == "number" for each in part.builds_on):
             continue
@@ -104,8 +104,8 @@ def test_opening_charges_once_in_order_before_the_answer_alone(
     with database.read() as session:
         found = session.get(Sitting, int(sitting.rpartition("/")[2]))
         assert found is not None
-        saved = service.answers_of(session, found)
-        values = service.values_of(content.interviews["M1"], found.drawn)
+        saved = stored.answers_of(session, found)
+        values = drawing.values_of(content.interviews["M1"], found.drawn)
     assert sorted(saved) == ["state", "state.hint.1"], "a draft that is refused opens nothing"
     right = f"{16 * values['small']} GB"  # type: ignore[operator]
     client.post(f"{sitting}/answers", data={"part": "state", "answer": right, "final": "true"})

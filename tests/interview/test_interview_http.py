@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
-from app.interview import overdue, service
+from app.interview import closing, overdue
 from tests.conftest import Clock
 
 HTML = {"Accept": "text/html"}
@@ -73,7 +73,7 @@ def test_looking_after_the_deadline_writes_nothing(
     assert "Which level was that?" in looked
     with database.write() as session:
         assert overdue.has_overdue(session, clock())
-        assert service.close_overdue(session, content, clock()) == 1
+        assert closing.close_overdue(session, content, clock()) == 1
     assert client.get(sitting).text == looked
 
 

@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import LaidOut, Question
+from app.interview.drawing import draw, values_of
 from app.interview.parts import Part, Reaction, parts_of, prompt, right_answer
 from app.interview.reacting import react
 from app.interview.scoring import Row, scorecard
-from app.interview.service import draw, values_of
 
 WITH_LAYOUTS = ("M4", "M5")
 ACROSS = {"M4": "pipeline 8, tensor 8", "M5": "data 64, tensor 8"}

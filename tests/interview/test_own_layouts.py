@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from app.content.catalogue import Catalogue
 from app.grading.questions import NumberQuestion
+from app.interview.drawing import draw, values_of
 from app.interview.layouts import Layout, read_layout
 from app.interview.parts import Part, Reaction, known_to, number_of, parts_of, prompt
 from app.interview.reacting import MOST_PROBES, react
 from app.interview.scoring import scorecard
-from app.interview.service import draw, values_of
 from app.units import scaled
 from tests.support.shipped import shipped
 

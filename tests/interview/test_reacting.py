@@ -18,10 +18,10 @@ from app.content.live import Expressions
 from app.grading.questions import read_number
 from app.interview import parts as asking
 from app.interview import scoring
+from app.interview.drawing import draw, values_of
 from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, prompt, right_answer, rubric_of
 from app.interview.probe_checks import probe_findings
 from app.interview.reacting import MOST_PROBES, hear, next_point, react
-from app.interview.service import draw, values_of
 from app.theory.mesh import AXES
 from app.units import SCALES, scaled
 from tests.support.shipped import shipped

@@ -12,7 +12,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
 from app.grading.levels import level_of
-from app.interview import pages, parts, queries, scoring, service
+from app.interview import answering, closing, drawing, pages, parts, queries, scoring, service, stored
 from app.interview.models import Sitting
 from tests.conftest import NOW
 
@@ -27,11 +27,11 @@ def _start(database: Database, content: Catalogue, now=NOW) -> Sitting:  # type:
 def _save(database: Database, content: Catalogue, part: str, text: str, final: bool = True, now=NOW) -> None:  # type: ignore[no-untyped-def]
     with database.write() as session:
         sitting = queries.list_closed(session, 1) or [queries.find_open(session, 1)]
-        service.save_answer(session, content, sitting[0], part, text, final, now)  # type: ignore[arg-type]
+        answering.save_answer(session, content, sitting[0], part, text, final, now)  # type: ignore[arg-type]
 
 
 def _state_gb(sitting: Sitting, content: Catalogue) -> float:
-    return float(16 * service.values_of(content.interviews["M9"], sitting.drawn)["billions"])
+    return float(16 * drawing.values_of(content.interviews["M9"], sitting.drawn)["billions"])
 
 
 def _again(session: Session, sitting: Sitting) -> Sitting:
@@ -70,8 +70,8 @@ def test_of_simultaneous_starts_one_sitting_comes(database: Database, content: C
 
 def test_a_sittings_numbers_never_change(content: Catalogue) -> None:
     interview = content.interviews["M9"]
-    assert service.draw(interview, 42) == service.draw(interview, 42)
-    assert len({str(service.draw(interview, seed)) for seed in range(40)}) > 5
+    assert drawing.draw(interview, 42) == drawing.draw(interview, 42)
+    assert len({str(drawing.draw(interview, seed)) for seed in range(40)}) > 5
 
 
 def test_drafts_are_replaced_and_given_answers_stay(database: Database, content: Catalogue) -> None:
@@ -79,19 +79,19 @@ def test_drafts_are_replaced_and_given_answers_stay(database: Database, content:
     _save(database, content, "q3", "first thought", final=False)
     _save(database, content, "q3", "second thought", final=False)
     _save(database, content, "q3", "given")
-    with pytest.raises(service.AlreadyFinal):
+    with pytest.raises(answering.AlreadyFinal):
         _save(database, content, "q3", "another")
     with database.read() as session:
-        assert service.answers_of(session, sitting)["q3"].answer == "given"
+        assert stored.answers_of(session, sitting)["q3"].answer == "given"
 
 
 def test_the_last_second_counts_and_the_next_does_not(database: Database, content: Catalogue) -> None:
     sitting = _start(database, content)
     _save(database, content, "q2", "right", now=sitting.deadline_at)
-    with pytest.raises(service.TooLate, match=r"1 s before.*saved until then was graded"):
+    with pytest.raises(answering.TooLate, match=r"1 s before.*saved until then was graded"):
         _save(database, content, "q3", "late", now=sitting.deadline_at + timedelta(seconds=1))
     with database.read() as session:
-        assert "q3" not in service.answers_of(session, sitting)
+        assert "q3" not in stored.answers_of(session, sitting)
 
 
 def test_a_number_that_cannot_be_read_is_not_given(database: Database, content: Catalogue) -> None:
@@ -105,7 +105,7 @@ def test_a_number_that_cannot_be_read_is_not_given(database: Database, content: 
 def test_the_follow_up_is_about_the_candidates_own_number(database: Database, content: Catalogue) -> None:
     sitting = _start(database, content)
     interview = content.interviews["M9"]
-    values = service.values_of(interview, sitting.drawn)
+    values = drawing.values_of(interview, sitting.drawn)
     follow = next(part for part in parts.parts_of(interview) if part.is_follow_up)
     assert parts.prompt(follow, values, {}) is None
     asked = parts.prompt(follow, values, {"q1": "100 GB"})
@@ -123,12 +123,12 @@ def test_what_is_asked_about_an_answer_is_decided_once_and_kept(database: Databa
     _save(database, content, "q1", "100 GB")
     _save(database, content, "q1.again", f"{_state_gb(sitting, content)} GB", final=False)
     for part, text in (("q1", "7 GB"), ("q1", "100 GB")):  # another tab, and the same again
-        with pytest.raises(service.AlreadyFinal):
+        with pytest.raises(answering.AlreadyFinal):
             _save(database, content, part, text)
     with database.read() as session:
         found = _again(session, sitting)
-        saved = service.answers_of(session, found)
-        assert saved["q1"].reaction == service.reactions_in(saved)["q1"].to_json()
+        saved = stored.answers_of(session, found)
+        assert saved["q1"].reaction == stored.reactions_in(saved)["q1"].to_json()
         assert saved["q1.again"].reaction is None
         shown = pages.sitting(session, content, found, "", NOW)
         assert (shown.current.part.id, shown.current.answer, shown.earlier) == (
@@ -138,8 +138,8 @@ def test_what_is_asked_about_an_answer_is_decided_once_and_kept(database: Databa
         )
         assert pages.next_part(session, content, found, "q1") == "q1.again"
     with database.write() as session:
-        service.close_overdue(session, content, NOW + timedelta(minutes=20))
-        row = service.scorecard_of(_again(session, sitting)).row("q1")
+        closing.close_overdue(session, content, NOW + timedelta(minutes=20))
+        row = stored.scorecard_of(_again(session, sitting)).row("q1")
     assert (row.verdict, row.reached) == ("corrected", 12.0), "the draft of a correction counts as any draft"
 
 
@@ -148,7 +148,7 @@ def test_slips_are_named_on_the_scorecard(database: Database, content: Catalogue
     _save(database, content, "q1", f"{_state_gb(sitting, content) / 8} GB")
     with database.write() as session:
         found = _again(session, sitting)
-        service.close(session, content, found, NOW, "candidate")
+        closing.close(session, content, found, NOW, "candidate")
         row = found.scorecard["rows"][0]  # type: ignore[index]
     assert row["message"].startswith("Weights only.")
     assert row["cure"] == "C27"
@@ -158,9 +158,9 @@ def test_everybody_may_try_to_close_and_one_does(database: Database, content: Ca
     sitting = _start(database, content)
     late = NOW + timedelta(minutes=11)
     with database.write() as session:
-        assert service.close_overdue(session, content, late) == 1
-        assert service.close_overdue(session, content, late) == 0
-        assert not service.close(session, content, _again(session, sitting), late, "candidate")
+        assert closing.close_overdue(session, content, late) == 1
+        assert closing.close_overdue(session, content, late) == 0
+        assert not closing.close(session, content, _again(session, sitting), late, "candidate")
         found = _again(session, sitting)
         assert (found.closed_by, found.closed_at) == ("sweep", sitting.deadline_at)
         assert found.scorecard is not None
@@ -170,7 +170,7 @@ def test_drafts_count_when_the_clock_closes(database: Database, content: Catalog
     sitting = _start(database, content)
     _save(database, content, "q1", f"{_state_gb(sitting, content)} GB", final=False)
     with database.write() as session:
-        service.close_overdue(session, content, NOW + timedelta(minutes=20))
+        closing.close_overdue(session, content, NOW + timedelta(minutes=20))
         found = _again(session, sitting)
     assert found.scorecard is not None
     assert found.scorecard["rows"][0]["verdict"] == "right"
@@ -188,13 +188,13 @@ def test_words_are_heard_and_the_candidates_judgement_is_kept_beside(database: D
     sitting = _start(database, content)
     _save(database, content, "q3", "A layer's weights are freed after forward. Two all-gathers and a reduce-scatter.")
     with database.write() as session:
-        service.close(session, content, _again(session, sitting), NOW, "candidate")
-        card = service.scorecard_of(_again(session, sitting))
+        closing.close(session, content, _again(session, sitting), NOW, "candidate")
+        card = stored.scorecard_of(_again(session, sitting))
         heard = {point.id: point.heard for point in card.row("q3").rubric}
         assert heard == {"freed": "met", "needed": "missed", "bytes": "met", "avoid": "unsure", "price": "missed"}
         assert (card.reached, card.level) == (20.0, "no hire"), "5 of 10 weights of 40 points"
-        service.judge(session, content, _again(session, sitting), "q3", {"needed"}, NOW)
-        judged = service.scorecard_of(_again(session, sitting))
+        closing.judge(session, content, _again(session, sitting), "q3", {"needed"}, NOW)
+        judged = stored.scorecard_of(_again(session, sitting))
         assert [point.id for point in judged.row("q3").rubric if point.differs] == ["freed", "needed", "bytes"]
     assert judged.reached == card.reached, "what was heard counts, and the other judgement stands beside it"
 
@@ -202,7 +202,7 @@ def test_words_are_heard_and_the_candidates_judgement_is_kept_beside(database: D
 def test_where_hearing_is_unsure_the_candidate_decides(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     answers = {"q3": "The backward gathers. Allgather twice, reducescatter, keep, weights."}
-    values = service.values_of(interview, service.draw(interview, 1))
+    values = drawing.values_of(interview, drawing.draw(interview, 1))
     before = scoring.scorecard(interview, values, answers, {}).row("q3")
     unsure = [point for point in before.rubric if point.heard == "unsure"]
     assert unsure
@@ -239,9 +239,9 @@ def test_what_does_not_exist_is_refused(database: Database, content: Catalogue) 
     with pytest.raises(NotFound):
         _save(database, content, "q9", "x")
     with pytest.raises(DomainError, match="once it is closed"), database.write() as session:
-        service.judge(session, content, _again(session, sitting), "q3", set(), NOW)
+        closing.judge(session, content, _again(session, sitting), "q3", set(), NOW)
     with pytest.raises(NotFound), database.read() as session:
         service.find_sitting(session, 2, sitting.id)
     with pytest.raises(DomainError), database.write() as session:
         found = _again(session, sitting)
-        service.save_answer(session, content, found, "q3", "x" * 20_001, False, NOW)
+        answering.save_answer(session, content, found, "q3", "x" * 20_001, False, NOW)

@@ -20,6 +20,7 @@ from app.core.db import Database
 from app.core.errors import DomainError
 from app.core.models import Learner
 from app.core.settings import Settings
+from app.interview import answering, closing
 from app.interview import service as interview
 from app.lab import service as lab
 from app.lab.models import Run
@@ -83,7 +84,7 @@ def test_every_room_counts_for_the_concepts_of_its_items(database: Database, con
         rubric = content.rubrics["R01"]
         rubrics.submit_answer(session, 1, rubric, rubric.exemplar("strong hire"), NOW)
         sitting = interview.start(session, 1, content, content.interviews["M9"], NOW)
-        interview.close(session, content, sitting, NOW + timedelta(minutes=20), "deadline")
+        closing.close(session, content, sitting, NOW + timedelta(minutes=20), "deadline")
         ran(session, {"model_state_bytes": 100.0}, {"model_state_bytes": 120.0})
     with database.read() as session:
         found = evidence.by_concept(session, 1, content, NOW + DAY)
@@ -235,7 +236,7 @@ def test_the_log_holds_everything_a_learner_did(database: Database, content: Cat
         seed = solve(session, content, "P03", right=False)
         rubrics.submit_answer(session, 1, content.rubrics["R01"], "ZeRO-3\nshards 26 GB − “all”.", NOW)
         sitting = interview.start(session, 1, content, content.interviews["M9"], NOW)
-        interview.save_answer(session, content, sitting, "q1", "26 GB", True, NOW)
+        answering.save_answer(session, content, sitting, "q1", "26 GB", True, NOW)
         run = ran(session, None, {"model_state_bytes": 1})
         run.lease = "secret"
     out = tmp_path / "log.jsonl"

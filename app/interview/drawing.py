@@ -1,0 +1,51 @@
+"""What a sitting draws, and what its expressions then see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.content import problem_draws, seeded
+from app.content.composed import Composed
+from app.content.interview_schemas import Interview
+from app.content.problem_schemas import Problem
+from app.content.rounds import Round
+
+
+def draw(interview: Interview, seed: int) -> dict[str, object]:
+    """The parameters of a sitting, drawn by seed. They are stored: a later revision must not change a sitting."""
+    if isinstance(interview, Round):  # beyond the seeds that practice has
+        beyond = problem_draws.LARGEST_SEED + 1 + seed
+        return {name: problem_draws.draw(problem, beyond) for name, problem in interview.problems.items()}
+    return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
+
+
+def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
+    """Drawn parameters (those the interview still has, with its first choice for new ones) and what `let` computes; of
+    a round, by problem, with what is right in each of its parts; of a generated interview, by what it borrows from."""
+    if isinstance(interview, Round):
+        return {name: _values_in(problem, drawn.get(name)) for name, problem in interview.problems.items()}
+    if isinstance(interview, Composed):
+        return {name: _values_from(source, drawn["values"]) for name, source in interview.sources.items()}
+    return _values_for(interview, drawn)
+
+
+def _values_from(source: Interview | Problem, drawn: object) -> dict[str, object]:
+    """The values of what questions were borrowed from."""
+    found = drawn.get(source.id) if isinstance(drawn, Mapping) else None
+    if isinstance(source, Problem):
+        return _values_in(source, found)
+    return _values_for(source, found if isinstance(found, Mapping) else {})
+
+
+def _values_for(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:
+    kept = {name: drawn.get(name, choices[0]) for name, choices in interview.parameters.items()}
+    return seeded.with_lets(interview.let, kept)
+
+
+def _values_in(problem: Problem, drawn: object) -> dict[str, object]:
+    """The values of a problem in a round; drawn anew where its content has other parameters since."""
+    kept = drawn if isinstance(drawn, Mapping) and set(drawn) == set(problem.parameters) else None
+    if kept is None:
+        kept = problem_draws.draw(problem, problem_draws.LARGEST_SEED + 1)
+    values = seeded.with_lets(problem.let, kept)
+    return {**values, "answer": problem_draws.right_numbers(problem, values)}

@@ -1,0 +1,82 @@
+"""What can be sat: an interview of the content, a round, or what was put together for one sitting."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.codelabs import service as codelabs
+from app.content import coding, recipes
+from app.content.catalogue import Catalogue
+from app.content.coding import CodingRound
+from app.content.composed import Composed, compose
+from app.content.interview_schemas import Interview
+from app.core.errors import NotFound
+from app.interview import queries
+from app.interview.models import Sitting
+
+
+def find_interview(content: Catalogue, key: str) -> Interview:
+    """Raises NotFound."""
+    found = content.interview(key)
+    if found is None:
+        raise NotFound(f"There is no interview {key!r}. Accepted: {', '.join(content.interviews)}.")
+    return found
+
+
+def find_offer(
+    session: Session, learner_id: int, content: Catalogue, key: str
+) -> tuple[Interview, Mapping[str, object] | None]:
+    """What can be sat under `key`: an interview of the content, or a generated one that this learner has sat, with what
+    was drawn for it. Raises NotFound."""
+    sitting = queries.find_newest_of(session, learner_id, key.capitalize())
+    if sitting is None or not is_generated(sitting):
+        return find_interview(content, key), None
+    return interview_of(content, sitting), sitting.drawn
+
+
+def was_sat(session: Session, learner_id: int, interview_id: str) -> bool:
+    """Whether there is a sitting of this interview."""
+    return queries.find_newest_of(session, learner_id, interview_id) is not None
+
+
+def draw_tasks(
+    session: Session, learner_id: int, content: Catalogue, interview: CodingRound, code_labs: str
+) -> dict[str, object]:
+    """The tasks of a coding round. Where learners' code cannot be run (`code_labs` is how it is configured) all are to
+    be read, and `instead` says why."""
+    why = codelabs.why_not_here(session, code_labs)
+    known, seed = codelabs.list_passed_labs(session, learner_id), secrets.randbelow(2**31 - 1)
+    tasks = coding.draw_tasks(interview.file, content.labs, seed, not why, known)
+    return {"questions": tasks, "values": {}, "instead": why}
+
+
+def interview_of(content: Catalogue, sitting: Sitting) -> Interview:
+    """What a sitting asks: an interview of the content, or what was put together for it. Raises NotFound."""
+    return made_of(content, sitting.interview_id, sitting.drawn)
+
+
+def made_of(content: Catalogue, interview_id: str, drawn: Mapping[str, Any]) -> Interview:
+    """The interview that what was `drawn` for a sitting makes. Raises NotFound."""
+    if "questions" not in drawn:
+        return find_interview(content, interview_id)
+    try:
+        if "recipe" in drawn:
+            return recipes.composed_of(content, drawn)
+        return coding_sitting(content, find_interview(content, interview_id), drawn["questions"])
+    except ValueError:
+        raise NotFound(f"The questions of {interview_id} are no longer there.") from None
+
+
+def coding_sitting(content: Catalogue, interview: Interview, tasks: Sequence[str]) -> Composed:
+    """A sitting of a coding round: as long as its tasks. Raises ValueError where none of them is left."""
+    questions = [each for each in (coding.task(name, content.labs) for name in tasks) if each is not None]
+    head = interview.model_dump(include={"id", "slug", "title", "about", "revision"})
+    return compose(content, tasks, {**head, "minutes": sum(each.minutes for each in questions) or interview.minutes})
+
+
+def is_generated(sitting: Sitting) -> bool:
+    return "recipe" in sitting.drawn

@@ -1,0 +1,29 @@
+"""What the database holds of a sitting, as the rest of the room reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy.orm import Session
+
+from app.interview import queries
+from app.interview.models import Sitting, SittingAnswer
+from app.interview.parts import (
+    Reaction,
+    Reactions,
+)
+from app.interview.scoring import Scorecard
+
+
+def reactions_in(saved: Mapping[str, SittingAnswer]) -> Reactions:
+    """What the interviewer asked on account of answers, by their part."""
+    return {part: Reaction.from_json(answer.reaction) for part, answer in saved.items() if answer.reaction}
+
+
+def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:
+    return queries.list_answers(session, sitting.id)
+
+
+def scorecard_of(sitting: Sitting) -> Scorecard:
+    """What a closed sitting came to; an empty card before it is closed."""
+    return Scorecard.from_json(sitting.scorecard) if sitting.scorecard else Scorecard()
