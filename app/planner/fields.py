@@ -105,11 +105,20 @@ def read_form(form: Mapping[str, str]) -> Form:
     typed = {name: form.get(name, field.start).strip() for name, field in FIELDS.items()}
     errors: dict[str, str] = {}
     values = {name: _read(name, typed, errors) for name in FIELDS}
+    typed |= {name: FIELDS[name].start for name in typed if not _is_listed(name, typed[name])}
     asked = int(values["ranks"])
     if values["model"] != OWN:
         values = _reconciled(values, errors)
     unread = tuple(_unread(name, form[name]) for name in form if name not in FIELDS and name not in (SEARCH, REACH))
     return Form(typed, errors, values, asked, _reach(form.get(REACH, "")), unread)
+
+
+def _is_listed(name: str, text: str) -> bool:
+    """Whether the form can show what was typed: a list that lacks it would show, and send on, its first."""
+    field = FIELDS[name]
+    if not isinstance(field.read, _Choice):
+        return True
+    return text in field.read.known or (not text and bool(field.absent))
 
 
 def _reach(text: str) -> tuple[float, float]:
@@ -245,13 +254,21 @@ def _request(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any]:
     return request
 
 
-def _choice(*known: str) -> Reader:
-    def read(name: str, text: str) -> str:
-        if text not in known:
-            raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(known))])
-        return text
+@dataclass(frozen=True)
+class _Choice:
+    """One of a list, which the form shows as such."""
 
-    return read
+    known: tuple[str, ...]
+    means: Callable[[str], Any] = str
+
+    def __call__(self, name: str, text: str) -> Any:
+        if text not in self.known:
+            raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(self.known))])
+        return self.means(text)
+
+
+def _choice(*known: str) -> _Choice:
+    return _Choice(known)
 
 
 def _number(low: float, high: float, dimension: str = "count", is_whole: bool = True) -> Reader:
@@ -268,13 +285,9 @@ def _number(low: float, high: float, dimension: str = "count", is_whole: bool = 
     return read
 
 
-def _stage(name: str, text: str) -> int:
-    return int(_choice("0", "1", "2", "3")(name, text))
-
-
-def _gathers(name: str, text: str) -> bool:
+def _gathers(text: str) -> bool:
     """What FSDP calls reshard_after_forward: weights let go of are gathered again."""
-    return bool(_choice(GATHERS, KEEPS)(name, text) == GATHERS)
+    return text == GATHERS
 
 
 def _modules(name: str, text: str) -> list[str]:
@@ -310,9 +323,9 @@ FIELDS: Mapping[str, Field] = {
     "recompute_modules": Field(_modules, "", "training.recompute_modules", absent="what its implementation repeats"),
     "profile": Field(_choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
     "ranks": Field(_number(1, 1e6), "8"),
-    "zero": Field(_stage, "3", "parallel.zero"),
+    "zero": Field(_Choice(("0", "1", "2", "3"), int), "3", "parallel.zero"),
     "shard": Field(_number(1, 1e6), "", "parallel.shard", absent="all replicas"),
-    "reshard": Field(_gathers, "", "parallel.reshard_after_forward", absent="as usual"),
+    "reshard": Field(_Choice((GATHERS, KEEPS), _gathers), "", "parallel.reshard_after_forward", absent="as usual"),
     "tensor": Field(_number(1, 1e5), "1", "parallel.tensor"),
     "sequence_parallel": Field(_flag, "off", "parallel.sequence_parallel"),
     "pipeline": Field(_number(1, 1e5), "1", "parallel.pipeline"),

@@ -159,7 +159,14 @@ def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
 @router.get("/planner/search.csv")
 def search_as_csv(request: Request) -> Response:
     """The plans a search of the form's GPUs found best, as comma-separated values."""
-    choice = finding.choose(service.plan(request.query_params))
+    made = service.plan(request.query_params)
+    if made.errors:
+        wrong = [Violation(name, made.typed[name], says, "") for name, says in made.errors.items()]
+        raise SpecError(wrong)
+    if made.form.is_own:
+        message = "Of a model of which only the size is known no plan is known."
+        raise SpecError([Violation("model", made.typed["model"], message, ", ".join(PRESETS))])
+    choice = finding.choose(made)
     return Response(
         search_csv(choice.result),
         media_type="text/csv; charset=utf-8",

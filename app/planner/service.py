@@ -122,7 +122,7 @@ class Plan:
         if link == "intra_node":
             named, rate = gpu.scale_up, gpu.scale_up_bytes_per_second
         else:
-            named, rate = "network", values["inter_node"] or gpu.nic_bytes_per_second
+            named, rate = "network per GPU", values["inter_node"] or gpu.nic_bytes_per_second
         return named if values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
 
     @property

@@ -60,7 +60,7 @@ def test_a_slower_plan_widens_the_axes_and_they_stay_when_another_is_taken(choic
     assert other is not None
     assert (other.front[0].place, other.seconds_ticks) == (drawn.front[0].place, drawn.seconds_ticks)
     assert beside.is_fastest(taken, found)
-    assert beside.verdict(taken, found) == "This is the fastest plan that fits"
+    assert beside.verdict(taken, found) == "This is the fastest plan that fits in 90 % of the memory"
     ratio = slow.estimate.time.step_seconds / found.options[0].candidate.step_seconds
     said = beside.verdict(slow, found)
     assert said.startswith(f"{100 * (ratio - 1):.0f} % slower" if ratio < 2 else f"{ratio:.1f} × as long")

@@ -113,7 +113,7 @@ def test_a_field_that_cannot_be_read_falls_back_and_says_so_at_its_place(name: s
     assert set(made.errors) == {name}
     assert made.errors[name].endswith(f"Showing {DEFAULTS[name]}.")
     assert "Accepted: " in made.errors[name]
-    assert made.typed[name] == text.strip()
+    assert made.typed[name] == (text.strip() if name in ("parameters", "ranks") else DEFAULTS[name])
     if name in ("parameters", "ranks"):
         assert (made.parameters, made.ranks) == (7e9, 8)
     assert made.stage.total > 0
@@ -394,6 +394,21 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
     assert table.headers["content-type"].startswith("text/csv")
     assert table.text.count("\n") == 1 + len(found.options)
     assert html.count(">Use this plan</a>") == len(found.options)
+
+
+def test_a_list_never_shows_and_sends_on_what_nobody_chose(page: TestClient) -> None:
+    """A model that is not there computes the default plan: the lists show that one, not their first."""
+    shown = page.get("/planner", params={"model": "nonsense", "gpu": "h1000", "zero": "9"}).text
+    for value in ("llama-3-8b", "h100-80gb"):
+        assert re.search(rf'<option value="{value}"[^>]* selected', shown), value
+    assert "“nonsense” is not known." in shown
+
+
+@pytest.mark.parametrize("query", [{"model": "own", "parameters": "30B"}, {"tensor": "3"}, {"model": "nonsense"}])
+def test_no_table_of_plans_is_made_of_what_is_no_plan(page: TestClient, query: dict[str, str]) -> None:
+    refused = page.get("/planner/search.csv", params=query)
+    assert refused.status_code == 422
+    assert next(iter(query)) in refused.text
 
 
 def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:

@@ -116,6 +116,14 @@ def test_a_plan_as_torchtitan_is_told_it() -> None:
     assert any("ZeRO-1" in each for each in flags_of(made())[1].leaves_open)
 
 
+@pytest.mark.parametrize("zero", [1, 2])
+def test_no_framework_is_told_to_replicate_what_a_plan_shards(zero: int) -> None:
+    megatron, torchtitan = flags_of(made(parallel={"zero": zero}))
+    assert "--use-distributed-optimizer" in megatron.flags
+    assert "--parallelism.data_parallel_replicate_degree 1" in torchtitan.flags
+    assert "--parallelism.fsdp_reshard_after_forward never" in torchtitan.flags
+
+
 @pytest.mark.slow
 def test_no_point_of_the_front_beats_another_and_the_fastest_is_the_searchs() -> None:
     request = parse_search_request(SEARCH)

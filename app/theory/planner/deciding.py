@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from app.theory.planner.asking import USABLE
 from app.theory.planner.estimate import estimate
 from app.theory.planner.requests import EstimateRequest, parse_estimate_request
 from app.theory.planner.results import Estimate
@@ -22,7 +23,6 @@ from app.units import bytes_text, count_text, factor_of, seconds_text
 from app.words import capital
 from labs.spec import Model, SpecError
 
-USABLE = 0.9  # of a GPU's memory
 LONG = 32_768  # tokens, from which a sequence is cut
 TOKENS_OF_A_RANK = 16_384  # of a sequence, that one rank is left with
 NOTABLE = 0.1  # of a step

@@ -57,7 +57,7 @@ def _megatron(request: EstimateRequest) -> Flags:
         *((("--mtp-num-layers", str(training.predicted_tokens)),) if training.predicted_tokens else ()),
         *((("--sequence-parallel", ""),) if parallel.sequence_parallel else ()),
         *_megatron_virtual(model, parallel),
-        *((("--use-distributed-optimizer", ""),) if parallel.zero == 1 else ()),
+        *((("--use-distributed-optimizer", ""),) if parallel.zero else ()),
         ("--micro-batch-size", str(training.micro_batch)),
         *((("--global-batch-size", str(training.global_batch)),) if training.global_batch else ()),
         ("--seq-length", str(training.sequence)),
@@ -70,7 +70,7 @@ def _megatron(request: EstimateRequest) -> Flags:
     if parallel.schedule not in ("1f1b", "interleaved"):
         opened.append(f"the {parallel.schedule} schedule: Megatron-LM runs 1F1B, plain or interleaved")
     if parallel.zero >= 2:
-        opened.append(f"ZeRO-{parallel.zero}: its distributed optimizer is ZeRO-1")
+        opened.append(f"ZeRO-{parallel.zero}: its distributed optimizer is ZeRO-1, which holds more on each GPU")
     if parallel.shard:
         data_ranks = parallel.data * parallel.context
         opened.append(
@@ -149,7 +149,7 @@ def _megatron_overlap(request: EstimateRequest) -> Pairs:
     asked, parallel = request.parallel.overlap, request.parallel
     if parallel.data * parallel.context > 1 and asked.data is not False:
         yield "--overlap-grad-reduce", ""
-        if parallel.zero == 1 and asked.weights is not False:
+        if parallel.zero and asked.weights is not False:
             yield "--overlap-param-gather", ""
     if parallel.tensor > 1 and parallel.sequence_parallel and asked.tensor is not False:
         yield "--tp-comm-overlap", ""
@@ -159,9 +159,9 @@ def _torchtitan(request: EstimateRequest) -> Flags:
     model, parallel, training = request.model, request.parallel, request.training
     assert isinstance(model, Model), "a size alone has no plan"
     replicas = parallel.data * parallel.context
-    shards = (parallel.shard or replicas) if parallel.zero == 3 else 1
-    inside = max(1, shards // parallel.context) if parallel.zero == 3 else 1
-    again = parallel.reshard_after_forward
+    shards = (parallel.shard or replicas) if parallel.zero else 1
+    inside = max(1, shards // parallel.context) if parallel.zero else 1
+    again = False if parallel.zero in (1, 2) else parallel.reshard_after_forward
     modes = {None: "default", True: "always", False: "never"}
     activation = {"none": "none", "selective": "selective", "full": "full"}[training.recompute]
     pairs = [
@@ -191,7 +191,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
     ]
     opened = ["data order, learning rate and checkpoints"]
     if parallel.zero in (1, 2):
-        opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights as well; this line replicates all state")
+        opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights too; kept gathered after forward it is about ZeRO-2")
     if parallel.virtual_stages > 1:
         opened.append(
             f"{parallel.virtual_stages} chunks a stage: they follow from the layers of each stage it is given"
