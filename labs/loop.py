@@ -27,7 +27,7 @@ from labs.probes.throughput import model_flops_per_token, peak_of_all_ranks
 from labs.probes.watched import spread_watched, watched_step
 from labs.recovery import Checkpoints
 from labs.spec import RunSpec
-from labs.spec.events import MeasurementEvent, ResultEvent, Split, StepEvent, TrainingSummary
+from labs.spec.events import MeasurementEvent, ResultEvent, Split, StepEvent, TrainingSummary, killed_on_purpose
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _inject_faults(spec: RunSpec, reporter: Reporter, step: int, strategy: Strat
             reporter.log("stderr", f"fault on purpose: a weight of rank {fault.rank} is NaN before step {step}")
             spoil_weight(strategy.modules)
         else:
-            reporter.log("stderr", f"fault on purpose: rank {fault.rank} kills itself before step {step}")
+            reporter.log("stderr", killed_on_purpose(fault.rank, step))
             os.kill(os.getpid(), signal.SIGKILL)
 
 

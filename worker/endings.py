@@ -39,7 +39,7 @@ def verdict(claim: Claim, launched: Launch, seen: Sequence[Event]) -> Ending:
     output = _torchruns_words(launched)
     if spec.hosts > 1 and (lost := find_lost(seen, output, spec)):
         return of_lost_hosts(spec, seen, (lost,))
-    failure = failures.explain(seen, output, launched.logs, launched.exit_code() or 1)
+    failure = failures.explain(seen, output, launched.logs, launched.exit_code() or 1, spec.faults)
     starts_again = spec.hosts > 1 and claim.starts <= spec.restarts
     return Ending("failed", failure, again=failure.message if starts_again else "")
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.lab.work import RunFailure
-from labs.spec.events import STARTS_AGAIN, Event, Failure, LogEvent, PhaseEvent, StepEvent
+from labs.spec import Fault
+from labs.spec.events import STARTS_AGAIN, Event, Failure, LogEvent, PhaseEvent, StepEvent, killed_on_purpose
 from worker import untrusted
 
 LAST_LINES = 20
@@ -23,12 +24,15 @@ _REPORT = re.compile(
 )
 
 
-def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code: int = 1) -> RunFailure:
+def explain(
+    events: Iterable[Event], torchrun_output: str, logs: Path, exit_code: int = 1, faults: Iterable[Fault] = ()
+) -> RunFailure:
     """Cause, message, rank, step and last lines of a run that ended badly.
 
     torchrun blames whichever rank it saw end first, often one that only noticed that another had died. So what the
     ranks said comes first: one with a cause of its own; else one that left no word, by its exit code. `exit_code` is
-    the launch's own: torchrun may have been killed before it could report on anybody.
+    the launch's own: torchrun may have been killed before it could report on anybody. Of `faults`, which the run asked
+    for, one that a rank says it came to is its cause.
     """
     seen = list(events)
     said = {e.rank: e for e in _since_last_start(seen) if isinstance(e, PhaseEvent) and e.phase == "failed"}
@@ -40,7 +44,7 @@ def explain(events: Iterable[Event], torchrun_output: str, logs: Path, exit_code
         rank, cause, text = _by_own_word(min(own, key=lambda event: event.t))
     elif silent:
         rank = min((each for each in reported if each[1] in silent), key=_turn_of_death)[1]
-        cause, text = _by_exit_code(rank, codes[rank])
+        cause, text = _as_asked(rank, faults, seen) or _by_exit_code(rank, codes[rank])
     elif said:
         rank, cause = min(said), LOST_ANOTHER_RANK
         text = f"Rank {rank} lost another rank, which left no word."
@@ -147,6 +151,15 @@ def last_lines(events: Iterable[Event], rank: int, logs: Path) -> list[str]:
             if lines:
                 return lines
     return []
+
+
+def _as_asked(rank: int, faults: Iterable[Fault], seen: list[Event]) -> tuple[str, str] | None:
+    """Of a rank that killed itself because its run asked for it; None of any other."""
+    said = {event.line for event in _since_last_start(seen) if isinstance(event, LogEvent) and event.rank == rank}
+    for fault in faults:
+        if fault.kind == "kill" and fault.rank == rank and killed_on_purpose(rank, fault.step) in said:
+            return "killed", f"Rank {rank} was killed at step {fault.step}, as this run asked."
+    return None
 
 
 def _by_exit_code(rank: int, code: int) -> tuple[str, str]:

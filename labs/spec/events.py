@@ -27,6 +27,12 @@ Stream = Literal["stdout", "stderr"]
 NUL = rb"\u0000"  # as JSON writes the character that ends a string in C: no database keeps it
 STARTS_AGAIN = "starting the ranks again"  # so begins what rank 0 is doing when torchrun has restarted all
 
+
+def killed_on_purpose(rank: int, step: int) -> str:
+    """What a rank logs last where its run asks that it be killed."""
+    return f"fault on purpose: rank {rank} kills itself before step {step}"
+
+
 StepNumber = Annotated[int, Field(ge=0, lt=2**31)]  # what a database column holds
 Bytes = dict[Component | Literal["total"], int]  # what a rank holds, by component
 

@@ -184,7 +184,7 @@ def test_a_rank_that_dies_is_named_with_its_cause(page: Page, product: Product) 
     _, run = product.post_json("/api/v1/lab/runs", {"spec": spec})
     page.goto(f"/lab/runs/{run['id']}")
     expect(page.locator(".pill.failed")).to_be_visible(timeout=RUN_SECONDS)
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Rank 1 was killed (SIGKILL)")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rank 1 was killed at step 5, as this run asked")
     expect(page.locator(".callout.stop")).to_contain_text("in step 5")
     assert page.locator("[data-curve-table] tbody tr").count() == 4
     _expect_no_ranks(product)

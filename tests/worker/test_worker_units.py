@@ -15,8 +15,8 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import service as lab
 from app.lab import work
-from labs.spec import parse_run_spec
-from labs.spec.events import STARTS_AGAIN, Event, PhaseEvent, event_line
+from labs.spec import Fault, parse_run_spec
+from labs.spec.events import STARTS_AGAIN, Event, PhaseEvent, event_line, killed_on_purpose
 from tests.support.events import failed, log, step
 from worker import runs
 from worker.context import Context
@@ -120,6 +120,15 @@ def test_a_killed_rank_that_wrote_nothing_leaves_the_word_to_who_noticed(tmp_pat
     noticed, line = failed(0, "lost another rank", t=1.9), log("Connection reset by peer", t=1.9)
     found = explain([line, noticed], TORCHRUN, tmp_path)
     assert (found.rank, found.lines_rank, found.lines) == (1, 0, ("Connection reset by peer",))
+
+
+def test_a_rank_that_was_killed_because_its_run_asked_for_it_is_said_to_be(tmp_path: Path) -> None:
+    asked, noticed = [Fault(kind="kill", rank=1, step=5)], failed(0, "lost another rank", t=1.9)
+    events = [step(4), log(killed_on_purpose(1, 5), rank=1), noticed]
+    planned = explain(events, TORCHRUN, tmp_path, faults=asked)
+    assert (planned.cause, planned.message) == ("killed", "Rank 1 was killed at step 5, as this run asked.")
+    early = explain([step(2), noticed], TORCHRUN, tmp_path, faults=asked)
+    assert early.message.startswith("Rank 1 was killed (SIGKILL). Somebody"), "before it came to what was asked"
 
 
 def test_what_led_to_a_restart_is_not_the_cause_of_a_later_end(tmp_path: Path) -> None:
