@@ -364,7 +364,8 @@ def _laid_out(row: Row, part: Part, known: Values, question: LayoutQuestion) -> 
 
 
 def _placed(question: OrderQuestion, said: str) -> tuple[tuple[str, str], ...]:
-    pairs = zip(question.right, question.placed(said) or (), strict=False)
+    placed = question.placed(said) or ()
+    pairs = zip(question.beside(placed), placed, strict=False)
     return tuple((right.text.striptags(), mine.text.striptags()) for right, mine in pairs)
 
 

@@ -79,6 +79,18 @@ def test_an_order_says_how_many_places_hold_another(given: str, credit: float, m
     assert (found.status, found.credit, found.message) == ("wrong", credit, f"{moved} of 4 places hold another item.")
 
 
+@pytest.mark.parametrize(
+    ("given", "beside"), [("bacd", "bacd"), ("bcda", "bacd"), ("dabc", "acbd"), ("cdba", "acbd"), ("abdc", "abcd")]
+)
+def test_beside_an_order_items_of_one_value_stand_where_they_were_put(given: str, beside: str) -> None:
+    """a and b tie, or b and c do: what stands on a place of its value is held beside itself."""
+    values = {"a": 0.0, "b": 0.0, "c": 1.0, "d": 2.0} if beside != "acbd" else {"a": 0.0, "b": 1.0, "c": 1.0, "d": 2.0}
+    question = OrderQuestion(tuple(OrderItem(each, Markup().join(each), value) for each, value in values.items()))
+    right = question.beside(question.placed(" ".join(given)) or ())
+    assert "".join(each.id for each in right) == beside
+    assert question.grade(" ".join(each.id for each in right)).status == "correct"
+
+
 def test_an_order_is_read_out_by_its_texts() -> None:
     assert order().said("b, a, d, c") == "b, a, d, c"
     assert order().said("what?") == "what?"

@@ -74,6 +74,16 @@ class OrderQuestion:
         given = read_ids(text)
         return None if incomplete(given, by_id, self.noun) else [by_id[each] for each in given]
 
+    def beside(self, placed: Sequence[OrderItem]) -> list[OrderItem]:
+        """The right order to hold beside one given: items that may change places stand where they were put."""
+        right = list(self.right)
+        for place, mine in enumerate(placed):
+            for other, each in enumerate(right):
+                is_free = each.text == mine.text and placed[other].text != each.text
+                if right[place].text != mine.text and is_free and within(each.value, right[place].value, SAME):
+                    right[place], right[other] = each, right[place]
+        return right
+
     def too_early(self, text: str) -> OrderItem | None:
         """The first item that stands before one it should follow; None in a right order, or in none."""
         placed = self.placed(text)
@@ -115,5 +125,5 @@ class OrderQuestion:
         return [next(left[item.text]) for item in placed]
 
     def _moved(self, placed: Sequence[OrderItem]) -> str:
-        moved = sum(mine.text != own.text for mine, own in zip(placed, self.right, strict=True))
+        moved = sum(mine.text != own.text for mine, own in zip(placed, self.beside(placed), strict=True))
         return f"{moved} of {len(placed)} places hold another {self.noun}."
