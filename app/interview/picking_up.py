@@ -54,8 +54,18 @@ def few_words(said: str) -> str:
     )
 
 
+def repeats(words: str, other: str) -> bool:
+    """Whether two quotes are the same words, or one is a part of the other that stands by itself."""
+    one, two = sorted((_bare(words), _bare(other)), key=len)
+    return len(topic(one)) >= LEAST_TOPIC and f" {one} " in f" {two} "
+
+
 def _are_in(words: str, others: Iterable[str]) -> bool:
-    return any(words in each or each in words for each in others if each)
+    return any(repeats(words, each) for each in others)
+
+
+def _bare(quote: str) -> str:
+    return " ".join(quote.removesuffix(_CUT_OFF).casefold().split())
 
 
 def _clauses(said: str) -> Iterator[str]:

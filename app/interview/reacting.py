@@ -31,7 +31,7 @@ from app.interview.parts import (
     read,
     rubric_of,
 )
-from app.interview.picking_up import few_words, picked_up
+from app.interview.picking_up import few_words, picked_up, repeats
 from app.units import scaled
 
 MOST_PROBES = 2  # of one answer, as a person would ask
@@ -151,8 +151,10 @@ def _gone_on(
     answers: Answers,
     replies: Mapping[str, Reply],
 ) -> Reaction:
-    """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before."""
-    gone_from = [each.reaction.picked for each in probes if each.reaction]
+    """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before; none
+    twice."""
+    noted = few_words(answers[part.id]) if part.role == "probe" else ""
+    gone_from = [noted, *(each.reaction.picked for each in probes if each.reaction)]
     ask = probe_question(point, Expressions(known))
     words = picked_up(point, ask, answers[part.question.id], gone_from)
     if words:
@@ -160,7 +162,8 @@ def _gone_on(
     if part.role != "probe" or part.point is None:
         return reaction
     is_heard = part.point.id in replies and replies[part.point.id].credit > 0
-    return replace(reaction, noted=few_words(answers[part.id]), noted_as_said=is_heard)
+    noted = "" if repeats(noted, reaction.quote) else noted
+    return replace(reaction, noted=noted, noted_as_said=is_heard)
 
 
 def about_layout(part: Part, known: Values, text: str) -> OwnLayout | None:

@@ -232,6 +232,20 @@ def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
     assert told[0] != told[1]
 
 
+def test_a_reply_in_the_words_of_the_answer_is_not_quoted_twice(content: Catalogue) -> None:
+    sat = _sit(content, "M9")
+    text = next(each for each in parts_of(sat.interview) if each.kind == "text")
+    said = ("The gathered weights of a layer are freed after its forward", "Backward gathers weights again")
+    sat.give(text, ". ".join(said))
+    first = _probe(sat)
+    assert first.reaction
+    left = next(each for each in said if each != first.reaction.picked)
+    sat.give(first, f"{left}.")
+    asked = str(prompt(_probe(sat), sat.values, sat.own))
+    assert asked.count(left) == 1
+    assert "You said <q>" not in asked, "no other words are left to go on from"
+
+
 def test_a_number_that_was_given_before_is_recognised(content: Catalogue) -> None:
     sat = _sit(content, "T2")
     asked = {each.id: each for each in parts_of(sat.interview)}
