@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.practice.models import Attempt, Variant
@@ -73,16 +73,24 @@ def list_settled(session: Session, learner_id: int, problem_id: str, limit: int 
 def list_tried(
     session: Session, learner_id: int, limit: int, before: int | None = None, problem_id: str | None = None
 ) -> Sequence[Variant]:
-    """Variants that were answered or settled, newest first, older than variant `before`."""
-    answered = select(Attempt.variant_id).where(Attempt.learner_id == learner_id)
-    found = select(Variant).where(
-        Variant.learner_id == learner_id, or_(Variant.settled_at.is_not(None), Variant.id.in_(answered))
+    """Variants that were answered or settled, by when last, newest first; those that come after variant `before`."""
+    answered = (
+        select(Attempt.variant_id, func.max(Attempt.answered_at).label("at"))
+        .where(Attempt.learner_id == learner_id)
+        .group_by(Attempt.variant_id)
+        .subquery()
     )
+    at = func.coalesce(answered.c.at, Variant.settled_at)
+    tried = select(Variant, at).outerjoin(answered, answered.c.variant_id == Variant.id)
+    found = tried.where(Variant.learner_id == learner_id, at.is_not(None))
     if before is not None:
-        found = found.where(Variant.id < before)
+        newer = session.scalar(found.where(Variant.id == before).with_only_columns(at))
+        if newer is None:
+            return []
+        found = found.where(or_(at < newer, and_(at == newer, Variant.id < before)))
     if problem_id is not None:
         found = found.where(Variant.problem_id == problem_id)
-    return session.scalars(found.order_by(Variant.id.desc()).limit(limit)).all()
+    return session.scalars(found.order_by(at.desc(), Variant.id.desc()).limit(limit)).all()
 
 
 def list_all_settled(session: Session, learner_id: int) -> Sequence[Settled]:

@@ -233,7 +233,7 @@ class Tried:
 def list_tried(
     session: Session, learner_id: int, content: Catalogue, before: int | None = None, problem: Problem | None = None
 ) -> tuple[list[Tried], int | None]:
-    """A page of the variants somebody answered, newest first, and where the next page begins.
+    """A page of the variants somebody answered, the one answered last first, and where the next page begins.
 
     A variant of a problem that is gone is left out: its answers stay in the export.
     """
@@ -244,7 +244,7 @@ def list_tried(
         if asked is None:
             continue
         attempts = queries.list_attempts(session, row.id)
-        at = attempts[-1].answered_at if attempts else row.settled_at or row.issued_at
+        at = max(each.answered_at for each in attempts) if attempts else row.settled_at or row.issued_at
         found.append(Tried(_desk(session, asked, row), len(attempts), at, row, asked))
     return found, rows[PAGE - 1].id if len(rows) > PAGE else None
 

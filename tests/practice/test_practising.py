@@ -16,7 +16,7 @@ from app.core.db import Database
 from app.core.errors import DomainError, NotFound, Stale
 from app.core.models import LOCAL_LEARNER as LEARNER
 from app.practice import desk as desks
-from app.practice import service
+from app.practice import queries, service
 from app.practice.models import Attempt
 from app.practice.variants import make_variant
 from tests.conftest import NOW
@@ -210,6 +210,18 @@ def test_every_attempt_is_listed_newest_first_as_it_stood(database: Database, co
         assert [each.row.problem_id for each in only] == ["P03"]
         older, _ = service.list_tried(session, LEARNER, content, before=tried[0].row.id)
         assert [each.row.problem_id for each in older] == ["P03"]
+
+
+def test_a_variant_that_was_opened_before_and_answered_after_is_listed_before(
+    database: Database, content: Catalogue
+) -> None:
+    opened = [Desk(database, content.problems[identity]) for identity in ("P03", "P11", "P15")]  # opened in this order
+    for minutes, desk in enumerate(reversed(opened), 1):
+        desk.answer(**desk.keys, minutes=minutes)
+    with database.read() as session:
+        pages = [queries.list_tried(session, LEARNER, 2)]
+        pages.append(queries.list_tried(session, LEARNER, 2, before=pages[0][-1].id))
+    assert [[each.problem_id for each in page] for page in pages] == [["P03", "P11"], ["P15"]]
 
 
 def test_a_revision_keeps_the_numbers_and_says_so(database: Database, problem: Problem, desk: Desk) -> None:
