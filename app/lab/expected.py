@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from math import log
 from statistics import median
 from typing import Any
 
@@ -19,11 +20,12 @@ from app.lab.naming import describe, title
 from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.theory.compute import training_flops
-from app.units import value_text
+from app.units import seconds_text, value_text
 from app.words import counted
 from labs.spec import RunSpec, Sizes, parse_run_spec
 
-_LOOKED_AT = 20  # finished runs, whose median pace is this machine's
+_LOOKED_AT = 20  # finished runs, whose pace is this machine's
+_AS_NEAR = 1.25  # times as far as the nearest of them: nearly as much like it
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,13 @@ def in_words(session: Session, learner_id: int, spec: RunSpec, now: datetime) ->
     be predicted."""
     said = [f"{title(spec)}: {describe(spec)}"]
     why = _why_not_here(session, spec, now)
-    seconds = _seconds(spec, theory_record(spec), queries.list_measured_here(session, learner_id, _LOOKED_AT))
     if why:
         return f"{said[0]} {why}"
-    if seconds is not None:
-        whole = value_text(spec.training.steps * seconds, "seconds")
-        said.append(f"About {whole}, at the pace of your last trainings here.")
+    theory = theory_record(spec)
+    rate = _rate(spec, theory, queries.list_measured_here(session, learner_id, _LOOKED_AT))
+    if rate is not None:
+        whole = _about(spec.training.steps * _flops(spec, theory) / rate)
+        said.append(f"About {whole}, starting up not counted, at the pace of trainings here that are most like it.")
     waiting = len(queries.list_queue(session))
     said.append(f"{counted(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} before it." if waiting else "")
     return " ".join(filter(None, said))
@@ -154,28 +157,43 @@ def _pace(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> 
     """Its time, at the FLOPs a second that earlier trainings reached; what is not arithmetic is in that pace."""
     if spec.options is not None:
         return ""
-    step = _seconds(spec, theory, finished)
-    if step is None:
+    rate = _rate(spec, theory, finished)
+    if rate is None:
         return "How long it takes nobody knows yet: no training of yours has been timed on this machine."
-    whole = value_text(spec.training.steps * step, "seconds")
+    step = _flops(spec, theory) / rate
     return (
-        f"A step takes about {value_text(step, 'seconds')}, all of it {whole}, at the "
-        f"{value_text(median(_rates(finished)), 'flop_per_second')} your last trainings reached here. Small steps "
-        "reach less."
+        f"A step takes about {_about(step)}, {counted(spec.training.steps, 'step')} about "
+        f"{_about(spec.training.steps * step)}, starting up not counted, at the "
+        f"{value_text(rate, 'flop_per_second')} that those of your last trainings here reached that are most like it. "
+        "Smaller steps than theirs reach less."
     )
 
 
-def _seconds(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> float | None:
-    """Of a step; None where no training has been timed."""
-    rates = _rates(finished)
-    if spec.options is not None or not rates:
+def _about(seconds: float) -> str:
+    """To two digits: no pace is known better."""
+    return seconds_text(float(f"{seconds:.2g}"))
+
+
+def _flops(spec: RunSpec, theory: Mapping[str, Any]) -> float:
+    """Of a step."""
+    return training_flops(theory["parameters"], spec.tokens_per_step)
+
+
+def _rate(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> float | None:
+    """FLOPs a second that those of earlier trainings reached which are most like it, in FLOPs of a step and in ranks:
+    what a step costs besides its arithmetic makes small steps slower. None where no training has been timed."""
+    if spec.options is not None:
         return None
-    return training_flops(theory["parameters"], spec.tokens_per_step) / median(rates)
-
-
-def _rates(finished: Sequence[Run]) -> list[float]:
-    return [
-        training_flops(run.theory["parameters"], run.result["tokens_per_second"])
-        for run in finished
-        if run.result and run.result.get("tokens_per_second") and run.theory.get("parameters")
-    ]
+    rates = []
+    for run in finished:
+        result, parameters = run.result or {}, run.theory.get("parameters")
+        if not parameters or not result.get("tokens_per_second") or not result.get("step_seconds"):
+            continue
+        rate = training_flops(parameters, result["tokens_per_second"])
+        ranks = result.get("world_size") or spec.parallel.world_size
+        apart = abs(log(rate * result["step_seconds"] / _flops(spec, theory)))
+        rates.append((apart + abs(log(ranks / spec.parallel.world_size)), rate))
+    if not rates:
+        return None
+    nearest = min(apart for apart, _ in rates)
+    return median(rate for apart, rate in rates if apart <= nearest + log(_AS_NEAR))

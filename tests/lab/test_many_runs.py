@@ -226,7 +226,7 @@ def test_the_form_is_told_what_theory_expects_and_nothing_is_queued(client: Test
     assert "FSDP on 2 ranks" in shown
     assert "Model state per rank" in shown
     assert "no training of yours has been timed" in shown
-    finish(database, submit(client), tokens_per_second=1000.0)
+    finish(database, submit(client), tokens_per_second=1000.0, step_seconds=0.5)
     assert "A step takes about" in client.post("/lab/expected", data=typed, headers=HTML).text
     refused = client.post("/lab/expected", data={**typed, "hidden": "100", "heads": "3"}, headers=HTML)
     assert "Cannot run so" in refused.text
@@ -284,6 +284,19 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
         presence.announce_worker(session, "w1", "device", cpu, utc_now(), None)
     assert "GPUs" in offered()["refused"]["device"]["cuda"]
     assert client.get("/lab/offered").status_code == 303
+
+
+def test_the_form_says_how_long_it_takes_from_the_training_most_like_it(client: TestClient, database: Database) -> None:
+    """12 steps as one took 21.5 ms each; of a step of eight times the tokens the pace is another's."""
+    typed = {"zero": "0", "steps": "12", "layers": "2"}
+    for micro_batch, tokens, seconds in (("2", 512, 0.0215), ("16", 4096, 0.05)):
+        asked = {**typed, "micro_batch": micro_batch, "key": micro_batch}
+        sent = client.post("/lab/runs", data=asked, headers=HTML, follow_redirects=False)
+        made = {"tokens_per_second": tokens / seconds, "step_seconds": seconds, "world_size": 2}
+        finish(database, int(sent.headers["location"].rpartition("/")[2]), **made)
+    for micro_batch, whole in (("2", "260 ms"), ("16", "600 ms")):
+        words = client.post("/lab/offered", data={**typed, "micro_batch": micro_batch}, headers=HTML).json()["words"]
+        assert f"About {whole}, starting up not counted" in words
 
 
 # --- what a comparison and a sweep find
