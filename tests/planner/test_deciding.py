@@ -42,6 +42,16 @@ def test_state_is_counted_before_anything_else() -> None:
     assert found.request is None
 
 
+def test_each_question_says_of_which_state_it_is() -> None:
+    """8.03e9 × 16 bytes are 128 GB, more than one GPU of 80 GB; with ZeRO-1 over eight, a replica fits on each."""
+    whole, replicas, sharded, *_ = decide(Asked("llama-3-8b", "h100-80gb", 8, 8, 8192, 64)).questions
+    assert "unsharded" in whole.title
+    assert whole.follows.startswith("Without sharding it would fill 2 GPUs")
+    assert "unsharded or with ZeRO-1" in replicas.title
+    assert replicas.follows.startswith("It fits with ZeRO-1")
+    assert "all of the state is sharded" in sharded.title
+
+
 def test_the_pages_plan_is_what_the_planner_then_shows() -> None:
     shown = deciding.path({"model": "llama-3-70b", "ranks": "128", "sequence": "8192", "global_batch": "1024"})
     made = service.plan(dict(parse_qsl(urlparse(shown.plan).query)))

@@ -150,13 +150,13 @@ def _state(asked: Asked, model: Model, made: Estimate) -> Question:
         f"nine tenths of a GPU are {bytes_text(USABLE * capacity)}."
     )
     follows = (
-        "One GPU holds a replica: the rest is speed."
+        "One GPU holds all of it: the rest is speed."
         if least == 1
-        else f"A replica needs {least:,} GPUs for its state alone."
+        else f"Without sharding it would fill {least:,} GPUs; ZeRO-1 shards its optimizer state, ZeRO-3 all of it."
     )
     if least > asked.gpus:
         follows = f"State alone needs {least:,} GPUs, and there are {asked.gpus:,}: nothing will fit."
-    return Question("What does the state need?", says, follows)
+    return Question("What does the whole state need, unsharded?", says, follows)
 
 
 def _cuts(way: _Way, model: Model) -> Iterator[Question]:
@@ -206,17 +206,21 @@ def _tiers(way: _Way, questions: list[Question]) -> Iterator[Tier]:
 
 def _kinds(asked: Asked) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     inside = [each for each in (2, 4, 8) if asked.per_node % each == 0]
-    yield "Does a replica fit on one GPU?", "replicas", [{"zero": 0}, {"zero": 1}]
-    yield "If state is sharded over the replicas?", "sharding", [{"zero": 3}]
     yield (
-        "With tensor groups inside a node?",
+        "Does a replica fit on one GPU, unsharded or with ZeRO-1?",
+        "replicas",
+        [{"zero": 0}, {"zero": 1}],
+    )
+    yield "If all of the state is sharded over the replicas, with ZeRO-3?", "sharding", [{"zero": 3}]
+    yield (
+        "With tensor groups inside a node, and ZeRO-1?",
         "tensor groups",
         [{"zero": 1, "tensor": tensor, "sequence_parallel": True} for tensor in inside],
     )
     tensor = inside[-1] if inside else 1
     stages = [2**power for power in range(1, 7)]
     yield (
-        "With stages of such groups?",
+        "With stages of such groups, and ZeRO-1?",
         "stages",
         [{"zero": 1, "tensor": tensor, "sequence_parallel": tensor > 1, "pipeline": each} for each in stages],
     )
@@ -238,8 +242,10 @@ def _asked_of(
     lost = (made.time.exposed_communication_seconds or 0.0) / (made.time.step_seconds or 1.0)
     says = f"{_axes(request)}: {bytes_text(_held(made))} a GPU, {seconds_text(made.time.step_seconds or 0.0)} a step, "
     says += f"{100 * lost:.0f} % of it communication that nothing hides."
+    zero = f" with ZeRO-{request.parallel.zero}" if request.parallel.zero else " without sharding"
+    sharded = zero if request.parallel.data > 1 else ""
     recompute = ", if everything is recomputed" if request.training.recompute == "full" else ""
-    return Question(title, says, f"It fits{recompute}.")
+    return Question(title, says, f"It fits{sharded}{recompute}.")
 
 
 def _held(made: Estimate) -> float:
