@@ -167,8 +167,8 @@ class Row:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether it was asked and judged, and so says what the candidate knows."""
-        return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED)
+        """Whether it was asked, answered and judged, and so says what the candidate knows: a sitting may end before."""
+        return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED, NO_ANSWER)
 
     @property
     def lost(self) -> float:
