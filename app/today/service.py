@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
@@ -93,7 +92,8 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, moment.now),
         desk,
-        _asked_for(checkpoints, "interview", content.interview) or next_interview(content, every, moment.now),
+        _asked_for(checkpoints, "interview", content.interview)
+        or next_interview(content, _sat_at(session, learner_id), moment.now),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         checkpoints,
@@ -132,11 +132,17 @@ def run_first(session: Session, learner_id: int, content: Catalogue, now: dateti
     return lab.submit_run(session, learner_id, spec, prediction, now, experiment.id).id
 
 
-def next_interview(content: Catalogue, every: Iterable[Evidence], now: datetime) -> Interview | None:
+def next_interview(content: Catalogue, sat_at: Mapping[str, datetime], now: datetime) -> Interview | None:
     """The shortest that was not sat of late; rounds, which ask for all of a subject at once, after all others."""
-    sat = {each.item_id for each in every if each.kind == "interview" and each.at > now - INTERVIEW_RESTS}
+    sat = {identity for identity, at in sat_at.items() if at > now - INTERVIEW_RESTS}
     left = [each for each in content.interviews.values() if each.id not in sat]
     return min(left, key=lambda each: (each.is_round, each.minutes), default=None)
+
+
+def _sat_at(session: Session, learner_id: int) -> dict[str, datetime]:
+    """When each interview was sat last, whatever was answered in it."""
+    results = interview.list_results(session, learner_id).items()
+    return {identity: each.closed_at for identity, sat in results for each in sat if each.closed_at}
 
 
 def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:

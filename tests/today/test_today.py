@@ -98,10 +98,10 @@ def test_the_weakest_concepts_show_with_an_interval_that_holds_them() -> None:
 
 def test_an_interview_that_was_just_sat_is_not_offered_again(content: Catalogue) -> None:
     shortest = min(content.interviews.values(), key=lambda each: each.minutes)
-    assert next_interview(content, [], NOW) == shortest
-    sat = Evidence("interview", shortest.id, NOW - timedelta(days=6), 0.5)
-    assert next_interview(content, [sat], NOW) not in (shortest, None)
-    assert next_interview(content, [sat], NOW + timedelta(days=2)) == shortest
+    assert next_interview(content, {}, NOW) == shortest
+    sat = {shortest.id: NOW - timedelta(days=6)}
+    assert next_interview(content, sat, NOW) not in (shortest, None)
+    assert next_interview(content, sat, NOW + timedelta(days=2)) == shortest
 
 
 def test_the_reason_is_what_the_learner_had_wrong_of_the_same() -> None:
