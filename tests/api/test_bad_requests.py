@@ -292,6 +292,17 @@ def test_answers_to_problems(client: TestClient, content: Catalogue) -> None:
     check()
 
 
+def test_arrangements_of_puzzles(client: TestClient) -> None:
+    arranged = st.lists(st.sampled_from("abcdefg") | TEXTS, max_size=9) | st.lists(st.text("FB", max_size=20))
+
+    @_search(60)
+    @given(st.sampled_from(["CL01", "CL11", "CL13", "CL15", "CL02"]), arranged | st.none() | st.integers())
+    def check(lab: str, arranged: object) -> None:
+        send(client, f"/labs/{lab}/puzzle/submissions", {"arranged": arranged})
+
+    check()
+
+
 @pytest.mark.slow
 def test_cards(client: TestClient, content: Catalogue) -> None:
     number = st.integers() | st.none()

@@ -35,6 +35,7 @@ REFUSED = {
     "POST /api/v1/lab/runs",
     "POST /api/v1/lab/sweeps",
     "POST /api/v1/formulas/{key}/evaluate",
+    "POST /api/v1/labs/{key}/puzzle/submissions",
     "POST /api/v1/study/check",
     "POST /api/v1/study/reviews",
     "POST /api/v1/study/undo",

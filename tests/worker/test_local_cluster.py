@@ -104,8 +104,7 @@ def test_a_run_is_as_slow_as_its_link_and_one_that_loses_a_host_goes_on_where_it
     before, losses = _losses(first), _losses(last)
     assert len(losses) == ACROSS["training"]["steps"], "those that were done before are told again"
     said = {event.line for event in last if isinstance(event, LogEvent)}
-    assert len(said) == 1, said
-    assert said.pop().startswith("restart 1: going on after step")
+    assert {line.partition(":")[0] for line in said} == {"starting again", "restart 1"}, "why, and from where"
     unbroken = {key: value for key, value in ACROSS.items() if key not in ("hosts", "link")}
     # on one host a rank has half the threads, and adds up in another order
     assert losses == pytest.approx(run_now(unbroken).losses(), rel=1e-5)
