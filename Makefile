@@ -9,9 +9,9 @@ LOCK := .ci/locks/dev.txt
 # Compiling all that was installed takes as long as installing it, and most of it is never run: what the product
 # imports is compiled by importing it. What fails then, as with content that has mistakes, is said by the start.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-# Processes take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
+# Processes take whole files, in the order that tests/conftest.py puts them in; two more than there are cores, for many
 # of them wait for processes they started.
-PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 2))')
 PYTEST := $(BIN)/pytest --processes $(PROCESSES)
 PORT ?=
 
