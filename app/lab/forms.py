@@ -151,7 +151,7 @@ _BETWEEN = re.compile(r", | or ")  # what is accepted, where it is a list
 
 
 def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
-    """What to type to run it again: the form's fields, or `spec` as JSON where the form has no field for something."""
+    """What to type to run it again: the form's fields, and `spec` as JSON where the form has no field for something."""
     found = {field.name: get(spec, field.path, field.text) for field in FREE_FORM}
     typed = {name: "" if value is None else str(value) for name, value in found.items()}
     try:
@@ -159,7 +159,7 @@ def settings_of_run(spec: Mapping[str, object]) -> dict[str, str]:
             return typed
     except ValueError:
         pass
-    return {"spec": json.dumps(spec, indent=2)}
+    return {**typed, "spec": json.dumps(spec, indent=2)}
 
 
 def prediction_of_form(typed: Mapping[str, str]) -> dict[str, object] | None:

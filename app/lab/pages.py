@@ -17,6 +17,7 @@ from app.content.markdown import render, render_inline
 from app.content.schemas import Concept, Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, listing, queries, reading
+from app.lab.beyond import Beyond, beyond_form
 from app.lab.devices import DeviceRow, device_rows
 from app.lab.expected import words_of_form
 from app.lab.explaining import run_values
@@ -61,6 +62,7 @@ class LabPage:
     """The lab's front page: experiments, devices, the queue, one's runs and the free form.
 
     `written` is the spec as somebody wrote it down, empty where the fields were filled in; `example` one to start from.
+    Of a run that is run again, `beyond` is what the fields cannot say.
     """
 
     experiments: Sequence[ExperimentRow]
@@ -75,6 +77,7 @@ class LabPage:
     key: str
     written: str
     show: str
+    beyond: Beyond | None
     example: str = _EXAMPLE
 
 
@@ -116,14 +119,16 @@ def index(
     typed: Mapping[str, str] | None = None,
     error: DomainError | SpecError | None = None,
     show: str = "all",
+    again: int | None = None,
 ) -> LabPage:
-    """The lab's front page, with what was `typed` and refused with `error`; of the experiments all, or the `open`."""
+    """The lab's front page, with what was `typed` and refused with `error`, or typed for the run `again`; of the
+    experiments all, or the `open`."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     as_written = [str(replace(each, field=each.field or "spec")) for each in violations]
-    filled = forms.form_after({} if written else typed or {}, [] if written else violations)
+    filled = forms.form_after(typed or {}, [] if written else violations)
     said_first = filled[len(forms.FREE_FORM) :]
     return LabPage(
         experiments=[
@@ -137,18 +142,23 @@ def index(
         runs=[listing.row_of(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         fields=[each for each in filled if each not in said_first],
         said_first=said_first,
-        words=words_of_form(session, learner_id, {} if written else typed or {}, now),
+        words=words_of_form(session, learner_id, typed or {}, now),
         errors=(as_written if written else elsewhere) + ([message] if message else []),
         key=secrets.token_hex(8),
         written=written,
+        beyond=None if again is None else beyond_form(again, typed or {}),
     )
 
 
 def typed_again(session: Session, learner_id: int, run_id: int, change: str = "") -> dict[str, str]:
-    """What was typed for a run of one's own, or would have been, to run it again with a change: `field:value`."""
-    typed = forms.settings_of_run(reading.find_run(session, learner_id, run_id).spec)
+    """What was typed for a run of one's own, or would have been, to run it again with a change: `field:value`, or
+    `faults:none` for none of its faults. A field changes nothing of a run that is written out."""
+    spec = reading.find_run(session, learner_id, run_id).spec
+    if change == "faults:none":
+        return forms.settings_of_run({**spec, "faults": []})
+    typed = forms.settings_of_run(spec)
     name, _, value = change.partition(":")
-    return {**typed, name: value} if name in typed and name != "spec" else typed
+    return {**typed, name: value} if name in typed and "spec" not in typed else typed
 
 
 def experiment(

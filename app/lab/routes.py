@@ -92,7 +92,9 @@ def lab(
     """The lab's front page; `again` fills the form in as one's own earlier run had it, but for a `change` of a field;
     `show` open leaves of the experiments those that were not run yet."""
     typed = pages.typed_again(session, learner, again, change) if again is not None else None
-    return page(request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed, show=show)})
+    return page(
+        request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed, show=show, again=again)}
+    )
 
 
 @router.get("/lab/experiments/{key}/runs")

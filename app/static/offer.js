@@ -53,7 +53,8 @@ async function ask() {
   const inWords = document.querySelector("[data-words]");
   inWords.textContent = words || "This cannot run yet: see the fields.";
   const text = /** @type {HTMLTextAreaElement} */ (document.querySelector("[data-written]"));
-  if (written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
+  const isOurs = text.dataset.kept === undefined; // else it is a run that the fields cannot say
+  if (isOurs && written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
     text.value = text.dataset.shown = written;
   }
   for (const field of form.elements) {
@@ -77,7 +78,9 @@ function follow(event) {
 
 function nameButton() {
   const isSaid = [...form.querySelectorAll("input[name^='value.']")].some((field) => field.value.trim() !== "");
-  form.querySelector("[data-run]").textContent = isSaid ? "Lock and run" : "Run it";
+  const button = /** @type {HTMLElement} */ (form.querySelector("[data-run]"));
+  button.dataset.run ||= button.textContent;
+  button.textContent = isSaid ? "Lock and run" : button.dataset.run;
 }
 
 if (form) {

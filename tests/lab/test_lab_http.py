@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -226,4 +227,21 @@ def test_a_run_of_ones_own_is_run_again_from_the_form_or_written_out_where_the_f
     client.post("/api/v1/lab/runs", json={"spec": SPEC | {"training": {"seed": 5}}})
     written = client.get("/lab?again=2", headers=HTML).text
     assert re.search(r"<textarea[^>]*>\s*\{[^<]*&#34;seed&#34;: 5", written)
+    assert "Only the JSON below says all of this run: seed 5." in written
     assert client.get("/lab?again=3", headers=HTML).status_code == 404
+
+
+def test_a_run_with_a_fault_is_run_again_as_it_was_or_without_the_fault(client: TestClient) -> None:
+    fault = {"kind": "kill", "rank": 1, "step": 5}
+    planned = {"model": "gpt-mini", "training": {"steps": 12}, "parallel": {"data": 2}, "faults": [fault]}
+    client.post("/api/v1/lab/runs", json={"spec": planned})
+    shown = html.unescape(client.get("/lab?again=1", headers=HTML).text)
+    assert "Only the JSON below says all of this run: kill rank 1 at step 5." in shown
+    assert re.search(r'name="steps" value="12"', shown), "the fields the run has"
+    assert re.search(r'<option value="0" selected>DDP', shown)
+    assert '<button class="btn btn-primary" form="written-out">Run it again</button>' in shown
+    assert "data-run>Run it without the fault</button>" in shown
+    assert re.search(r"In words, without the fault</b>\s*<p[^>]*>DDP on 2 ranks: [^<]* 2 layers [^<]* 12 steps", shown)
+    without = html.unescape(client.get("/lab?again=1&change=faults:none", headers=HTML).text)
+    assert re.search(r'name="steps" value="12"', without)
+    assert "Only the JSON below" not in without
