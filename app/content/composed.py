@@ -86,14 +86,14 @@ def _lenders(content: Catalogue) -> list[Interview]:
 
 
 def concepts_by_question(content: Catalogue) -> dict[str, tuple[str, ...]]:
-    """What every question that can be borrowed is about, by what it is called."""
+    """What every question that can be borrowed is about, by where it stands: in its interview, and a part of a problem
+    by that as well."""
     found: dict[str, tuple[str, ...]] = {}
     for interview in _lenders(content):
         for question in interview.questions:
+            found[f"{interview.id}.{question.id}"] = concepts_of(question) or interview.concepts
             if isinstance(question, BorrowedQuestion):
                 found.setdefault(f"{question.problem.id}.{question.part.id}", concepts_of(question))
-            else:
-                found[f"{interview.id}.{question.id}"] = question.concepts or interview.concepts
     return found
 
 

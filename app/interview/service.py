@@ -99,8 +99,8 @@ def list_expectations(session: Session, learner_id: int) -> list[Expectation]:
 
 
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
-    """Every part of every closed sitting that was asked and judged. In a generated one it says something of where its
-    question stands; sat again, whose answers were seen, it says nothing."""
+    """Every part of every closed sitting that was asked, answered and judged, for its question, by where that stands.
+    A generated one that is sat again, whose answers were seen, says nothing."""
     found, generated = list[Evidence](), set[str]()
     for sitting in queries.list_all(session, learner_id):
         if sitting.interview_id in generated:
@@ -118,9 +118,9 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
 
 
 def _items_of(sitting: Sitting) -> Callable[[str], str]:
-    """What a part of a sitting says something of: its interview, or the question that was borrowed."""
+    """What a part of a sitting says something of: its question, by where that stands."""
     if "questions" not in sitting.drawn:
-        return lambda _: sitting.interview_id
+        return lambda part: f"{sitting.interview_id}.{part.partition('.')[0]}"
     borrowed = {borrowed_id(each): _item_of(each) for each in sitting.drawn["questions"]}
     return lambda part: borrowed.get(part.partition(".")[0], sitting.interview_id)
 
