@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agreement import kappa
 from tests.support.yaml_files import read_yaml
 
 HERE = Path(__file__).parent / "answers"
@@ -107,3 +108,13 @@ def test_texts_are_as_long_as_candidates_make_them() -> None:
     assert lengths[0] >= 20
     assert lengths[-1] <= 300
     assert lengths[-1] >= 5 * lengths[0]
+
+
+def test_two_hands_label_the_same_answers_alike() -> None:
+    """Else there were nothing for a grader to agree with."""
+    first = {each["id"]: each["points"] for each in read_yaml(HERE / "third-open" / "third-author.yaml")}
+    second = {each["id"]: each for each in read_yaml(HERE / "second-hand.yaml")}
+    pairs = [(first[id_][point], said) for id_, each in second.items() for point, said in each["points"].items()]
+    assert len(pairs) == 337
+    assert kappa(pairs) > 0.9
+    assert all(each["points"][point] == "met" for each in second.values() for point in each["partly"])
