@@ -9,9 +9,9 @@ LOCK := .ci/locks/dev.txt
 # Compiling all that was installed takes as long as installing it, and most of it is never run: what the product
 # imports is compiled by importing it. What fails then, as with content that has mistakes, is said by the start.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
-# Processes take whole files, in the order that tests/conftest.py puts them in; two more than there are cores, for many
-# of them wait for processes they started.
-PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 2))')
+# Processes take whole files, in the order that tests/conftest.py puts them in; one more than there are cores, for some
+# of them wait for processes they started: with two more the whole run took longer.
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 PYTEST := $(BIN)/pytest --processes $(PROCESSES)
 PORT ?=
 
@@ -91,7 +91,7 @@ test: setup $(WEB)/node_modules/.ready
 tests: browser bubblewrap
 	$(PYTEST)
 
-# All rows of the support matrix; `make test` takes those of every pair of options, and an eighth of the others.
+# All rows of the support matrix; `make test` takes those of every pair of options, and a sixteenth of the others.
 matrix: setup
 	RANKZERO_ALL_ROWS=1 $(PYTEST) tests/labs/test_matrix.py
 

@@ -286,7 +286,9 @@ window.SpeechRecognition = Listens;
 """
 
 
-def _said(page: Page) -> list[str]:
+def _said(page: Page, least: int = 0) -> list[str]:
+    """What was spoken, once it is `least` utterances."""
+    page.wait_for_function("least => said.filter((each) => each !== 'here').length >= least", arg=least)
     said: list[str] = page.evaluate("said.filter((each) => each !== 'here')")
     return said
 
@@ -299,18 +301,18 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
     switch.press("Enter")
     state = _start(page)
     expect(switch).to_have_attribute("aria-pressed", "true")  # it is remembered
-    asked = _said(page)
+    asked = _said(page, 2)
     assert asked[0] == "(silence)"
     assert "elsewhere" not in asked
     assert BILLIONS.search(asked[1])
     page.get_by_role("button", name="Repeat").press("Enter")
-    assert _said(page) == asked * 2
+    assert _said(page, 2 * len(asked)) == asked * 2
     page.get_by_label(re.compile("Your answer")).press_sequentially("1")
-    assert _said(page)[-1] == "(silence)", "who begins to answer is not talked over"
+    assert _said(page, 2 * len(asked) + 1)[-1] == "(silence)", "who begins to answer is not talked over"
     page.get_by_label(re.compile("Your answer")).fill(f"{state / 8:g} GB")
     _give_by_keyboard(page)
     expect(page.locator(".ask-s")).to_contain_text("You said")
-    assert _said(page)[1:3] == [f"You said {state / 8:g} GB.", "What else does training keep for a parameter?"]
+    assert _said(page, 3)[1:3] == [f"You said {state / 8:g} GB.", "What else does training keep for a parameter?"]
 
     page.get_by_role("link", name="Explain").click()
     dictate = page.get_by_role("button", name="Dictate")

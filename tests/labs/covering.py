@@ -2,7 +2,7 @@
 
 Most mistakes of such a matrix lie in one option or in two that meet (Kuhn, Wallace & Gallo 2004, "Software Fault
 Interactions and Implications for Software Testing"). So a set in which every pair that occurs in the matrix occurs is
-run each time, and of the remaining rows an eighth, which the commit chooses: the same for everybody who tests it, and
+run each time, and of the remaining rows a sixteenth, which the commit chooses: the same for everybody who tests it, and
 another at the next. `RANKZERO_ALL_ROWS=1` (`make matrix`) runs all.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 ALL_ROWS = "RANKZERO_ALL_ROWS"
-SHARES = 8
+SHARES = 16
 
 Row = TypeVar("Row")
 Options = frozenset[tuple[str, str]]
@@ -40,7 +40,7 @@ def _pairs(options: Options) -> set[Hashable]:
 
 
 def share_of_this_commit(rows: Iterable[Row]) -> list[Row]:
-    """Every eighth of `rows`, from the one on that the commit says; all where there is none, or all are asked for."""
+    """Every sixteenth of `rows`, from the one on that the commit says; all where there is none or all are asked for."""
     commit = this_commit()
     if os.environ.get(ALL_ROWS) or commit is None:
         return list(rows)
