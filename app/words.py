@@ -15,6 +15,6 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def counted(number: int, noun: str) -> str:
-    """1 layer, 4 layers."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """1 layer, 4 layers; with `many` where that is not `one` and an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

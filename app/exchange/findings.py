@@ -84,9 +84,4 @@ def shown_as(draft: Draft) -> str:
     return clean_line(draft.title) or title_of(draft.sections.get("Question", ""))
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """1 card, 2 cards."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 Report = dict[str, Any]

@@ -25,12 +25,13 @@ from app.exchange.anki.reading import open_package
 from app.exchange.anki.writing import write_package
 from app.exchange.archive import refused
 from app.exchange.csv_file import read_csv, write_csv
-from app.exchange.findings import Findings, Progress, counted, not_shown
+from app.exchange.findings import Findings, Progress, not_shown
 from app.exchange.limits import SECONDS, TEXT_BYTES, UPLOAD_BYTES
 from app.exchange.models import ImportReport
 from app.exchange.text_file import ACCEPTED, read_card_file, read_decks_zip
 from app.study import api as study
 from app.study.api import Remembered
+from app.words import counted
 
 if TYPE_CHECKING:  # loading it loads every kind of content, which an import does without
     from app.content.catalogue import Catalogue
