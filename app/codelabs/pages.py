@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from app.codelabs import puzzles, service
-from app.codelabs.shown import ListedLab, ShownLab, ShownProgress, ShownPuzzle
+from app.codelabs.shown import ListedLab, ShownLab, ShownProgress, ShownPuzzle, ShownSubmission
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.concept_map import named
@@ -47,10 +47,17 @@ def lab_page(
     lab = service.find_lab(content, key)
     shown = service.show_lab(session, learner, content, lab)
     queue.nudge_judges(WARM_JUDGE)
-    last = shown.last_submission
-    standing = service.show_standing(session, learner, content, last.id) if last else None
-    films = _films(session, learner, last.id) if last else {}
+    standing, films = _progress(session, learner, content, shown.last_submission)
     return _page(request, content, lab, shown, standing, films=films)
+
+
+def _progress(
+    session: Session, learner_id: int, content: Catalogue, last: ShownSubmission | None
+) -> tuple[ShownProgress | None, dict[str, Film]]:
+    """How far what was handed in last has come, and its films once it passed."""
+    if last is None:
+        return None, {}
+    return service.show_standing(session, learner_id, content, last.id), _films(session, learner_id, last.id)
 
 
 def _films(session: Session, learner_id: int, submission_id: int) -> dict[str, Film]:
@@ -111,9 +118,7 @@ def puzzle_page(
     lab = service.find_lab(content, key)
     shown = puzzles.show_puzzle(session, learner, content, lab)
     queue.nudge_judges(WARM_JUDGE)
-    last = shown.last_submission
-    standing = service.show_standing(session, learner, content, last.id) if last else None
-    films = _films(session, learner, last.id) if last else {}
+    standing, films = _progress(session, learner, content, shown.last_submission)
     return _puzzle_page(request, content, lab, shown, standing, films=films)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
@@ -29,7 +30,7 @@ from app.codelabs.shown import (
 from app.content.web import Content
 from app.core.db import Database
 from app.core.idempotency import once
-from app.core.queue import WARM_JUDGE
+from app.core.queue import WARM_JUDGE, Queue
 from app.core.web import Db, LearnerId, Now, ReadSession, RowId, SeenChunk, WorkQueue, WriteSession
 from labs.spec.code import Mode
 
@@ -149,12 +150,27 @@ def submit(
     lab = service.find_lab(content, key)
     path = f"/api/v1/labs/{lab.id}/submissions"
 
-    def work() -> dict[str, Any]:
+    def work(session: Session) -> dict[str, Any]:
         row = service.submit(session, learner, lab, asked.code, asked.mode, now, asked.over)
         return {**_queued(session, row), "draft_version": service.version_of(row.code)}
 
+    return _handed_in(database, queue, learner, idempotency_key, path, now, work, asked)
+
+
+def _handed_in(
+    database: Database,
+    queue: Queue,
+    learner: int,
+    idempotency_key: str | None,
+    path: str,
+    now: datetime,
+    work: Callable[[Session], dict[str, Any]],
+    asked: BaseModel,
+) -> dict[str, Any]:
+    """What `work` replies, done once for a key; judges look at once where something new waits."""
     with database.write() as session:
-        reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump())
+        body = asked.model_dump(mode="json")
+        reply, repeated = once(session, learner, idempotency_key, path, now, lambda: work(session), body)
     if not repeated:
         queue.nudge_judges()
     return reply
@@ -185,14 +201,10 @@ def submit_puzzle(
     lab = service.find_lab(content, key)
     path = f"/api/v1/labs/{lab.id}/puzzle/submissions"
 
-    def work() -> dict[str, Any]:
+    def work(session: Session) -> dict[str, Any]:
         return _queued(session, puzzles.submit(session, learner, lab, asked.arranged, now))
 
-    with database.write() as session:
-        reply, repeated = once(session, learner, idempotency_key, path, now, work, asked.model_dump(mode="json"))
-    if not repeated:
-        queue.nudge_judges()
-    return reply
+    return _handed_in(database, queue, learner, idempotency_key, path, now, work, asked)
 
 
 @api.post("/{key}/hints")
