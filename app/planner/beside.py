@@ -11,6 +11,7 @@ from app.planner.service import Plan
 from app.theory.planner import Estimate, Step, terms
 from app.theory.planner.asking import USABLE
 
+_ROOM = f"fits in {100 * USABLE:.0f} % of the memory"
 ALIKE = 0.005  # of a step's time: not worth a word
 TWICE = 2.0  # from here on it is said how many times as long, below it how many per cent longer
 _KINDS = {"compute": "forward", "recompute": "weight", "optimizer": "optimizer", "bubble": "idle"}
@@ -66,7 +67,7 @@ def verdict(made: Plan, choice: Choice) -> str:
     if not choice.options:
         return made.title
     if is_fastest(made, choice):
-        return f"This is the fastest plan that fits in {100 * USABLE:.0f} % of the memory"
+        return f"This is the fastest plan that {_ROOM}"
     ratio = (made.estimate.time.step_seconds or 0.0) / choice.options[0].candidate.step_seconds
     fastest = "the fastest that fits"
     if made.ranks < made.form.asked_ranks:
@@ -81,7 +82,7 @@ def _compared(ratio: float, fastest: str) -> str:
         return f"{100 * (ratio - 1):.0f} % slower than {fastest}"
     if ratio >= 1 - ALIKE:
         return f"As fast as {fastest}"
-    return f"Faster than any plan that fits in {100 * USABLE:.0f} % of the memory"
+    return f"Faster than any plan that {_ROOM}"
 
 
 def is_behind(made: Plan, choice: Choice) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args
 
@@ -52,16 +52,33 @@ class Unread:
 
 
 @dataclass(frozen=True)
+class Replaced:
+    """What is wrong with a field, and what is shown in its place."""
+
+    violation: Violation
+    shown: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.violation.message} Accepted: {self.violation.accepted}. Showing {self.shown}."
+
+
+@dataclass(frozen=True)
 class Form:
     """A form as read: what was typed, what is wrong with it by field, the values that are shown instead, and what of
     the address no field reads. `asked_ranks` are the GPUs there are; a plan takes as many as its axes divide."""
 
     typed: Mapping[str, str]
-    errors: Mapping[str, str]
+    replaced: Mapping[str, Replaced]
     values: Mapping[str, Any]
     asked_ranks: int
     reach: tuple[float, float] = (0.0, 0.0)  # seconds and bytes, see REACH
     unread: tuple[Unread, ...] = ()
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """What stands at each field that is wrong."""
+        return {name: each.text for name, each in self.replaced.items()}
 
     @property
     def is_own(self) -> bool:
@@ -103,14 +120,14 @@ class Form:
 def read_form(form: Mapping[str, str]) -> Form:
     """A form from an address. What cannot be read or does not go together is replaced, and says so at its place."""
     typed = {name: form.get(name, field.start).strip() for name, field in FIELDS.items()}
-    errors: dict[str, str] = {}
-    values = {name: _read(name, typed, errors) for name in FIELDS}
+    replaced: dict[str, Replaced] = {}
+    values = {name: _read(name, typed, replaced) for name in FIELDS}
     typed |= {name: FIELDS[name].start for name in typed if not _is_listed(name, typed[name])}
     asked = int(values["ranks"])
     if values["model"] != OWN:
-        values = _reconciled(values, errors)
+        values = _reconciled(values, replaced)
     unread = tuple(_unread(name, form[name]) for name in form if name not in FIELDS and name not in (SEARCH, REACH))
-    return Form(typed, errors, values, asked, _reach(form.get(REACH, "")), unread)
+    return Form(typed, replaced, values, asked, _reach(form.get(REACH, "")), unread)
 
 
 def _is_listed(name: str, text: str) -> bool:
@@ -135,7 +152,7 @@ def _unread(name: str, text: str) -> Unread:
     return Unread(name, text, near[0] if near else "")
 
 
-def _read(name: str, typed: Mapping[str, str], errors: dict[str, str]) -> Any:
+def _read(name: str, typed: Mapping[str, str], wrong: dict[str, Replaced]) -> Any:
     field = FIELDS[name]
     if not typed[name] and field.absent:
         return None
@@ -144,26 +161,22 @@ def _read(name: str, typed: Mapping[str, str], errors: dict[str, str]) -> Any:
     except SpecError as error:
         (violation,) = error.violations
         if name in _OF_BOTH or (name == "parameters") == (typed["model"] == OWN):
-            errors[name] = _says(violation, field.start or field.absent)
+            wrong[name] = Replaced(replace(violation, field=name), field.start or field.absent)
         return field.read(name, field.start) if field.start else None
 
 
-def _says(violation: Violation, shown: str) -> str:
-    return f"{violation.message} Accepted: {violation.accepted}. Showing {shown}."
-
-
-def _reconciled(values: dict[str, object], errors: dict[str, str]) -> dict[str, object]:
+def _reconciled(values: dict[str, object], wrong: dict[str, Replaced]) -> dict[str, object]:
     """Values that make a plan: first axes the model allows, then as many GPUs as they need, then what is left."""
     alone = {"expert": 1, "global_batch": None, "shard": None}
     if values["pipeline"] == 1:  # nothing to schedule: the page does not show these then
         values = {**values, "schedule": _neutral("schedule"), "virtual_stages": 1}
-    axes = _until_right(lambda kept: _request({**kept, **alone}, 1, kept["zero"]), values, errors)
-    axes = _whole_ranks(axes, errors)
-    return _until_right(lambda kept: _request(kept, kept["ranks"] // _product(kept), kept["zero"]), axes, errors)
+    axes = _until_right(lambda kept: _request({**kept, **alone}, 1, kept["zero"]), values, wrong)
+    axes = _whole_ranks(axes, wrong)
+    return _until_right(lambda kept: _request(kept, kept["ranks"] // _product(kept), kept["zero"]), axes, wrong)
 
 
 def _until_right(
-    request: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, object], errors: dict[str, str]
+    request: Callable[[dict[str, Any]], dict[str, Any]], values: dict[str, object], wrong: dict[str, Replaced]
 ) -> dict[str, object]:
     """Whatever breaks a rule gets what goes with it, one round after another."""
     values, replaced = dict(values), set[str]()
@@ -174,13 +187,13 @@ def _until_right(
             first = {violation.field: violation for violation in reversed(error.violations)}
             for violation in error.violations:
                 if violation is first[violation.field]:  # once replaced, the rest is moot
-                    _replace(violation, values, errors, replaced)
+                    _replace(violation, values, wrong, replaced)
         else:
             return values
     return {name: _neutral(name) for name in FIELDS} | {"model": values["model"]}
 
 
-def _replace(violation: Violation, values: dict[str, object], errors: dict[str, str], replaced: set[str]) -> None:
+def _replace(violation: Violation, values: dict[str, object], wrong: dict[str, Replaced], replaced: set[str]) -> None:
     """Put what is accepted in the place of what broke a rule; if that did not help, of what it broke it with."""
     names = [_BY_PATH[path] for path in (violation.field, *violation.involves) if path in _BY_PATH]
     name = next((each for each in names if each not in replaced), names[0] if names else "")
@@ -191,7 +204,8 @@ def _replace(violation: Violation, values: dict[str, object], errors: dict[str, 
         values[name] = _accepted(name, violation.accepted if is_field else "", values)
     replaced.add(name)
     shown = values[name] if values[name] is not None else FIELDS[name].absent
-    errors.setdefault(name, _says(violation, f"{shown:,}" if isinstance(shown, int) else str(shown)))
+    text = f"{shown:,}" if isinstance(shown, int) else str(shown)
+    wrong.setdefault(name, Replaced(replace(violation, field=name), text))
 
 
 def _accepted(name: str, accepted: str, values: Mapping[str, object]) -> object:
@@ -209,7 +223,7 @@ def _fewer_sequences(values: Mapping[str, Any]) -> int:
     return max(least, int(values["global_batch"]) // (each * stages) * each * stages)
 
 
-def _whole_ranks(values: dict[str, Any], errors: dict[str, str]) -> dict[str, Any]:
+def _whole_ranks(values: dict[str, Any], wrong: dict[str, Replaced]) -> dict[str, Any]:
     """The GPUs must share out to the other axes; data parallelism is what is left."""
     others, ranks = _product(values), values["ranks"]
     if ranks % others == 0:
@@ -217,7 +231,7 @@ def _whole_ranks(values: dict[str, Any], errors: dict[str, str]) -> dict[str, An
     low = max(others, ranks // others * others)
     accepted = f"a multiple of {others:,}, such as {low:,} or {(ranks // others + 1) * others:,}"
     message = f"{ranks:,} GPUs are no multiple of tensor × pipeline × context = {others:,}."
-    errors.setdefault("ranks", _says(Violation("ranks", ranks, message, accepted), f"{low:,}"))
+    wrong.setdefault("ranks", Replaced(Violation("ranks", ranks, message, accepted), f"{low:,}"))
     return {**values, "ranks": low}
 
 

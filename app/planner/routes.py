@@ -160,9 +160,8 @@ def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
 def search_as_csv(request: Request) -> Response:
     """The plans a search of the form's GPUs found best, as comma-separated values."""
     made = service.plan(request.query_params)
-    if made.errors:
-        wrong = [Violation(name, made.typed[name], says, "") for name, says in made.errors.items()]
-        raise SpecError(wrong)
+    if made.form.replaced:
+        raise SpecError([each.violation for each in made.form.replaced.values()])
     if made.form.is_own:
         message = "Of a model of which only the size is known no plan is known."
         raise SpecError([Violation("model", made.typed["model"], message, ", ".join(PRESETS))])

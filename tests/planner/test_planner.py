@@ -409,6 +409,7 @@ def test_no_table_of_plans_is_made_of_what_is_no_plan(page: TestClient, query: d
     refused = page.get("/planner/search.csv", params=query)
     assert refused.status_code == 422
     assert next(iter(query)) in refused.text
+    assert "Showing" not in refused.text, "there is nothing in its place here"
 
 
 def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
