@@ -22,6 +22,7 @@ from app.units import SCALES
 
 LEXICON, MISCONCEPTIONS = "lexicon.yaml", "misconceptions.yaml"
 Evidence = tuple[Text, ...]
+_NO_WORDS = re.compile(r"\[[^\]]*\]|`[^`]*`|\bunless\b.*")  # of a line of evidence: numbers, formulas, exceptions
 PointRef = Annotated[str, Field(pattern=r"^[A-Z]+[0-9]+\.[a-z0-9-]+$")]
 
 # The letters of a rubric's id say what kind of question it is: a heading, and a line about them.
@@ -49,6 +50,12 @@ class RubricPointFile(Strict):
     parts: tuple[Evidence, ...] = ()
     needs: int = 0
     half_at: int = 0
+
+    @property
+    def evidence_words(self) -> str:
+        """Every wording of its evidence, without numbers and formulas."""
+        lines = (*self.met, *self.partly, *self.against, *(line for part in self.parts for line in part))
+        return " ".join(_NO_WORDS.sub(" ", line).replace("_", " ") for line in lines)
 
     @model_validator(mode="after")
     def _can_be_earned(self) -> RubricPointFile:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
-from app.content.interview_schemas import ProbedPoint
+from app.content.interview_schemas import ProbedPoint, Question
+from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.quotes import topic
+from app.grading.rubrics.wordings import Wordings
+from app.grading.rubrics.words import VOCABULARY
 from app.reveal.words import sentences
 
 MOST_WORDS = 14  # that a person repeats of what was said
@@ -16,9 +20,17 @@ LEAST_TOPIC = 2  # words of it that are about something
 
 _CUT_OFF = " …"
 _OF_A_CUT = 0.7  # how near words are that have to be cut off, of what they would be
+_AS_EVIDENCE = 0.5  # how near a word is that the point's evidence has, of one that its text has
+
+_EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_NAMES_NOTHING = (
+    "always automatic automatically because before behind choose compare depends expected first missing reasons"
+)
+_FIELD = frozenset(map(stem, VOCABULARY.difference(_NAMES_NOTHING.split())))
 
 _CUT = re.compile(r"(?<=[,;:])\s+|\s+[–—-]+\s+|\s+(?=(?:because|but|so|which|while|whereas|then|and then)\s)|[()]")
 _JOINS = re.compile(r"^(?:and|but|so|then|because|which|while|whereas|or|well|yes|no|i think|basically)\b[\s,]*", re.I)
+_TRAILS = re.compile(r"[\s,]+(?:i (?:think|guess|suppose|believe|would say)|you know|or so|right)$", re.I)
 _AROUND = ' \t\n,;:.!?–—-"“”‘’'
 
 
@@ -30,27 +42,62 @@ class PickedUp:
     is_last: bool
 
 
-def picked_up(point: ProbedPoint, ask: str, said: str, gone_from: Collection[str] = ()) -> PickedUp | None:
+@dataclass(frozen=True)
+class Subject:
+    """What a question is about: the `terms` of it, by their stems, read through the field's `wordings`."""
+
+    terms: frozenset[str]
+    wordings: Wordings
+
+    def is_in(self, words: str) -> bool:
+        """Whether words carry something of it: a term, or a number. Others are filler, which nobody repeats."""
+        return any(map(str.isdigit, words)) or not self.terms.isdisjoint(self.of(words))
+
+    def of(self, *texts: str) -> frozenset[str]:
+        """What texts are about, and what their words stand for."""
+        return topic(*texts, wordings=self.wordings)
+
+
+def subject_of(question: Question, wordings: Wordings) -> Subject:
+    """What a question is about: the words of the field in its prompt, its points and their evidence."""
+    points = (text for each in question.rubric for text in (each.text, each.ask or "", each.evidence_words))
+    return Subject(_terms((question.prompt, *points), _FIELD | wordings.terms), wordings)
+
+
+@lru_cache(maxsize=64)  # an answer is heard more than once
+def _terms(texts: tuple[str, ...], field: frozenset[str]) -> frozenset[str]:
+    return topic(*(_EXPRESSION.sub(" ", each) for each in texts)) & field
+
+
+def picked_up(
+    point: ProbedPoint, ask: str, said: str, subject: Subject, gone_from: Collection[str] = ()
+) -> PickedUp | None:
     """The words of `said` to go on from to `ask` for `point`, none that were `gone_from` before: those nearest to it,
-    else the last; None where nothing that was said is about anything."""
-    about, asked = topic(point.text), topic(ask)
-    clauses = [each for each in _clauses(said) if len(topic(each)) >= LEAST_TOPIC and not _are_in(each, gone_from)]
+    whatever words they have for it, else the last that are about the `subject`; None where there are none."""
+    about, asked, shown = subject.of(point.text), subject.of(ask), topic(point.evidence_words)
+    clauses = [each for each in _about_something(said, subject) if not _are_in(each, gone_from)]
     if not clauses:
         return None
 
     def near(words: str) -> float:
-        of = topic(words)
-        share = (2 * len(of & asked) + len(of & about)) / (2 + len(of))
+        of = subject.of(words)
+        share = (2 * len(of & asked) + len(of & about) + _AS_EVIDENCE * len(of & shown)) / (2 + len(topic(words)))
         return share * (_OF_A_CUT if words.endswith(_CUT_OFF) else 1)
 
     nearest = max(clauses, key=near)
     return PickedUp(nearest, is_last=False) if near(nearest) else PickedUp(clauses[-1], is_last=True)
 
 
-def few_words(said: str) -> str:
-    """Those of `said` that a person repeats to show that it was heard."""
+def _about_something(said: str, subject: Subject) -> list[str]:
+    return [each for each in _clauses(said) if len(topic(each)) >= LEAST_TOPIC and subject.is_in(each)]
+
+
+def few_words(said: str, subject: Subject | None = None) -> str:
+    """Those of `said` that a person repeats to show that it was heard; of a `subject`, none where it has none."""
     return max(
-        _clauses(said), key=lambda each: len(topic(each)) * (_OF_A_CUT if each.endswith(_CUT_OFF) else 1), default=""
+        (each for each in _clauses(said) if subject is None or subject.is_in(each)),
+        key=lambda each: len(topic(each)) * (_OF_A_CUT if each.endswith(_CUT_OFF) else 1),
+        default="",
     )
 
 
@@ -82,8 +129,9 @@ def _clauses(said: str) -> Iterator[str]:
 
 
 def _shortened(piece: str) -> str:
-    """A clause without what joins it to the one before, and no longer than a person repeats."""
-    while (bare := _JOINS.sub("", piece.strip(_AROUND))) != piece:
+    """A clause without what joins it to the one before or only trails behind it, and no longer than a person
+    repeats."""
+    while (bare := _TRAILS.sub("", _JOINS.sub("", piece.strip(_AROUND)))) != piece:
         piece = bare
     words = piece.split()
     return piece if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]).rstrip(_AROUND) + _CUT_OFF

@@ -31,7 +31,7 @@ from app.interview.parts import (
     read,
     rubric_of,
 )
-from app.interview.picking_up import few_words, picked_up, repeats
+from app.interview.picking_up import few_words, picked_up, repeats, subject_of
 from app.units import scaled
 
 MOST_PROBES = 2  # of one answer, as a person would ask
@@ -153,10 +153,11 @@ def _gone_on(
 ) -> Reaction:
     """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before; none
     twice."""
-    noted = few_words(answers[part.id]) if part.role == "probe" else ""
+    subject = subject_of(part.question, part.wordings)
+    noted = few_words(answers[part.id], subject) if part.role == "probe" else ""
     gone_from = [noted, *(each.reaction.picked for each in probes if each.reaction)]
     ask = probe_question(point, Expressions(known))
-    words = picked_up(point, ask, answers[part.question.id], gone_from)
+    words = picked_up(point, ask, answers[part.question.id], subject, gone_from)
     if words:
         reaction = replace(reaction, picked=words.words, picked_last=words.is_last)
     if part.role != "probe" or part.point is None:

@@ -7,7 +7,6 @@ in the answer and are about the point. The answer goes to it as data inside JSON
 from __future__ import annotations
 
 import json
-import re
 import secrets
 import threading
 import time
@@ -42,8 +41,6 @@ For each point, in the order given, reply with its `id` and
   `half met` only where the point has `half` and the answer says just that; `contradicted` when the answer says the
   opposite; otherwise `missed`. What the answer does not say is missed, however likely it is that the learner knows it.
 - `quote`: the shortest passage of the answer that shows it, copied letter for letter; empty when missed."""
-
-_NO_WORDS = re.compile(r"\[[^\]]*\]|`[^`]*`|\bunless\b.*")  # of a line of evidence: numbers, formulas, exceptions
 
 Word = Literal["met", "half met", "contradicted", "missed"]
 
@@ -212,6 +209,4 @@ def _verified(judged: list[_Judged], rubric: RubricFile, text: str) -> list[dict
 
 def _about(point: RubricPointFile, values: dict[str, float]) -> frozenset[str]:
     """The words and computed numbers of a point, and every wording of its evidence."""
-    lines = (*point.met, *point.partly, *point.against, *(line for part in point.parts for line in part))
-    wordings = (_NO_WORDS.sub(" ", line).replace("_", " ") for line in lines)
-    return topic(render_plain(point.text, Expressions(values)), point.half or "", *wordings)
+    return topic(render_plain(point.text, Expressions(values)), point.half or "", point.evidence_words)

@@ -196,7 +196,15 @@ def _probe(sat: Sat) -> Part:
     [
         (
             "I like this question. Let us talk about something else.",
-            "I heard <q>Let us talk about something else</q>. Let me bring you back to my question.",
+            "Let me bring you back to my question.",
+        ),
+        (
+            "I would buy faster cards. That is all there is to say.",
+            "I heard <q>I would buy faster cards</q>. Let me bring you back to my question.",
+        ),
+        (
+            "Each device drops the reassembled tensors of a block again. It is a nice idea, I think.",
+            "You said <q>Each device drops the reassembled tensors of a block again</q>. How many bytes",
         ),
         (
             "So basically the weights of a layer are freed after forward, which is nice.",
@@ -204,7 +212,9 @@ def _probe(sat: Sat) -> Part:
         ),
     ],
 )
-def test_who_strays_is_brought_back_and_who_does_not_is_taken_up(content: Catalogue, said: str, opening: str) -> None:
+def test_who_strays_is_brought_back_and_what_is_about_the_question_is_taken_up_in_any_words(
+    content: Catalogue, said: str, opening: str
+) -> None:
     sat = _sit(content, "M9")
     sat.give(next(each for each in parts_of(sat.interview) if each.kind == "text"), said)
     assert f"“{opening}" in str(prompt(_probe(sat), sat.values, sat.own))
@@ -214,7 +224,8 @@ def test_who_strays_is_brought_back_and_who_does_not_is_taken_up(content: Catalo
     ("reply", "noted"),
     [
         ("Three times the weights, where DDP moves two.", "<q>Three times the weights</q>, good. You said "),
-        ("More, I think.", "I note <q>More, I think</q>. You said "),
+        ("Four times the weights, I think.", "I note <q>Four times the weights</q>. You said "),
+        ("More, I think.", "“You said "),
     ],
 )
 def test_the_second_question_goes_on_from_the_first_reply_and_other_words(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from app.grading.rubrics.lexicon import aliased, stem
+from app.grading.rubrics.wordings import Wordings
 from app.grading.rubrics.words import FUNCTION_WORDS
 
 SHORTEST = 5  # letters and digits; less stands in every answer somewhere
@@ -24,6 +25,7 @@ _TALK = frozenset(
     )
 )
 _SMALL = frozenset(stem(word) for word in FUNCTION_WORDS)
+_NO_WORDINGS = Wordings()
 
 
 def find_quote(text: str, quote: str) -> str | None:
@@ -53,10 +55,14 @@ def _plain(text: str) -> tuple[str, list[int]]:
     return "".join(letters), places
 
 
-def topic(*texts: str) -> frozenset[str]:
-    """The stems and numbers that texts about a point are made of, without small words and talk about grading."""
-    words = (each for text in texts for each in _WORD.findall(aliased(text.casefold())))
-    return frozenset(stem(word) for word in words) - _SMALL - _TALK
+def topic(*texts: str, wordings: Wordings = _NO_WORDINGS) -> frozenset[str]:
+    """The stems and numbers that texts about a point are made of, with what `wordings` say they mean as well, without
+    small words and talk about grading."""
+    found = set[str]()
+    for text in texts:
+        stems = [stem(word) for word in _WORD.findall(aliased(text.casefold()))]
+        found.update(stems, (meant for _, meant in wordings.meant(stems)))
+    return frozenset(found) - _SMALL - _TALK
 
 
 def is_about(passage: str, about: frozenset[str]) -> bool:

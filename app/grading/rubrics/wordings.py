@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from app.grading.rubrics.lexicon import aliased, stem
 from app.grading.rubrics.numerals import with_digits
@@ -24,6 +25,12 @@ class Wordings:
                 if tuple(stems[at : at + len(wording)]) == wording:
                     yield from ((at, each) for each in means)
                     break
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The stems that are a wording by themselves, and those that others stand for."""
+        rows = [row for found in self.by_first.values() for row in found]
+        return frozenset(each for wording, means in rows for each in (*means, *(wording if len(wording) == 1 else ())))
 
 
 def stems_of(wording: str) -> Stems:
