@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 
 from markupsafe import Markup
 from sqlalchemy.orm import Session
@@ -58,7 +59,8 @@ from app.theory.planner.groups import LaidCluster
 
 @dataclass(frozen=True)
 class PartRow:
-    """A part of a sitting: what it asks (None where it is not asked), and what was answered."""
+    """A part of a sitting: what it asks (None where it is not asked), and what was answered. `number` counts what is
+    certain to be asked; what the interviewer asks in between has that of the part before."""
 
     part: Part
     number: int
@@ -113,6 +115,11 @@ class SittingPage:
     order: OrderQuestion | None
     layout: LayoutQuestion | None
     board: Board | None
+
+    @property
+    def certain(self) -> int:
+        """How many parts are asked whatever is answered."""
+        return sum(row.part.role == "asked" for row in self.rows)
 
     @property
     def laid(self) -> Layout | None:
@@ -289,7 +296,8 @@ def sitting(
     values = drawing.values_of(interview, sitting.drawn)
     saved = stored.answers_of(session, sitting)
     parts, texts = _conversation(interview, saved)
-    rows = [_row(part, number, values, texts, saved) for number, part in enumerate(parts, 1)]
+    numbers = accumulate(int(part.role == "asked") for part in parts)
+    rows = [_row(part, number, values, texts, saved) for number, part in zip(numbers, parts, strict=True)]
     asked = [row for row in rows if row.prompt is not None]
     still_open = next((row for row in asked if not row.final), asked[-1])
     current = next((row for row in asked if row.part.id == wanted), still_open)

@@ -64,13 +64,19 @@ class _Unit:
         return f"{axis}, {self.name}" if self.name and self.name.rstrip("s") != axis.rstrip("s") else axis
 
 
+LAWS = "d-theory"  # of theory's line and of a fitted one, whatever colours the measured series have
+
+
 def draw_figure(
     name: str, figure: Figure, measured: Iterable[Point], expected: Iterable[Point], style: Style = LINES
 ) -> Drawing | None:
     """One figure with a tone a series; None while nothing that can be drawn has been measured."""
     dots, dashes = ([point for point in points if _can_stand(figure, point)] for points in (measured, expected))
+    fitted = [point for point in dots if figure.is_fitted(point.name)]
+    dots = [point for point in dots if not figure.is_fitted(point.name)]
     if not dots:
         return None
+    dashes += fitted
     both = [*dots, *dashes]
     units = (
         _unit(figure.x_unit, [point.x for point in both], figure.x_log),
@@ -84,7 +90,9 @@ def draw_figure(
     picture = plot.drawn(NARROW).picture(TOP + HEIGHT + 40, says, head, table, key)
     svg = wrap_svg(picture, f"figure-{name}", figure.title)
     broad = plot.drawn(BROAD).picture(TOP + HEIGHT + 40, says, head, table, key) if style.broad else None
-    finding = "Dashes are theory, the rest is measured." if dashes else "Measured here; theory knows no figure for it."
+    finding = "Measured here; theory knows no figure for it."
+    if dashes:
+        finding = f"Dashes are {'fitted to it here' if fitted else 'theory'}, the rest is measured."
     return Drawing(
         figure.title,
         finding,
@@ -119,7 +127,8 @@ class _Plot:
         from_count = 2 if style.broad else _NAMED
         fits = len(self.names) <= HEIGHT / _NAME_APART and self.widest <= _NAME_MOST
         self.is_named = from_count <= len(self.names) and fits and not style.is_bars
-        self.key = [(style.tone(tone), series) for tone, series in enumerate(self.names)]
+        self.tones = [LAWS if figure.is_fitted(series) else style.tone(at) for at, series in enumerate(self.names)]
+        self.key = list(zip(self.tones, self.names, strict=True))
 
     def drawn(self, width: float) -> Canvas:
         canvas = Canvas(width)
@@ -143,8 +152,11 @@ class _Plot:
             if self.style.is_joined and any(_is_over(other[1], at[1]) for other in places[tone + 1 :]):
                 canvas.line(at[1], f"{self.style.tone(tone)} d-under")
             _draw_series(canvas, self.style, tone, *at)
+        for expected, _ in places:  # above what was measured, which it may run along
+            if len(expected) > 1:
+                canvas.line(expected, f"{LAWS} d-expected")
         if self.is_named:
-            _name_series(canvas, self.style, self.names, places, right)
+            _name_series(canvas, self.tones, self.names, places, right)
         return canvas
 
     def _bars(self, canvas: Canvas, places: list[_Places]) -> None:
@@ -196,17 +208,15 @@ def _is_over(upper: list[tuple[float, float]], lower: list[tuple[float, float]])
 
 
 def _draw_series(canvas: Canvas, style: Style, tone: int, expected: _Places, measured: _Places) -> None:
-    if len(expected) > 1:
-        canvas.line(expected, f"{style.tone(tone)} d-expected")
     for x, y in expected if len(expected) == 1 else ():
-        canvas.line([(x - 7, y), (x + 7, y)], style.tone(tone))
+        canvas.line([(x - 7, y), (x + 7, y)], LAWS)
     if style.is_joined and len(measured) > 1:
         canvas.line(measured, style.tone(tone))
     for x, y in measured if len(measured) <= _DOTTED else ():
         canvas.circle(x, y, _DOT, style.dot(tone))
 
 
-def _name_series(canvas: Canvas, style: Style, names: list[str], places: list[list[_Places]], right: float) -> None:
+def _name_series(canvas: Canvas, tones: list[str], names: list[str], places: list[list[_Places]], right: float) -> None:
     """Each name beside the end of its line, as far apart as text needs, with a stroke in its colour to the line."""
     ends = sorted((*(measured or expected)[-1][::-1], tone) for tone, (expected, measured) in enumerate(places))
     heights = [y for y, _, _ in ends]
@@ -218,7 +228,7 @@ def _name_series(canvas: Canvas, style: Style, names: list[str], places: list[li
         for index in range(len(ends) - 2, -1, -1):
             heights[index] = min(heights[index], heights[index + 1] - _NAME_APART)
     for (y, x, tone), height in zip(ends, heights, strict=True):
-        canvas.line([(x, y), (right + 4, height), (right + _RIGHT, height)], f"{style.tone(tone)} d-leader")
+        canvas.line([(x, y), (right + 4, height), (right + _RIGHT, height)], f"{tones[tone]} d-leader")
         canvas.label(right + _RIGHT + 4, height + 4, names[tone])
 
 
@@ -226,7 +236,8 @@ def _table(
     figure: Figure, dots: list[Point], dashes: list[Point], names: list[str], x_unit: _Unit, y_unit: _Unit
 ) -> tuple[tuple[str, ...], Iterator[tuple[str, ...]]]:
     """A row for each x, measured and theory of every series beside each other."""
-    known = {(kind, p.name, p.x): p.y for kind, points in (("", dots), (", theory", dashes)) for p in points}
+    known = {("", p.name, p.x): p.y for p in dots}
+    known |= {("" if figure.is_fitted(p.name) else ", theory", p.name, p.x): p.y for p in dashes}
     columns = [
         (kind, name)
         for name in names

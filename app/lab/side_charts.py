@@ -13,6 +13,7 @@ from app.lab import findings, plots, results
 from app.lab.models import Run
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
+from app.units import value_text
 from labs.spec import Figure, RunSpec
 from labs.spec.events import StepEvent
 
@@ -88,7 +89,7 @@ def _says(name: str, points: Sequence[Point]) -> str:
         return f"The same at all {len(shared)} steps they share." if worst < _ALIKE else ""
     if name == "seconds":
         middle = (
-            f"{run} {quarters[0]:.3g} to {quarters[2]:.3g} s"
+            f"{run} {value_text(quarters[0], 'seconds')} to {value_text(quarters[2], 'seconds')}"
             for run, each in by_run.items()
             if len(each) > 3 and (quarters := quantiles(each.values(), n=4))
         )

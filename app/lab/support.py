@@ -19,7 +19,6 @@ def page(axes: str, feature: str, show: str, words: str) -> dict[str, object]:
     lines = matrix.lines()
     chosen = matrix.find(axes, feature) or next(cell for cell in lines[0].cells if cell)
     cells = [cell for line in lines for cell in line.cells if cell]
-    layouts = [row.is_exact for row in SUPPORT for _ in row.layouts]
     return {
         "lines": lines,
         "groups": [(name, list(of)) for name, of in groupby(matrix.FEATURES, lambda each: each.group)],
@@ -27,8 +26,7 @@ def page(axes: str, feature: str, show: str, words: str) -> dict[str, object]:
         "detail": detail(chosen),
         "states": {state: said for state, (_, said) in matrix.STATES.items()},
         "of_state": Counter(cell.state for cell in cells),
-        "layouts": len(layouts),
-        "exact_layouts": sum(layouts),
+        "layouts": sum(len(row.layouts) for row in SUPPORT),
         "show": show if show in matrix.STATES else "all",
         "words": words,
         "programs": [_program(kind) for kind in PROGRAMS.values()],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.core.charts import Scale, Tick, byte_scale, round_scale
 from app.planner.finding import Choice, Option
 from app.planner.service import Plan
+from app.theory.planner.asking import USABLE
 from app.units import factor_of
 
 SHOWN = 2.0  # times the fastest: as far the axis of time goes for what is merely slow
@@ -27,7 +28,7 @@ class OnFront:
 @dataclass(frozen=True)
 class Frontier:
     """The scatter. `at` counts the plans of the front that are no larger than the form's, `outside` those that were
-    estimated and lie beyond the axes; `yours` stands on the edge where it does."""
+    estimated and lie beyond the axes; `yours` stands on the edge where it does; `limit` is what a plan may hold."""
 
     dots: tuple[Place, ...]
     outside: int
@@ -36,7 +37,7 @@ class Frontier:
     yours: Place
     is_yours_inside: bool
     at: int
-    capacity: str
+    limit: str
     bytes_scale: Scale
     seconds_ticks: tuple[Tick, ...]
     unit: str
@@ -78,7 +79,7 @@ def draw(made: Plan, choice: Choice) -> Frontier | None:
         place(seconds, held),
         is_inside(seconds, held),
         sum(option.candidate.memory_bytes <= held for option in choice.front),
-        across.percent(made.capacity),
+        across.percent(USABLE * made.capacity),
         across,
         ticks,
         unit,

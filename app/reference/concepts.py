@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.content.catalogue import Catalogue
-from app.content.concept_map import layers, longest_way, way_to
+from app.content.concept_map import below, layers, longest_way, way_to
 from app.content.schemas import Concept
 from app.core.errors import NotFound
-from app.progress.evidence import Standing
+from app.progress.evidence import Standing, weakest_of
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,14 @@ def _links(catalogue: Catalogue, concept: str) -> tuple[dict[str, str], ...]:
 
 @dataclass(frozen=True)
 class Way:
-    """What leads to an idea, in an order to learn it in, with the idea itself last. `is_chosen`: somebody asked for it;
-    else it is the longest chain there is."""
+    """What leads to an idea, in an order to learn it in, with the idea itself last. `is_chosen`: somebody asked for it.
+    Else it is where the learner is weak, and `weak` are the ideas on it that are; without any, the longest chain."""
 
     goal: Concept
     ideas: Sequence[Concept]
     firm: int
     is_chosen: bool
+    weak: Sequence[Concept] = ()
 
     @property
     def ids(self) -> frozenset[str]:
@@ -82,10 +83,30 @@ class Way:
 
 
 def way(catalogue: Catalogue, standings: Mapping[str, Standing], goal: str | None) -> Way:
-    """The way to `goal`; without one, the longest chain on the map. Raises NotFound."""
+    """The way to `goal`; without one, the learner's weak way. Raises NotFound."""
     concepts = catalogue.concepts
     if goal is not None and goal not in concepts:
         raise NotFound(f"There is no concept {goal!r}. Accepted: {', '.join(concepts)}.")
-    ids = longest_way(concepts) if goal is None else way_to(concepts, goal)
+    weak = () if goal else weak_chain(concepts, weakest_of(standings.values()))
+    ids = _between(concepts, weak) if weak else longest_way(concepts) if goal is None else way_to(concepts, goal)
     firm = sum(each in standings and standings[each].word == "firm" for each in ids[:-1])
-    return Way(concepts[ids[-1]], [concepts[each] for each in ids], firm, goal is not None)
+    found = [concepts[each] for each in ids]
+    return Way(found[-1], found, firm, goal is not None, [concepts[each] for each in weak])
+
+
+def weak_chain(concepts: Mapping[str, Concept], weak: Sequence[str]) -> tuple[str, ...]:
+    """The longest chain of `weak` ideas, weakest first, in which each rests on the one before it, near or far; of
+    those as long, one that ends in the weakest."""
+    deep = {each: below(concepts, each) for each in weak}
+    chains: dict[str, tuple[str, ...]] = {}
+    for each in sorted(weak, key=lambda one: len(deep[one])):  # what it rests on rests on less
+        before = max((chains[other] for other in chains if other in deep[each]), key=len, default=())
+        chains[each] = (*before, each)
+    return max((chains[each] for each in weak), key=len, default=())
+
+
+def _between(concepts: Mapping[str, Concept], chain: Sequence[str]) -> list[str]:
+    """The ideas from the first of a chain to its last; all that leads to an idea that stands alone."""
+    first, *others = chain
+    leads = way_to(concepts, chain[-1])
+    return [each for each in leads if each == first or first in below(concepts, each)] if others else leads

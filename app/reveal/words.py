@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from app.grading.rubrics.quotes import find_quote, topic
+from app.words import listed
 
 Kind = Literal["ok", "no", "un"]
 
@@ -21,6 +22,8 @@ LEAST_SHARED = 3  # words that a sentence has in common with a point that it may
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
 _WORD = re.compile(r"[A-Za-z][\w’'-]*|\d[\d.,]*\d|\d")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_QUANTITY = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?:\s(%|[kMGT]?B(?:/s)?|[mµ]?s)(?!\w))?")
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
 
 
@@ -132,12 +135,26 @@ def why_missed(point: str, answer: str) -> str:
     return "You did not come to it." if unsaid(point, answer) else "You used its words, but no sentence says so."
 
 
+def unsaid_numbers(point: str, answer: str) -> tuple[str, ...]:
+    """The quantities of a point whose number nothing in an answer has, as the point writes them."""
+    have = set(_NUMBER.findall(answer))
+    return tuple(dict.fromkeys(f"{at[0]} {at[1]}".strip() for at in _QUANTITY.findall(point) if at[0] not in have))
+
+
 def why_less(verdict: str, credit: float, point: str, half: str | None, answer: str) -> str:
-    """Why a grader's verdict does not give a point in full; empty where it does. `half` says what earns half."""
+    """Why a grader's verdict does not give a point in full; empty where it does. `half` says what earns half, by the
+    rule and not of this answer; of an answer only what stands in it, or does not, can be said."""
     if verdict == "met":
-        return "" if credit == 1 else f"Half: {half}" if half else "Half of it is said."
+        return "" if credit == 1 else _why_half(unsaid_numbers(point, answer), half)
     return {
         "missed": why_missed(point, answer),
         "contradicted": "Your words say the opposite.",
         "unsure": "It is near, but not said outright.",
     }[verdict]
+
+
+def _why_half(lacking: Sequence[str], half: str | None) -> str:
+    if lacking:
+        return f"Half of it: {listed(lacking)} {'does' if len(lacking) == 1 else 'do'} not stand in your words."
+    rule = f" By the rule, half is for: {half[0].lower()}{half[1:]}" if half else ""
+    return f"Half of it is said.{rule}"

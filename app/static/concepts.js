@@ -1,5 +1,5 @@
 // The map of concepts: what leads to the idea that is pointed at, and what it opens, stand out. One stop for the
-// keyboard; arrows go to what is needed, to what it opens, and along a column.
+// keyboard; arrows go a column on, along a line where one leads there, and up and down a column.
 const map = /** @type {HTMLElement} */ (document.querySelector("[data-map]"));
 const ideas = /** @type {HTMLElement[]} */ ([...map.querySelectorAll("[data-idea]")]);
 const lines = /** @type {SVGPathElement[]} */ ([...map.querySelectorAll("path")]);
@@ -48,12 +48,27 @@ function sentence(idea, count, above) {
 }
 
 const column = (idea) => /** @type {HTMLElement[]} */ ([...idea.closest("ul").querySelectorAll("[data-idea]")]);
-/** @type {(idea: HTMLElement, others: HTMLElement[]) => HTMLElement} the one at the nearest height */
-const nearest = (idea, others) =>
-  others.sort((one, other) => Math.abs(one.offsetTop - idea.offsetTop) - Math.abs(other.offsetTop - idea.offsetTop))[0];
+/** @type {(idea: HTMLElement, at: number) => HTMLElement[]} */
+const beside = (idea, at) => {
+  const lists = [...map.querySelectorAll("ul")];
+  const list = lists[lists.indexOf(idea.closest("ul")) + at];
+  return list ? [...list.querySelectorAll("[data-idea]")] : [];
+};
+/**
+ * One column on: where one came from if a line leads back there, else one that a line leads to, else the nearest.
+ * @type {(idea: HTMLElement, at: number, along: HTMLElement[]) => HTMLElement | undefined}
+ */
+function across(idea, at, along) {
+  const next = beside(idea, at);
+  if (next.includes(from) && along.includes(from)) return from;
+  const far = (other) => (along.includes(other) ? 0 : 1e6) + Math.abs(other.offsetTop - idea.offsetTop);
+  return next.sort((one, other) => far(one) - far(other))[0];
+}
+/** @type {HTMLElement | null} where the last arrow was pressed */
+let from = null;
 const GO = {
-  ArrowLeft: (idea) => nearest(idea, needs(idea)),
-  ArrowRight: (idea) => nearest(idea, opens(idea)),
+  ArrowLeft: (idea) => across(idea, -1, needs(idea)),
+  ArrowRight: (idea) => across(idea, 1, opens(idea)),
   ArrowUp: (idea) => column(idea)[column(idea).indexOf(idea) - 1],
   ArrowDown: (idea) => column(idea)[column(idea).indexOf(idea) + 1],
   Home: () => ideas[0],
@@ -79,5 +94,6 @@ map.addEventListener("keydown", (event) => {
   const next = GO[event.key]?.(ideaOf(event));
   if (!next || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
+  from = ideaOf(event);
   next.focus();
 });

@@ -249,6 +249,7 @@ class Film {
     level?.style.setProperty("--y", `${reel.theory[0]}%`);
     if (level) this.root.querySelector("[data-theory]").textContent = reel.theory[1];
     this.parts.rows.innerHTML = rows;
+    this.root.querySelector("[data-count]").textContent = String(this.parts.rows.children.length);
     this.root.querySelector("[data-of]").textContent = reel.name.toLowerCase();
     this.strip.setAttribute("aria-label", `Playhead, ${reel.name}`);
     for (const lane of this.lanes) lane.classList.toggle("cur", Number(lane.dataset.rank) === reel.rank);

@@ -51,12 +51,20 @@ function axes(format) {
   ];
 }
 
+// The first step and watched ones are slower: their times are no rate, as where runs are compared. Without others, all.
+function atPace() {
+  const plain = steps.filter((step) => step.step > 1 && !step.probed);
+  return plain.length ? plain : steps;
+}
+
 /**
  * @param {"loss" | "rate"} name
+ * @param {RunEvents.StepEvent[]} shown
  * @param {(step: RunEvents.StepEvent) => number | null} pick
  * @param {(mark: number) => string} format
+ * @param {number} room over the first value, so that the axis need not move when more come
  */
-function draw(name, pick, format) {
+function draw(name, shown, pick, format, room) {
   const holder = root.querySelector(`[data-plot="${name}"]`);
   if (!holder.closest("[data-everything][open]")) return;
   plots[name]?.destroy();
@@ -67,12 +75,12 @@ function draw(name, pick, format) {
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
       x: { time: false, range: /** @type {uPlot.Range.MinMax} */ ([1, Math.max(2, totalSteps)]) },
-      y: { range: (_, _low, high) => steadyRange(pick(steps[0]), high) },
+      y: { range: (_, _low, high) => steadyRange(room * pick(shown[0]), high) },
     },
-    series: [{}, { stroke: colour("--data-measurement"), width: 1.5, points: { show: steps.length < 3, size: 5 } }],
+    series: [{}, { stroke: colour("--data-measurement"), width: 1.5, points: { show: shown.length < 3, size: 5 } }],
     axes: axes(format),
   };
-  plots[name] = new uPlot(options, [steps.map((step) => step.step), steps.map(pick)], holder);
+  plots[name] = new uPlot(options, [shown.map((step) => step.step), shown.map(pick)], holder);
 }
 
 function drawCurves() {
@@ -81,13 +89,17 @@ function drawCurves() {
   root.querySelector("[data-curve-table]").hidden = false;
   draw(
     "loss",
+    steps,
     (step) => step.loss,
     (mark) => number(mark, 1),
+    1,
   );
   draw(
     "rate",
+    atPace(),
     (step) => step.tokens_per_second,
     (mark) => number(mark),
+    1.5,
   );
   const [first, last] = [steps[0], steps.at(-1)];
   root.querySelector("[data-loss]").textContent = last.loss === null ? "not a number" : number(last.loss, 3);

@@ -109,6 +109,7 @@ def test_a_collective_is_lit_on_all_its_ranks_and_holds_its_memory() -> None:
     assert "H200" in gather.bump  # and gone after another 30
     assert film.lanes[0].late
     assert not film.lanes[1].late
+    assert re.fullmatch(r"Rank 1 is what rank 0 waits for: [\d.]+ % of the step", film.title)
 
 
 def test_what_is_drawn_is_what_was_computed_and_moved() -> None:

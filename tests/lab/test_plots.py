@@ -30,6 +30,18 @@ def test_a_figure_says_and_tabulates_what_it_draws_in_units_that_suit() -> None:
     assert [text for _, text in drawing.key] == ["ring", "tree"]
 
 
+def test_theory_and_a_fitted_law_are_dashed_in_no_series_colour() -> None:
+    figure = Figure("Time of an all-reduce", "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",))
+    measured = at("tree", (1e3, 2e-4), (1e6, 3e-3)) + at("tree by α and B", (1e3, 1e-4), (1e6, 2e-3))
+    drawing = draw_figure("time", figure, measured, [])
+    assert drawing is not None
+    assert drawing.head == ("size, kB", "tree", "tree by α and B")
+    assert drawing.svg.count('class="d-theory d-expected"') == 1
+    assert drawing.svg.count("<circle") == 2
+    assert drawing.key == (("d-series-0", "tree"), ("d-theory", "tree by α and B"))
+    assert draw_figure("time", figure, measured[2:], []) is None, "nothing was measured"
+
+
 def test_what_a_log_axis_cannot_hold_is_left_out_and_nothing_is_no_figure() -> None:
     assert draw_figure("time", TIME, [], at("ring", (1e3, 1e-4))) is None
     assert draw_figure("time", TIME, at("ring", (1e3, 0.0)), []) is None

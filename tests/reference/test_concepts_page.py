@@ -11,6 +11,7 @@ from app.content.catalogue import Catalogue
 from app.content.concept_map import below, longest_way, way_to
 from app.content.diagrams.svg import text_width
 from app.reference.concept_chart import BAR, MOST_ROWS, WIDTH, Place, draw
+from app.reference.concepts import weak_chain
 
 
 def test_every_concept_is_listed_with_what_it_needs_and_the_cards_that_teach_it(
@@ -42,6 +43,13 @@ def test_the_map_lights_the_way_to_an_idea_and_refuses_what_is_none(client: Test
     refused = client.get("/reference/concepts?to=nothing")
     assert refused.status_code == 404
     assert "Accepted: backprop" in unescape(refused.text)
+
+
+def test_the_weak_path_is_the_longest_chain_of_weak_ideas(content: Catalogue) -> None:
+    weak = ("data-parallel-traffic", "training-state", "zero-stages", "activations")
+    assert weak_chain(content.concepts, weak) == ("training-state", "zero-stages", "data-parallel-traffic")
+    assert weak_chain(content.concepts, ("activations", "training-state")) == ("activations",), "the weakest of two"
+    assert weak_chain(content.concepts, ()) == ()
 
 
 def test_every_need_lies_to_the_left_and_is_reached_by_lines_that_cross_no_concept(content: Catalogue) -> None:

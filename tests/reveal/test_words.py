@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.reveal.words import Finding, Kind, mark, nearest, sentences, unsaid, why_missed
+from app.reveal.words import Finding, Kind, mark, nearest, sentences, unsaid, why_less, why_missed
 
 ANSWER = "FSDP frees the weights after forward. Backward gathers 25.3 MB again; that is the second gather.\nIt is free."
 
@@ -51,6 +51,13 @@ def test_a_missed_point_names_the_words_that_are_not_there() -> None:
     assert unsaid("FSDP frees buckets of 25 MiB", ANSWER) == ("buckets", "25", "MiB")
     assert why_missed("FSDP frees buckets", ANSWER) == "You did not come to it."
     assert why_missed("FSDP frees weights", ANSWER) == "You used its words, but no sentence says so."
+
+
+def test_half_a_point_says_what_does_not_stand_in_the_answer_and_claims_nothing_else() -> None:
+    point, answer = "16 bytes per parameter, 208 GB: weights 26 GB.", "16 bytes: weights, gradients and 26 GB of them."
+    assert why_less("met", 0.5, point, "The total alone.", answer) == "Half of it: 208 GB does not stand in your words."
+    assert why_less("met", 0.5, "16 bytes", "The total alone.", answer).endswith("half is for: the total alone.")
+    assert why_less("met", 1, point, None, answer) == ""
 
 
 def test_a_weight_is_said_in_words() -> None:

@@ -89,8 +89,7 @@ class Words:
 
     def _late(self, rank: RankStep, piece: Piece) -> str:
         """The rank that all others waited for."""
-        calls = self._calls[piece.key]
-        last = max(calls, key=lambda each: calls[each].start)
+        calls, last = self._calls[piece.key], self.last_of(piece)
         early = calls[last].start - piece.start
         if last != rank.rank and early > self._least:
             return f" This rank came {milliseconds(early)} before rank {last}, the last."
@@ -98,6 +97,18 @@ class Words:
         if last == rank.rank and len(calls) > 1 and piece.start - first > self._least:
             return f" This rank came last, {milliseconds(piece.start - first)} after the first: the others waited."
         return ""
+
+    def last_of(self, piece: Piece) -> int:
+        """The rank that came last into a collective."""
+        calls = self._calls[piece.key]
+        return max(calls, key=lambda each: calls[each].start)
+
+    def waited_seconds(self, rank: RankStep, piece: Piece) -> float:
+        """How long a rank did nothing in a collective until its last rank came; a message has no ranks that wait."""
+        if is_message(piece):
+            return 0.0
+        late = (piece.start, piece.start + self.late_seconds(piece))
+        return late[1] - late[0] - covered(late, [(start, end) for _, start, end in rank.busy])
 
     def late_seconds(self, piece: Piece) -> float:
         """How long a rank waited in the collective until the last rank came."""
@@ -161,14 +172,21 @@ def finding(spec: RunSpec, step: Step, words: Words) -> str:
         return f"The bubble is what ranks wait for: {digits(100 * bubble, 2)} % of the passes' time"
     ranks = len(step.ranks)
     still = 1 - sum(rank.busy_seconds for rank in step.ranks) / (ranks * step.seconds)
-    cost: dict[str, float] = {}
+    cost: dict[str, float] = {}  # of each kind of collective, while all its ranks were in it
+    waits: dict[int, float] = {}  # of a rank that the others waited for
     for rank in step.ranks:
         for piece in rank.moved:
             if piece.moved is not None:
-                kind = f"{piece.moved.operation}.{piece.moved.phase}"
-                cost[kind] = cost.get(kind, 0.0) + words.exposed_seconds(rank, piece) / ranks
-    worst = max(cost, key=lambda kind: cost[kind], default="")
-    if worst and cost[worst] > 0.05 * step.seconds:
+                kind, late = f"{piece.moved.operation}.{piece.moved.phase}", words.waited_seconds(rank, piece)
+                cost[kind] = cost.get(kind, 0.0) + (words.exposed_seconds(rank, piece) - late) / ranks
+                if (last := words.last_of(piece)) != rank.rank:
+                    waits[last] = waits.get(last, 0.0) + late / (ranks - 1)
+    worst = max(cost, key=cost.__getitem__, default=None)
+    slow = max(waits, key=waits.__getitem__, default=None)
+    if slow is not None and waits[slow] > 0.05 * step.seconds and waits[slow] > max(cost.values()):
+        others = "the others wait" if ranks > 2 else f"rank {1 - slow} waits"
+        return f"Rank {slow} is what {others} for: {digits(100 * waits[slow] / step.seconds, 2)} % of the step"
+    if worst is not None and cost[worst] > 0.05 * step.seconds:
         what = _PLURAL.get(worst.split(".")[0], "collectives")
         when = {"forward": " in forward", "backward": " in backward", "optimizer": " after the update"}
         share = digits(100 * cost[worst] / step.seconds, 2)

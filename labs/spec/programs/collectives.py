@@ -39,10 +39,14 @@ class CollectivesOptions(Options):
     fewest_ranks: ClassVar[int] = 2
     may_span_hosts: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, Figure]] = {
-        "seconds": Figure("Time, as the slowest rank sees it", "size", "time", "B", "s", x_log=True, y_log=True),
+        "seconds": Figure(
+            "Time, as the slowest rank sees it", "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",)
+        ),
         "bytes_sent": Figure("Sent by the busiest rank", "size", "sent", "B", "B", x_log=True, y_log=True),
         "messages_sent": Figure("Messages from the busiest rank", "size", "messages", "B", "", x_log=True),
-        "ping_pong": Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True),
+        "ping_pong": Figure(
+            "One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",)
+        ),
     }
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "ring_bytes_sent": Quantity("Ring: sent by the busiest rank at the largest size", "bytes"),

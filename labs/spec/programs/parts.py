@@ -12,7 +12,8 @@ from labs.violations import Violation
 
 @dataclass(frozen=True)
 class Figure:
-    """Something a program measures over something else. Values are in base units; an empty unit is a plain number."""
+    """Something a program measures over something else. Values are in base units; an empty unit is a plain number.
+    A series whose name has a word of `fitted` in it is no measurement but a law that was fitted to one."""
 
     title: str
     x: str
@@ -21,6 +22,11 @@ class Figure:
     y_unit: str = ""
     x_log: bool = False
     y_log: bool = False
+    fitted: tuple[str, ...] = ()
+
+    def is_fitted(self, series: str) -> bool:
+        """Whether a series is a law's, and not measured."""
+        return any(word in series for word in self.fitted)
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,13 @@ class ScalingOptions(Options):
     )
     figures: ClassVar[Mapping[str, Figure]] = {
         "loss_by_compute": Figure("Loss by compute", "FLOPs", "loss", "FLOP", "nats", x_log=True, y_log=True),
-        "loss_by_tokens": Figure("Loss by tokens", "tokens", "loss", "tokens", "nats", x_log=True, y_log=True),
-        "loss_by_parameters": Figure("Loss by parameters", "parameters", "loss", "", "nats", x_log=True, y_log=True),
-        "isoflop": Figure("Loss at equal compute", "parameters", "loss", "", "nats", x_log=True),
+        "loss_by_tokens": Figure(
+            "Loss by tokens", "tokens", "loss", "tokens", "nats", x_log=True, y_log=True, fitted=("power law",)
+        ),
+        "loss_by_parameters": Figure(
+            "Loss by parameters", "parameters", "loss", "", "nats", x_log=True, y_log=True, fitted=("power law",)
+        ),
+        "isoflop": Figure("Loss at equal compute", "parameters", "loss", "", "nats", x_log=True, fitted=("parabola",)),
         "flops": Figure("FLOPs of a training", "tokens", "FLOPs", "tokens", "FLOP", x_log=True, y_log=True),
     }
     quantities: ClassVar[Mapping[str, Quantity]] = {
