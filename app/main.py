@@ -46,7 +46,7 @@ from app.lab.folds import Folds
 from app.progress.evidence import weakest
 from app.rubrics.second import second_grader
 from app.search.service import build_index
-from app.units import bytes_text, count_text, digits, seconds_text
+from app.units import bytes_text, count_text, digits, scaled, seconds_text
 from labs.spec import violation_of
 
 ROOMS = (
@@ -72,6 +72,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "count": count_text,
     "seconds": seconds_text,
     "digits": digits,
+    "scaled": scaled,
     "symbol": mathml,
     "day": times.day,
     "when": times.when,

@@ -172,7 +172,7 @@ def choose(made: Plan, scope: str = "1") -> Choice:
     _remembered.move_to_end(key)
     if len(_remembered) > MOST_REMEMBERED:
         _remembered.popitem(last=False)
-    batch = global_batch_of(made)
+    batch = made.global_batch
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
     csv = f"/planner/search.csv?{urlencode(made.typed)}"
     return Choice(tuple(options), found, batch, csv, tuple(on_front), seen)
@@ -205,13 +205,6 @@ def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
     return Option(candidate, f"/planner?{query}", f"/planner/compare?{beside}")
 
 
-def global_batch_of(made: Plan) -> int:
-    """Sequences of a step of the plan."""
-    micro_batches = made.estimate.pipeline.micro_batches
-    assert micro_batches is not None, "only a model with a shape is searched for"
-    return int(micro_batches * made.form.values["micro_batch"] * made.form.data)
-
-
 def _key(made: Plan, scope: str) -> str:
     """The search as the JSON of its request. Raises SpecError."""
     named: tuple[str, ...] = get_args(Profile)
@@ -229,7 +222,7 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
     nodes = request["parallel"].get("expert_nodes")
     return {
         "model": request["model"],
-        "training": {**fixed, "global_batch": global_batch_of(made)},
+        "training": {**fixed, "global_batch": made.global_batch},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
         "profile": profile,
         "axes": {"expert_nodes": [nodes]} if nodes else {},

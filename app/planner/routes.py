@@ -14,17 +14,20 @@ from fastapi.responses import HTMLResponse, Response
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page, wants_fragment
-from app.planner import beside, cluster, deciding, finding, frontier, here, service
-from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH
+from app.planner import beside, cluster, deciding, finding, frontier, here, service, training
+from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH, SIZED
+from app.planner.form import model_of, sequence_of
 from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import Estimate, Flags, Profile, Step, terms
+from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.groups import LaidCluster
 from app.theory.planner.space import GATHERS, KEEPS
-from app.theory.presets import PRESETS, Preset
-from labs.spec import Precision, Recompute, Schedule, StateLayout
+from app.theory.presets import ARCHITECTURES, PRESETS, Preset
+from app.theory.reliability import FAILURE_RATES
+from labs.spec import Attention, Model, Precision, Recompute, Schedule, StateLayout
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
@@ -41,7 +44,10 @@ class PlannerPage:
     layouts: Sequence[state.StateLayout]
     makers: Mapping[str, Sequence[Gpu]]
     gpu: Gpu
-    preset: Preset | None
+    training: training.Training
+    sequence: int
+    derived_shape: Model
+    as_sized: str
     time_scale: Scale
     title: str
     best: finding.Choice | None
@@ -66,7 +72,12 @@ class PlannerPage:
     schedules: tuple[str, ...] = get_args(Schedule)
     profiles: tuple[str, ...] = get_args(Profile)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
+    attentions: tuple[str, ...] = get_args(Attention)
+    kernels: tuple[str, ...] = get_args(AttentionKernel)
+    architectures: tuple[str, ...] = tuple(ARCHITECTURES)
+    failure_rates: tuple[str, ...] = tuple(FAILURE_RATES)
     own: str = OWN
+    sized: str = SIZED
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
     table_of = staticmethod(beside.table)
     change_of = staticmethod(finding.change_of)
@@ -118,7 +129,10 @@ def planner(request: Request) -> HTMLResponse:
         layouts=[state.LAYOUTS[name] for name in get_args(StateLayout)],
         makers=service.grouped(GPUS.values(), lambda gpu: gpu.maker),
         gpu=GPUS[plan.form.values["gpu"]],
-        preset=PRESETS.get(plan.form.values["model"]),
+        training=training.training_of(plan),
+        sequence=sequence_of({**plan.form.values, "sequence": None}),
+        derived_shape=model_of({**plan.form.values, "model": SIZED}),
+        as_sized="/planner?" + urlencode({**plan.typed, "model": SIZED}),
         time_scale=step_scale(plan.lanes),
         title=beside.verdict(plan, choice) if choice else plan.title,
         best=choice,

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from app.core.errors import SpecError
 from app.planner.columns import Communication, communication_table, texts_in_one_unit
-from app.planner.fields import Form, read_form
+from app.planner.fields import SHAPE
+from app.planner.form import Form, read_form, sequence_of
 from app.planner.rows import search_csv
 from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
@@ -36,7 +37,6 @@ from app.words import capital
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
-TRAINED_ON = 1e12  # tokens: what a long run is asked for
 T = TypeVar("T")
 
 
@@ -100,8 +100,8 @@ class Plan:
     @property
     def state_inputs(self) -> Mapping[str, float] | None:
         """What ZeRO's formula takes for a published model; None for a size alone or where stages or experts differ."""
-        values = self.form.values
-        if self.form.is_own or values["pipeline"] > 1 or PRESETS[values["model"]].model.experts > 1:
+        values, shape = self.form.values, self.form.shape
+        if shape is None or values["pipeline"] > 1 or shape.experts > 1:
             return None
         return {"parameters": self.estimate.parameters.per_rank, "ranks": self.form.data * values["context"]}
 
@@ -145,10 +145,25 @@ class Plan:
         return digits(float(f"{self.estimate.time.tokens_per_second or 0:.3g}"))
 
     @property
-    def long_run_seconds(self) -> float | None:
-        """Time for 10¹² tokens without interruption; None where nothing was timed."""
-        rate = self.estimate.time.tokens_per_second
-        return TRAINED_ON / rate if rate else None
+    def global_batch(self) -> int:
+        """Sequences of a step, over all data ranks."""
+        micro_batches = self.estimate.pipeline.micro_batches
+        assert micro_batches is not None, "a size alone has no step"
+        return int(micro_batches * self.form.values["micro_batch"] * self.form.data)
+
+    @property
+    def batch_tokens(self) -> int:
+        """The same in tokens."""
+        return self.global_batch * sequence_of(self.form.values)
+
+    @property
+    def shape_text(self) -> str:
+        """Of a model of one's own: its shape, and that it was derived where it was."""
+        shape, typed = self.form.shape, self.form.typed
+        assert shape is not None, "a size alone has no shape"
+        given = [name for name in SHAPE if typed[name]]
+        how = "derived" if not given else "as typed" if len(given) == len(SHAPE) else "in part derived"
+        return f"{shape.layers} layers of {shape.hidden:,}, {shape.heads} heads, {how}"
 
 
 def plan(form: Mapping[str, str]) -> Plan:
@@ -158,8 +173,8 @@ def plan(form: Mapping[str, str]) -> Plan:
     answer = estimate(parse_estimate_request(request))
     others = dict(_other_stages(read))
     stages = {stage: _bar(stage, each, read) for stage, each in sorted((others | {zero: answer}).items())}
-    model = read.values["model"]
-    name = f"{count_text(read.values['parameters'])} parameters" if read.is_own else PRESETS[model].title
+    preset = PRESETS.get(read.values["model"])
+    name = preset.title if preset else f"{count_text(read.values['parameters'])} parameters"
     ranks = read.values["ranks"]
     by_stage = answer.memory.by_stage
     return Plan(
@@ -223,8 +238,8 @@ def finding(made: Plan) -> str:
             f" not divide {asked:,}"
         )
     if total > made.capacity:
-        times = digits(total / made.capacity, 3)
-        return f"{capital(said)}. Does not fit: the fullest GPU needs {scaled(total, 'GB', 3)}, {times} × what it has."
+        over = f"{scaled(total, 'GB', 3)}, {total / made.capacity:.2f} × what it has"
+        return f"{capital(said)}. Does not fit: the fullest GPU needs {over}."
     room = f"{capital(said)}. Fits with {scaled(made.capacity - total, 'GB', 3)} to spare"
     loss = max(made.lanes, key=lambda lane: lane.seconds if lane.is_loss else 0.0, default=None)
     if loss is None or not loss.is_loss or loss.share < NOTABLE:

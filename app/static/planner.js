@@ -42,7 +42,9 @@ async function show(address, withForm) {
   for (const part of form.querySelectorAll("[data-shown]")) {
     part.hidden = fresh.querySelector(`[data-shown="${part.dataset.shown}"]`).hidden;
   }
-  form.elements.sequence.placeholder = fresh.querySelector("#f-sequence").placeholder;
+  for (const empty of /** @type {NodeListOf<HTMLInputElement>} */ (fresh.querySelectorAll("input[placeholder]"))) {
+    form.elements[empty.name].placeholder = empty.placeholder;
+  }
   for (const field of form.querySelectorAll(".field")) {
     const error = field.querySelector(".error");
     const input = field.querySelector("input, select");

@@ -33,36 +33,23 @@ class Preset:
     expert_nodes: int | None = None
 
 
+# What the models of a family have alike besides their sizes.
+ARCHITECTURES: Mapping[str, Mapping[str, Any]] = {
+    # Llama's, which most later models share: rotary positions, RMSNorm, gated MLP, no biases.
+    "llama": {"gated_mlp": True, "tied_embeddings": False, "positions": "rotary", "norm": "rms"},
+    # GPT-2's, which GPT-3 kept: learned positions, LayerNorm, biases, tied embeddings.
+    "gpt": {"positions": "learned", "norm": "layer", "biases": True},
+}
+
+
 def _gpt(layers: int, hidden: int, heads: int) -> Model:
-    """GPT-2's architecture, which GPT-3 kept: learned positions, LayerNorm, biases, tied embeddings."""
-    return Model(
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=heads,
-        ffn_hidden=4 * hidden,
-        vocab=50257,
-        positions="learned",
-        norm="layer",
-        biases=True,
-    )
+    shape = {"layers": layers, "hidden": hidden, "heads": heads, "vocab": 50257}
+    return Model.model_validate({**shape, **ARCHITECTURES["gpt"]})
 
 
 def _llama(layers: int, hidden: int, heads: int, kv: int, ffn: int, vocab: int, **more: Any) -> Model:
-    """Llama's architecture, which most later models share: rotary positions, RMSNorm, gated MLP, no biases."""
-    shape = {
-        "layers": layers,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": kv,
-        "ffn_hidden": ffn,
-        "vocab": vocab,
-        "gated_mlp": True,
-        "tied_embeddings": False,
-        "positions": "rotary",
-        "norm": "rms",
-    }
-    return Model.model_validate(shape | more)
+    shape = {"layers": layers, "hidden": hidden, "heads": heads, "kv_heads": kv, "ffn_hidden": ffn, "vocab": vocab}
+    return Model.model_validate({**shape, **ARCHITECTURES["llama"], **more})
 
 
 _GPT2 = "Radford et al. 2019 (GPT-2), released weights"

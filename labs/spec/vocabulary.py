@@ -15,6 +15,7 @@ from labs.spec.schedules import Schedule
 Count = Annotated[int, Field(ge=1)]
 MAX_HEADS = 10_000
 MAX_HIDDEN = 1_000_000
+MAX_LAYERS = 10_000
 MAX_WORLD_SIZE = 8  # of a run on one host: its ranks share the machine. Over hosts, of each
 BUCKET_BYTES = 25 * 2**20  # of gradients that PyTorch's DDP reduces at once, where nothing else is asked for
 
@@ -58,7 +59,7 @@ class Model(Strict):
     `shared_experts` besides. `biases` gives every linear layer one, `qkv_biases` only queries, keys and values.
     """
 
-    layers: Annotated[int, Field(ge=1, le=10_000)]
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)]
     hidden: Annotated[int, Field(ge=1, le=MAX_HIDDEN)]
     heads: Annotated[int, Field(ge=1, le=MAX_HEADS)]
     kv_heads: Annotated[int, Field(ge=1, le=MAX_HEADS)]

@@ -127,12 +127,12 @@ def test_every_step_and_advice_is_the_estimate_at_its_address(form: dict[str, st
     said |= {
         each.address: (now.estimate.time.step_seconds + each.seconds, now.stage.total + each.bytes) for each in advised
     }
-    work = {finding.global_batch_of(now)}
+    work = {now.global_batch}
     for address, (seconds, held) in said.items():
         then = service.plan(dict(parse_qsl(urlsplit(address).query, keep_blank_values=True)))
         assert then.errors == {}
         assert (then.estimate.time.step_seconds, then.stage.total) == pytest.approx((seconds, held))
-        work.add(finding.global_batch_of(then))
+        work.add(then.global_batch)
     assert len(work) == 1, "a step does as many sequences as the plan it is a step from"
 
 

@@ -13,14 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.db import Database
+from app.grading.quantities import evaluate_quantity
 from app.main import create_app
 from app.planner.fields import DEFAULTS
 from app.planner.finding import choose
 from app.planner.service import answer_request, finding, plan
+from app.planner.training import training_of
 from app.reference.service import derive, find_formula
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
 from app.theory.transformer import parameter_count
+from app.units import NONE
 from labs.spec import Precision, Schedule
 
 OWN_7B = {"model": "own", "parameters": "7B", "ranks": "8"}
@@ -182,7 +185,7 @@ def test_the_lanes_add_up_to_the_step(form: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("typed", "errors"),
     [
-        ({"tensor": "3"}, {"tensor": "3 does not divide heads = 32. Accepted: 1, 2, 4, 8, 16. Showing 1."}),
+        ({"tensor": "3"}, {"tensor": "3 does not divide heads = 32. Accepted: 1, 2, 4, 8, 16. Showing 4."}),
         ({"ranks": "100", "tensor": "8"}, {"ranks": "Accepted: a multiple of 8, such as 96 or 104. Showing 96."}),
         ({"ranks": "4", "tensor": "8"}, {"ranks": "Showing 8."}),
         ({"pipeline": "99"}, {"pipeline": "There are only 32 layers. Accepted: 1 to 32. Showing 1."}),
@@ -194,8 +197,8 @@ def test_the_lanes_add_up_to_the_step(form: dict[str, str]) -> None:
         ({"inter_node": "50 GB"}, {"inter_node": "Showing what is usual beside this GPU."}),
         ({"sequence": "long"}, {"sequence": "Showing the model's own."}),
         (
-            {"tensor": "7", "context": "x", "global_batch": "13"},
-            {"tensor": "Showing 1.", "context": "Showing 1.", "global_batch": "Showing 8."},
+            {"tensor": "7", "ranks": "16", "context": "x", "global_batch": "13"},
+            {"tensor": "Showing 8.", "context": "Showing 1.", "global_batch": "Showing 12."},
         ),
     ],
 )
@@ -209,13 +212,69 @@ def test_what_does_not_go_together_is_replaced_and_said_at_its_field(
     assert made.estimate.time.step_seconds > 0
 
 
+def test_a_size_of_ones_own_gets_a_shape_that_can_be_edited() -> None:
+    """OPT-30B (Zhang et al. 2022): 48 layers of 7,168 with 56 heads; 30B over tensor 4 × pipeline 2, ZeRO-1 over 64
+    ranks, are 7.5 + 7.5 + 12 × 3.75/64 GB (F27)."""
+    sized = {"model": "sized", "architecture": "gpt", "parameters": "30B", "ranks": "512"}
+    axes = {"tensor": "4", "pipeline": "2", "zero": "1", "recompute": "none", "global_batch": "4.2M tokens"}
+    made = plan(sized | axes)
+    assert made.errors == {}
+    assert made.form.shape is not None
+    assert (made.form.shape.layers, made.form.shape.hidden, made.form.shape.heads) == (48, 7168, 56)
+    assert made.parameters == pytest.approx(30e9, rel=0.005)
+    state = made.estimate.memory.per_rank_bytes
+    assert state.parameters + state.gradients + state.optimizer == pytest.approx(15.7e9, rel=0.02)
+    assert (made.global_batch, made.batch_tokens) == (1024, 4_194_304), "what was said in tokens"
+    assert made.shape_text == "48 layers of 7,168, 56 heads, derived"
+    edited = plan(sized | {"layers": "40", "hidden": "8192"})
+    assert edited.form.shape is not None
+    assert (edited.form.shape.layers, edited.form.shape.heads) == (40, 64)
+    assert edited.parameters == pytest.approx(30e9, rel=0.005), "the MLP's width makes up for it"
+    assert "kv_heads" in plan(sized | {"kv_heads": "5"}).errors
+    assert "50M" in plan(sized | {"parameters": "3"}).errors["parameters"]
+
+
+def test_a_budget_becomes_a_model_its_tokens_days_and_money() -> None:
+    """C = 120 N²: 1e21 FLOPs are 2.89B on 57.7B tokens, and 1B on 167B; 512 H100 at 40 % for 90 days are 1.575e24."""
+    small = training_of(
+        plan({"model": "sized", "parameters": "1B", "budget": "1e21 FLOPs", "mfu": "40 %", "price": "2"})
+    )
+    this, best = small.models
+    assert this.tokens == pytest.approx(1e21 / 6 / this.parameters)
+    assert (best.parameters, best.tokens) == pytest.approx((2.887e9, 57.7e9), rel=1e-3)
+    assert best.cost == pytest.approx(1e21 / (989.4e12 * 0.4) / 3600 * 2, rel=1e-3)
+    assert plan(dict(parse_qsl(urlsplit(best.address).query))).parameters == pytest.approx(2.89e9, rel=0.005)
+    large = {"model": "sized", "architecture": "gpt", "parameters": "30B", "ranks": "512", "mfu": "40 %"}
+    whole = training_of(plan(large | {"budget": "90 days"}))
+    assert whole.models[0].flops == pytest.approx(1.575e24, rel=1e-3)
+    assert whole.models[1].parameters == pytest.approx(114.6e9, rel=1e-3)
+    assert whole.models[0].overtraining == pytest.approx(14.6, rel=5e-3)
+    assert whole.models[0].seconds == pytest.approx(90 * 86400)
+    assert whole.failures.mtbf_seconds / 3600 == pytest.approx(50677 / 512, rel=1e-3)
+    assert whole.failures.interval_seconds / 60 == pytest.approx(109, rel=5e-3)
+    hours = training_of(plan(large | {"budget": "1105920 GPU-hours"})).models[0]  # 512 × 90 × 24
+    assert hours.flops == pytest.approx(1.575e24, rel=1e-3)
+    for wrong in ("7", "2 TB", "soon"):
+        assert "GPU-hours" in plan({"budget": wrong}).errors["budget"]
+
+
+def test_scores_that_are_kept_are_counted() -> None:
+    """Korthikanti et al. 2022: 34sbh and 5as/h more, 14.3 and 47.8 GB of 40 layers of 5,120 with 40 heads."""
+    form = {"model": "gpt-3-13b", "profile": "zero-paper", "recompute": "none", "sequence": "2048", "gpu": "a100-80gb"}
+    held = [
+        plan(form | {"zero": "2", "attention": each}).estimate.memory.per_rank_bytes.activations
+        for each in ("flash", "full")
+    ]
+    assert held == pytest.approx([14.3e9, 47.8e9], rel=0.035)  # with the head's logits on top
+
+
 SOME = st.integers(1, 300).map(str)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     st.fixed_dictionaries(
-        {"model": st.sampled_from([*PRESETS])},
+        {"model": st.sampled_from([*PRESETS, "sized"])},
         optional={
             **dict.fromkeys(("ranks", "tensor", "pipeline", "context", "expert", "virtual_stages"), SOME),
             **dict.fromkeys(("micro_batch", "global_batch", "sequence"), SOME),
@@ -223,6 +282,7 @@ SOME = st.integers(1, 300).map(str)
             "precision": st.sampled_from(get_args(Precision)),
             "gpu": st.sampled_from([*GPUS]),
             "zero": st.sampled_from("0123"),
+            **dict.fromkeys(("layers", "heads", "hidden"), SOME),
             "sequence_parallel": st.just("on"),
         },
     )
@@ -265,6 +325,7 @@ def test_every_model_and_gpu_can_be_chosen_once_under_its_heading(page: TestClie
         "Mistral",
         "Qwen2.5",
         "DeepSeek",
+        "Your own",
         "NVIDIA",
         "AMD",
         "Google",
@@ -285,6 +346,7 @@ def test_the_page_says_what_could_not_be_read_where_it_was_typed(page: TestClien
         {"model": "gpt-2-124m", "ranks": "24", "layout": "megatron-18"},
         {"model": "gpt-2-124m", "ranks": "24", "layout": "zero-17"},
         {"model": "llama-3-70b", "ranks": "64", "tensor": "8", "context": "2"},
+        {"model": "sized", "parameters": "30B", "ranks": "512", "budget": "90 days", "mfu": "40 %", "price": "2"},
         OWN_7B,
     ],
 )
@@ -296,12 +358,7 @@ def test_live_numbers_of_the_page_open_on_what_they_show(page: TestClient, form:
         parts = urlsplit(address.replace("&amp;", "&"))
         found = derive(find_formula(parts.path.rpartition("/")[2]), dict(parse_qsl(parts.query)))
         assert found.evaluation is not None
-        assert found.evaluation.value == pytest.approx(bytes_of(shown), rel=6e-3)
-
-
-def bytes_of(shown: str) -> float:
-    number, unit = shown.split()
-    return float(number.replace(",", "")) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}[unit]
+        assert found.evaluation.value == pytest.approx(evaluate_quantity(shown, wanted=NONE).value, rel=6e-3)
 
 
 def test_the_estimate_call_answers(page: TestClient) -> None:
@@ -476,13 +533,15 @@ def test_what_is_folded_in_the_form_says_what_was_changed_in_it_and_opens_where_
         )
         return [("open" in attributes, said.strip()) for attributes, said in found]
 
-    assert folded("/planner") == [(False, "as usual")] * 3
+    assert folded("/planner") == [(False, "as usual")] * 5
     assert [said for _, said in folded("/planner?ranks=16&context=2&shard=4")] == [
+        "as usual",
         "as usual",
         "context 2, shard over 4",
         "as usual",
+        "as usual",
     ]
-    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, True, False]
+    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, True, False, False]
 
 
 def test_after_a_search_the_form_stays_and_the_plan_stands_in_the_table(page: TestClient) -> None:

@@ -1,0 +1,141 @@
+"""How the planner's fields read what was typed: each returns the value, or raises SpecError with what is accepted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from app.core.errors import SpecError, Violation
+from app.grading.quantities import Unreadable, evaluate_quantity, read_quantity
+from app.theory.planner import Measured
+from app.theory.planner.fields import Module
+from app.theory.planner.space import GATHERS
+from app.units import FLOP, NONE, SECONDS, TOKENS, count_text
+from labs.spec import parse
+
+Reader = Callable[[str, str], Any]
+Spent = Literal["flops", "gpu_seconds", "seconds", "tokens"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a list, which the form shows as such."""
+
+    known: tuple[str, ...]
+    means: Callable[[str], Any] = str
+
+    def __call__(self, name: str, text: str) -> Any:
+        if text not in self.known:
+            raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(self.known))])
+        return self.means(text)
+
+
+def choice(*known: str) -> Choice:
+    """One of these, as it is typed."""
+    return Choice(known)
+
+
+_EXAMPLES = {
+    "bytes_per_second": "such as 50 GB/s",
+    "seconds": "such as 60 s",
+    "tokens": "such as 2T tokens",
+    "fraction": "such as 40 %",
+}
+
+
+def number(low: float, high: float, dimension: str = "count", is_whole: bool = True) -> Reader:
+    """A quantity of a dimension between two bounds."""
+    accepted = _EXAMPLES.get(dimension) or f"{count_text(low)} to {count_text(high)}"
+
+    def read(name: str, text: str) -> Any:
+        try:
+            value = read_quantity(text, dimension).value
+        except Unreadable as error:
+            raise SpecError([Violation(name, text, str(error), accepted)]) from None
+        if not low <= value <= high or (is_whole and value != int(value)):
+            raise SpecError([Violation(name, text, f"“{text}” is out of range.", accepted)])
+        return int(value) if is_whole else value
+
+    return read
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A global batch said in tokens; the sequences follow from the plan's sequence."""
+
+    value: float
+
+
+def batch(name: str, text: str) -> int | Tokens:
+    """Sequences of a step, or with the word, tokens."""
+    if "tok" in text.lower():
+        return Tokens(number(1, 1e15, "tokens", is_whole=False)(name, text))
+    return int(number(1, 1e7)(name, text))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a training may take: FLOPs, time of one GPU, time of all of them, or tokens."""
+
+    kind: Spent
+    amount: float
+
+
+_OF = {FLOP: "flops", SECONDS: "seconds", TOKENS: "tokens"}
+_MOST: dict[Spent, tuple[float, float]] = {
+    "flops": (1e12, 1e32),
+    "gpu_seconds": (1.0, 1e15),
+    "seconds": (1.0, 1e10),
+    "tokens": (1e3, 1e18),
+}
+_PLAIN = 1e15  # a bare number from here on can only be FLOPs
+
+
+def budget(name: str, text: str) -> Budget:
+    """By its unit: "1e21 FLOPs", "100k GPU-hours", "90 days", "2T tokens"."""
+    accepted = "1e24 FLOPs, 100k GPU-hours, 90 days or 2T tokens"
+    try:
+        found = evaluate_quantity(text.replace("GPU hour", "GPU-hour"))
+    except Unreadable as error:
+        raise SpecError([Violation(name, text, str(error), accepted)]) from None
+    kind = _OF.get(found.dimension)
+    if kind is None and found.dimension == NONE and found.value >= _PLAIN:
+        kind = "flops"
+    if kind == "seconds" and re.search("gpu", text, re.I):
+        kind = "gpu_seconds"
+    if kind is None:
+        raise SpecError([Violation(name, text, f"“{text}” has no unit of a budget.", accepted)])
+    low, high = _MOST[kind]  # type: ignore[index]
+    if not low <= found.value <= high:
+        raise SpecError([Violation(name, text, f"“{text}” is out of range.", accepted)])
+    return Budget(kind, found.value)  # type: ignore[arg-type]
+
+
+def gathers(text: str) -> bool:
+    """What FSDP calls reshard_after_forward: weights let go of are gathered again."""
+    return text == GATHERS
+
+
+def modules(name: str, text: str) -> list[str]:
+    """Modules of a layer, joined by + as a search writes them."""
+    known = choice(*get_args(Module))
+    return [known(name, each.strip()) for each in text.split("+")]
+
+
+def measured(name: str, text: str) -> dict[str, Any]:
+    """What `rankzero measure` prints."""
+    accepted = "what rankzero measure prints"
+    try:
+        data = json.loads(text)
+        return parse(Measured, data, lambda _: []).model_dump(exclude_none=True)
+    except (ValueError, RecursionError) as error:
+        why = "; ".join(map(str, error.violations)) if isinstance(error, SpecError) else "This is no JSON."
+        raise SpecError([Violation(name, text, why, accepted)]) from None
+
+
+def flag(_name: str, text: str) -> bool:
+    """A box that is ticked."""
+    return text not in ("", "off")
