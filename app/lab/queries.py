@@ -15,6 +15,11 @@ def find_run(session: Session, learner_id: int, run_id: int) -> Run | None:
     return session.scalar(select(Run).where(Run.id == run_id, Run.learner_id == learner_id))
 
 
+def has_run(session: Session, learner_id: int, run_id: int) -> bool:
+    """Whether there is such a run, without reading it: a crowd of viewers asks at once."""
+    return session.scalar(select(Run.id).where(Run.id == run_id, Run.learner_id == learner_id)) is not None
+
+
 # What was opened from a file ran elsewhere: it is looked at, and is no evidence, no measurement of this machine and no
 # use of it.
 IS_OWN = Run.opened_from.is_(None)

@@ -24,8 +24,18 @@ def find_run(session: Session, learner_id: int, run_id: int) -> Run:
     """Raises NotFound."""
     run = queries.find_run(session, learner_id, run_id)
     if run is None:
-        raise NotFound(f"There is no run {run_id}.")
+        raise _no_run(run_id)
     return run
+
+
+def check_run(session: Session, learner_id: int, run_id: int) -> None:
+    """Raises NotFound."""
+    if not queries.has_run(session, learner_id, run_id):
+        raise _no_run(run_id)
+
+
+def _no_run(run_id: int) -> NotFound:
+    return NotFound(f"There is no run {run_id}.")
 
 
 def queue_position(session: Session, run: Run) -> int | None:

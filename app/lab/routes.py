@@ -250,7 +250,7 @@ async def _first_chunk(request: Request, learner: LearnerId, run_id: RowId, star
 
     def check() -> None:
         with database.read() as session:
-            reading.find_run(session, learner, run_id)
+            reading.check_run(session, learner, run_id)
 
     await asyncio.to_thread(check)
     return start

@@ -3,7 +3,8 @@
 The reader asks the database for new chunks when Redis says there are some, and once a second in any case: losing Redis
 costs a second, never an event. Nobody holds a database session while waiting. For viewers with the run's page before
 them the reader also draws the page's parts, once for all, in a thread: rendering must not keep other requests waiting.
-What is sent is made into bytes once, whoever gets it, and what was sent lately is kept for those who come.
+What is sent is made into bytes once, whoever gets it, and what was sent lately is kept for those who come. With many
+viewers it is the sending that costs: chunks and the parts drawn from them go out together, one write a viewer.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from app.lab.models import ENDED, Run
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
-DRAW_SECONDS = 0.25  # at least, between two drawings of a page: as often as a worker writes chunks
+DRAW_SECONDS = 0.2  # at least, between two drawings of a page; a worker writes chunks a little less often
 MOST_KEPT_CHUNKS = 256  # at the start; a longer run's viewers read for themselves what was before them
 MOST_KEPT_BYTES = 4_000_000  # of chunks, of a run that is looked at
 MOST_QUEUED = 1000  # a viewer further behind than this is disconnected; it resumes with Last-Event-ID
@@ -80,14 +81,13 @@ class _Feed:
     task: asyncio.Task[None] | None = None
     page: LivePage | None = None  # once somebody looks at the page
     drawn_at: float = -inf
-    is_stale: bool = False  # chunks came since it was drawn
     parts: dict[int, tuple[list[Message], int]] = field(default_factory=dict)  # of a drawing, behind an earlier one
     parts_of: int = 0  # which drawing
 
     @property
-    def draw_at(self) -> float:
-        """When the page is to be drawn next; its clock goes on without chunks, too."""
-        return self.drawn_at + (DRAW_SECONDS if self.is_stale else POLL_SECONDS)
+    def is_drawn_in(self) -> float:
+        """Seconds until the page may be drawn again, and what came since is passed on; 0 where nobody looks at it."""
+        return 0.0 if self.page is None else max(0.0, self.drawn_at + DRAW_SECONDS - time.monotonic())
 
     def keep(self, message: Message) -> None:
         """Note a chunk that is passed on, and let go of the oldest beyond what is kept."""
@@ -235,7 +235,8 @@ class Hub:
                 await self._begin(feed)
                 feed.ready.set()
                 while feed.ended is None and not await self._pass_on(feed):
-                    await wait(self._seconds_to_wait(feed))
+                    await wait(POLL_SECONDS)
+                    await asyncio.sleep(feed.is_drawn_in)
         except Exception as error:  # the database went away: viewers reconnect and resume, and so does the feed
             log.warning("stream broke off", run=feed.run_id, error=str(error))
         finally:
@@ -256,29 +257,23 @@ class Hub:
             feed.keep(message)
 
     async def _pass_on(self, feed: _Feed) -> bool:
-        """Send what is new to every viewer; returns whether the run has ended. Its page is drawn before its end."""
+        """Send what is new to every viewer; returns whether the run has ended. Its page is drawn before, anew without
+        chunks as well: its clock goes on."""
         messages, ended = await asyncio.to_thread(self._read, feed.run_id, feed.last)
-        feed.is_stale = feed.is_stale or bool(messages)
-        has_drawn = feed.page is not None and (bool(ended) or time.monotonic() >= feed.draw_at)
-        if feed.page is not None and has_drawn:
+        page = feed.page
+        if page is not None:
             is_first = feed.drawn_at == -inf and not ended  # unless a viewer that came just now has drawn it
-            await asyncio.to_thread(feed.page.draw, once=is_first)
-            feed.drawn_at, feed.is_stale = time.monotonic(), is_first and feed.is_stale
+            await asyncio.to_thread(page.draw, once=is_first)
+            feed.drawn_at = time.monotonic()
         for message in messages:
             feed.keep(message)
             self._send(feed, message)
-        if has_drawn:
+        if page is not None:
             self._send(feed, _DRAWN)
         if ended:
             feed.ended = ended
             self._send(feed, _end(feed.last, ended))
         return ended is not None
-
-    def _seconds_to_wait(self, feed: _Feed) -> float:
-        """Until the next look without a wake-up."""
-        if feed.page is None:
-            return POLL_SECONDS
-        return min(max(0.0, feed.draw_at - time.monotonic()), POLL_SECONDS)
 
     def _send(self, feed: _Feed, message: Message | _Drawn) -> None:
         for inbox in list(feed.viewers):

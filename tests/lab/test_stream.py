@@ -297,10 +297,10 @@ def test_a_run_that_ended_while_nobody_looked_is_shown_as_it_ended(database: Dat
     assert "Cancelled after 1 step<" in dict(_parts(messages))["title"]
 
 
-def test_a_page_is_drawn_at_most_every_so_often(
+def test_a_page_is_drawn_at_most_every_so_often_and_goes_out_with_the_chunks_it_shows(
     sqlite: Database, redis_url: str, content: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[float] = []
+    drawn, written = list[float](), list[bytes]()
 
     def noted(shown: RunPage, names: Iterable[str]) -> dict[str, Markup]:
         assert threading.current_thread() is not loops_thread[0], "rendering would keep other requests waiting"
@@ -312,7 +312,7 @@ def test_a_page_is_drawn_at_most_every_so_often(
 
     async def viewers(hub: Hub, writer: _Writer) -> None:
         loops_thread.append(threading.current_thread())
-        task = asyncio.create_task(_collect(hub, writer.run_id, with_parts=True))
+        task = asyncio.create_task(look_on(hub, writer.run_id))
         for step in range(1, 21):
             await asyncio.to_thread(writer.write, step)
             await asyncio.to_thread(Queue(redis_url).wake_viewers, writer.run_id)
@@ -320,8 +320,14 @@ def test_a_page_is_drawn_at_most_every_so_often(
         await asyncio.to_thread(writer.end)
         await task
 
+    async def look_on(hub: Hub, run_id: int) -> None:
+        async for piece in hub.stream(run_id, 0, with_parts=True):
+            written.append(piece)
+
     monkeypatch.setattr("app.lab.stream.DRAW_SECONDS", 0.5)
     _watch(sqlite, redis_url, viewers, content)
     gaps = [later - earlier for earlier, later in pairwise(drawn[:-1])]  # the last one is the end's, at once
     assert gaps
     assert min(gaps) > 0.45, "half a second, but for the time a drawing itself takes"
+    assert b"".join(written).count(b"event: chunk") == 20
+    assert len(written) <= len(drawn) + 2, "what was there, and the page, to begin with; then one write a drawing"
