@@ -15,7 +15,7 @@ from labs.spec import LAB_MODELS, RunSpec
 
 @dataclass(frozen=True)
 class FormField:
-    """A field of the free form: where it goes in the RunSpec."""
+    """A field of the free form: where it goes in the RunSpec, and the heading it stands under."""
 
     name: str
     path: str
@@ -23,6 +23,7 @@ class FormField:
     help: str
     choices: tuple[tuple[str, str], ...] = ()
     text: str = ""
+    group: str = ""
     error: str | None = None
     has_focus: bool = False
 
@@ -50,24 +51,30 @@ _CHECKPOINT_MODES = (("sync", "Training waits for it"), ("async", "Training goes
 _RESTARTS = (("0", "Never: the run ends"), ("1", "Once"), ("2", "Twice"), ("3", "Three times"))
 _DEVICES = (("auto", "GPUs if there are enough"), ("cpu", "CPU, gloo"), ("cuda", "CUDA, NCCL"))
 
+_SPLIT, _TRAINED, _WHERE = "How it is split", "What is trained", "Where it runs, and when a rank dies"
+
 FREE_FORM = (
-    FormField("zero", "parallel.zero", "Strategy", "", _STRATEGIES, "3"),
-    FormField("data", "parallel.data", "Data ranks", "All ranks together: at most 8.", (), "2"),
-    FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto"),
-    FormField("steps", "training.steps", "Steps", "At most 500.", (), "40"),
-    FormField("layers", "model.layers", "Layers", "", (), str(_SMALL.layers)),
-    FormField("hidden", "model.hidden", "Width", "A multiple of the heads.", (), str(_SMALL.hidden)),
-    FormField("heads", "model.heads", "Heads", "", (), str(_SMALL.heads)),
-    FormField("sequence", "training.sequence", "Sequence", "Bytes of text, 2 to 1,024.", (), "128"),
-    FormField("micro_batch", "training.micro_batch", "Micro-batch", "Sequences at once, 1 to 64.", (), "2"),
-    FormField("micro_batches", "training.micro_batches", "Micro-steps", "Per optimizer step, 1 to 64.", (), "1"),
-    FormField("pipeline", "parallel.pipeline", "Pipeline ranks", "1 is no pipeline.", (), "1"),
-    FormField("schedule", "parallel.schedule", "Schedule", "Of the pipeline.", _SCHEDULES, "1f1b"),
-    FormField("virtual_stages", "parallel.virtual_stages", "Stages a rank", "More where interleaved.", (), "1"),
-    FormField("checkpoint_every", "training.checkpoint_every", "Checkpoint every", "Steps; empty is never."),
-    FormField("checkpoint_mode", "training.checkpoint_mode", "While it is written", "", _CHECKPOINT_MODES, "sync"),
-    FormField("restarts", "restarts", "Started again", "When a rank has died.", _RESTARTS, "0"),
-    FormField("hosts", "hosts", "Hosts", "More than 1 need a cluster.", (), "1"),
+    FormField("zero", "parallel.zero", "Strategy", "", _STRATEGIES, "3", _SPLIT),
+    FormField("data", "parallel.data", "Data ranks", "All ranks together: at most 8.", (), "2", _SPLIT),
+    FormField("pipeline", "parallel.pipeline", "Pipeline ranks", "1 is no pipeline.", (), "1", _SPLIT),
+    FormField("schedule", "parallel.schedule", "Schedule", "Of the pipeline.", _SCHEDULES, "1f1b", _SPLIT),
+    FormField("virtual_stages", "parallel.virtual_stages", "Stages a rank", "More where interleaved.", (), "1", _SPLIT),
+    FormField("layers", "model.layers", "Layers", "", (), str(_SMALL.layers), _TRAINED),
+    FormField("hidden", "model.hidden", "Width", "A multiple of the heads.", (), str(_SMALL.hidden), _TRAINED),
+    FormField("heads", "model.heads", "Heads", "", (), str(_SMALL.heads), _TRAINED),
+    FormField("sequence", "training.sequence", "Sequence", "Bytes of text, 2 to 1,024.", (), "128", _TRAINED),
+    FormField("micro_batch", "training.micro_batch", "Micro-batch", "Sequences at once, 1 to 64.", (), "2", _TRAINED),
+    FormField("micro_batches", "training.micro_batches", "Micro-steps", "A step, 1 to 64.", (), "1", _TRAINED),
+    FormField("steps", "training.steps", "Steps", "At most 500.", (), "40", _TRAINED),
+    FormField("device", "device", "Device", "The CPU takes what finds no GPUs.", _DEVICES, "auto", _WHERE),
+    FormField("hosts", "hosts", "Hosts", "More than 1 need a cluster.", (), "1", _WHERE),
+    FormField(
+        "checkpoint_every", "training.checkpoint_every", "Checkpoint every", "Steps; empty is never.", group=_WHERE
+    ),
+    FormField(
+        "checkpoint_mode", "training.checkpoint_mode", "While it is written", "", _CHECKPOINT_MODES, "sync", _WHERE
+    ),
+    FormField("restarts", "restarts", "Started again", "When a rank has died.", _RESTARTS, "0", _WHERE),
 )
 # What one may say before a run of one's own: until it has ended, theory and measurement stay hidden then.
 SAID_FIRST = (

@@ -24,8 +24,8 @@ HEAD = ("title", "status", "elapsed", "action", "waits", "callout", "receipt")
 PANELS: Mapping[str, tuple[str, ...]] = {
     "failure": (),
     "comparison": (),
-    "figures": ("points",),
     "terms": (),
+    "figures": ("points",),
     "lesson": (),
     "timeline": ("spans", "details", "split"),
     "next": (),

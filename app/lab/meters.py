@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.lab.terms import terms_of, tree_of
 from app.reveal.comparison import Comparison
-from app.reveal.gap import Gap, find_gap
+from app.reveal.gap import Gap, Term, find_gap
 from app.reveal.meter import Meter, make_scale
 from labs.spec import RunSpec
 
@@ -30,7 +30,9 @@ class Facts:
 
 
 def make_meter(row: Comparison, facts: Facts) -> Meter:
-    terms = terms_of(row.name, facts.theory, facts.result, facts.sent, facts.names) if facts.is_ended else ()
+    terms: tuple[Term, ...] = ()
+    if facts.is_ended:
+        terms = terms_of(row.name, facts.spec, facts.theory, facts.result, facts.sent, facts.names)
     gap = None
     if facts.is_ended and row.predicted is not None and row.measured is not None:
         tree = tree_of(row.name, facts.spec, facts.theory)

@@ -48,6 +48,7 @@ class Style:
 
 
 LINES = Style()
+WIDE = Style(broad=True)
 BESIDE = Style(tones="run")
 LAW = Style(is_joined=False, tones="run", broad=True)
 RESIDUALS = Style(is_joined=False, is_bars=True, tones="run", broad=True)
@@ -92,7 +93,7 @@ def draw_figure(
     broad = plot.drawn(BROAD).picture(TOP + HEIGHT + 40, says, head, table, key) if style.broad else None
     finding = "Measured here; theory knows no figure for it."
     if dashes:
-        finding = f"Dashes are {'fitted to it here' if fitted else 'theory'}, the rest is measured."
+        finding = f"Dashes are {'a law fitted here' if fitted else 'theory'}, the rest is measured."
     return Drawing(
         figure.title,
         finding,

@@ -24,6 +24,7 @@ from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
 from app.lab import findings, plots, reading, takers
 from app.lab.comparison import compare
+from app.lab.ending import Ending, ending_of
 from app.lab.explaining import explanation_values
 from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
@@ -123,6 +124,7 @@ class RunPage:
     plan: tuple[Planned, ...]
     over_hosts: str  # in words, of a run over several
     failure: RunFailure | None
+    ending: Ending | None
     lesson: Lesson | None
     pictures: Pictures
     command: str
@@ -140,6 +142,7 @@ def show(
     if findings.is_hidden(run):
         view, is_drawn = findings.without_numbers(view), False
     meters = findings.meters_of(run, spec, item, view, asked)
+    failure = RunFailure.from_json(run.failure or {}) if run.status in ("failed", "expired") else None
     return RunPage(
         run=run,
         spec=spec,
@@ -151,7 +154,8 @@ def show(
         waits=waits_of(run, view),
         plan=plan_of(session, run, spec, view),
         over_hosts=said_of_hosts(spec),
-        failure=RunFailure.from_json(run.failure or {}) if run.status in ("failed", "expired") else None,
+        failure=failure,
+        ending=ending_of(spec, view, failure),
         lesson=_with_change(_lesson(content, item, run, spec, asked), content, run, item, meters),
         pictures=_pictures(spec, view, run.theory) if is_drawn else Pictures(),
         command=command(run),
@@ -202,15 +206,15 @@ def _lesson(
 def _with_change(
     lesson: Lesson | None, content: Catalogue, run: Run, item: Experiment | None, meters: Sequence[Meter]
 ) -> Lesson | None:
-    """A finished run's lesson with the change it leads to, and how long cards and problems take."""
-    if lesson is None or run.status != "finished":
+    """A run's lesson with the change that a finished one leads to, and how long cards and problems take."""
+    if lesson is None:
         return lesson
     minutes = {f"/practice/{each.slug}": each.minutes for each in content.problems.values()}
     minutes |= {f"/study/cards/{each.id}": max(1, round(each.kind.seconds / 60)) for each in content.cards.values()}
     linked = [each["href"] for each in (*lesson.missed, *lesson.next_steps)]
     return replace(
         lesson,
-        change=next_change(run, item, meters),
+        change=next_change(run, item, meters) if run.status == "finished" else None,
         minutes={href: minutes[href] for href in linked if href in minutes},
     )
 
@@ -286,12 +290,14 @@ def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[D
     if spec.options is None:
         return ()
     expected = [Point(**point) for point in theory.get("points", ())]
+    style = plots.WIDE if len(spec.options.figures) in (1, 2, 4) else plots.LINES  # as lab/parts/figures.html has room
     drawn = (
         plots.draw_figure(
             name,
             figure,
             [point for point in view.points if point.figure == name],
             [point for point in expected if point.figure == name],
+            style,
         )
         for name, figure in spec.options.figures.items()
     )

@@ -8,6 +8,7 @@ from typing import Any
 from app.content.structures import structure_of
 from app.grading.omissions import Node
 from app.reveal.gap import Term
+from app.theory.lab_runs import parts_of_quantity
 from labs.spec import RunSpec
 
 _STATE = {"parameters": "the weights", "gradients": "the gradients", "optimizer": "the optimizer"}
@@ -18,6 +19,7 @@ _WHOLE = ("tensor", "context", "pipeline", "expert")  # axes that split the mode
 
 def terms_of(
     name: str,
+    spec: RunSpec,
     theory: Mapping[str, Any],
     result: Mapping[str, Any],
     sent: Mapping[str, float],
@@ -31,6 +33,9 @@ def terms_of(
         found = _state_terms(theory, result)
     elif name in _SENT:
         found = _sent_terms(name, theory, sent if name == "payload_bytes_per_step" else {}, names)
+    elif spec.options is not None:
+        parts = parts_of_quantity(spec.options, spec.parallel.world_size, name)
+        found = tuple(Term(part, "communication", size, None) for part, size in parts.items())
     else:
         return ()
     whole = theory.get(name) or 0.0

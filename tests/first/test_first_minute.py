@@ -17,6 +17,7 @@ from app.lab.terms import terms_of
 from app.progress.evidence import log_records
 from app.reveal.gap import find_gap
 from app.theory.state import zero_state_bytes
+from labs.spec import parse_run_spec
 from tests.conftest import NOW
 
 HINTS = ("112", "16 bytes", "Weights", "Gradients", "Optimizer", "optimizer")
@@ -134,7 +135,8 @@ def test_the_button_runs_the_question_in_small_with_the_guess_as_prediction(
         theory = session.get_one(Run, run["id"]).theory
     # the weights alone, there and here, though here they are fp32: what the run finds missing is what the guess lacked
     assert said == pytest.approx(theory["model_state"]["parameters"], rel=1e-3)
-    gap = find_gap(said, theory["model_state_bytes"], terms_of("model_state_bytes", theory, {}, {}, {}), None)
+    terms = terms_of("model_state_bytes", parse_run_spec(run["spec"]), theory, {}, {}, {})
+    gap = find_gap(said, theory["model_state_bytes"], terms, None)
     assert gap.finding == "You left out the gradients and the optimizer"
 
 

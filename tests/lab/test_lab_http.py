@@ -241,7 +241,7 @@ def test_a_run_with_a_fault_is_run_again_as_it_was_or_without_the_fault(client: 
     assert re.search(r'<option value="0" selected>DDP', shown)
     assert '<button class="btn btn-primary" form="written-out">Run it again</button>' in shown
     assert "data-run>Run it without the fault</button>" in shown
-    assert re.search(r"In words, without the fault</b>\s*<p[^>]*>DDP on 2 ranks: [^<]* 2 layers [^<]* 12 steps", shown)
+    assert re.search(r"In words, without the fault</h3>\s*<p[^>]*>DDP on 2 ranks: [^<]* 2 layers [^<]* 12 steps", shown)
     without = html.unescape(client.get("/lab?again=1&change=faults:none", headers=HTML).text)
     assert re.search(r'name="steps" value="12"', without)
     assert "Only the JSON below" not in without

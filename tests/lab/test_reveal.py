@@ -103,7 +103,7 @@ def test_before_the_end_a_meter_has_the_prediction_alone() -> None:
 def test_terms_add_up_to_what_theory_says(parallel: dict[str, int]) -> None:
     facts = _facts(_spec(**parallel))
     for name in ("model_state_bytes", "payload_bytes_per_step", "wire_bytes_per_step"):
-        terms = terms_of(name, facts.theory, facts.result, facts.sent, {})
+        terms = terms_of(name, facts.spec, facts.theory, facts.result, facts.sent, {})
         assert sum(term.theory for term in terms) == pytest.approx(facts.theory[name])
 
 

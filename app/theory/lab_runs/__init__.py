@@ -8,7 +8,7 @@ expected points and quantities of programs that are not a training run.
 from app.theory.lab_runs.kept import activation_bytes
 from app.theory.lab_runs.over_link import bytes_between_hosts, link_seconds
 from app.theory.lab_runs.place import Place, world
-from app.theory.lab_runs.programs import Expected, Point, expected_of_program
+from app.theory.lab_runs.programs import Expected, Point, expected_of_program, parts_of_quantity
 from app.theory.lab_runs.ranks import fullest, rank_theory, run_theory
 from app.theory.lab_runs.transfers import RunTheory, Transfer
 
@@ -23,6 +23,7 @@ __all__ = [
     "expected_of_program",
     "fullest",
     "link_seconds",
+    "parts_of_quantity",
     "rank_theory",
     "run_theory",
     "world",

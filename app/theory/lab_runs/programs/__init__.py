@@ -7,9 +7,9 @@ from typing import Any
 
 from app.theory.lab_runs.programs import autograd, collectives, ddp, failures, formats, scaling, schedule, speed
 from app.theory.lab_runs.programs.parts import Expected, Point
-from labs.spec import Options
+from labs.spec import CollectivesOptions, Options
 
-__all__ = ["Expected", "Point", "expected_of_program"]
+__all__ = ["Expected", "Point", "expected_of_program", "parts_of_quantity"]
 
 # A program that is not here depends on the machine alone: there is nothing to expect of it beforehand.
 _EXPECTED: Mapping[str, Callable[[Any, int], Expected]] = {
@@ -28,3 +28,8 @@ def expected_of_program(options: Options, ranks: int) -> Expected:
     """Points and quantities of a program with `options` on so many ranks, by the names the program gives them."""
     expect = _EXPECTED.get(options.program)
     return expect(options, ranks) if expect else Expected()
+
+
+def parts_of_quantity(options: Options, ranks: int, quantity: str) -> Mapping[str, float]:
+    """The terms a program's quantity adds up from, by name; empty where it is no sum."""
+    return collectives.parts_of(options, ranks, quantity) if isinstance(options, CollectivesOptions) else {}

@@ -25,6 +25,30 @@ def expect(options: CollectivesOptions, ranks: int) -> Expected:
     return Expected(points, known | ({"largest_error": 0.0} if names else {}))
 
 
+def parts_of(options: CollectivesOptions, ranks: int, quantity: str) -> Mapping[str, float]:
+    """What a quantity of the largest size adds up from, by what it is sent in; empty where it is sent all at once."""
+    values = max(options.sizes_bytes) // options.value_bytes
+    if quantity == "ring_bytes_sent":
+        chunks = _chunks(values, ranks)
+        busiest = max(range(ranks), key=lambda rank: sum(_both_halves(chunks, rank)))
+        halves = [half * options.value_bytes for half in _both_halves(chunks, busiest)]
+        return dict(zip(_HALVES, halves, strict=True))
+    if quantity == "ring_messages_sent" and values >= ranks:
+        return dict.fromkeys(_HALVES, ranks - 1)
+    if quantity == "tree_bytes_sent":
+        return dict.fromkeys(_COPIES[: (ranks - 1).bit_length()], values * options.value_bytes)
+    return {}
+
+
+_HALVES = ("the reduce-scatter", "the all-gather")
+_COPIES = ("the first child's copy", "the second child's copy", "the third child's copy")  # of 8 ranks at most
+
+
+def _both_halves(chunks: list[int], rank: int) -> tuple[int, int]:
+    """Values that a rank of a ring sends in the first half, and in the second."""
+    return sum(_all_but(chunks, rank)), sum(_all_but(chunks, (rank + 1) % len(chunks)))
+
+
 def _points(options: CollectivesOptions, ranks: int, name: str) -> Iterator[Point]:
     for size in sorted(options.sizes_bytes):
         values, messages = _SENT[name](size // options.value_bytes, ranks)
