@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.planner.columns import Column, bytes_column, seconds_column
 from app.planner.finding import Choice, Option
 from app.planner.service import Plan
-from app.theory.planner import Estimate, Step, terms
+from app.theory.planner import Estimate, Step, choices_of, is_tie, terms
 from app.theory.planner.asking import USABLE
 
 _ROOM = f"fits in {100 * USABLE:.0f} % of the memory"
@@ -53,6 +53,7 @@ class Table:
     held: Column
     mfu: tuple[str, ...]
     times: tuple[str, ...]
+    ties: tuple[bool, ...] = ()  # with the first option
 
 
 def is_fastest(made: Plan, choice: Choice) -> bool:
@@ -68,21 +69,57 @@ def verdict(made: Plan, choice: Choice) -> str:
         return made.title
     if is_fastest(made, choice):
         return f"This is the fastest plan that {_ROOM}"
-    ratio = (made.estimate.time.step_seconds or 0.0) / choice.options[0].candidate.step_seconds
+    seconds, best = made.estimate.time.step_seconds or 0.0, choice.options[0].candidate.step_seconds
     fastest = "the fastest that fits"
     if made.ranks < made.form.asked_ranks:
         fastest += f" on all {made.form.asked_ranks:,} GPUs"
-    return _compared(ratio, fastest)
-
-
-def _compared(ratio: float, fastest: str) -> str:
+    if is_tie(seconds, best):
+        return f"A tie with {fastest}: {apart(seconds, best)}"
+    ratio = seconds / best
     if ratio >= TWICE:
         return f"{ratio:.1f} × as long a step as {fastest}"
-    if ratio > 1 + ALIKE:
-        return f"{100 * (ratio - 1):.0f} % slower than {fastest}"
-    if ratio >= 1 - ALIKE:
-        return f"As fast as {fastest}"
-    return f"Faster than any plan that {_ROOM}"
+    return f"{100 * (ratio - 1):.0f} % slower than {fastest}" if ratio > 1 else f"Faster than any plan that {_ROOM}"
+
+
+def apart(seconds: float, other: float) -> str:
+    """How far apart two steps are, in words: "0.3 % slower"."""
+    ratio = seconds / other
+    if abs(ratio - 1) < 0.0005:
+        return "the same step time"
+    return f"{100 * abs(ratio - 1):.1f} % {'slower' if ratio > 1 else 'faster'}"
+
+
+@dataclass(frozen=True)
+class Tie:
+    """Plans too close in time to say which is fastest, and which of them to take for something else."""
+
+    options: tuple[Option, ...]
+    roomiest: Option
+    left_bytes: float  # of a GPU's memory, by the roomiest
+    simplest: Option
+    software: tuple[str, ...]
+
+    @property
+    def percent(self) -> float:
+        """How far the last of them is behind the first."""
+        return 100 * (self.options[-1].candidate.step_seconds / self.options[0].candidate.step_seconds - 1)
+
+
+def tie(made: Plan, choice: Choice) -> Tie | None:
+    """What is a tie with the fastest that was found; None where nothing is."""
+    tied = choice.options[: len(choice.result.tied)]
+    if len(tied) < 2:
+        return None
+    roomiest = min(tied, key=lambda each: each.candidate.memory_bytes)
+    simplest = min(tied, key=lambda each: choices_of(each.candidate.request))
+    software = tuple(dict.fromkeys(each.candidate.request.profile or "" for each in tied))
+    return Tie(tied, roomiest, made.capacity - roomiest.candidate.memory_bytes, simplest, software)
+
+
+def is_tied(made: Plan, choice: Choice) -> bool:
+    """Whether the form's plan is too close to the fastest to say which is faster."""
+    seconds = made.estimate.time.step_seconds
+    return bool(choice.options) and bool(seconds) and is_tie(seconds or 0.0, choice.options[0].candidate.step_seconds)
 
 
 def is_behind(made: Plan, choice: Choice) -> bool:
@@ -148,4 +185,5 @@ def table(made: Plan, options: Sequence[Option]) -> Table:
         bytes_column(held),
         tuple(f"{100 * share:.1f}" for share in shares),
         tuple(f"{each / now:.2f}" for each in seconds) if now else (),
+        tuple(is_tie(each, seconds[1]) for each in seconds) if now and options else (),
     )

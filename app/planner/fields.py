@@ -9,6 +9,7 @@ from typing import get_args
 from app.planner.readers import Choice, Reader, batch, budget, choice, flag, gathers, measured, modules, number
 from app.theory.hardware import GPUS
 from app.theory.planner import EstimateRequest, Profile
+from app.theory.planner.asking import Schedules
 from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.own_models import SIZES
 from app.theory.planner.space import GATHERS, KEEPS
@@ -57,6 +58,7 @@ FIELDS: Mapping[str, Field] = {
     "attention": Field(choice(*get_args(Attention)), "flash", "training.attention"),
     "attention_kernel": Field(choice(*get_args(AttentionKernel)), "auto", "training.attention_kernel"),
     "profile": Field(choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
+    "schedules": Field(choice(*get_args(Schedules)), "software"),  # that a search may take
     "ranks": Field(number(1, 1e6), "8"),
     "zero": Field(Choice(("0", "1", "2", "3"), int), "3", "parallel.zero"),
     "shard": Field(number(1, 1e6), "", "parallel.shard", absent="all replicas"),

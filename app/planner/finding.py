@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import REACH, SEARCH, fields_of
+from app.planner.rows import plans_csv
 from app.planner.service import Plan
 from app.theory.planner import (
     Candidate,
@@ -17,6 +18,7 @@ from app.theory.planner import (
     Profile,
     SearchResult,
     Step,
+    is_tie,
     next_bottleneck,
     one_step_away,
     parse_estimate_request,
@@ -78,6 +80,7 @@ class Choice:
     result: SearchResult
     global_batch: int
     csv: str
+    json: str
     front: tuple[Option, ...]
     seen: tuple[tuple[float, float], ...]
 
@@ -100,6 +103,7 @@ class Advice:
     seconds: float
     bytes: float
     address: str
+    is_tie: bool = False
 
     @property
     def title(self) -> str:
@@ -110,6 +114,7 @@ class Advice:
     def said(self) -> str:
         """What it takes and holds beside the plan as it is."""
         seconds = "same step time" if abs(self.seconds) < ALIKE_SECONDS else f"{_more(self.seconds, 'seconds')} a step"
+        seconds += ", a tie" if self.is_tie and abs(self.seconds) >= ALIKE_SECONDS else ""
         held = "same memory" if abs(self.bytes) < ALIKE_BYTES else f"{_more(self.bytes, 'bytes')} on the fullest GPU"
         return f"{seconds}, {held}"
 
@@ -136,10 +141,17 @@ def _more(value: float, dimension: str) -> str:
 
 
 def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:
-    """The changes that save most time and fit, and then the one that frees memory at the least time a byte."""
+    """The changes that save most time and fit, and then the one that frees memory at the least time a byte. What is
+    too close in time to count as faster is a tie."""
     now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     every = [
-        Advice(step, step.step_seconds - now, step.memory_bytes - held, step_address(made, step, scope))
+        Advice(
+            step,
+            step.step_seconds - now,
+            step.memory_bytes - held,
+            step_address(made, step, scope),
+            is_tie(step.step_seconds, now),
+        )
         for step in steps
         if step.step_seconds is not None and step.memory_bytes is not None
     ]
@@ -174,8 +186,25 @@ def choose(made: Plan, scope: str = "1") -> Choice:
         _remembered.popitem(last=False)
     batch = made.global_batch
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
-    csv = f"/planner/search.csv?{urlencode(made.typed)}"
-    return Choice(tuple(options), found, batch, csv, tuple(on_front), seen)
+    csv, json_ = (f"/planner/search.{kind}?{urlencode({**made.typed, SEARCH: scope})}" for kind in ("csv", "json"))
+    return Choice(tuple(options), found, batch, csv, json_, tuple(on_front), seen)
+
+
+def plans_of(made: Plan, scope: str) -> str:
+    """The plans of the table and of the front, as comma-separated values. Raises SpecError."""
+    found = choose(made, scope)
+    addresses = {id(each.candidate): each.address for each in (*found.options, *found.front)}
+    lists = [
+        (name, [each.candidate for each in options])
+        for name, options in (("best", found.options), ("front", found.front))
+    ]
+    return plans_csv(lists, lambda each: addresses[id(each)])
+
+
+def searched(made: Plan, scope: str) -> dict[str, Any]:
+    """The search that was asked and all it found, as JSON data. Raises SpecError."""
+    found = choose(made, scope)
+    return {"request": json.loads(_key(made, scope)), **found.result.to_json()}
 
 
 Outcome = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...]]
@@ -225,6 +254,7 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
         "training": {**fixed, "global_batch": made.global_batch},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
         "profile": profile,
+        "schedules": made.form.values["schedules"],
         "axes": {"expert_nodes": [nodes]} if nodes else {},
         "distinct": "layout",
         "limit": MOST_OPTIONS,

@@ -17,11 +17,11 @@ from app.core.templating import page, wants_fragment
 from app.planner import beside, cluster, deciding, finding, frontier, here, service, training
 from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH, SIZED
 from app.planner.form import model_of, sequence_of
-from app.planner.rows import search_csv
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Estimate, Flags, Profile, Step, terms
+from app.theory.planner import Estimate, Flags, Profile, Step, is_tie, terms, tie_pairs, tie_share
+from app.theory.planner.asking import Schedules
 from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.groups import LaidCluster
 from app.theory.planner.space import GATHERS, KEEPS
@@ -31,7 +31,6 @@ from labs.spec import Attention, Model, Precision, Recompute, Schedule, StateLay
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
-ALIKE = 0.005  # of a step: plans that are less apart are as fast as each other
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class PlannerPage:
     is_fastest: bool
     gap: beside.Differences | None
     runner_up: beside.Differences | None
+    tie: beside.Tie | None
     steps_table: beside.Table
     frontier: frontier.Frontier | None
     cluster: LaidCluster | None
@@ -64,13 +64,18 @@ class PlannerPage:
     flags: tuple[Flags, ...]
     problem: str
     find: str
+    with_any: bool
+    other_schedules: str
+    is_tie: bool
     decide: str
     estimate_json: str
+    json: str
     here: Here | None
     precisions: tuple[str, ...] = get_args(Precision)
     recomputes: tuple[str, ...] = get_args(Recompute)
     schedules: tuple[str, ...] = get_args(Schedule)
     profiles: tuple[str, ...] = get_args(Profile)
+    searched_schedules: tuple[str, ...] = get_args(Schedules)
     reshards: tuple[str, ...] = (GATHERS, KEEPS)
     attentions: tuple[str, ...] = get_args(Attention)
     kernels: tuple[str, ...] = get_args(AttentionKernel)
@@ -79,6 +84,8 @@ class PlannerPage:
     own: str = OWN
     sized: str = SIZED
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
+    tie_share: float = field(default_factory=tie_share)
+    tie_pairs: int = field(default_factory=tie_pairs)
     table_of = staticmethod(beside.table)
     change_of = staticmethod(finding.change_of)
 
@@ -121,6 +128,7 @@ def planner(request: Request) -> HTMLResponse:
                 choice = finding.choose(plan, scope)
         except SpecError as error:
             problem = str(error.violations[0].message)
+    with_any = plan.form.values["schedules"] == "any"
     steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
@@ -139,6 +147,7 @@ def planner(request: Request) -> HTMLResponse:
         is_fastest=choice is not None and beside.is_fastest(plan, choice),
         gap=beside.against(plan.estimate, choice.options[0]) if choice and beside.is_behind(plan, choice) else None,
         runner_up=beside.runner_up(choice) if choice else None,
+        tie=beside.tie(plan, choice) if choice else None,
         steps_table=beside.steps_table(steps),
         reach=request.query_params.get(REACH, "") if any(plan.form.reach) else "",
         frontier=frontier.draw(plan, choice) if choice else None,
@@ -148,12 +157,20 @@ def planner(request: Request) -> HTMLResponse:
         scope=scope,
         flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
+        with_any=with_any,
+        other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
+        is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
-        find="/planner?" + urlencode({**plan.typed, SEARCH: plan.form.values["profile"] or finding.ANY}) + "#p-front",
+        find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
         estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
+        json="/planner/estimate.json?" + urlencode(plan.typed),
         here=None if plan.form.is_own else _here(plan),
     )
     return page(request, "planner/planner.html", {"shown": shown})
+
+
+def _search_address(typed: Mapping[str, str], scope: str) -> str:
+    return "/planner?" + urlencode({**typed, SEARCH: scope}) + "#p-front"
 
 
 def _here(plan: service.Plan) -> Here:
@@ -172,19 +189,45 @@ def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
 
 @router.get("/planner/search.csv")
 def search_as_csv(request: Request) -> Response:
-    """The plans a search of the form's GPUs found best, as comma-separated values."""
+    """The plans a search of the form's GPUs found best, and those of its front, as comma-separated values."""
+    made = _whole(request)
+    return _file(finding.plans_of(made, request.query_params.get(SEARCH, finding.ANY)), "text/csv", "plans.csv")
+
+
+@router.get("/planner/search.json")
+def search_as_json(request: Request) -> Response:
+    """The search of the form's GPUs and what it found, as JSON."""
+    found = finding.searched(_whole(request), request.query_params.get(SEARCH, finding.ANY))
+    return _file(json.dumps(found), "application/json", "search.json")
+
+
+@router.get("/planner/estimate.json")
+def estimate_as_json(request: Request) -> Response:
+    """The form's plan as a request, and its estimate, as JSON."""
     made = service.plan(request.query_params)
-    if made.form.replaced:
-        raise SpecError([each.violation for each in made.form.replaced.values()])
+    _refuse_what_is_wrong(made)
+    both = {"request": json.loads(made.request_text), "estimate": made.estimate.to_json()}
+    return _file(json.dumps(both), "application/json", "estimate.json")
+
+
+def _whole(request: Request) -> service.Plan:
+    """The plan of a form, if nothing in it is wrong and its model has a shape. Raises SpecError."""
+    made = service.plan(request.query_params)
+    _refuse_what_is_wrong(made)
     if made.form.is_own:
         message = "Of a model of which only the size is known no plan is known."
-        raise SpecError([Violation("model", made.typed["model"], message, ", ".join(PRESETS))])
-    choice = finding.choose(made)
-    return Response(
-        search_csv(choice.result),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="plans.csv"'},
-    )
+        raise SpecError([Violation("model", made.typed["model"], message, ", ".join((*PRESETS, SIZED)))])
+    return made
+
+
+def _refuse_what_is_wrong(made: service.Plan) -> None:
+    if made.form.replaced:
+        raise SpecError([each.violation for each in made.form.replaced.values()])
+
+
+def _file(text: str, kind: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
 
 
 @router.get("/planner/compare", response_class=HTMLResponse)
@@ -201,8 +244,9 @@ def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
         "sides": sides,
         "faster": faster,
         "times": max(first, second) / min(first, second),
-        "is_alike": max(first, second) / min(first, second) < 1 + ALIKE,
-        "apart_seconds": abs(first - second),
+        "is_tie": is_tie(first, second),
+        "apart_percent": 100 * (max(first, second) / min(first, second) - 1),
+        "tie_share": tie_share(),
         "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
         "apart": beside.between(sides[1].plan.estimate, sides[0].plan.estimate),
         "held": [replace(side.plan.stage, label=side.name) for side in sides],

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from dataclasses import replace
 from html import unescape
+from io import StringIO
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.planner import beside, cluster, finding, frontier, service
+from app.theory import estimate, parse_estimate_request
 from app.theory.mesh import AXES, Mesh
 from app.units import factor_of
 
@@ -155,6 +159,26 @@ def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_se
     assert len(html.encode()) < 150_000
     order = ["p-front", "p-groups", "p-why", "p-help", "p-find", "p-mem"]
     assert order == sorted(order, key=lambda each: html.index(f'<h2 id="{each}"'))
+    numbers = r"\d[\d,]*"
+    said = html.split('id="p-find"')[1].split('class="note">')[1].split("</span>")[0]
+    counts = [int(each.replace(",", "")) for each in re.findall(numbers, said)]
+    assert counts[0] == sum(counts[1:4]), "what is considered is left out or estimated"
+    fit = re.search(rf'id="p-front".*?class="note">({numbers}) that fit', html, re.DOTALL)[1]
+    assert counts[4] == int(fit.replace(",", ""))
+    assert "<b>A tie</b>" in html
+    assert "a tie</span>" in html
+    plans = unescape(re.search(r'href="(/planner/search.csv[^"]*)"', html)[1])
+    rows = list(csv.DictReader(StringIO(client.get(plans).text)))
+    assert {row["listed"] for row in rows} == {"best", "front"}
+    for row in (rows[0], rows[-1]):
+        again = service.plan(dict(parse_qsl(urlsplit(row["plan"]).query, keep_blank_values=True)))
+        assert str(again.estimate.time.step_seconds) == row["step_seconds"]
+        assert estimate(parse_estimate_request(json.loads(row["request"]))).time == again.estimate.time
+    found = client.get(unescape(re.search(r'href="(/planner/search.json[^"]*)"', html)[1])).json()
+    assert found["request"]["model"] == "llama-3-8b"
+    assert found["considered"] == counts[0]
+    one = client.get(unescape(re.search(r'href="(/planner/estimate.json[^"]*)"', html)[1])).json()
+    assert estimate(parse_estimate_request(one["request"])).to_json() == one["estimate"]
     address = unescape(re.search(r'data-plan-at="([^"]*)"', html)[1])
     assert "data-front" in client.get(address, headers={"HX-Request": "true"}).text
     other = client.get(f"/planner?{query}&find=any&sequence=2048", headers={"HX-Request": "true"}).text

@@ -17,7 +17,7 @@ def best_of_all(request: SearchRequest) -> tuple[int, list[tuple[tuple[float, fl
     plans, usable = Plans(base, space), usable_bytes(request)
     looked_at, found = 0, []
     for shape in space.shapes(Counter()):
-        for order in space.orders(shape.pipeline, space.micro_batches(shape)):
+        for order in space.orders(shape.pipeline, space.micro_batches(shape), shape.profile):
             for sharding in space.shardings_of(shape):
                 looked_at += 1
                 made = estimate(plans.request(shape, order, sharding))

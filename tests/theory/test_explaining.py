@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import json
 from io import StringIO
+from math import log
 from typing import Any
 
 import pytest
 
 from app.planner.rows import search_csv
 from app.theory import estimate, parse_estimate_request, parse_search_request, search
-from app.theory.planner import flags_of, front, next_bottleneck, one_step_away, terms
+from app.theory.planner import choices_of, flags_of, front, is_tie, next_bottleneck, one_step_away, terms
+from app.theory.planner.software import runs
+from app.theory.planner.ties import tie_pairs, tie_share
 
 PLAN: dict[str, Any] = {
     "model": "llama-3-70b",
@@ -142,12 +146,31 @@ def test_a_plan_takes_no_more_than_the_share_of_the_memory_it_may() -> None:
     assert tight.best[0].step_seconds > search(parse_search_request(SEARCH)).best[0].step_seconds
 
 
+def test_a_tie_is_what_half_of_the_published_pairs_are_off_by() -> None:
+    share, pairs = tie_share(), tie_pairs()
+    assert 0.01 < share < 0.05
+    assert pairs > 100
+    assert is_tie(1.0, 1.0 + 0.9 * share)
+    assert not is_tie(1.0, 1.0 + 1.1 * share)
+    alone, elaborate = made(parallel={"tensor": 1, "pipeline": 1, "data": 128}), made()
+    assert choices_of(alone) < choices_of(elaborate)
+
+
 def test_a_search_explains_its_winner_and_is_a_table_for_others() -> None:
     result = search(parse_search_request({**SEARCH, "limit": 3}))
     said = result.to_json()["explanation"]
-    assert {"beats_runner_up", "next_bottleneck", "memory_left_bytes", "one_step_away"} == set(said)
+    assert {"beats_runner_up", "next_bottleneck", "memory_left_bytes", "one_step_away", "tie", "tie_share"} == set(said)
+    assert said["tie"] == (abs(log(result.best[1].step_seconds / result.best[0].step_seconds)) < said["tie_share"])
+    for each in result.best:
+        assert runs(each.request.profile or "", each.parallel.schedule)
+    asked = search(parse_search_request({**SEARCH, "schedules": "any"}))
+    assert asked.considered > result.considered
+    assert asked.best[0].step_seconds <= result.best[0].step_seconds
+    odd = estimate(made(parallel={"schedule": "zero-bubble"}))
+    assert any("Megatron-Core runs 1f1b and interleaved: zero-bubble" in each for each in odd.warnings)
     saved = sum(term["other_seconds"] - term["seconds"] for term in said["beats_runner_up"])
     assert saved == pytest.approx(result.best[1].step_seconds - result.best[0].step_seconds)
     rows = list(csv.DictReader(StringIO(search_csv(result))))
     assert [float(row["step_seconds"]) for row in rows] == [each.step_seconds for each in result.best]
+    assert estimate(parse_estimate_request(json.loads(rows[2]["request"]))) == result.best[2].estimate
     assert float(rows[0]["step_seconds_low"]) < float(rows[0]["step_seconds"]) < float(rows[0]["step_seconds_high"])

@@ -92,7 +92,7 @@ def test_no_plan_beats_the_bounds_it_would_be_left_out_by(name: str) -> None:
     plans, pick = Plans(base, space), Random(7)
     for shape in pick.sample(list(space.shapes(Counter())), 40):
         m = space.micro_batches(shape)
-        order = pick.choice(space.orders(shape.pipeline, m))
+        order = pick.choice(space.orders(shape.pipeline, m, shape.profile))
         sharding = pick.choice(space.shardings_of(shape))
         made = estimate(plans.request(shape, order, sharding))
         memory = memory_floor(plans.at_best(shape))

@@ -31,10 +31,13 @@ from app.theory.planner.results import (
     TimeEstimate,
 )
 from app.theory.planner.search import search
+from app.theory.planner.software import SOFTWARE
 from app.theory.planner.space import Axes
+from app.theory.planner.ties import choices_of, is_tie, tie_pairs, tie_share
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 
 __all__ = [
+    "SOFTWARE",
     "Axes",
     "Candidate",
     "Cluster",
@@ -61,11 +64,13 @@ __all__ = [
     "Summary",
     "Term",
     "TimeEstimate",
+    "choices_of",
     "compare",
     "estimate",
     "fewest_ranks",
     "flags_of",
     "front",
+    "is_tie",
     "next_bottleneck",
     "one_step_away",
     "parse_estimate_request",
@@ -74,4 +79,6 @@ __all__ = [
     "search",
     "summarise",
     "terms",
+    "tie_pairs",
+    "tie_share",
 ]

@@ -15,6 +15,7 @@ from labs.spec import Model, Strict, Violation, parse
 
 Objective = Literal["step_seconds", "memory", "cost"]
 Distinct = Literal["plan", "layout"]
+Schedules = Literal["software", "any"]
 MOST_GPUS = 1_000_000
 USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
 
@@ -23,7 +24,8 @@ class SearchRequest(Strict):
     """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
 
     A plan may take `memory_share` of a GPU's memory. `axes` narrows or widens what is looked at. `distinct` layout
-    reports one plan for each division of the GPUs.
+    reports one plan for each division of the GPUs. `schedules` any looks at those too that an implementation does not
+    run, priced as if it did; a list in `axes` asks for just those.
     """
 
     model: Any
@@ -33,6 +35,7 @@ class SearchRequest(Strict):
     axes: Axes = Axes()
     objective: Objective = "step_seconds"
     distinct: Distinct = "plan"
+    schedules: Schedules = "software"
     memory_share: Annotated[float, Field(gt=0, le=1)] = USABLE
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
@@ -83,6 +86,7 @@ def _space(request: SearchRequest, base: EstimateRequest) -> Space:
         request.axes,
         request.profile,
         request.axes.expert_nodes or _routed_nodes(request.model),
+        request.schedules == "any",
     )
 
 

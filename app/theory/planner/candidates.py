@@ -13,6 +13,7 @@ from app.theory.planner.flags import flags_of
 from app.theory.planner.ranking import Key
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.results import Estimate
+from app.theory.planner.ties import is_tie, tie_share
 from app.theory.records import json_data
 
 T = TypeVar("T")
@@ -69,6 +70,11 @@ class SearchResult:
     seen: tuple[Key, ...]
     front: tuple[Candidate, ...]
 
+    @property
+    def tied(self) -> tuple[Candidate, ...]:
+        """The best, and those too close to it in time to say which is faster."""
+        return tuple(each for each in self.best if is_tie(self.best[0].step_seconds, each.step_seconds))
+
     def to_json(self, limit: int | None = None) -> dict[str, object]:
         """As JSON data, with the first `limit` candidates or all."""
         return {
@@ -82,13 +88,15 @@ class SearchResult:
         }
 
     def explanation(self) -> dict[str, Any] | None:
-        """Of the best plan: why it beats the runner-up, what costs it most, the memory it leaves, and what one step on
-        each axis would do. None where nothing fits."""
+        """Of the best plan: whether others are a tie with it, why it beats the runner-up, what costs it most, the
+        memory it leaves, and what one step on each axis would do. None where nothing fits."""
         if not self.best:
             return None
         best, capacity = self.best[0], self.best[0].estimate.memory.capacity_bytes or 0.0
         beside = [json_data(term) for term in terms(best.estimate, self.best[1].estimate)] if self.best[1:] else []
         return {
+            "tie": len(self.tied) > 1,
+            "tie_share": tie_share(),
             "beats_runner_up": beside,
             "next_bottleneck": next_bottleneck(best.estimate),
             "memory_left_bytes": capacity - best.memory_bytes,

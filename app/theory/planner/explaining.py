@@ -10,6 +10,7 @@ from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.theory.planner.estimate import estimate
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import Estimate
+from app.theory.planner.software import runs
 from app.theory.records import json_data
 from labs.spec import SCHEDULE_RULES, Recompute, SpecError
 
@@ -91,7 +92,11 @@ def one_step_away(request: EstimateRequest) -> Iterator[Step]:
     data = with_batch(request).model_dump(mode="json", exclude_none=True)
     parallel, training = data["parallel"], data["training"]
     with_experts = data["model"].get("experts", 1) > 1
-    for axis, value, changed in (*_degrees(parallel), *_sharing(parallel, with_experts), *_chunks(parallel)):
+    for axis, value, changed in (
+        *_degrees(parallel),
+        *_sharing(parallel, with_experts),
+        *_chunks(parallel, profile_of(request)),
+    ):
         yield _step(request, data, axis, str(value), parallel=changed)
     for size in _beside(training["micro_batch"]):
         yield _step(request, data, "micro_batch", str(size), training={"micro_batch": size})
@@ -135,7 +140,7 @@ def _sharing(parallel: dict[str, Any], with_experts: bool) -> Iterator[Change]:
             yield "zero", value, {"zero": value}
 
 
-def _chunks(parallel: dict[str, Any]) -> Iterator[Change]:
+def _chunks(parallel: dict[str, Any], profile: str) -> Iterator[Change]:
     """One chunk a stage more or less, in the same schedule if it takes as many."""
     if parallel["pipeline"] == 1:
         return
@@ -144,6 +149,8 @@ def _chunks(parallel: dict[str, Any]) -> Iterator[Change]:
         if value >= 1:
             keeps = rule.least_virtual_stages <= value <= (rule.most_virtual_stages or value)
             schedule = parallel["schedule"] if keeps else "interleaved" if value > 1 else "1f1b"
+            if schedule != parallel["schedule"] and not runs(profile, schedule):
+                continue
             yield "virtual_stages", value, {"virtual_stages": value, "schedule": schedule}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.requests import EstimateRequest
+from app.theory.planner.software import runs, said_of
 from labs.spec import Model
 
 TORCHTITAN_SCHEDULES = {
@@ -67,8 +68,8 @@ def _megatron(request: EstimateRequest) -> Flags:
         *((("--use-flash-attn", ""),) if training.attention == "flash" else ()),
     ]
     opened = ["data order, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
-    if parallel.schedule not in ("1f1b", "interleaved"):
-        opened.append(f"the {parallel.schedule} schedule: Megatron-LM runs 1F1B, plain or interleaved")
+    if not runs("megatron-core", parallel.schedule):
+        opened.append(f"the {parallel.schedule} schedule: Megatron-LM runs {said_of('megatron-core')}")
     if parallel.zero >= 2:
         opened.append(f"ZeRO-{parallel.zero}: its distributed optimizer is ZeRO-1, which holds more on each GPU")
     if parallel.shard:

@@ -10,6 +10,7 @@ from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.requests import EstimateRequest
+from app.theory.planner.software import runs, said_of
 from app.theory.state import LAYOUTS
 
 OVERRIDES = ("peak_flops", "intra_node_bytes_per_second", "inter_node_bytes_per_second")
@@ -144,6 +145,10 @@ def warnings(
         found.append(f"Tensor parallelism {parallel.tensor} leaves the node of {plan.network.gpus_per_node} GPUs.")
     elif parallel.tensor > 1 and plan.network.gpus_per_node % parallel.tensor:
         found.append(f"Tensor groups of {parallel.tensor} do not divide a node of {plan.network.gpus_per_node} GPUs.")
+    if parallel.pipeline > 1 and not runs(plan.profile_name, parallel.schedule):
+        found.append(
+            f"{plan.profile.title} runs {said_of(plan.profile_name)}: {parallel.schedule} is priced as if it did."
+        )
     if bubble > WASTEFUL:
         found.append(
             f"{plan.micro_batches} micro-batches for {parallel.pipeline} stages: {100 * bubble:.0f} % is idle."

@@ -137,7 +137,7 @@ class _Search:
         shape, m = node.shape, self.space.micro_batches(node.shape)
         replicas, zero = shape.data * shape.context, max(self.space.zeros_of(shape))
         memory, time = self._memory(shape), self._time(shape)
-        for order in self.space.orders(shape.pipeline, m):
+        for order in self.space.orders(shape.pipeline, m, shape.profile):
             held = max(self._key(*node.floor)[1], order_bytes(memory, replicas, shape.pipeline, zero, m, order))
             each = _Node(self._key(order_seconds(time, self.space.model, shape.pipeline, m, order), held), shape, order)
             if held <= self.usable:

@@ -19,6 +19,7 @@ from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.fields import Module, Overlap
 from app.theory.planner.requests import Profile
 from app.theory.planner.rules import EMPTY_ENDS
+from app.theory.planner.software import SOFTWARE
 from app.theory.transformer import expert_width
 from labs.spec import SCHEDULE_RULES, Model, Precision, Recompute, Schedule, Strict
 
@@ -105,6 +106,7 @@ class Space:
     axes: Axes
     profile: Profile | None
     expert_nodes: tuple[int, ...] = (0,)
+    any_schedule: bool = False
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -142,8 +144,11 @@ class Space:
 
     def _plans_of(self, data: int, context: int, pipeline: int) -> int:
         """How many plans a layout would have with micro-batches of one sequence."""
-        orders = len(self.orders(pipeline, max(1, self.global_batch // data)))
-        return orders * sum(len(self.shardings(data, context, pipeline, zeros)) for _, zeros in self.profiles)
+        micro_batches = max(1, self.global_batch // data)
+        return sum(
+            len(self.orders(pipeline, micro_batches, name)) * len(self.shardings(data, context, pipeline, zeros))
+            for name, zeros in self.profiles
+        )
 
     def _micro_batches(self, data: int) -> Sequence[int]:
         each = self.global_batch // data
@@ -177,11 +182,11 @@ class Space:
         tally: Counter[str],
     ) -> Iterator[Shape]:
         for profile, zeros in self.profiles:
-            if not self.shardings(data, context, pipeline, zeros):
+            if not self._plans_with(pipeline, data, context, micro_batch, profile, zeros):
                 continue
             for recompute in self.recomputes(profile):
                 if recompute == "selective" and not self._selects(profile):
-                    tally[SAME] += self._plans_with(pipeline, data, context, micro_batch, zeros)
+                    tally[SAME] += self._plans_with(pipeline, data, context, micro_batch, profile, zeros)
                     continue
                 for precision in self.axes.precision or (self.precision,):
                     for overlap in range(len(self.overlaps)):
@@ -246,16 +251,21 @@ class Space:
     def plans_below(self, shape: Shape) -> int:
         """How many plans a shape has."""
         zeros = self.zeros_of(shape)
-        return self._plans_with(shape.pipeline, shape.data, shape.context, shape.micro_batch, zeros)
+        return self._plans_with(shape.pipeline, shape.data, shape.context, shape.micro_batch, shape.profile, zeros)
 
-    def _plans_with(self, pipeline: int, data: int, context: int, micro_batch: int, zeros: tuple[int, ...]) -> int:
-        orders = self.orders(pipeline, self.global_batch // (data * micro_batch))
+    def _plans_with(
+        self, pipeline: int, data: int, context: int, micro_batch: int, profile: Profile, zeros: tuple[int, ...]
+    ) -> int:
+        orders = self.orders(pipeline, self.global_batch // (data * micro_batch), profile)
         return len(orders) * len(self.shardings(data, context, pipeline, zeros))
 
-    def orders(self, pipeline: int, micro_batches: int) -> tuple[Order, ...]:
-        """The schedules that run, simple ones first."""
+    def orders(self, pipeline: int, micro_batches: int, profile: Profile) -> tuple[Order, ...]:
+        """The schedules that run, simple ones first: those of the implementation, unless others are asked for."""
         most_chunks = self.model.layers + EMPTY_ENDS
-        return _orders(pipeline, micro_batches, most_chunks, self.axes.schedule, self.axes.virtual_stages)
+        found = _orders(pipeline, micro_batches, most_chunks, self.axes.schedule, self.axes.virtual_stages)
+        if pipeline == 1 or self.any_schedule or self.axes.schedule is not None:
+            return found
+        return _run_by(profile, found)
 
     def shardings(self, data: int, context: int, pipeline: int, zeros: tuple[int, ...]) -> tuple[Sharding, ...]:
         """Who may keep the state, simple ones first."""
@@ -290,6 +300,11 @@ def _orders(
             if virtual_stages is None or virtual in virtual_stages:
                 found.append(Order(name, virtual))  # type: ignore[arg-type]
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _run_by(profile: Profile, orders: tuple[Order, ...]) -> tuple[Order, ...]:
+    return tuple(order for order in orders if order.schedule in SOFTWARE[profile].schedules)
 
 
 @lru_cache(maxsize=4096)

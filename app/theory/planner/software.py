@@ -1,0 +1,45 @@
+"""Which software runs which pipeline schedule: the one table. The engine prices any schedule under any implementation;
+a search offers those that a plan's software runs, unless it is asked for any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from app.theory.planner.requests import Profile
+from labs.spec import Schedule
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The schedules of an implementation, and where that is read."""
+
+    schedules: tuple[Schedule, ...]
+    source: str
+
+
+_ALL: tuple[Schedule, ...] = get_args(Schedule)
+_TORCH = Runs(_ALL, "torch.distributed.pipelining.schedules of PyTorch 2.13")
+_MEGATRON_CORE = "Megatron-Core's pipeline_parallel/schedules.py: without and with interleaving"
+
+SOFTWARE: Mapping[Profile, Runs] = {
+    "zero-paper": Runs(_ALL, "arithmetic, for no program"),
+    "megatron": Runs(("1f1b", "interleaved"), "Narayanan et al. 2021, section 2.2"),
+    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE),
+    "fsdp2": _TORCH,
+    "torchtitan": _TORCH,
+    "composer": Runs((), "Composer trains data-parallel, through FSDP: it has no pipeline"),
+    "deepspeed": Runs(("1f1b",), "DeepSpeed's runtime/pipe/schedule.py: TrainSchedule"),
+    "rankzero-labs": Runs(_ALL, "labs/spec/schedules.py"),
+}
+
+
+def runs(profile: str, schedule: str) -> bool:
+    """Whether an implementation runs a schedule."""
+    return schedule in SOFTWARE[profile].schedules  # type: ignore[index]
+
+
+def said_of(profile: str) -> str:
+    """What an implementation runs, in words."""
+    return " and ".join(SOFTWARE[profile].schedules) or "no pipeline"  # type: ignore[index]
