@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import claims
 from tests.support.agreement import Agreement, agreement, graded, kappa, rank_correlation
 
 
@@ -32,6 +33,13 @@ def test_points_agree_beyond_chance(frozen: Agreement) -> None:
 
 def test_neither_stuffed_nor_wrong_answers_are_taken_for_good_ones(frozen: Agreement) -> None:
     assert frozen.taken_in == 0
+
+
+def test_single_claims_of_a_hand_that_saw_no_evidence_are_told_apart() -> None:
+    """Every sixth open claim is enough to see the grader lose what it knew."""
+    pairs = [(each, claims.graded(each)) for each in claims.claims("open")[::6]]
+    assert claims.share(pairs, "right") >= 0.7
+    assert claims.share(pairs, "wrong") >= 0.45
 
 
 def test_kappa_by_hand() -> None:
