@@ -8,14 +8,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError
-from app.planner.fields import FIELDS, fields_of
+from app.planner.fields import FIELDS, OWN, SIZED, fields_of
+from app.planner.form import OWN_SEQUENCE, Unread, read_form, unread_of
+from app.planner.readers import Tokens
 from app.planner.service import grouped
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import EstimateRequest
 from app.theory.planner.deciding import Asked, Decision, decide
 from app.theory.presets import PRESETS, Preset
+from app.units import count_text
 
-NAMES = ("model", "gpu", "ranks", "sequence", "global_batch")
+NAMES = ("model", "parameters", "gpu", "ranks", "sequence", "global_batch")
 STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as large runs take
 
 
@@ -31,6 +34,7 @@ class Path:
     decision: Decision
     plan: str
     search: str
+    unread: tuple[Unread, ...]
 
 
 def path(form: Mapping[str, str]) -> Path:
@@ -38,19 +42,41 @@ def path(form: Mapping[str, str]) -> Path:
     typed = {name: form.get(name, FIELDS[name].start).strip() for name in NAMES}
     errors: dict[str, str] = {}
     values = {name: _read(name, typed[name], errors) for name in NAMES}
-    preset, gpu, ranks = PRESETS[values["model"]], GPUS[values["gpu"]], values["ranks"]
-    sequence = values["sequence"] or preset.sequence
-    batch = values["global_batch"] or max(ranks, STEP_TOKENS // sequence // ranks * ranks)
+    gpu, ranks = GPUS[values["gpu"]], values["ranks"]
+    title, model, own = _model(values, typed, errors)
+    sequence = values["sequence"] or own
+    batch = _batch(values["global_batch"], sequence, ranks)
     per_node = min(gpu.scale_up_gpus, ranks)
-    asked = Asked(preset.name, gpu.name, ranks, per_node, sequence, batch)
+    asked = Asked(model, gpu.name, ranks, per_node, sequence, batch)
     found = decide(asked)
     query = _query(found.request, values, sequence, batch) if found.request else ""
-    title = f"{preset.title} on {ranks:,} × {gpu.title}, {batch:,} sequences of {sequence:,} tokens"
+    title += f" on {ranks:,} × {gpu.title}, {batch:,} sequences of {sequence:,} tokens"
     families = grouped(PRESETS.values(), lambda each: each.family)
     makers = grouped(GPUS.values(), lambda each: each.maker)
     plan = f"/planner?{query}" if query else ""
     search = f"/planner?{query}&find=1#p-find" if query else ""
-    return Path(typed, errors, families, makers, title, found, plan, search)
+    unread = tuple(unread_of(form, NAMES))
+    return Path(typed, errors, families, makers, title, found, plan, search, unread)
+
+
+def _model(values: dict[str, Any], typed: Mapping[str, str], errors: dict[str, str]) -> tuple[str, Any, int]:
+    """(title, what an EstimateRequest calls it, its own sequence) of a published model, or of a size with a shape."""
+    if values["model"] != SIZED:
+        preset = PRESETS[values["model"]]
+        return preset.title, preset.name, preset.sequence
+    form = read_form({name: typed[name] for name in ("model", "parameters", "sequence")})
+    errors |= {name: text for name, text in form.errors.items() if name in NAMES}
+    shape = form.shape
+    assert shape is not None, "it has a derived shape"
+    return f"{count_text(form.values['parameters'])} parameters", shape.model_dump(exclude_defaults=True), OWN_SEQUENCE
+
+
+def _batch(given: int | Tokens | None, sequence: int, ranks: int) -> int:
+    """Sequences of a step, of which every rank takes as many."""
+    if isinstance(given, int):
+        return given
+    tokens = given.value if given else STEP_TOKENS
+    return max(ranks, round(tokens / sequence / ranks) * ranks)
 
 
 def _read(name: str, text: str, errors: dict[str, str]) -> Any:
@@ -59,13 +85,13 @@ def _read(name: str, text: str, errors: dict[str, str]) -> Any:
         return None
     try:
         value = field.read(name, text)
-        if name == "model" and value not in PRESETS:
+        if name == "model" and value == OWN:
             raise KeyError(value)
     except SpecError as error:
         (violation,) = error.violations
         errors[name] = f"{violation.message} Accepted: {violation.accepted}."
     except KeyError:
-        errors[name] = "A size alone has no layers to divide: choose a model."
+        errors[name] = "Model state alone has no layers to divide: choose a model, or a size with a shape."
     else:
         return value
     return field.read(name, field.start) if field.start else None
@@ -73,4 +99,6 @@ def _read(name: str, text: str, errors: dict[str, str]) -> Any:
 
 def _query(request: EstimateRequest, values: Mapping[str, Any], sequence: int, batch: int) -> str:
     asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
+    if values["model"] == SIZED:
+        asked["parameters"] = f"{values['parameters']:g}"
     return urlencode({**asked, "sequence": str(sequence), "global_batch": str(batch), **fields_of(request)})

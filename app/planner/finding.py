@@ -26,6 +26,8 @@ from app.theory.planner import (
     search,
 )
 from app.theory.planner.candidates import notably_faster
+from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.remarks import repeats
 from app.theory.planner.space import GATHERS, KEEPS
 from app.units import bytes_text, seconds_text
 from app.words import capital
@@ -69,7 +71,10 @@ class Option:
         if parallel.pipeline > 1:
             chunks = f", {parallel.virtual_stages} chunks a stage" if parallel.virtual_stages > 1 else ""
             said.append(f"{parallel.schedule}{chunks}")
-        return ", ".join([*said, f"recompute {training.recompute}"])
+        again = f"recompute {training.recompute}"
+        if training.recompute == "selective":
+            again += f" ({repeats(profile_of(self.candidate.request), training.recompute_modules)})"
+        return ", ".join([*said, again])
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,10 @@ class Advice:
 
 def change_of(step: Step) -> str:
     """What a step changes, into what, and what has to change with it: "Tensor 16 instead of 8, with …"."""
-    return ", ".join([capital(f"{named(step.axis, step.value)} instead of {_instead(step)}"), *step.besides])
+    what = named(step.axis, step.value)
+    if (step.axis, step.value) == ("recompute", "selective") and step.request is not None:
+        what += f" ({repeats(profile_of(step.request), step.request.training.recompute_modules)})"
+    return ", ".join([capital(f"{what} instead of {_instead(step)}"), *step.besides])
 
 
 def named(axis: str, value: str) -> str:

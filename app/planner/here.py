@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.theory.planner import Estimate, EstimateRequest, Measured, estimate, parse_estimate_request
+from app.theory.planner.engine.profiles import PROFILES
+from app.theory.planner.engine.resolve import micro_batches_of, profile_of
+from app.units import scaled
 from labs.spec import LAB_MODELS, LARGE_MODELS, MAX_WORLD_SIZE, SpecError, parse_run_spec
 
 RANKS = (1, 2, 4)  # of the lab's runs that are priced
+_LABS = "rankzero-labs"
 DEGREES = ("tensor", "pipeline", "context", "expert")
 MOST_MICRO_BATCHES = 64
+NOTABLE = 0.01  # of a part of the memory
 MOST_DRY = 1024  # ranks of a dry run
 AXES = ("tensor", "pipeline", "data", "expert", "context")  # which a run of few ranks keeps first
 
@@ -47,7 +52,7 @@ def _step(name: str, ranks: int, cluster: dict[str, Any]) -> float | None:
     training = {**spec.training.model_dump(include=fields), "global_batch": spec.training.micro_batch * ranks}
     request = {"model": name, "training": training, "parallel": {"data": ranks}, "cluster": cluster}
     try:
-        return estimate(parse_estimate_request({**request, "profile": "rankzero-labs"})).time.step_seconds
+        return estimate(parse_estimate_request({**request, "profile": _LABS})).time.step_seconds
     except SpecError:
         return None
 
@@ -130,9 +135,19 @@ def _runs(parallel: Mapping[str, Any]) -> bool:
     return True
 
 
-def dry(request: EstimateRequest) -> Tried | None:
-    """The plan itself as a dry run, with what it leaves out; None where the lab has no such model, axes or as many
-    ranks."""
+@dataclass(frozen=True)
+class Dry(Tried):
+    """A plan as a dry run: `held` bytes by the implementation the plan names, and `lab_held` by the lab's own, which is
+    what runs dry; `differs` says which parts are others and why."""
+
+    held: float = 0.0
+    lab_held: float = 0.0
+    differs: tuple[str, ...] = ()
+
+
+def dry(request: EstimateRequest, made: Estimate) -> Dry | None:
+    """The plan itself, of which `made` is the estimate, as a dry run with what it leaves out; None where the lab has no
+    such model, axes or as many ranks."""
     parallel = request.parallel
     names = [name for name, model in {**LAB_MODELS, **LARGE_MODELS}.items() if model == request.model]
     if not names or parallel.world_size > MOST_DRY:
@@ -141,7 +156,8 @@ def dry(request: EstimateRequest) -> Tried | None:
     besides = parallel.model_dump(include={"zero", "schedule", "virtual_stages"})
     fields = {"sequence", "micro_batch", "precision", "state_layout", "recompute"}
     training, left = request.training.model_dump(include=fields), dict[str, Any]()
-    training["micro_batches"] = min(MOST_MICRO_BATCHES, 2 * parallel.pipeline if parallel.pipeline > 1 else 1)
+    micro_batches = micro_batches_of(request)
+    training["micro_batches"] = min(MOST_MICRO_BATCHES, micro_batches)
     for _ in range(len(besides) + len(fields)):
         spec = {"model": names[0], "training": training, "parallel": {**axes, **besides}}
         try:
@@ -153,5 +169,34 @@ def dry(request: EstimateRequest) -> Tried | None:
             left |= {name: value for name, value in (besides | training).items() if name in wrong}
             besides, training = ({k: v for k, v in each.items() if k not in wrong} for each in (besides, training))
         else:
-            return Tried(spec, tuple(_named(left)))
+            fewer = [f"{micro_batches - MOST_MICRO_BATCHES} of its {micro_batches} micro-batches"]
+            return _beside(request, made, spec, (*_named(left), *(fewer if micro_batches > MOST_MICRO_BATCHES else ())))
     return None
+
+
+def _beside(request: EstimateRequest, made: Estimate, spec: Mapping[str, Any], left: tuple[str, ...]) -> Dry:
+    """What the plan holds as its implementation does it, and as the lab does."""
+    theirs = made.memory.per_rank_bytes
+    ours = estimate(request.model_copy(update={"profile": _LABS})).memory.per_rank_bytes
+    parts = [name for name in ("activations", "temporary") if _differ(getattr(theirs, name), getattr(ours, name))]
+    said = [f"{name} {_gb(getattr(ours, name))} instead of {_gb(getattr(theirs, name))}" for name in parts]
+    return Dry(spec, left, theirs.total, ours.total, (*said, *_why(request)) if said else ())
+
+
+def _why(request: EstimateRequest) -> Iterator[str]:
+    """How the lab's implementation differs from the plan's in what it holds."""
+    theirs, ours = PROFILES[profile_of(request)], PROFILES[_LABS]
+    if theirs.loss_bytes != ours.loss_bytes:
+        yield f"its loss holds {ours.loss_bytes:g} bytes a logit at once, not {theirs.loss_bytes:g}"
+    if theirs.dropout:
+        yield "it keeps no dropout masks"
+    if theirs.fused_cores != ours.fused_cores:
+        yield "its norms and attention keep only what they were given"
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    return abs((one or 0.0) - (other or 0.0)) > NOTABLE * max(one or 0.0, other or 0.0)
+
+
+def _gb(size: float | None) -> str:
+    return scaled(size or 0.0, "GB", 3)

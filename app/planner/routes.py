@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Annotated, Any, get_args
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse, Response
@@ -14,13 +15,13 @@ from fastapi.responses import HTMLResponse, Response
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.templating import page, wants_fragment
-from app.planner import beside, cluster, deciding, finding, frontier, here, service, training
+from app.planner import beside, cluster, comparing, deciding, finding, frontier, here, service, training
 from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH, SIZED
 from app.planner.form import model_of, sequence_of
 from app.planner.step import step_scale
 from app.theory import state
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Estimate, Flags, Profile, Step, is_tie, terms, tie_pairs, tie_share
+from app.theory.planner import Estimate, Flags, Profile, Step, tie_pairs, tie_share
 from app.theory.planner.asking import Schedules
 from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.groups import LaidCluster
@@ -66,6 +67,8 @@ class PlannerPage:
     find: str
     with_any: bool
     other_schedules: str
+    compare: str
+    selects: str
     is_tie: bool
     decide: str
     estimate_json: str
@@ -95,22 +98,9 @@ class Here:
     """The plan beside the machine at hand: as a small run, as a dry run, and priced by what was measured."""
 
     tried: here.Tried
-    dry: here.Tried | None
+    dry: here.Dry | None
     by_sheet: Estimate | None
     lab_runs: tuple[here.Priced, ...]
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of two plans that are compared."""
-
-    name: str
-    query: str
-    plan: service.Plan
-
-    @property
-    def said(self) -> str:
-        return service.finding(self.plan)
 
 
 @router.get("/planner", response_class=HTMLResponse)
@@ -132,7 +122,7 @@ def planner(request: Request) -> HTMLResponse:
     steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
-        said=service.finding(plan),
+        said=f"{service.finding(plan)} {service.counted_as(plan)}".strip(),
         families=service.grouped(PRESETS.values(), lambda preset: preset.family),
         layouts=[state.LAYOUTS[name] for name in get_args(StateLayout)],
         makers=service.grouped(GPUS.values(), lambda gpu: gpu.maker),
@@ -159,6 +149,8 @@ def planner(request: Request) -> HTMLResponse:
         problem=problem,
         with_any=with_any,
         other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
+        compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
+        selects="" if plan.form.is_own else service.selects(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
@@ -178,7 +170,7 @@ def _here(plan: service.Plan) -> Here:
     assert request.cluster is not None, "the form names a GPU"
     measured = request.cluster.measured
     runs = here.lab_runs(measured, plan.form.values["gpu"]) if measured else ()
-    return Here(here.tried_here(request), here.dry(request), here.by_sheet(request), runs)
+    return Here(here.tried_here(request), here.dry(request, plan.estimate), here.by_sheet(request), runs)
 
 
 @api.post("/estimate")
@@ -232,26 +224,10 @@ def _file(text: str, kind: str, name: str) -> Response:
 
 @router.get("/planner/compare", response_class=HTMLResponse)
 def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
-    """Two plans side by side; `a` and `b` are addresses of plans without the question mark."""
-    sides = [Side(name, query, service.plan(dict(parse_qsl(query)))) for name, query in (("First", a), ("Second", b))]
-    first, second = (side.plan.estimate.time.step_seconds for side in sides)
-    if first is None or second is None:
-        message = "A plan of which only the size is known takes no known time."
-        violation = Violation("a" if first is None else "b", a if first is None else b, message, "a plan with a model")
-        raise SpecError([violation])
-    faster = "" if first == second else "first" if first < second else "second"
-    context = {
-        "sides": sides,
-        "faster": faster,
-        "times": max(first, second) / min(first, second),
-        "is_tie": is_tie(first, second),
-        "apart_percent": 100 * (max(first, second) / min(first, second) - 1),
-        "tie_share": tie_share(),
-        "terms": terms(sides[0].plan.estimate, sides[1].plan.estimate),
-        "apart": beside.between(sides[1].plan.estimate, sides[0].plan.estimate),
-        "held": [replace(side.plan.stage, label=side.name) for side in sides],
-    }
-    return page(request, "planner/compare.html", context)
+    """Two plans side by side; `a` and `b` are addresses of plans, whole or without what stands before the mark."""
+    shown = comparing.comparison({"a": a, "b": b})
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.is_wrong else HTTPStatus.OK
+    return page(request, "planner/compare.html", {"shown": shown}, status=status)
 
 
 @router.get("/planner/decide", response_class=HTMLResponse)

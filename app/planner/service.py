@@ -31,6 +31,9 @@ from app.theory.planner import (
     search,
 )
 from app.theory.planner.engine.memory import COMPONENTS
+from app.theory.planner.engine.profiles import PROFILES
+from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.remarks import repeats
 from app.theory.presets import PRESETS
 from app.units import count_text, digits, scaled
 from app.words import capital
@@ -48,6 +51,7 @@ class StageBar:
     bytes: Mapping[str, float]
     fits: bool
     zero: int = 0
+    profile: str = ""
     fewest_ranks: int | None = None
     step_seconds: float | None = None
 
@@ -124,6 +128,16 @@ class Plan:
         else:
             named, rate = "network per GPU", values["inter_node"] or gpu.nic_bytes_per_second
         return named if values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
+
+    @property
+    def reduced_otherwise(self) -> str:
+        """That gradients are sent in another type than they are kept in, where they are."""
+        return next((each for each in self.estimate.assumptions if each.startswith("Gradients are sent in")), "")
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The implementations that the table by ZeRO stage counts as."""
+        return tuple(dict.fromkeys(stage.profile for stage in self.stages))
 
     @property
     def communication(self) -> Communication:
@@ -204,7 +218,8 @@ def _bar(zero: int, answer: Estimate, form: Form) -> StageBar:
     if form.is_own:
         fewest = fewest_ranks(answer.parameters.total, zero, form.values["layout"], _capacity(answer))
     held = _held(answer.memory.per_rank_bytes)
-    return StageBar(STAGE_LABELS[zero], held, bool(answer.memory.fits), zero, fewest, answer.time.step_seconds)
+    title = PROFILES[profile_of(parse_estimate_request(form.request(zero)))].title
+    return StageBar(STAGE_LABELS[zero], held, bool(answer.memory.fits), zero, title, fewest, answer.time.step_seconds)
 
 
 def _pipeline_bar(stage: StageMemoryEstimate, answer: Estimate) -> StageBar:
@@ -245,6 +260,20 @@ def finding(made: Plan) -> str:
     if loss is None or not loss.is_loss or loss.share < NOTABLE:
         return f"{room}."
     return f"{room}; {100 * loss.share:.0f} % of every step is {loss.loss}."
+
+
+def counted_as(made: Plan) -> str:
+    """Whose implementation the plan is counted as, and whether anybody asked for it."""
+    if made.form.is_own:
+        return ""
+    suggested = "" if made.form.values["profile"] else ", which its ZeRO stage suggests"
+    return f"Counted as {made.stage.profile} does it{suggested}."
+
+
+def selects(made: Plan) -> str:
+    """What selective recomputation repeats in the plan's implementation."""
+    request = request_of(made)
+    return repeats(profile_of(request), request.training.recompute_modules)
 
 
 def _finding_of_state(made: Plan) -> str:

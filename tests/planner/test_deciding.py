@@ -64,3 +64,15 @@ def test_the_pages_plan_is_what_the_planner_then_shows() -> None:
 def test_what_cannot_be_read_is_said_at_its_field() -> None:
     shown = deciding.path({"model": "own", "ranks": "many", "gpu": "h100-80gb"})
     assert set(shown.errors) == {"model", "ranks"}
+
+
+def test_a_size_of_ones_own_is_decided_for_and_what_is_not_understood_is_said() -> None:
+    asked = {"model": "sized", "parameters": "30B", "ranks": "512", "global_batch": "4.2M tokens", "gpus": "9"}
+    shown = deciding.path(asked)
+    assert not shown.errors
+    assert [(part.name, part.near) for part in shown.unread] == [("gpus", "gpu")]
+    assert "1,024 sequences of 4,096 tokens" in shown.title
+    made = service.plan(dict(parse_qsl(urlparse(shown.plan).query)))
+    assert not made.errors
+    assert shown.decision.estimate is not None
+    assert made.estimate.time == shown.decision.estimate.time

@@ -93,8 +93,17 @@ def test_a_plans_shape_runs_here_and_the_plan_itself_dry() -> None:
     spec = parse_run_spec(tried.spec)
     assert (spec.parallel.tensor, spec.parallel.pipeline, spec.parallel.data) == (2, 2, 2)
     assert (spec.parallel.schedule, tried.leaves_out) == ("interleaved", ())
-    found = dry(request)
+    found = dry(request, estimate(request))
     assert found is not None
     assert parse_run_spec(found.spec, dry=True).parallel.world_size == request.parallel.world_size
+    assert found.spec["training"]["micro_batches"] == 64 // 4, "as many as the plan has"
+    assert found.held == pytest.approx(estimate(request).memory.per_rank_bytes.total)
+    labs = request.model_copy(update={"profile": "rankzero-labs"})
+    assert found.lab_held == pytest.approx(estimate(labs).memory.per_rank_bytes.total)
+    assert any("bytes a logit" in each for each in found.differs)
+    more = parse_estimate_request({**PLAN, "training": {"sequence": 8192, "global_batch": 512}})
+    many = dry(more, estimate(more))
+    assert many is not None
+    assert many.leaves_out == ("64 of its 128 micro-batches",)
     folded = {**PLAN, "model": "deepseek-v3", "parallel": {"data": 64, "expert": 64}}
-    assert dry(parse_estimate_request(folded)) is None
+    assert dry(parse_estimate_request(folded), estimate(request)) is None

@@ -58,7 +58,7 @@ def test_a_preset_is_planned_with_its_own_parameters(name: str) -> None:
 
 def test_what_no_field_reads_is_named_with_the_field_it_may_have_meant(page: TestClient) -> None:
     shown = page.get("/planner?model=llama-3-8b&tensors=2&colour=<b>red</b>").text
-    said = re.search(r"The address has more than the planner reads.*?</p>", shown, re.DOTALL)
+    said = re.search(r"The address has more than is read here.*?</p>", shown, re.DOTALL)
     assert said is not None
     assert "<code>tensors=2</code> (<code>tensor</code>" in said[0]
     assert "<code>colour=&lt;b&gt;red&lt;/b&gt;</code>" in said[0]
@@ -559,10 +559,21 @@ def test_an_estimate_has_three_digits_and_a_column_one_unit(page: TestClient) ->
     assert re.search(r"<th[^>]*>Wire, [TGMk]?B</th>", html)
 
 
-def test_two_plans_of_which_one_is_only_a_size_cannot_be_compared(page: TestClient) -> None:
-    reply = page.get("/planner/compare", params={"a": "model=own&parameters=7B", "b": ""})
-    assert reply.status_code in (400, 422)
-    assert "only the size is known" in reply.text
+def test_addresses_that_are_no_plans_are_said_at_their_field_and_kept(page: TestClient) -> None:
+    empty = page.get("/planner/compare")
+    assert empty.status_code == 200
+    assert "aria-invalid" not in empty.text
+    size = page.get("/planner/compare", params={"a": "model=own&parameters=7B", "b": "a good plan"})
+    assert size.status_code == 422
+    assert "only the size is known" in size.text.split('id="ce-a"')[1].split("</span>")[0]
+    assert "There is no plan in it." in size.text.split('id="ce-b"')[1].split("</span>")[0]
+    assert 'value="a good plan"' in size.text
+    pasted = {"a": "http://127.0.0.1/planner?model=llama-3-8b&tensor=3#p-find", "b": "model=llama-3-8b&tensors=4"}
+    both = page.get("/planner/compare", params=pasted)
+    assert both.status_code == 200
+    assert "tensor: 3 does not divide heads = 32." in both.text
+    assert "tensors=4: no field of the planner, left out. Did it mean tensor?" in both.text
+    assert "Where the second differs from the first" in both.text
 
 
 def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.theory.hardware import GPUS
 from app.theory.planner.attention_kernels import KERNELS
 from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
+from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.software import runs, said_of
 from app.theory.state import LAYOUTS
@@ -29,6 +30,23 @@ BESIDE = {
 WASTEFUL = 0.2  # of a step, idle
 PRECISION_BYTES: Mapping[str, float] = {"fp32": 4.0, "bf16": 2.0}  # of weights, where the layout has to agree
 TIGHT = 0.9  # of the capacity: context, communication buffers and fragments take the rest
+
+
+SELECTIVE = {
+    "attention": "attention's scores",
+    "every-other-matmul": "every other matrix product and what lies between",
+}
+
+
+def repeats(profile: str, modules: Sequence[str] | None) -> str:
+    """What selective recomputation repeats: two implementations mean two things by the word, and modules a third."""
+    return SELECTIVE[PROFILES[profile].selective] if modules is None else ", ".join(modules) or "nothing"
+
+
+def reduced_otherwise(plan: Plan) -> str:
+    """In which type an implementation reduces gradients that its layout keeps in another."""
+    sent, kept = plan.profile.reduce_bytes, plan.layout.gradients
+    return f"Gradients are sent in {sent:g} bytes each, as {plan.profile.title} reduces them, and kept in {kept:g}."
 
 
 def state_assumptions(request: EstimateRequest, shards: int, profile: str) -> list[str]:
@@ -83,13 +101,9 @@ def _choices(plan: Plan) -> list[str]:
     """What is recomputed, where experts are, and how context ranks and tokens predicted besides are counted."""
     parallel, training, profile, said = plan.parallel, plan.training, plan.profile, []
     if training.recompute == "selective":
-        what = {
-            "attention": "attention's scores",
-            "every-other-matmul": "every other matrix product and what lies between",
-        }
-        modules = training.recompute_modules
-        repeats = what[profile.selective] if modules is None else ", ".join(modules) or "nothing"
-        said.append(f"Selective recomputation repeats {repeats}.")
+        said.append(f"Selective recomputation repeats {repeats(profile.name, training.recompute_modules)}.")
+    if profile.reduce_bytes is not None and profile.reduce_bytes != plan.layout.gradients:
+        said.append(reduced_otherwise(plan))
     if plan.model.experts > 1:
         said.append("Experts get equal shares of the tokens.")
         if parallel.expert_cut < parallel.tensor:

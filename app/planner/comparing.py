@@ -1,0 +1,108 @@
+"""Two plans side by side, each pasted as an address; what is wrong with one is said at its place, nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl
+
+from app.planner import beside, service
+from app.planner.fields import FIELDS
+from app.theory.planner import Term, is_tie, terms, tie_share
+
+NAMES = (("a", "First"), ("b", "Second"))
+_LOOKS_LIKE = "an address of the planner, or what stands behind its question mark"
+
+
+@dataclass(frozen=True)
+class Given:
+    """One of the two: what was typed, the plan in it if there is one, why there is none, and what of the address is
+    shown otherwise than it says."""
+
+    field: str
+    name: str
+    typed: str
+    query: str
+    plan: service.Plan | None
+    error: str
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The plan in a sentence."""
+        return service.finding(self.plan) if self.plan else ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How two plans differ. `faster` is empty where they take exactly as long."""
+
+    faster: str
+    times: float
+    is_tie: bool
+    tie_share: float
+    terms: tuple[Term, ...]
+    apart: beside.Differences
+    held: tuple[service.StageBar, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The page: the two as given, and where both are plans, how they differ."""
+
+    given: tuple[Given, ...]
+    compared: Compared | None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something was given that is no plan."""
+        return any(each.error for each in self.given)
+
+
+def comparison(typed: dict[str, str]) -> Comparison:
+    """The page of two addresses, by "a" and "b"; with neither, an empty form."""
+    is_empty = not any(typed.values())
+    given = tuple(_given(field, name, typed.get(field, "").strip(), is_empty) for field, name in NAMES)
+    plans = [each.plan for each in given if each.plan is not None and not each.error]
+    return Comparison(given, _compared(*plans) if len(plans) == len(NAMES) else None)
+
+
+def query_of(text: str) -> str:
+    """What of a pasted address says the plan: all behind its question mark, without a place on the page."""
+    return text.rpartition("?")[2].partition("#")[0]
+
+
+def _given(field: str, name: str, typed: str, is_empty: bool) -> Given:
+    query = query_of(typed)
+    form = dict(parse_qsl(query, keep_blank_values=True))
+    if not typed:
+        return Given(field, name, typed, query, None, "" if is_empty else f"Empty. Accepted: {_LOOKS_LIKE}.")
+    if not form.keys() & FIELDS.keys():
+        return Given(field, name, typed, query, None, f"There is no plan in it. Accepted: {_LOOKS_LIKE}.")
+    made = service.plan(form)
+    error = ""
+    if made.form.is_own:
+        error = "A plan of which only the size is known takes no known time. Accepted: a plan with a shape."
+    return Given(field, name, typed, query, made, error, tuple(_remarks(made)))
+
+
+def _remarks(made: service.Plan) -> Iterator[str]:
+    """What is shown otherwise than the address says."""
+    for name, text in made.errors.items():
+        yield f"{name}: {text}"
+    for part in made.form.unread:
+        near = f" Did it mean {part.near}?" if part.near else ""
+        yield f"{part.name}={part.text[:40]}: no field of the planner, left out.{near}"
+
+
+def _compared(one: service.Plan, other: service.Plan) -> Compared:
+    first, second = one.estimate.time.step_seconds or 0.0, other.estimate.time.step_seconds or 0.0
+    return Compared(
+        "" if first == second else "first" if first < second else "second",
+        max(first, second) / min(first, second),
+        is_tie(first, second),
+        tie_share(),
+        terms(one.estimate, other.estimate),
+        beside.between(other.estimate, one.estimate),
+        tuple(replace(made.stage, label=name) for made, (_, name) in zip((one, other), NAMES, strict=True)),
+    )
