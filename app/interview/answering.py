@@ -22,20 +22,9 @@ from app.interview.models import Sitting, SittingAnswer
 from app.interview.offers import (
     interview_of,
 )
-from app.interview.parts import (
-    Part,
-    Values,
-    built_on,
-    configuration_of,
-    has_board,
-    known_to,
-    layout_of,
-    options_of,
-    order_of,
-    parts_of,
-    prompt,
-    scope_of,
-)
+from app.interview.parts import Part, Values, built_on, has_board, known_to, parts_of, scope_of
+from app.interview.prompts import prompt
+from app.interview.questions import configuration_of, layout_of, options_of, order_of
 from app.interview.reacting import react
 from app.interview.stored import answers_of, reactions_in
 

@@ -16,24 +16,10 @@ from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
 from app.interview.hints import hint
-from app.interview.parts import (
-    NOTHING_ASKED,
-    Answers,
-    Part,
-    Values,
-    known_to,
-    layout_of,
-    number_of,
-    offered,
-    order_of,
-    own_id,
-    parts_of,
-    prompt,
-    right_answer,
-    rubric_of,
-    scene,
-)
+from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, own_id, parts_of
 from app.interview.probe_checks import probe_findings
+from app.interview.prompts import prompt
+from app.interview.questions import layout_of, number_of, offered, order_of, right_answer, rubric_of, scene
 from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
 from app.units import SCALES

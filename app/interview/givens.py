@@ -12,7 +12,8 @@ from app.content.interview_schemas import Question
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.questions.choice import Standing
-from app.interview.parts import Part, Values, choice_of, scope_of, unlinked
+from app.interview.parts import Part, Values, scope_of, unlinked
+from app.interview.questions import choice_of
 
 
 @dataclass(frozen=True)

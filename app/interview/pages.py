@@ -39,20 +39,15 @@ from app.interview.parts import (
     PUSHED_SHARE,
     Answers,
     Part,
-    Scene,
     Values,
     built_on,
-    configuration_of,
     has_board,
     known_to,
-    layout_of,
-    offered,
     parts_of,
-    prompt,
-    scene,
     scope_of,
-    to_arrange,
 )
+from app.interview.prompts import prompt
+from app.interview.questions import Scene, configuration_of, layout_of, offered, scene, to_arrange
 from app.interview.scoring import NOT_ASKED, Scorecard
 from app.theory.planner.groups import LaidCluster
 

@@ -1,50 +1,22 @@
-"""What a sitting asks: its questions and follow-ups, as they follow from the candidate's own numbers, and what the
-interviewer asks on account of an answer. Pure."""
+"""What a sitting asks: its questions and follow-ups, what the interviewer asks on account of an answer, and which of
+the candidate's own numbers each goes by. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from markupsafe import Markup
-
-from app.content.coding import TaskQuestion
 from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
-from app.content.live import Computed, ExpressionError, Expressions
-from app.content.markdown import render, render_inline
-from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart
-from app.content.questions import (
-    OptionSource,
-    OrderSource,
-    carried_by,
-    follow_own,
-    make_configuration,
-    make_layout,
-    make_number,
-    make_options,
-    make_order,
-)
+from app.content.live import Computed
+from app.content.questions import make_layout
 from app.content.rounds import BorrowedQuestion
-from app.content.rubric_schemas import make_points
 from app.grading.quantities import Unreadable
-from app.grading.questions import (
-    ChoiceQuestion,
-    ConfigurationQuestion,
-    LayoutQuestion,
-    NumberQuestion,
-    OrderQuestion,
-    carried_values,
-    read_number,
-    shuffled,
-)
-from app.grading.rubrics.grader import Rubric
+from app.grading.questions import carried_values, read_number
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 from app.interview.layouts import read_layout
-from app.units import SCALES
 
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
 PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
@@ -87,33 +59,6 @@ class Reaction:
 
 Reactions = Mapping[str, Reaction]  # by the part whose answer they follow
 NOTHING_ASKED: Reactions = {}
-
-# What is asked about an item that was put too early, where it has no question of its own.
-MISPLACED = "What has to be there before it, and where is that in yours?"
-
-# What is asked about a layout, by what is wrong with it.
-LAYOUT_DOUBTS: Mapping[str, str] = {
-    "gpus": "How many GPUs does that take, and how many are there?",
-    "divides": "What does each degree split, and does it come out even?",
-    "memory": "What does one GPU hold in it, term by term?",
-    "crossing": "Which of your groups waits inside every layer, and over which link?",
-    "bubble": "How many micro-batches has one pipeline to fill its stages with?",
-    "communication": "What has to cross the network in it, how often, and what hides it?",
-    "slower": "What do the GPUs do less well in it, and why is it split that far?",
-}
-
-# What is asked about a wrong number whose slip has no question of its own, by what it is a number of.
-DOUBTS: defaultdict[str, str] = defaultdict(
-    lambda: "What did you multiply there, and what did you divide by?",
-    {
-        "unit": "In which unit is that?",
-        "bytes": "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
-        "seconds": "What is moved or computed in that time, and at which rate?",
-        "tokens": "What is above the line there, and what does one token cost?",
-        "flop": "What did you multiply to come to that many FLOPs?",
-        "fraction": "What is above the line, and what is the whole below it?",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -166,15 +111,6 @@ class Part:
     def goes_by_own_numbers(self) -> bool:
         """Whether the candidate's own numbers decide what is right."""
         return self.builds_on_own or self.own is not None or any(earlier.kind == "number" for earlier in self.builds_on)
-
-
-@dataclass(frozen=True)
-class Scene:
-    """The statement of a problem, and what is given with it by label, as HTML without links."""
-
-    problem: str
-    statement: Markup
-    given: tuple[tuple[str, Markup], ...]
 
 
 def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list[Part]:
@@ -304,185 +240,9 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
 def layout_said(part: Part, known: Values, text: str) -> Mapping[str, int] | None:
     """What expressions see as `layout` of an answer: the one that was placed, or that words commit to."""
     if part.question.kind == "layout":
-        return layout_of(part, known).values(text)
+        return make_layout(part.question, known).values(text)
     read = read_layout(text)
     return read.values() if read else None
-
-
-def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
-    """What is asked; None while what it builds on has no answer that leads anywhere."""
-    known = known_to(part, values, answers)
-    unasked = any(each.kind == "givens" and not answers.get(each.id, "").strip() for each in part.builds_on)
-    if known is None or unasked or not leads_somewhere(part, known):
-        return None
-    try:
-        return _worded(part, Expressions(unlinked(known)))
-    except ExpressionError:
-        if part.goes_by_own_numbers:
-            return None  # their figure has no consequence, as nothing divides by 0
-        raise
-
-
-def _worded(part: Part, expressions: Expressions) -> Markup:
-    """A part in the interviewer's words."""
-    if isinstance(part.question, TaskQuestion):
-        return part.question.shown
-    if part.role == "again" and part.reaction is not None:
-        return _questioned(part, part.reaction, expressions)
-    if part.point is not None and part.reaction is not None:
-        return _probed(part.reaction, probe_question(part.point, expressions))
-    asked = render(part.source.prompt, expressions)
-    if part.question.exhibit is None or part.is_follow_up or part.role != "asked":
-        return asked
-    log = expressions.value(part.question.exhibit)
-    return asked + Markup('<pre tabindex="0"><code class="language-text">{}</code></pre>').format(log)
-
-
-def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
-    if part.kind == "layout":
-        return Markup("<p>“Let me stop at your layout, {}. {}”</p><p>Change it, or stay with it.</p>").format(
-            reaction.said, LAYOUT_DOUBTS[reaction.slip or ""]
-        )
-    if part.kind == "order":
-        item = next((each for each in part.question.items if each.id == reaction.slip), None)
-        doubt = render_inline(item.ask, expressions).striptags() if item and item.ask else MISPLACED
-        return Markup(
-            "<p>“Let me stop at ‘{}’, where you put it. {}”</p><p>Put it right, or stay with your order.</p>"
-        ).format(reaction.said, doubt)
-    slip = next((each for each in part.source.slips if each.id == reaction.slip), None)
-    if slip and slip.ask:
-        doubt = render_inline(slip.ask, expressions).striptags()
-    elif reaction.picked:
-        doubt = f"That was your number for {reaction.picked}. What is different here?"
-    else:
-        dimension = SCALES[part.source.unit or ""][0]
-        doubt = DOUBTS["unit" if reaction.slip == "unit" else dimension]
-    return Markup("<p>“You said {}. {}”</p><p>Say your number again: put it right, or stay with it.</p>").format(
-        reaction.said, doubt
-    )
-
-
-def _probed(reaction: Reaction, ask: str) -> Markup:
-    """A probe as it is spoken: first what was heard, then what is asked."""
-    noted = "<q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
-    before = Markup(noted).format(reaction.noted) if reaction.noted else Markup("")  # noqa: S704 - our own words
-    return Markup("<p>“{}{}{}”</p>").format(before, _gone_on_from(reaction), ask)
-
-
-def _gone_on_from(reaction: Reaction) -> Markup:
-    if reaction.quote:
-        return Markup("You said: <q>{}</q> Let me stay there. ").format(reaction.quote)
-    if reaction.astray:
-        spoken = Markup("I heard <q>{}</q>. ").format(reaction.picked) if reaction.picked else Markup("")
-        return spoken + Markup("Let me bring you back to my question. ")
-    if not reaction.picked:
-        return Markup("")
-    said = Markup("You ended with <q>{}</q>. ") if reaction.picked_last else Markup("You said <q>{}</q>. ")
-    return said.format(reaction.picked)
-
-
-def probe_question(point: ProbedPoint, expressions: Expressions) -> str:
-    """What a probe asks for `point`."""
-    return render_inline(point.ask or "", expressions).striptags()
-
-
-def leads_somewhere(part: Part, known: Values) -> bool:
-    """Whether there is something to ask: a number that follows from own ones must be one."""
-    return not (part.kind == "number" and part.goes_by_own_numbers) or follow_own(part.source, known) is not None
-
-
-def number_of(part: Part, known: Values) -> NumberQuestion:
-    """The number a part asks for. Raises ExpressionError."""
-    number = make_number(part.source, known, part.let)
-    source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
-    if isinstance(source, NumberPart):
-        return replace(number, carried=carried_by(source, known, known["own"]))
-    return number
-
-
-def rubric_of(part: Part, known: Values) -> Rubric:
-    """What an answer in words is graded against. Raises ExpressionError."""
-    return Rubric(make_points("rubric", part.question.rubric, known, part.let), (), wordings=part.wordings)
-
-
-def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:
-    """The options a part offers, in the order of `seed`, without links: a formula would give it away. Of what may be
-    asked to be told, and of a set, several are chosen."""
-    options = tuple(
-        replace(option, text=Markup("{}").format(option.text.striptags()))
-        for option in make_options(options_of(part.question), known)
-    )
-    ordered = tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options
-    return ChoiceQuestion(ordered, several=part.kind in ("givens", "set"))
-
-
-def options_of(question: Question) -> Sequence[OptionSource]:
-    """What a question offers to choose from."""
-    if isinstance(question, BorrowedQuestion):
-        return question.part.options if isinstance(question.part, ChoicePart) else ()
-    return question.options or question.givens
-
-
-def order_of(part: Part, known: Values) -> OrderQuestion:
-    """The items a part has arranged, without links. Raises ExpressionError."""
-    source: OrderSource = part.question
-    if isinstance(part.question, BorrowedQuestion):
-        assert isinstance(part.question.part, OrderPart), "asked of orders alone"
-        source = part.question.part
-    made = make_order(source, known)
-    items = tuple(replace(each, text=Markup("{}").format(each.text.striptags())) for each in made.items)
-    return replace(made, items=items)
-
-
-def to_arrange(part: Part, values: Values, answers: Answers, seed: int) -> OrderQuestion:
-    """The items a part has arranged, as the sitting `seed` shows them: never in the right order."""
-    question = order_of(part, known_to(part, values, answers) or scope_of(part.question, values))
-    return replace(question, items=tuple(shuffled(f"{part.question.id}:{seed}", question.items, never=question.right)))
-
-
-def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
-    """The plan whose fields a part asks for. Raises ExpressionError."""
-    assert isinstance(part.question, BorrowedQuestion), "asked of parts of problems alone"
-    assert isinstance(part.question.part, ConfigurationPart), "asked of configurations alone"
-    return make_configuration(part.question.part, known)
-
-
-def layout_of(part: Part, known: Values) -> LayoutQuestion:
-    """The cluster on which a part has axes placed. Raises ExpressionError."""
-    return make_layout(part.question, known)
-
-
-def question_of(
-    part: Part, known: Values
-) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion | LayoutQuestion:
-    """What grades an answer that is not in words. Raises ExpressionError."""
-    if part.kind == "number":
-        return number_of(part, known)
-    if part.kind == "order":
-        return order_of(part, known)
-    if part.kind == "layout":
-        return layout_of(part, known)
-    return configuration_of(part, known) if part.kind == "configuration" else choice_of(part, known)
-
-
-def scene(question: Question, values: Values) -> Scene | None:
-    """What a part of a problem stands before; None where a question says all there is."""
-    if not isinstance(question, BorrowedQuestion):
-        return None
-    problem = question.problem
-    expressions = Expressions(unlinked(values[problem.id]))
-    given = tuple((each.label, render_inline(each.text, expressions)) for each in problem.given)
-    return Scene(problem.id, render(problem.statement, expressions), given)
-
-
-def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQuestion:
-    """The options a part offers in the sitting `seed`."""
-    return choice_of(part, known_to(part, values, answers) or scope_of(part.question, values), seed)
-
-
-def right_answer(part: Part, values: Values, answers: Answers) -> str:
-    """What would be answered to a part not in words, after `answers` to those before. Raises ExpressionError."""
-    return question_of(part, known_to(part, values, answers) or scope_of(part.question, values)).answer_text
 
 
 def _own(question: Question, answers: Answers) -> float | None:

@@ -8,8 +8,10 @@ from app.content.interview_schemas import ProbedPoint
 from app.content.live import Expressions
 from app.grading.rubrics.grader import Rubric, grade
 from app.interview.at_levels import without
-from app.interview.parts import Part, Values, probe_question, rubric_of
+from app.interview.parts import Part, Values
 from app.interview.picking_up import picked_up, subject_of
+from app.interview.prompts import probe_question
+from app.interview.questions import rubric_of
 from app.interview.reacting import hear, next_point
 
 # What says nothing, whatever was asked.

@@ -20,18 +20,14 @@ from app.interview.parts import (
     built_on,
     harder_id,
     known_to,
-    layout_of,
     layout_said,
-    leads_somewhere,
-    number_of,
-    order_of,
     own_id,
     probe_id,
-    probe_question,
     read,
-    rubric_of,
 )
 from app.interview.picking_up import few_words, picked_up, repeats, subject_of
+from app.interview.prompts import probe_question
+from app.interview.questions import layout_of, leads_somewhere, number_of, order_of, rubric_of
 from app.units import scaled
 
 MOST_PROBES = 2  # of one answer, as a person would ask

@@ -22,21 +22,9 @@ from app.grading.rubrics.grader import Verdict, grade
 from app.interview.at_levels import at_levels
 from app.interview.givens import GivenReply, replies_to
 from app.interview.hints import said_hints
-from app.interview.parts import (
-    NOTHING_ASKED,
-    PUSHED_SHARE,
-    Part,
-    Reactions,
-    Values,
-    built_on,
-    choice_of,
-    known_to,
-    leads_somewhere,
-    parts_of,
-    prompt,
-    question_of,
-    rubric_of,
-)
+from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import choice_of, leads_somewhere, question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
 from app.reveal.number import SaidNumber, said_number, slip_of
 from app.words import capital

@@ -13,7 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 from app.content.catalogue import catalogue
 from app.interview.drawing import draw, values_of
-from app.interview.parts import parts_of, right_answer
+from app.interview.parts import parts_of
+from app.interview.questions import right_answer
 from tests.support.product import running_product
 
 ROUNDS, WARM_UP = 150, 20

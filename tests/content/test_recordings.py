@@ -12,7 +12,9 @@ from app.content.catalogue import Catalogue
 from app.content.recordings import Recording, diagnose, facts, first_lost, number_that_parts
 from app.core.settings import ROOT
 from app.interview.drawing import draw, values_of
-from app.interview.parts import parts_of, prompt, right_answer
+from app.interview.parts import parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import right_answer
 
 FOLDER = ROOT / "cards" / "recordings"
 

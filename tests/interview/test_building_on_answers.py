@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.core.db import Database
-from app.interview import answering, closing, drawing, pages, parts, scoring, service
+from app.interview import answering, closing, drawing, pages, parts, prompts, questions, scoring, service
 from tests.conftest import NOW
 
 STATE = {
@@ -75,7 +75,7 @@ def _interview(*questions: dict[str, Any]) -> Interview:
 
 def _prompts(interview: Interview, answers: dict[str, str]) -> Iterator[str | None]:
     for part in parts.parts_of(interview):
-        found = parts.prompt(part, {}, answers)
+        found = prompts.prompt(part, {}, answers)
         yield None if found is None else str(found.striptags())
 
 
@@ -107,7 +107,7 @@ def test_a_number_without_consequence_asks_nothing_and_breaks_nothing() -> None:
 
 def test_what_a_choice_offers_is_computed_and_gives_no_formula_away() -> None:
     trap = parts.parts_of(_interview(STATE, TRAP))[1]
-    choice = parts.offered(trap, {}, {"state": "7 GB"}, 1)
+    choice = questions.offered(trap, {}, {"state": "7 GB"}, 1)
     assert {option.id: option.text for option in choice.options} == {"yes": "It is 14 GB.", "no": "It is 112 GB."}
     row = _rows(_interview(STATE, TRAP), {"state": "7 GB", "trap": "no"})["trap"]
     assert (row.verdict, row.said_text, row.key) == ("right", "It is 112 GB.", "It is 112 GB.")
@@ -117,7 +117,7 @@ def test_prompts_show_what_let_computes_without_its_formula(content: Catalogue) 
     interview = content.interviews["M5"]
     values = drawing.values_of(interview, drawing.draw(interview, 1))
     gap = next(part for part in parts.parts_of(interview) if part.id == "gap")
-    asked = parts.prompt(gap, values, {"time": "300 days"})
+    asked = prompts.prompt(gap, values, {"time": "300 days"})
     assert asked is not None
     assert "days" in asked
     assert "data-live" not in asked

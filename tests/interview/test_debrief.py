@@ -15,7 +15,8 @@ from app.interview.debrief import _letter, debrief
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
 from app.interview.models import Sitting
-from app.interview.parts import Reaction, parts_of, right_answer, rubric_of
+from app.interview.parts import Reaction, parts_of
+from app.interview.questions import right_answer, rubric_of
 from app.interview.scoring import CORRECTED, JudgedPoint, Row, Scorecard, scorecard, with_levels
 from app.reveal.words import sentences
 from tests.conftest import NOW

@@ -21,7 +21,9 @@ from app.core.db import Database
 from app.core.models import LOCAL_LEARNER
 from app.interview import offers, service
 from app.interview.drawing import values_of
-from app.interview.parts import parts_of, prompt, right_answer
+from app.interview.parts import parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import right_answer
 from app.interview.scoring import scorecard
 from tests.conftest import Clock
 from tests.support.shipped import shipped

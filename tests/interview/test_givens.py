@@ -13,7 +13,8 @@ from app.content.interview_schemas import Given, Interview, Question
 from app.interview.criteria import criteria
 from app.interview.drawing import draw, values_of
 from app.interview.givens_checks import givens_findings
-from app.interview.parts import parts_of, prompt
+from app.interview.parts import parts_of
+from app.interview.prompts import prompt
 from app.interview.scoring import Scorecard, scorecard
 
 ASK = "ask-failures"

@@ -17,7 +17,8 @@ from app.grading.questions import NumberQuestion
 from app.interview import drawing, stored
 from app.interview.hints import hint_id
 from app.interview.models import Sitting
-from app.interview.parts import PUSHED_SHARE, Reaction, again_id, known_to, number_of, parts_of
+from app.interview.parts import PUSHED_SHARE, Reaction, again_id, known_to, parts_of
+from app.interview.questions import number_of
 from app.interview.scoring import CORRECTED, Row, scorecard
 from app.units import SCALES
 from tests.support.shipped import shipped

@@ -15,7 +15,8 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, harder_id, known_to, number_of, parts_of, right_answer
+from app.interview.parts import Part, Reaction, harder_id, known_to, parts_of
+from app.interview.questions import number_of, right_answer
 from app.interview.reacting import is_last_number
 
 Drawn = Mapping[str, Any]

@@ -8,7 +8,9 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import LaidOut, Question
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, parts_of, prompt, right_answer
+from app.interview.parts import Part, Reaction, parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import right_answer
 from app.interview.reacting import react
 from app.interview.scoring import Row, scorecard
 

@@ -12,7 +12,8 @@ from app.content.live import Expressions
 from app.grading.levels import is_at_least
 from app.grading.rubrics.grader import RubricGrade, grade
 from app.interview.drawing import draw, values_of
-from app.interview.parts import known_to, parts_of, right_answer, rubric_of
+from app.interview.parts import known_to, parts_of
+from app.interview.questions import right_answer, rubric_of
 
 SPOKEN: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "spoken.yaml").read_text("utf-8"))
 

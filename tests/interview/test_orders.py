@@ -13,7 +13,9 @@ from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.grading.questions.order import OrderItem, OrderQuestion
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Reaction, parts_of, prompt, right_answer, to_arrange
+from app.interview.parts import Reaction, parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import right_answer, to_arrange
 from app.interview.reacting import react
 from app.interview.scoring import Row, scorecard
 from app.theory.pipeline.orders import Plan, one_f_one_b

@@ -12,7 +12,9 @@ from app.content.catalogue import Catalogue
 from app.grading.questions import NumberQuestion
 from app.interview.drawing import draw, values_of
 from app.interview.layouts import Layout, read_layout
-from app.interview.parts import Part, Reaction, known_to, number_of, parts_of, prompt
+from app.interview.parts import Part, Reaction, known_to, parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import number_of
 from app.interview.reacting import MOST_PROBES, react
 from app.interview.scoring import scorecard
 from app.units import scaled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,11 +16,12 @@ from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview, ProbedPoint
 from app.content.live import Expressions
 from app.grading.questions import read_number
-from app.interview import parts as asking
 from app.interview import scoring
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, prompt, right_answer, rubric_of
+from app.interview.parts import Part, Reaction, built_on, known_to, parts_of
 from app.interview.probe_checks import probe_findings
+from app.interview.prompts import prompt
+from app.interview.questions import right_answer, rubric_of
 from app.interview.reacting import MOST_PROBES, hear, next_point, react
 from app.theory.mesh import AXES
 from app.units import SCALES, scaled
@@ -319,7 +320,7 @@ def test_the_check_finds_probes_that_lead_nowhere(content: Catalogue) -> None:
     given_away = {**part.question.rubric[0].model_dump(), "ask": "Are the weights of a layer freed after forward?"}
     heavy = {**part.question.rubric[4].model_dump(), "ask": "What is the price?"}  # of weight 1: others come first
     rubric = (ProbedPoint.model_validate(given_away), *part.question.rubric[1:4], ProbedPoint.model_validate(heavy))
-    spoilt = asking.replace(part, question=part.question.model_copy(update={"rubric": rubric}))
+    spoilt = replace(part, question=part.question.model_copy(update={"rubric": rubric}))
     findings = " ".join(probe_findings(spoilt, known, full))
     assert "freed gives itself away" in findings
     assert "nobody is asked for price" in findings

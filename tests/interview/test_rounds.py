@@ -16,7 +16,8 @@ from app.core.errors import NotFound
 from app.grading.questions import ConfigurationQuestion, NumberQuestion
 from app.interview.criteria import criteria
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Reaction, parts_of, right_answer
+from app.interview.parts import Reaction, parts_of
+from app.interview.questions import right_answer
 from app.interview.scoring import scorecard
 from app.practice.desk import check_seed, grade_in_order
 from app.practice.variants import make_variant

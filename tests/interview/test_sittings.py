@@ -12,7 +12,7 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
 from app.grading.levels import level_of
-from app.interview import answering, closing, drawing, pages, parts, queries, scoring, service, stored
+from app.interview import answering, closing, drawing, pages, parts, prompts, queries, scoring, service, stored
 from app.interview.models import Sitting
 from tests.conftest import NOW
 
@@ -107,8 +107,8 @@ def test_the_follow_up_is_about_the_candidates_own_number(database: Database, co
     interview = content.interviews["M9"]
     values = drawing.values_of(interview, sitting.drawn)
     follow = next(part for part in parts.parts_of(interview) if part.is_follow_up)
-    assert parts.prompt(follow, values, {}) is None
-    asked = parts.prompt(follow, values, {"q1": "100 GB"})
+    assert prompts.prompt(follow, values, {}) is None
+    asked = prompts.prompt(follow, values, {"q1": "100 GB"})
     assert asked is not None
     assert "You said 100 GB" in asked.striptags()
     card = scoring.scorecard(interview, values, {"q1": "100 GB", "q1.follow": f"{100 / values['ranks']} GB"}, {})

@@ -7,7 +7,8 @@ import pytest
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import NumberPart
 from app.content.seeded import with_lets
-from app.interview.parts import number_of, parts_of
+from app.interview.parts import parts_of
+from app.interview.questions import number_of
 from app.practice.parts import make_part
 
 LET = {"weights": "2 * n", "moments": "8 * n", "total": "weights + moments"}

@@ -1,0 +1,146 @@
+"""The questions that parts of a sitting ask, made at its numbers: what grades answers, what they are chosen from.
+
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from app.content.interview_schemas import Question
+from app.content.live import Expressions
+from app.content.markdown import render, render_inline
+from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart
+from app.content.questions import (
+    OptionSource,
+    OrderSource,
+    carried_by,
+    follow_own,
+    make_configuration,
+    make_layout,
+    make_number,
+    make_options,
+    make_order,
+)
+from app.content.rounds import BorrowedQuestion
+from app.content.rubric_schemas import make_points
+from app.grading.questions import (
+    ChoiceQuestion,
+    ConfigurationQuestion,
+    LayoutQuestion,
+    NumberQuestion,
+    OrderQuestion,
+    shuffled,
+)
+from app.grading.rubrics.grader import Rubric
+from app.interview.parts import Answers, Part, Values, known_to, scope_of, unlinked
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The statement of a problem, and what is given with it by label, as HTML without links."""
+
+    problem: str
+    statement: Markup
+    given: tuple[tuple[str, Markup], ...]
+
+
+def leads_somewhere(part: Part, known: Values) -> bool:
+    """Whether there is something to ask: a number that follows from own ones must be one."""
+    return not (part.kind == "number" and part.goes_by_own_numbers) or follow_own(part.source, known) is not None
+
+
+def number_of(part: Part, known: Values) -> NumberQuestion:
+    """The number a part asks for. Raises ExpressionError."""
+    number = make_number(part.source, known, part.let)
+    source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
+    if isinstance(source, NumberPart):
+        return replace(number, carried=carried_by(source, known, known["own"]))
+    return number
+
+
+def rubric_of(part: Part, known: Values) -> Rubric:
+    """What an answer in words is graded against. Raises ExpressionError."""
+    return Rubric(make_points("rubric", part.question.rubric, known, part.let), (), wordings=part.wordings)
+
+
+def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:
+    """The options a part offers, in the order of `seed`, without links: a formula would give it away. Of what may be
+    asked to be told, and of a set, several are chosen."""
+    options = tuple(
+        replace(option, text=Markup("{}").format(option.text.striptags()))
+        for option in make_options(options_of(part.question), known)
+    )
+    ordered = tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options
+    return ChoiceQuestion(ordered, several=part.kind in ("givens", "set"))
+
+
+def options_of(question: Question) -> Sequence[OptionSource]:
+    """What a question offers to choose from."""
+    if isinstance(question, BorrowedQuestion):
+        return question.part.options if isinstance(question.part, ChoicePart) else ()
+    return question.options or question.givens
+
+
+def order_of(part: Part, known: Values) -> OrderQuestion:
+    """The items a part has arranged, without links. Raises ExpressionError."""
+    source: OrderSource = part.question
+    if isinstance(part.question, BorrowedQuestion):
+        assert isinstance(part.question.part, OrderPart), "asked of orders alone"
+        source = part.question.part
+    made = make_order(source, known)
+    items = tuple(replace(each, text=Markup("{}").format(each.text.striptags())) for each in made.items)
+    return replace(made, items=items)
+
+
+def to_arrange(part: Part, values: Values, answers: Answers, seed: int) -> OrderQuestion:
+    """The items a part has arranged, as the sitting `seed` shows them: never in the right order."""
+    question = order_of(part, known_to(part, values, answers) or scope_of(part.question, values))
+    return replace(question, items=tuple(shuffled(f"{part.question.id}:{seed}", question.items, never=question.right)))
+
+
+def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
+    """The plan whose fields a part asks for. Raises ExpressionError."""
+    assert isinstance(part.question, BorrowedQuestion), "asked of parts of problems alone"
+    assert isinstance(part.question.part, ConfigurationPart), "asked of configurations alone"
+    return make_configuration(part.question.part, known)
+
+
+def layout_of(part: Part, known: Values) -> LayoutQuestion:
+    """The cluster on which a part has axes placed. Raises ExpressionError."""
+    return make_layout(part.question, known)
+
+
+def question_of(
+    part: Part, known: Values
+) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion | LayoutQuestion:
+    """What grades an answer that is not in words. Raises ExpressionError."""
+    if part.kind == "number":
+        return number_of(part, known)
+    if part.kind == "order":
+        return order_of(part, known)
+    if part.kind == "layout":
+        return layout_of(part, known)
+    return configuration_of(part, known) if part.kind == "configuration" else choice_of(part, known)
+
+
+def scene(question: Question, values: Values) -> Scene | None:
+    """What a part of a problem stands before; None where a question says all there is."""
+    if not isinstance(question, BorrowedQuestion):
+        return None
+    problem = question.problem
+    expressions = Expressions(unlinked(values[problem.id]))
+    given = tuple((each.label, render_inline(each.text, expressions)) for each in problem.given)
+    return Scene(problem.id, render(problem.statement, expressions), given)
+
+
+def offered(part: Part, values: Values, answers: Answers, seed: int) -> ChoiceQuestion:
+    """The options a part offers in the sitting `seed`."""
+    return choice_of(part, known_to(part, values, answers) or scope_of(part.question, values), seed)
+
+
+def right_answer(part: Part, values: Values, answers: Answers) -> str:
+    """What would be answered to a part not in words, after `answers` to those before. Raises ExpressionError."""
+    return question_of(part, known_to(part, values, answers) or scope_of(part.question, values)).answer_text
