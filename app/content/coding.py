@@ -22,6 +22,9 @@ READING_MINUTES = 5
 POINTS_A_MINUTE = 4
 MOST_MISTAKES = 4  # among which the right one is to be found
 PASSES = "passes"
+# What is asked who finds another mistake in a program than its own, and who finds none.
+WHERE = "Point at the lines that do it. What do the ranks hold once they have run?"
+PLAYED = "Play it through on 2 and on 3 ranks, message by message. What does each hold in the end?"
 WRITE, READ = "write", "read"
 
 
@@ -150,10 +153,11 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
             text=mistakes[each].title,
             correct=each == solution.says,
             message=right.says if each == solution.says else why,
+            ask=WHERE,
         )
         for each in offered
     ]
-    options.append(Option.model_construct(id=PASSES, text="Nothing is wrong", correct=False, message=why))
+    options.append(Option.model_construct(id=PASSES, text="Nothing is wrong", correct=False, message=why, ask=PLAYED))
     question = TaskQuestion.model_construct(
         id=f"{lab.id.lower()}-{READ}-{solution.name}",
         kind="choice",

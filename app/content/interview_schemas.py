@@ -22,8 +22,8 @@ PROBED_FROM = 2  # the weight from which a point that was not said is asked for
 FEWEST_ITEMS = 4  # that are worth arranging
 
 
-class Option(Strict):
-    """One answer to a choice, with what to say to somebody who chose it."""
+class Offered(Strict):
+    """Something to choose, with what to say to somebody who chose it."""
 
     id: Slug
     text: Text
@@ -31,7 +31,14 @@ class Option(Strict):
     message: Text
 
 
-class Given(Option):
+class Option(Offered):
+    """One answer to a choice. `ask` is what the interviewer asks who chose a wrong one: it names the doubt, never what
+    is right."""
+
+    ask: Text | None = None
+
+
+class Given(Offered):
     """One thing a candidate may ask to be told. It is `correct` where it is needed; then `reply` says what it is."""
 
     reply: Text | None = None
@@ -192,6 +199,14 @@ class Question(Strict):
         return self
 
     @model_validator(mode="after")
+    def _is_questioned(self) -> Question:
+        if unasked := [slip.id for slip in self.slips if not slip.ask]:
+            raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
+        if unasked := [option.id for option in self.options if not option.correct and not option.ask]:
+            raise ValueError(f"{', '.join(unasked)}: a wrong option needs ask, what is asked who chose it")
+        return self
+
+    @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Question:
         if self.kind in ("set", "configuration", "coding"):
             raise ValueError(f"a {self.kind} question is a part of a problem or a code lab, which a round asks")
@@ -199,8 +214,6 @@ class Question(Strict):
             raise ValueError("a question needs an explanation")
         if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
-        if unasked := [slip.id for slip in self.slips if not slip.ask]:
-            raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
         if (self.kind != "number" and self.hints) or (self.kind not in ("text", "layout") and self.own):

@@ -65,13 +65,19 @@ class NumberPart(Asked):
 
 
 class PartOption(Strict):
-    """One thing to tick, with what to say to somebody who was wrong about it."""
+    """One thing to tick, with what to say to somebody who was wrong about it. `ask` is what an interviewer asks then:
+    who ticked it where it is wrong, who left it out where it is right."""
 
     id: Slug
     text: Text
     correct: Condition = False
     message: Text
+    ask: Text | None = None
     cure: CardId | None = None
+
+    def may_be_misjudged(self, several: bool) -> bool:
+        """Whether an answer can be wrong by it: of one choice only by an option that is chosen and wrong."""
+        return several or self.correct is not True
 
 
 class ChoicePart(Asked):

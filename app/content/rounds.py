@@ -6,7 +6,7 @@ minutes; prompts, keys, slips and options are the problem's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field, PrivateAttr, model_validator
@@ -80,6 +80,10 @@ class BorrowedQuestion(Question):
     def _is_arranged(self) -> BorrowedQuestion:
         return self  # as above
 
+    @model_validator(mode="after")
+    def _is_questioned(self) -> BorrowedQuestion:
+        return self  # `make_round` saw to it
+
 
 class Round(Interview):
     """An interview made of parts of problems; `drawn` of its sittings holds the parameters of each by its id."""
@@ -114,13 +118,21 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
                 accepted = ", ".join(parts)
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} is no part of {problem.id} that a round can ask: {accepted}")
-            if unasked := [slip.id for slip in parts[each.part].slips if not slip.ask]:
+            if unasked := list(_unasked(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} of {problem.id} needs ask at {', '.join(unasked)}")
             is_last = each is asked.parts[-1]
             questions.append(_question(problem, parts[each.part], each, problem.solution if is_last else ""))
     head = file.model_dump(exclude={"problems"})
     return Round(**head, parameters={}, questions=tuple(questions))
+
+
+def _unasked(part: AnyPart) -> Iterator[str]:
+    """The mistakes in a part that nothing is asked about."""
+    yield from (slip.id for slip in part.slips if not slip.ask)
+    if isinstance(part, ChoicePart):
+        several = part.kind == "set"
+        yield from (each.id for each in part.options if each.may_be_misjudged(several) and not each.ask)
 
 
 def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: str) -> BorrowedQuestion:

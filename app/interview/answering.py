@@ -185,7 +185,7 @@ def _reaction(
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
     """Raises DomainError for what cannot be given: a blank, a number nobody can read, an option that is not offered, an
-    order that lacks something, a layout that names no axis, a plan that no cluster could run."""
+    order that lacks something, a layout that names no axis, a plan that lacks a field."""
     violation = None
     if part.kind == "number":
         try:
@@ -223,7 +223,7 @@ def _not_a_plan(part: Part, text: str, values: Values) -> Violation | None:
         accepted = f"axes with their degrees, such as {layout.example}"
         return Violation(part.id, text, read, accepted) if isinstance(read, str) else None
     plan = configuration_of(part, known_to(part, values, {}) or values)
-    why = plan.invalid(text)
+    why = plan.unreadable(text)
     return Violation(part.id, text, why, f"a value for each of {', '.join(plan.fields)}") if why else None
 
 

@@ -12,6 +12,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
+from app.interview.doubt_checks import doubt_findings
 from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
@@ -90,6 +91,8 @@ def _unasked(part: Part, interview: Interview, values: Values, answers: Answers,
         return next(_own_layouts(part, interview, values, answers), None) if seed in QUESTIONED else None
     if part.kind == "layout":
         return next(_laid_out(part, interview, values, answers), None) if seed in QUESTIONED else None
+    if part.kind in ("choice", "set", "configuration"):
+        return next(doubt_findings(part, interview, values, answers), None) if seed in QUESTIONED else None
     if part.kind == "order":
         return next(_arranged(part, interview, values, answers), None)
     return next(_reactions(part, interview, values, answers, seed), None) if part.kind == "number" else None

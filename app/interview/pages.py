@@ -51,6 +51,15 @@ from app.interview.questions import Scene, configuration_of, layout_of, offered,
 from app.interview.scoring import NOT_ASKED, Scorecard
 from app.theory.planner.groups import LaidCluster
 
+# What an answer is called that is not told in a few words.
+_AS_GIVEN = {
+    "layout": "your layout",
+    "order": "your order",
+    "choice": "your choice",
+    "set": "your ticks",
+    "configuration": "your plan",
+}
+
 
 @dataclass(frozen=True)
 class PartRow:
@@ -86,7 +95,8 @@ class SittingPage:
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `replies`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
     asks for; `order`, the items that it has arranged; `layout`, the cluster to lay axes on; `board`, what is drawn
-    beside the words. `hints` are open, and leave `points` of the part's.
+    beside the words; `question`, what was asked at first where its answer is asked about. `hints` are open, and leave
+    `points` of the part's.
     """
 
     sitting: Sitting
@@ -110,6 +120,7 @@ class SittingPage:
     order: OrderQuestion | None
     layout: LayoutQuestion | None
     board: Board | None
+    question: Markup | None
 
     @property
     def certain(self) -> int:
@@ -140,7 +151,7 @@ class SittingPage:
     @property
     def chosen(self) -> list[str]:
         """The options that are ticked."""
-        found = self.choice.chosen(self.current.answer) if self.choice else None
+        found = self.choice.chosen(self.current.answer or self.earlier) if self.choice else None
         return [option.id for option in found or ()]
 
     @property
@@ -151,9 +162,7 @@ class SittingPage:
     @property
     def earlier_text(self) -> str:
         """The answer that is asked about, as a person reads it."""
-        if self.layout:
-            return "your layout"
-        return "your order" if self.order else self.earlier
+        return _AS_GIVEN.get(self.kind, self.earlier)
 
     @property
     def all_final(self) -> bool:
@@ -322,7 +331,14 @@ def sitting(
         order=to_arrange(part, values, texts, sitting.id) if part.kind == "order" else None,
         layout=_cluster_of(part, values, texts),
         board=_board(saved, part.id) if has_board(part) else None,
+        question=_asked_at_first(part, rows),
     )
+
+
+def _asked_at_first(part: Part, rows: Sequence[PartRow]) -> Markup | None:
+    """The question whose answer the interviewer asks about."""
+    about = _about(part)
+    return next((row.prompt for row in rows if row.part.id == about), None)
 
 
 def _cluster_of(part: Part, values: Values, texts: Answers) -> LayoutQuestion | None:
@@ -349,8 +365,13 @@ def _replies(
 
 def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
     """The answer that is asked about; nothing where the part asks something new."""
-    of = {"again": part.id.removesuffix(".again"), "probe": part.question.id, "own": part.question.id}.get(part.role)
+    of = _about(part)
     return saved[of].answer if of else ""
+
+
+def _about(part: Part) -> str | None:
+    """The part whose answer `part` is asked about."""
+    return {"again": part.id.removesuffix(".again"), "probe": part.question.id, "own": part.question.id}.get(part.role)
 
 
 def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:

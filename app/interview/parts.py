@@ -31,7 +31,10 @@ class Reaction:
     """What the interviewer asks on account of an answer, decided once, when it was given, and stored with it.
 
     `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; of a wrong
-    order, the item that stands too early; of a wrong layout, what is wrong with it. An answer in words is quoted where
+    order, the item that stands too early; of a wrong layout or plan, what is wrong with it and, of a plan, what it
+    `comes_to`; of a choice, the option that is wrong, or `slip` alone where one is missing. Where it was asked in this
+    sitting before, `same_as` is the question it was asked about, and `was_put_right` what came of it there; `before`
+    is how often a question without a slip of its own was. An answer in words is quoted where
     it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
     what was `picked` up of it, which may be what was said last; and from what was `noted` of the reply before, which
     may have said what it was asked for.
@@ -46,6 +49,10 @@ class Reaction:
     picked_last: bool = False
     noted: str = ""
     noted_as_said: bool = False
+    comes_to: str = ""
+    same_as: str = ""
+    was_put_right: bool = False
+    before: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -65,8 +72,8 @@ NOTHING_ASKED: Reactions = {}
 class Part:
     """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
 
-    A number, an order or a layout that is asked `again` is worth half of what it was; a `probe` asks for one `point` of
-    an answer in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout,
+    What is not in words and is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
+    in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout,
     are worth nothing.
     """
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from app.content.coding import TaskQuestion
-from app.content.interview_schemas import ProbedPoint
+from app.content.interview_schemas import ArrangedItem, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
+from app.content.schemas import QuestionedSlip
 from app.interview.parts import Answers, Part, Reaction, Values, known_to, unlinked
-from app.interview.questions import leads_somewhere
+from app.interview.questions import asked_about, leads_somewhere
 from app.units import SCALES
 
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
-
 
 # What is asked about a layout, by what is wrong with it.
 LAYOUT_DOUBTS: Mapping[str, str] = {
@@ -30,19 +30,54 @@ LAYOUT_DOUBTS: Mapping[str, str] = {
     "slower": "What do the GPUs do less well in it, and why is it split that far?",
 }
 
+# About a plan, behind what it comes to.
+PLAN_DOUBTS: Mapping[str, str] = {
+    **LAYOUT_DOUBTS,
+    "gpus": "How many are there?",
+    "divides": "What has it to divide, and does it come out even?",
+    "memory": "What is the most of it, and what in your plan would make that less?",
+}
 
-# What is asked about a wrong number whose slip has no question of its own, by what it is a number of.
-DOUBTS: defaultdict[str, str] = defaultdict(
-    lambda: "What did you multiply there, and what did you divide by?",
+_BY_MISTAKE: Mapping[str, Mapping[str, str]] = {"layout": LAYOUT_DOUBTS, "configuration": PLAN_DOUBTS}
+
+# What is asked about a wrong number whose slip has no question of its own, by what it is a number of: the first time,
+# and when another one comes.
+DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
+    lambda: (
+        "What did you multiply there, and what did you divide by?",
+        "Say it as one line: which factors are above, and which below?",
+    ),
     {
-        "unit": "In which unit is that?",
-        "bytes": "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
-        "seconds": "What is moved or computed in that time, and at which rate?",
-        "tokens": "What is above the line there, and what does one token cost?",
-        "flop": "What did you multiply to come to that many FLOPs?",
-        "fraction": "What is above the line, and what is the whole below it?",
+        "unit": ("In which unit is that?", "And that, what is it in?"),
+        "bytes": (
+            "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
+            "Take it apart: what is in it, how many of each, and how many bytes has one?",
+            "Of which thing is that, on how many GPUs? Start from one parameter, or one token.",
+        ),
+        "seconds": (
+            "What is moved or computed in that time, and at which rate?",
+            "How much work is that, and how fast does whoever does it go?",
+        ),
+        "tokens": (
+            "What is above the line there, and what does one token cost?",
+            "How many FLOPs are there to spend, and on how many parameters?",
+        ),
+        "flop": (
+            "What did you multiply to come to that many FLOPs?",
+            "How many FLOPs for one token, and how many tokens?",
+        ),
+        "fraction": (
+            "What is above the line, and what is the whole below it?",
+            "A share of what? Say the part, then the whole.",
+        ),
     },
 )
+
+# What is asked about the mistake of an earlier question, made again.
+SAME_PUT_RIGHT = "Is that not the same thing as in {title}? You put it right there: what did you change?"
+SAME_STAYED = "That is the same thing as in {title}, where you stayed with yours. What would tell who is right?"
+
+MISSING = "Something is missing in what you ticked."
 
 
 def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
@@ -75,27 +110,53 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
 
 
 def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
-    if part.kind == "layout":
-        return Markup("<p>“Let me stop at your layout, {}. {}”</p><p>Change it, or stay with it.</p>").format(
-            reaction.said, LAYOUT_DOUBTS[reaction.slip or ""]
-        )
-    if part.kind == "order":
-        item = next((each for each in part.question.items if each.id == reaction.slip), None)
-        doubt = render_inline(item.ask, expressions).striptags() if item and item.ask else MISPLACED
-        return Markup(
-            "<p>“Let me stop at ‘{}’, where you put it. {}”</p><p>Put it right, or stay with your order.</p>"
-        ).format(reaction.said, doubt)
-    slip = next((each for each in part.source.slips if each.id == reaction.slip), None)
-    if slip and slip.ask:
-        doubt = render_inline(slip.ask, expressions).striptags()
-    elif reaction.picked:
-        doubt = f"That was your number for {reaction.picked}. What is different here?"
-    else:
-        dimension = SCALES[part.source.unit or ""][0]
-        doubt = DOUBTS["unit" if reaction.slip == "unit" else dimension]
-    return Markup("<p>“You said {}. {}”</p><p>Say your number again: put it right, or stay with it.</p>").format(
-        reaction.said, doubt
+    """What is said about a wrong answer: the answer back, what is doubted of it, and what may be done."""
+    said, doubt = reaction.said, doubted(part, reaction, expressions)
+    if reaction.same_as:
+        doubt = (SAME_PUT_RIGHT if reaction.was_put_right else SAME_STAYED).format(title=reaction.same_as)
+    lead, then = _LEADS[part.kind if said else "missing"]
+    return Markup("<p>“{} {}”</p><p>{}</p>").format(
+        lead.format(said=said), " ".join(filter(None, (reaction.comes_to, doubt))), then
     )
+
+
+# How an answer is said back, and what may be done then, by its kind.
+_LEADS: Mapping[str, tuple[str, str]] = {
+    "number": ("You said {said}.", "Say your number again: put it right, or stay with it."),
+    "order": ("Let me stop at ‘{said}’, where you put it.", "Put it right, or stay with your order."),
+    "layout": ("Let me stop at your layout, {said}.", "Change it, or stay with it."),
+    "configuration": ("Let me stop at your plan, {said}.", "Change it, or stay with it."),
+    "choice": ("You chose ‘{said}’.", "Choose again, or stay with it."),
+    "set": ("You ticked ‘{said}’.", "Tick again, or stay with it."),
+    "missing": (MISSING, "Tick again, or stay with it."),
+}
+
+
+def doubted(part: Part, reaction: Reaction, expressions: Expressions) -> str:
+    """What `reaction` doubts of the answer to `part`, in the words that content or theory has for it."""
+    if part.kind in _BY_MISTAKE:
+        return _BY_MISTAKE[part.kind][reaction.slip or ""]
+    if ask := _own_words(part, reaction):
+        return str(render_inline(ask, expressions).striptags())
+    if part.kind != "number":
+        return MISPLACED if part.kind == "order" else ""
+    if reaction.picked:
+        return f"That was your number for {reaction.picked}. What is different here?"
+    wordings = DOUBTS[dimension_doubted(part, reaction)]
+    return wordings[reaction.before % len(wordings)]
+
+
+def _own_words(part: Part, reaction: Reaction) -> str | None:
+    """The question that content has for a slip, an item or an option."""
+    if part.kind in ("choice", "set"):
+        return asked_about(part.question).get(reaction.slip or "")
+    slips: Sequence[QuestionedSlip | ArrangedItem] = part.source.slips
+    return next((each.ask for each in slips or part.question.items if each.id == reaction.slip), None)
+
+
+def dimension_doubted(part: Part, reaction: Reaction) -> str:
+    """What a wrong number without a slip is a number of."""
+    return "unit" if reaction.slip == "unit" else SCALES[part.source.unit or ""][0]
 
 
 def _probed(reaction: Reaction, ask: str) -> Markup:

@@ -4,15 +4,16 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from app.content.interview_schemas import Option as ContentOption
 from app.content.interview_schemas import Question
 from app.content.live import Expressions
 from app.content.markdown import render, render_inline
-from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart
+from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart, PartOption
 from app.content.questions import (
     OptionSource,
     OrderSource,
@@ -73,7 +74,7 @@ def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:
         replace(option, text=Markup("{}").format(option.text.striptags()))
         for option in make_options(options_of(part.question), known)
     )
-    ordered = tuple(shuffled(f"{part.id}:{seed}", options)) if seed else options
+    ordered = tuple(shuffled(f"{part.question.id}:{seed}", options)) if seed else options
     return ChoiceQuestion(ordered, several=part.kind in ("givens", "set"))
 
 
@@ -82,6 +83,14 @@ def options_of(question: Question) -> Sequence[OptionSource]:
     if isinstance(question, BorrowedQuestion):
         return question.part.options if isinstance(question.part, ChoicePart) else ()
     return question.options or question.givens
+
+
+def asked_about(question: Question) -> Mapping[str, str]:
+    """What is asked who misjudged an option, by the option."""
+    options: Sequence[ContentOption | PartOption] = question.options
+    if isinstance(question, BorrowedQuestion):
+        options = question.part.options if isinstance(question.part, ChoicePart) else ()
+    return {each.id: each.ask for each in options if each.ask}
 
 
 def order_of(part: Part, known: Values) -> OrderQuestion:
@@ -105,7 +114,7 @@ def configuration_of(part: Part, known: Values) -> ConfigurationQuestion:
     """The plan whose fields a part asks for. Raises ExpressionError."""
     assert isinstance(part.question, BorrowedQuestion), "asked of parts of problems alone"
     assert isinstance(part.question.part, ConfigurationPart), "asked of configurations alone"
-    return make_configuration(part.question.part, known)
+    return replace(make_configuration(part.question.part, known), takes_broken=True)
 
 
 def layout_of(part: Part, known: Values) -> LayoutQuestion:

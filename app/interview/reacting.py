@@ -1,4 +1,4 @@
-"""How the interviewer reacts to an answer: a wrong number, order or layout is questioned once, a heavy point that was
+"""How the interviewer reacts to an answer: what is wrong and not in words is questioned once, a heavy point that was
 not said is asked for, and who got every number of a question right at once is asked a harder one. Pure."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
+from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.interview.parts import (
     Answers,
@@ -27,7 +28,16 @@ from app.interview.parts import (
 )
 from app.interview.picking_up import few_words, picked_up, repeats, subject_of
 from app.interview.prompts import probe_question
-from app.interview.questions import layout_of, leads_somewhere, number_of, order_of, rubric_of
+from app.interview.questions import (
+    choice_of,
+    configuration_of,
+    layout_of,
+    leads_somewhere,
+    number_of,
+    order_of,
+    rubric_of,
+)
+from app.interview.repeats import repeated
 from app.units import scaled
 
 MOST_PROBES = 2  # of one answer, as a person would ask
@@ -53,17 +63,24 @@ def react(
     if known is None or not leads_somewhere(part, known):
         return None
     try:
-        if part.kind == "number" and part.own is None:
-            return _to_number(part, parts, known, answers, reactions)
-        if part.kind == "order":
-            return _to_order(part, known, answers)
-        if part.question.kind == "layout":
-            return _to_layout(part, known, answers)
-        return _to_words(part, parts, known, answers) if part.question.kind == "text" else None
+        found = _to(part, parts, known, answers, reactions)
+        is_doubted = found is not None and found.asks == again_id(part.id)
+        return repeated(found, part, parts, values, answers, reactions) if found and is_doubted else found
     except ExpressionError:
         if part.goes_by_own_numbers:
             return None  # their figure has no consequence, as nothing divides by 0
         raise
+
+
+def _to(part: Part, parts: Collection[Part], known: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+    if part.kind == "number" and part.own is None:
+        return _to_number(part, parts, known, answers, reactions)
+    if part.question.kind == "layout":
+        return _to_layout(part, known, answers)
+    if part.question.kind == "text":
+        return _to_words(part, parts, known, answers)
+    to = {"order": _to_order, "choice": _to_choice, "set": _to_choice, "configuration": _to_plan}.get(part.kind)
+    return to(part, known, answers) if to and part.role == "asked" else None
 
 
 def _to_number(
@@ -96,8 +113,25 @@ def _said_before(part: Part, parts: Collection[Part], said: str, answers: Answer
 
 
 def _to_order(part: Part, known: Values, answers: Answers) -> Reaction | None:
-    early = order_of(part, known).too_early(answers[part.id]) if part.role == "asked" else None
+    early = order_of(part, known).too_early(answers[part.id])
     return Reaction(again_id(part.id), said=str(early.text.striptags()), slip=early.id) if early else None
+
+
+def _to_choice(part: Part, known: Values, answers: Answers) -> Reaction | None:
+    """A wrong option that was chosen first; else one that is missing, which is not named."""
+    question = choice_of(part, known)
+    found, chosen = question.grade(answers[part.id]), question.chosen(answers[part.id]) or ()
+    if found.status != "wrong":
+        return None
+    wrong = next((each for each in chosen if each.id == found.misconception and not each.correct), None)
+    said = str(wrong.text.striptags()).rstrip(".") if wrong else ""
+    return Reaction(again_id(part.id), said=said, slip=found.misconception)
+
+
+def _to_plan(part: Part, known: Values, answers: Answers) -> Reaction | None:
+    text = answers[part.id]
+    found = doubt(configuration_of(part, known), text)
+    return Reaction(again_id(part.id), said=text, slip=found.mistake, comes_to=found.comes_to) if found else None
 
 
 def _to_layout(part: Part, known: Values, answers: Answers) -> Reaction | None:

@@ -31,7 +31,7 @@ from app.words import capital
 
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
-CORRECTED = "corrected"  # a wrong number, order or layout that was put right when it was questioned
+CORRECTED = "corrected"  # a wrong answer not in words that was put right when it was questioned
 UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
@@ -335,7 +335,7 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     if isinstance(question, LayoutQuestion):
         row = _laid_out(row, part, known, question)
     for again in sitting.pushed(part):
-        row = _questioned(row, again, question.grade(sitting.said(again)), sitting)
+        row = _questioned(row, again, known, question.grade(sitting.said(again)), sitting)
     return row
 
 
@@ -376,10 +376,12 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     return replace(row, givens=givens, verdict=f"{asked} of {needed} asked for", message=message)
 
 
-def _questioned(row: Row, again: Part, grade: Grade, sitting: _Sitting) -> Row:
-    """The row of a wrong number, order or layout with what was said when it was questioned: put right, it earns half of
+def _questioned(row: Row, again: Part, known: Values, grade: Grade, sitting: _Sitting) -> Row:
+    """The row of a wrong answer not in words with what was said when it was questioned: put right, it earns half of
     what it lost."""
     said = sitting.said(again)
+    if said and row.kind in ("choice", "set"):
+        said = choice_of(again, known).said(said)
     pushed = Pushed(again.id, _asked(again, sitting), said, VERDICTS[grade.status] if said else NO_ANSWER)
     row = replace(row, pushed=(*row.pushed, pushed))
     if grade.status != "correct" or row.verdict != VERDICTS["wrong"]:

@@ -76,7 +76,7 @@ def _by_interview(weights: list[int], met: list[bool]) -> tuple[str, float]:
             "explanation": "So.",
             "options": [
                 {"id": "right", "text": "Right", "correct": True, "message": "Yes."},
-                {"id": "wrong", "text": "Wrong", "message": "No."},
+                {"id": "wrong", "text": "Wrong", "message": "No.", "ask": "Is it?"},
             ],
         }
         for index, weight in enumerate(weights)

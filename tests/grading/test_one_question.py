@@ -74,6 +74,9 @@ def as_interview(source: Mapping[str, Any], text: str) -> tuple[str, float, str]
     question = {"id": "q", "title": "Q", "minutes": 1, "points": 8, "explanation": "So.", **source}
     if "slips" in question:  # an interviewer asks about them
         question["slips"] = [{**each, "ask": "Is it?"} for each in question["slips"]]
+    if "options" in question:
+        asks = [{} if each.get("correct") else {"ask": "Is it?"} for each in question["options"]]
+        question["options"] = [{**each, **ask} for each, ask in zip(question["options"], asks, strict=True)]
     made = Interview.model_validate({**head, "parameters": {"n": [7]}, "questions": [question]})
     row = scoring.scorecard(made, {"n": 7}, {"q": text}, {}).row("q")
     return STATUS[row.verdict], row.reached / row.points, row.message

@@ -36,7 +36,7 @@ TRAP = {
     "explanation": "No.",
     "builds_on": ["state"],
     "options": [
-        {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No."},
+        {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No.", "ask": "Is it?"},
         {"id": "no", "text": "It is {{ training_state(parameters=7e9) | GB }}.", "correct": True, "message": "Yes."},
     ],
 }

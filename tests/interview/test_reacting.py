@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from math import prod
 
 import pytest
 from hypothesis import given, settings
@@ -13,54 +12,21 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from app.content.catalogue import Catalogue
-from app.content.interview_schemas import Interview, ProbedPoint
+from app.content.interview_schemas import ProbedPoint
 from app.content.live import Expressions
 from app.grading.questions import read_number
 from app.interview import scoring
-from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, built_on, known_to, parts_of
+from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
-from app.interview.questions import right_answer, rubric_of
-from app.interview.reacting import MOST_PROBES, hear, next_point, react
+from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
+from app.interview.reacting import MOST_PROBES, hear, next_point
 from app.theory.mesh import AXES
-from app.units import SCALES, scaled
+from app.theory.planner import estimate, parse_estimate_request
+from app.units import SCALES, bytes_text, scaled
+from labs.spec import SpecError
+from tests.support.sat import Sat, sit
 from tests.support.shipped import shipped
-
-
-@dataclass
-class Sat:
-    """A sitting as the service keeps it: what was given, what was asked on account of it, and each prompt as text."""
-
-    interview: Interview
-    values: Mapping[str, Any]
-    given: dict[str, str] = field(default_factory=dict)
-    reactions: dict[str, Reaction] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def own(self) -> dict[str, str]:
-        return built_on(self.given, self.reactions)
-
-    def next(self) -> Part | None:
-        """The first part that is asked and not answered."""
-        open_parts = (each for each in parts_of(self.interview, self.reactions) if each.id not in self.given)
-        return next((each for each in open_parts if prompt(each, self.values, self.own) is not None), None)
-
-    def give(self, part: Part, text: str) -> None:
-        self.asked[part.id] = str(prompt(part, self.values, self.own) or "").strip()
-        self.given[part.id] = text
-        found = react(part, parts_of(self.interview, self.reactions), self.values, self.given, self.reactions)
-        if found:
-            self.reactions[part.id] = found
-
-    def card(self) -> scoring.Scorecard:
-        return scoring.scorecard(self.interview, self.values, self.given, {}, self.reactions)
-
-
-def _sit(content: Catalogue, identity: str, seed: int = 1) -> Sat:
-    interview = content.interviews[identity]
-    return Sat(interview, values_of(interview, draw(interview, seed)))
 
 
 def _times(text: str, unit: str, factor: float) -> str:
@@ -83,7 +49,7 @@ def _own_figures(sat: Sat, part: Part) -> list[tuple[str, list[str]]]:
 @settings(max_examples=15)
 @given(data=st.data())
 def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.DataObject) -> None:
-    sat = _sit(shipped(), data.draw(st.sampled_from(["M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M9", "M10"])))
+    sat = sit(shipped(), data.draw(st.sampled_from([*(f"M{n}" for n in range(1, 11)), "T1", "T2"])))
     while part := sat.next():
         if part.kind == "text":
             sat.give(part, "I would look at it.")
@@ -101,8 +67,13 @@ def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.Dat
             answer = data.draw(st.sampled_from([*known, ", ".join(f"{axis} {degree}" for axis, degree in placed)]))
         elif part.kind == "order":
             answer = ", ".join(data.draw(st.permutations([each.id for each in part.question.items])))
-        elif part.kind == "choice":
-            answer = next(each.id for each in part.question.options if each.correct)
+        elif part.kind in ("choice", "set"):
+            ids = [each.id for each in options_of(part.question)]
+            most = 1 if part.kind == "choice" else len(ids)
+            answer = ", ".join(sorted(data.draw(st.sets(st.sampled_from(ids), min_size=1, max_size=most))))
+        elif part.kind == "configuration":
+            fields = configuration_of(part, known_to(part, sat.values, sat.own) or {}).fields
+            answer = ", ".join(f"{name} {data.draw(st.sampled_from(tried))}" for name, tried in fields.items())
         elif part.role == "again":
             stays = data.draw(st.booleans())
             answer = sat.given[part.id.removesuffix(".again")] if stays else right
@@ -115,8 +86,37 @@ def test_every_figure_said_is_the_candidates_own_or_follows_from_it(data: st.Dat
         if part.role == "again" and part.kind == "number":
             first = read_number(sat.given[part.id.removesuffix(".again")], unit)
             assert f"“You said {scaled(first, unit)}." in sat.asked[part.id]
+        if part.role == "again" and part.kind == "configuration":
+            _comes_to_what_theory_says(sat, part)
         assert part.role != "again" or part.id not in sat.reactions, "an answer is questioned once"
     _adds_up(sat)
+
+
+def _comes_to_what_theory_says(sat: Sat, part: Part) -> None:
+    """Every figure that is said of a plan is the planner's of that plan."""
+    question = configuration_of(part, known_to(part, sat.values, sat.own) or {})
+    chosen = question.read(sat.given[part.id.removesuffix(".again")])
+    assert not isinstance(chosen, str)
+    degrees = [int(chosen[name]) for name in ("data", "tensor", "pipeline")]
+    said, cluster = sat.asked[part.id], question.plan["cluster"]
+    plan = {**question.plan, "parallel": {**question.plan["parallel"], **chosen}}
+    plan["training"] = {**plan["training"], "micro_batch": plan["parallel"].pop("micro_batch")}
+    if prod(degrees) != 8 * cluster["nodes"]:
+        assert f"takes {prod(degrees):,} GPUs. " in said
+        return
+    try:
+        made = estimate(parse_estimate_request(plan))
+    except SpecError:
+        assert " Look at " in said
+        return
+    figures = [bytes_text(made.memory.per_rank_bytes.total)]
+    if made.memory.fits:
+        assert made.time.step_seconds is not None
+        terms = ("compute", "recompute", "bubble", "exposed_communication", "optimizer")
+        spent = {scaled(getattr(made.time, f"{term}_seconds"), "s", 3) for term in terms}
+        figures = [scaled(made.time.step_seconds, "s", 3)]
+        assert any(f"takes {each}." in said for each in spent)
+    assert figures[0] in said
 
 
 def _adds_up(sat: Sat) -> None:
@@ -127,7 +127,7 @@ def _adds_up(sat: Sat) -> None:
         assert 0 <= row.reached <= row.points
         if row.kind == "givens":
             assert row.lost == pytest.approx(min(row.points, sum(each.price for each in row.givens)), abs=1e-3)
-        assert row.kind not in ("number", "order") or (again is not None) == bool(row.pushed)
+        assert row.kind in ("text", "givens") or (again is not None) == bool(row.pushed)
         if row.verdict == "corrected":
             assert again is not None
             assert row.reached >= row.points / 2
@@ -135,7 +135,7 @@ def _adds_up(sat: Sat) -> None:
 
 
 def test_a_wrong_number_is_questioned_before_anything_builds_on_it(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     right = right_answer(parts_of(sat.interview)[0], sat.values, {})
     sat.give(parts_of(sat.interview)[0], _times(right, "GB", 1 / 8))
     again = sat.next()
@@ -153,7 +153,7 @@ def test_a_wrong_number_is_questioned_before_anything_builds_on_it(content: Cata
 
 
 def test_one_who_stays_wrong_goes_on_with_the_own_number(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     for _ in range(2):
         part = sat.next()
         assert part is not None
@@ -166,7 +166,7 @@ def test_one_who_stays_wrong_goes_on_with_the_own_number(content: Catalogue) -> 
 
 
 def test_a_heavy_point_that_was_not_said_is_asked_for_and_counts_half(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     text = next(each for each in parts_of(sat.interview) if each.kind == "text")
     sat.give(text, "A layer's weights are freed after forward, and backward needs the weights again.")
     first = _probe(sat)
@@ -216,7 +216,7 @@ def _probe(sat: Sat) -> Part:
 def test_who_strays_is_brought_back_and_what_is_about_the_question_is_taken_up_in_any_words(
     content: Catalogue, said: str, opening: str
 ) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     sat.give(next(each for each in parts_of(sat.interview) if each.kind == "text"), said)
     assert f"“{opening}" in str(prompt(_probe(sat), sat.values, sat.own))
 
@@ -232,7 +232,7 @@ def test_who_strays_is_brought_back_and_what_is_about_the_question_is_taken_up_i
 def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
     content: Catalogue, reply: str, noted: str
 ) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     text = next(each for each in parts_of(sat.interview) if each.kind == "text")
     sat.give(text, "The gathered weights of a layer are freed after its forward. Backward gathers weights again.")
     first = _probe(sat)
@@ -245,7 +245,7 @@ def test_the_second_question_goes_on_from_the_first_reply_and_other_words(
 
 
 def test_a_reply_in_the_words_of_the_answer_is_not_quoted_twice(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     text = next(each for each in parts_of(sat.interview) if each.kind == "text")
     said = ("The gathered weights of a layer are freed after its forward", "Backward gathers weights again")
     sat.give(text, ". ".join(said))
@@ -259,7 +259,7 @@ def test_a_reply_in_the_words_of_the_answer_is_not_quoted_twice(content: Catalog
 
 
 def test_a_number_that_was_given_before_is_recognised(content: Catalogue) -> None:
-    sat = _sit(content, "T2")
+    sat = sit(content, "T2")
     asked = {each.id: each for each in parts_of(sat.interview)}
     state = right_answer(asked["sp1-a"], sat.values, {})
     for part in ("sp1-a", "sp1-c"):
@@ -269,7 +269,7 @@ def test_a_number_that_was_given_before_is_recognised(content: Catalogue) -> Non
 
 
 def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:
-    sat = _sit(content, "M2")
+    sat = sit(content, "M2")
     hang = next(each for each in parts_of(sat.interview) if each.id == "hang")
     sat.give(hang, "Rank 3 is missing. I would raise the timeout, a longer timeout fixes the hang.")
     reaction = Reaction("hang.probe.not-timeout", quote="A longer timeout fixes the hang.")
@@ -278,7 +278,7 @@ def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:
 
 
 def test_a_full_answer_is_not_probed_and_a_right_number_gets_the_harder_variant_last(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     for role in ("asked", "asked", "harder"):
         part = sat.next()
         assert part is not None
@@ -291,12 +291,6 @@ def test_a_full_answer_is_not_probed_and_a_right_number_gets_the_harder_variant_
     assert (card.row("q1.harder").verdict, card.row("q1.harder").points, card.points) == ("right", 0.0, 100)
 
 
-def test_a_choice_draws_no_reaction(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
-    sat.give(next(each for each in parts_of(sat.interview) if each.kind == "choice"), "half")
-    assert not sat.reactions
-
-
 def test_what_the_content_lost_is_not_asked(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     lost = {"q3": Reaction("q3.probe.lost"), "q2": Reaction("q2.harder")}
@@ -304,7 +298,7 @@ def test_what_the_content_lost_is_not_asked(content: Catalogue) -> None:
 
 
 def test_a_reply_is_heard_as_the_end_of_its_question(content: Catalogue) -> None:
-    sat = _sit(content, "M4")
+    sat = sit(content, "M4")
     part = next(each for each in parts_of(sat.interview) if each.id == "mlp")
     rubric = rubric_of(part, known_to(part, sat.values, {}) or {})
     assert hear(rubric, "column", "Which way is A cut?", "By columns.").evidence == ("By columns.",)
@@ -312,7 +306,7 @@ def test_a_reply_is_heard_as_the_end_of_its_question(content: Catalogue) -> None
 
 
 def test_the_check_finds_probes_that_lead_nowhere(content: Catalogue) -> None:
-    sat = _sit(content, "M9")
+    sat = sit(content, "M9")
     part = next(each for each in parts_of(sat.interview) if each.kind == "text")
     known, exemplar = known_to(part, sat.values, {}) or {}, part.question.exemplar or ""
     full = " ".join(Expressions(known).fill(exemplar).split())

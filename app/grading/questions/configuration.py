@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -17,6 +17,7 @@ from app.grading.grade import Grade, invalid
 from app.theory.planner import Estimate, PlanTraining, estimate, parse_estimate_request
 from app.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
+from labs.violations import Violation
 
 TOO_BIG_CREDIT = 0.25  # a valid plan that does not fit
 LEAST_CREDIT = 0.3  # a plan that fits, however slow
@@ -49,6 +50,11 @@ TERMS = {
     "bubble_seconds": "the bubble",
     "exposed_communication_seconds": "exposed communication",
     "optimizer_seconds": "the optimizer's step",
+}
+# What a step of another plan takes more of, where it is that: what it is called as a mistake.
+BY_TERM: Mapping[str, Literal["bubble", "communication"]] = {
+    "bubble_seconds": "bubble",
+    "exposed_communication_seconds": "communication",
 }
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 
@@ -88,6 +94,7 @@ class ConfigurationQuestion:
     fields: Mapping[str, tuple[int | str, ...]]
     objective: str
     within: float
+    takes_broken: bool = False  # whether a plan that breaks a rule is an answer, a wrong one, or sent back
 
     @property
     def problem(self) -> str | None:
@@ -162,16 +169,24 @@ class ConfigurationQuestion:
 
     def best(self) -> Judged:
         """The best of all combinations that fits. Raises ValueError when none does."""
-        return _best(json.dumps(self.__dict__))
+        return _best(json.dumps({**self.__dict__, "takes_broken": False}))
+
+    @property
+    def gpus(self) -> int | None:
+        """How many GPUs there are; None where the plan leaves that open."""
+        cluster = self.plan.get("cluster", {})
+        return int(cluster["nodes"] * cluster.get("gpus_per_node", 8)) if cluster.get("nodes") else None
+
+    def degrees(self, chosen: Mapping[str, int | str]) -> dict[str, int]:
+        """The degrees of every axis in a plan."""
+        fixed = {**dict.fromkeys(DEGREES, 1), **self.plan.get("parallel", {}), **chosen}
+        return {name: int(fixed[name]) for name in DEGREES}
 
     def combinations(self) -> Iterator[Judged]:
         """Every valid combination of the values of the fields."""
-        cluster = self.plan.get("cluster", {})
-        gpus = cluster["nodes"] * cluster.get("gpus_per_node", 8) if cluster.get("nodes") else None
-        fixed = {**dict.fromkeys(DEGREES, 1), **self.plan.get("parallel", {})}
         for values in product(*self.fields.values()):
             chosen = dict(zip(self.fields, values, strict=True))
-            if gpus is not None and prod(int({**fixed, **chosen}[degree]) for degree in DEGREES) != gpus:
+            if self.gpus is not None and prod(self.degrees(chosen).values()) != self.gpus:
                 continue
             try:
                 yield self.judged(chosen)
@@ -187,6 +202,17 @@ class ConfigurationQuestion:
         read = self._mine(text)
         return read if isinstance(read, str) else ""
 
+    def unreadable(self, text: str) -> str:
+        """Why a plan cannot be taken even as a wrong one: it, or a value in it, is none. Nothing where it can."""
+        chosen = self.read(text)
+        if isinstance(chosen, str):
+            return chosen
+        try:
+            self.judged(chosen)
+        except SpecError as error:
+            return "" if all(map(_is_rule, error.violations)) else self.invalid(text)
+        return ""
+
     def _mine(self, text: str) -> Judged | str:
         """The plan in `text` with what it takes; a text says what is wrong instead."""
         chosen = self.read(text)
@@ -198,9 +224,12 @@ class ConfigurationQuestion:
             return "That plan is not valid. " + " ".join(str(each) for each in error.violations)
 
     def grade(self, text: str) -> Grade:
-        """What a learner's configuration is worth; one that breaks a rule is not counted, and is told which."""
+        """What a learner's configuration is worth; one that breaks a rule is told which, and counts only where such
+        plans are taken."""
         mine = self._mine(text)
         if isinstance(mine, str):
+            if self.takes_broken and not self.unreadable(text):
+                return Grade("wrong", 0.0, mine, misconception="breaks-a-rule")
             return invalid(mine)
         best = self.best()
         if not mine.fits:
@@ -226,6 +255,11 @@ class ConfigurationQuestion:
             return f"{said}. The least memory, {bytes_text(best.memory)}, takes {best.text}: yours is {more} % larger."
         told = f"{said}, {more} % longer than {best.text} at {scaled(best.seconds, 's', 3)}"
         return f"{told}. {what_decides(mine, best)}"
+
+
+def _is_rule(violation: Violation) -> bool:
+    """Whether values that are fine by themselves do not go together: a degree and what it divides, or the GPUs."""
+    return bool(violation.involves) or violation.field in ("cluster.nodes", "parallel.data")
 
 
 def deciding_term(mine: Judged, best: Judged) -> str:

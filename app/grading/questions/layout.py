@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from app.grading.grade import Grade, invalid
 from app.grading.questions.configuration import (
+    BY_TERM,
     LEAST_CREDIT,
     SHORT,
     TOO_BIG_CREDIT,
@@ -48,7 +49,6 @@ MISTAKES: Mapping[Mistake, str] = {
     "communication": "a layout with too much exposed communication",
     "slower": "a layout that is slower than need be",
 }
-_BY_TERM: Mapping[str, Mistake] = {"bubble_seconds": "bubble", "exposed_communication_seconds": "communication"}
 
 _PAIR = re.compile(r"([a-z]+)[\s,=:×-]*(\d+)")
 
@@ -286,7 +286,7 @@ class LayoutQuestion:
     def _why_slower(self, mine: JudgedLayout, best: JudgedLayout) -> Mistake:
         if mine.crossing:
             return "crossing"
-        return _BY_TERM.get(deciding_term(_as_plan(mine), _as_plan(best)), "slower")
+        return BY_TERM.get(deciding_term(_as_plan(mine), _as_plan(best)), "slower")
 
     def reasons(self, text: str) -> tuple[Reason, ...]:
         """What an answer keeps to and what it breaks, each with its figure."""

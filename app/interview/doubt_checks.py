@@ -1,0 +1,79 @@
+"""Whether every wrong choice, set and plan is questioned, in words that do not say what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, product
+
+from markupsafe import Markup
+
+from app.content.interview_schemas import Interview
+from app.grading.questions import ChoiceQuestion
+from app.grading.questions.plan_doubts import doubt
+from app.grading.rubrics.quotes import topic
+from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, parts_of
+from app.interview.prompts import prompt
+from app.interview.questions import choice_of, configuration_of
+from app.interview.reacting import react
+
+GIVEN_AWAY = 0.5  # of the words of a right option: a question with more of them names it
+TRIED = 12  # plans, of all that can be put together
+
+
+def doubt_findings(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:
+    """What is wrong with what is asked about an answer to `part` that is wrong."""
+    known = known_to(part, values, answers)
+    assert known is not None, "asked, so it is known"
+    if part.kind == "configuration":
+        yield from _planned(part, interview, values, answers)
+        return
+    question = choice_of(part, known)
+    for option, said in _misjudged(question):
+        asked = _asked(part, interview, values, {**answers, part.id: said})
+        if asked is None or asked[0] != option:
+            yield f"{part.id}: nobody is asked about {option}: {asked}"
+            continue
+        named = [each.id for each in question.right if each.id not in said and _names(asked[1], each.text.striptags())]
+        if named:
+            yield f"{part.id}: what is asked about {option} names what is right, {', '.join(named)}"
+
+
+def _misjudged(question: ChoiceQuestion) -> Iterator[tuple[str, str]]:
+    """Each option that can be misjudged, and an answer that misjudges it alone."""
+    for option in question.options:
+        if not question.several:
+            if not option.correct:
+                yield option.id, option.id
+            continue
+        chosen = [each for each in question.key if each != option.id] + ([] if option.correct else [option.id])
+        if chosen:
+            yield option.id, ", ".join(chosen)
+
+
+def _names(asked: str, right: str) -> bool:
+    """Whether most words of what is right stand in a question."""
+    words = topic(right)
+    return len(words & topic(asked)) > GIVEN_AWAY * len(words)
+
+
+def _planned(part: Part, interview: Interview, values: Values, answers: Answers) -> Iterator[str]:
+    question = configuration_of(part, known_to(part, values, answers) or {})
+    plans = list(product(*question.fields.values()))
+    best = question.best().text
+    for chosen in islice(plans, 0, None, max(1, len(plans) // TRIED)):
+        said = ", ".join(f"{name} {value}" for name, value in zip(question.fields, chosen, strict=True))
+        wrong, asked = doubt(question, said), _asked(part, interview, values, {**answers, part.id: said})
+        if (question.grade(said).status == "wrong") != (asked is not None):
+            yield f"{part.id}: {said} is {'not asked about' if asked is None else 'right, and asked about'}"
+        elif asked and wrong and (wrong.comes_to not in asked[1] or best in asked[1]):
+            yield f"{part.id}: what is asked about {said} names {best}, or not what it comes to"
+
+
+def _asked(part: Part, interview: Interview, values: Values, answers: Answers) -> tuple[str | None, str] | None:
+    """The slip that is found in an answer, and what is asked about it; None where nothing is."""
+    found = react(part, parts_of(interview), values, answers, NOTHING_ASKED)
+    if found is None:
+        return None
+    again = next(each for each in parts_of(interview, {part.id: found}) if each.role == "again")
+    asked = (prompt(again, values, answers) or Markup()).striptags()
+    return found.slip, asked.replace(found.said, "") if found.said else asked

@@ -1,0 +1,50 @@
+"""A sitting without a database: answers are given part by part, and the interviewer reacts as the service has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.content.catalogue import Catalogue
+from app.content.interview_schemas import Interview
+from app.interview import scoring
+from app.interview.drawing import draw, values_of
+from app.interview.parts import Part, Reaction, built_on, parts_of
+from app.interview.prompts import prompt
+from app.interview.reacting import react
+
+
+@dataclass
+class Sat:
+    """A sitting as the service keeps it: what was given, what was asked on account of it, and each prompt as text."""
+
+    interview: Interview
+    values: Mapping[str, Any]
+    given: dict[str, str] = field(default_factory=dict)
+    reactions: dict[str, Reaction] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> dict[str, str]:
+        return built_on(self.given, self.reactions)
+
+    def next(self) -> Part | None:
+        """The first part that is asked and not answered."""
+        open_parts = (each for each in parts_of(self.interview, self.reactions) if each.id not in self.given)
+        return next((each for each in open_parts if prompt(each, self.values, self.own) is not None), None)
+
+    def give(self, part: Part, text: str) -> None:
+        self.asked[part.id] = str(prompt(part, self.values, self.own) or "").strip()
+        self.given[part.id] = text
+        found = react(part, parts_of(self.interview, self.reactions), self.values, self.given, self.reactions)
+        if found:
+            self.reactions[part.id] = found
+
+    def card(self) -> scoring.Scorecard:
+        return scoring.scorecard(self.interview, self.values, self.given, {}, self.reactions)
+
+
+def sit(content: Catalogue, identity: str, seed: int = 1) -> Sat:
+    interview = content.interviews[identity]
+    return Sat(interview, values_of(interview, draw(interview, seed)))
