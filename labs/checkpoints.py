@@ -76,10 +76,10 @@ def open_newest(folder: Path) -> Archive | None:
     with ExitStack() as stack:
         try:
             step = max(whole_steps(folder))
-            above = stack.enter_context(_folder(folder))
-            at = stack.enter_context(_folder(place_of(folder, step).name, above))
+            above = stack.enter_context(open_folder(folder))
+            at = stack.enter_context(open_folder(place_of(folder, step).name, above))
             names = sorted(filter(_FILE.fullmatch, os.listdir(at)))
-            files = tuple(_open(name, at, stack) for name in names[: MOST_FILES + 1])
+            files = tuple((name, *open_file(name, at, stack)) for name in names[: MOST_FILES + 1])
         except (OSError, ValueError):
             return None
         if len(files) > MOST_FILES:
@@ -88,7 +88,8 @@ def open_newest(folder: Path) -> Archive | None:
 
 
 @contextmanager
-def _folder(place: Path | str, above: int | None = None) -> Iterator[int]:
+def open_folder(place: Path | str, above: int | None = None) -> Iterator[int]:
+    """A folder's number, by which what is in it is opened. Raises OSError for anything else, a link included."""
     number = os.open(place, _OPEN_FOLDER, dir_fd=above)
     try:
         yield number
@@ -96,12 +97,13 @@ def _folder(place: Path | str, above: int | None = None) -> Iterator[int]:
         os.close(number)
 
 
-def _open(name: str, folder: int, stack: ExitStack) -> tuple[str, int, BinaryIO]:
+def open_file(name: str, folder: int, stack: ExitStack) -> tuple[int, BinaryIO]:
+    """Bytes and content of a regular file in `folder`, open as long as `stack` is. Raises OSError for anything else."""
     file = stack.enter_context(os.fdopen(os.open(name, _OPEN_FILE, dir_fd=folder), "rb"))
     about = os.fstat(file.fileno())
     if not stat.S_ISREG(about.st_mode):
         raise OSError(f"{name} is no regular file.")
-    return name, about.st_size, file
+    return about.st_size, file
 
 
 def _header(name: str, kind: bytes, mode: int, size: int = 0) -> bytes:

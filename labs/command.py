@@ -39,6 +39,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 RUN_BYTES = "RANKZERO_RUN_BYTES"
 RUN_STARTED_AT = "RANKZERO_RUN_STARTED_AT"  # Unix time in seconds, set by whoever started the run
 CHECKPOINTS = "RANKZERO_CHECKPOINTS"  # a folder that all ranks share, and all starts of the run
+SNAPSHOTS = "RANKZERO_SNAPSHOTS"  # a folder for those of the allocator; else the one that ranks work in
 GANG_RESTARTS = "RANKZERO_GANG_RESTARTS"  # how often all ranks of all hosts were started again
 
 

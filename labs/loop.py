@@ -6,6 +6,7 @@ import os
 import signal
 import statistics
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 
 import torch
@@ -19,6 +20,7 @@ from labs.parallel.mesh import Mesh
 from labs.parallel.pipeline import layers_here
 from labs.parallel.precision import COMPUTE
 from labs.parallel.strategy import Strategy
+from labs.probes.allocator import recorded
 from labs.probes.finite import Watch, spoil_weight, stop_unless_number
 from labs.probes.instrument import Instrument
 from labs.probes.memory import model_state
@@ -44,7 +46,13 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
     device = choose_device(spec)
     reporter.phase("starting", joining(spec.parallel.world_size))
     join(device)
+    with recorded(reporter) if "allocator" in spec.probes else nullcontext():
+        _train(spec, reporter, device)
+    dist.barrier()  # no rank leaves while another may still need it
+    reporter.phase("finished")
 
+
+def _train(spec: RunSpec, reporter: Reporter, device: torch.device) -> None:
     reporter.phase("starting", "building the model")
     mesh = Mesh(spec.parallel, device.type)
     instrument = Instrument(spec.probes, spec.training.steps, device, mesh)
@@ -82,8 +90,6 @@ def train(spec: RunSpec, reporter: Reporter) -> None:
 
     peak = peak_of_all_ranks(device, COMPUTE.get(spec.training.precision, torch.float32))
     reporter.emit(ResultEvent, _summary(spec, parameters, losses, steps, instrument, device, peak))
-    dist.barrier()  # no rank leaves while another may still need it
-    reporter.phase("finished")
 
 
 def _mean_over_ranks(loss: Tensor, mesh: Mesh) -> float:

@@ -18,7 +18,7 @@ from worker.context import Context
 log = structlog.get_logger()
 
 # as worker.folders names them; nothing else there is ours to delete
-_FOLDER = re.compile(r"^(\d+)-[0-9a-f]{8}(-\d|-checkpoints)?$")
+_FOLDER = re.compile(r"^(\d+)-[0-9a-f]{8}(-\d|-checkpoints|-snapshots)?$")
 DAY_SECONDS = 86_400.0
 
 

@@ -23,7 +23,7 @@ from worker import failures
 from worker.context import Context
 from worker.devices import Placement
 from worker.endings import Ending, find_lost_hosts, lost_its_host, of_lost_hosts, verdict
-from worker.folders import let_go, name_of_claim, variables_for_restarts
+from worker.folders import let_go, name_of_claim, variables_for_ranks
 from worker.launcher import Launch, can_start_warm, launch
 from worker.over_hosts import RanksOverHosts, SeveralHosts
 from worker.pulses import Pulses
@@ -132,7 +132,7 @@ def carry_out(context: Context, claim: Claim, placement: Placement) -> None:
 
 
 def _launch(context: Context, claim: Claim, folder: Path, placement: Placement, host: WarmHost | None) -> Launch:
-    variables = {**placement.environment, **variables_for_restarts(context.settings.run_folder, claim)}
+    variables = {**placement.environment, **variables_for_ranks(context.settings.run_folder, claim)}
     if placement.launch is not None:
         return placement.launch(claim.spec, folder, variables)
     return launch(claim.spec, folder, variables, host)

@@ -22,6 +22,7 @@ from app.lab.opening import export_run
 from app.lab.results import every_span
 from app.lab.trace import chrome_trace
 from labs.checkpoints import Archive, named_for_checkpoints, open_newest
+from labs.snapshots import Snapshot, list_snapshots, named_for_snapshots, open_snapshot
 
 
 class StoreAway(DomainError):
@@ -58,9 +59,21 @@ def contents_of(session: Session, run: Left, release: str, now: datetime) -> Ite
 def last_checkpoint(run: Run, runs: Path) -> Archive | None:
     """The last whole checkpoint of an ended run, where this server sees what its ranks wrote, below `runs`, and it is
     still there: read or close it."""
-    if run.status not in ENDED or run.opened_from or findings.is_hidden(run):
-        return None
-    return open_newest(named_for_checkpoints(runs, run.identity))
+    return open_newest(named_for_checkpoints(runs, run.identity)) if _may_be_had(run) else None
+
+
+def list_snapshots_of(run: Run, runs: Path) -> Mapping[int, int]:
+    """Bytes of what the GPUs' allocators recorded, by rank, of an ended run: where this server sees it, as above."""
+    return list_snapshots(named_for_snapshots(runs, run.identity)) if _may_be_had(run) else {}
+
+
+def snapshot_of(run: Run, runs: Path, rank: int) -> Snapshot | None:
+    """One rank's: read or close it."""
+    return open_snapshot(named_for_snapshots(runs, run.identity), rank) if _may_be_had(run) else None
+
+
+def _may_be_had(run: Run) -> bool:
+    return run.status in ENDED and not run.opened_from and not findings.is_hidden(run)
 
 
 def note_kept(session: Session, run_id: int, files: Mapping[str, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -185,6 +185,7 @@ def show_run(
     folds: Folds = request.app.state.folds
     shown = run_page.show(session, run, content, folds.view(session, run), moment)
     more = {"parts": live.draw_parts(shown), "panels": live.PANELS, "checkpoint": _checkpoint(request, run)}
+    more["snapshots"] = artifacts.list_snapshots_of(run, request.app.state.run_folder)
     return page(request, "lab/run.html", vars(shown) | more)
 
 
@@ -366,12 +367,39 @@ def checkpoint(request: Request, session: ReadSession, learner: LearnerId, run_i
             f"Run {run_id} has no checkpoint here: it asked for none, has not ended, ran where this server does not "
             "see, or its folder was let go of."
         )
+    name = f"run-{run_id}-checkpoint-step-{found.step}.tar"
+    return _file(name, found.size_bytes, found.pieces(), "application/x-tar")
+
+
+@api.get("/runs/{run_id}/snapshot/{rank}")
+def snapshot(
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    run_id: RowId,
+    rank: Annotated[int, Path(ge=0, le=MOST_RANK)],
+) -> StreamingResponse:
+    """What one GPU's allocator did, as torch pickled it, for the viewer at pytorch.org/memory_viz. Of an ended run on
+    CUDA with the probe `allocator`."""
+    run = reading.find_run(session, learner, run_id)
+    found = artifacts.snapshot_of(run, request.app.state.run_folder, rank)
+    if found is None:
+        raise NotFound(
+            f"Run {run_id} has no snapshot of rank {rank}'s allocator here: it ran without that probe, has not ended, "
+            "ran where this server does not see, or its folder was let go of."
+        )
+    return _file(f"run-{run_id}-allocator-rank-{rank}.pickle", found.size_bytes, found.pieces())
+
+
+def _file(
+    name: str, size_bytes: int, pieces: Iterator[bytes], kind: str = "application/octet-stream"
+) -> StreamingResponse:
     headers = {
-        "Content-Disposition": f'attachment; filename="run-{run_id}-checkpoint-step-{found.step}.tar"',
-        "Content-Length": str(found.size_bytes),
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(size_bytes),
         "Cache-Control": "no-store",
     }
-    return StreamingResponse(found.pieces(), headers=headers, media_type="application/x-tar")
+    return StreamingResponse(pieces, headers=headers, media_type=kind)
 
 
 @api.get("/runs/{run_id}/artifacts")

@@ -10,7 +10,7 @@ from labs.spec.hosts import check_hosts
 from labs.spec.limits import ANY_SIZE, LAPTOP, RunSize, Sizes, check_size
 from labs.spec.programs import Options, check_program
 from labs.spec.reading import STAND_IN, parse
-from labs.spec.run import LAB_MODELS, LARGE_MODELS, NO_MODEL, RunSpec
+from labs.spec.run import LAB_MODELS, LARGE_MODELS, NO_MODEL, USUAL_PROBES, RunSpec
 from labs.spec.shapes import check_model
 from labs.spec.vocabulary import MAX_WORLD_SIZE
 from labs.violations import Violation
@@ -62,6 +62,7 @@ def check_run_spec(spec: RunSpec, sizes: Sizes = on_a_laptop) -> list[Violation]
         *check_size(spec, sizes(spec)),
         *_check_faults(spec),
         *_check_recovery(spec),
+        *_check_probes(spec),
         *_check_dry(spec),
     ]
 
@@ -119,6 +120,16 @@ def _check_faults(spec: RunSpec) -> Iterator[Violation]:
             yield Violation(f"{at}.rank", fault.rank, f"There are only {ranks} ranks.", f"0 to {ranks - 1}")
         if fault.step > steps:
             yield Violation(f"{at}.step", fault.step, f"The run has only {steps} steps.", f"1 to {steps}")
+
+
+def _check_probes(spec: RunSpec) -> Iterator[Violation]:
+    """A CPU's allocator records nothing, and `auto` may end on one."""
+    if "allocator" not in spec.probes:
+        return
+    if spec.device != "cuda" or spec.mode == "dry":
+        message = "Only CUDA's allocator says what it did, and only in a run that is sure to be on GPUs."
+        accepted = f"{', '.join(USUAL_PROBES)}; allocator with device cuda"
+        yield Violation(f"probes.{spec.probes.index('allocator')}", "allocator", message, accepted, ("device",))
 
 
 def _check_recovery(spec: RunSpec) -> Iterator[Violation]:

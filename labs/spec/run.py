@@ -56,7 +56,8 @@ class Fault(Strict):
     step: Annotated[int, Field(ge=1, le=500)] = 1
 
 
-Probe = Literal["memory", "communication", "timeline"]
+Probe = Literal["memory", "communication", "timeline", "allocator"]
+USUAL_PROBES: tuple[Probe, ...] = ("memory", "communication", "timeline")  # the allocator's is for CUDA alone
 MAX_HOSTS = 8  # as many as a run has ranks
 MAX_RESTARTS = 3
 MAX_FAULTS = 16  # two for each of a run's ranks
@@ -76,7 +77,7 @@ class RunSpec(Strict):
     link: Link | None = None
     faults: Annotated[tuple[Fault, ...], Field(max_length=MAX_FAULTS)] = ()
     restarts: Annotated[int, Field(ge=0, le=MAX_RESTARTS)] = 0  # of all ranks, when one has died
-    probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = get_args(Probe)
+    probes: Annotated[tuple[Probe, ...], Field(max_length=len(get_args(Probe)))] = USUAL_PROBES
     options: AnyOptions | None = None  # of the programs that are not a training run
 
     @model_validator(mode="before")

@@ -28,6 +28,7 @@ LONGEST_SECONDS = 5.0  # of computing, whatever else the machine does; these tak
 # What no schema can say (a whole spec, the ids of cards and parts) is drawn in test_bad_requests.py instead.
 REFUSED = {
     "GET /api/v1/lab/runs/{run_id}/checkpoint",
+    "GET /api/v1/lab/runs/{run_id}/snapshot/{rank}",
     "GET /api/v1/lab/runs/{run_id}/artifacts/{name}",
     "POST /api/v1/estimate",
     "POST /api/v1/search",

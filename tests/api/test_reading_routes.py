@@ -37,6 +37,7 @@ NOT_READY = {
     "/readyz": 503,
     "/lab/runs/{run_id}/film/{rank}": 404,
     "/api/v1/lab/runs/{run_id}/checkpoint": 404,
+    "/api/v1/lab/runs/{run_id}/snapshot/{rank}": 404,
     "/api/v1/lab/runs/{run_id}/artifacts/{name}": 404,
 }
 
@@ -122,6 +123,7 @@ def _addresses(client: TestClient, database: Database, clock: Clock) -> dict[str
         "/api/v1/lab/runs/{run_id}/script": [f"/api/v1/lab/runs/{run}/script"],
         "/api/v1/lab/runs/{run_id}/file": [f"/api/v1/lab/runs/{run}/file"],
         "/api/v1/lab/runs/{run_id}/checkpoint": [f"/api/v1/lab/runs/{run}/checkpoint"],
+        "/api/v1/lab/runs/{run_id}/snapshot/{rank}": [f"/api/v1/lab/runs/{run}/snapshot/0"],
         "/api/v1/lab/runs/{run_id}/artifacts": [f"/api/v1/lab/runs/{run}/artifacts"],
         "/api/v1/lab/runs/{run_id}/artifacts/{name}": [f"/api/v1/lab/runs/{run}/artifacts/trace.json"],
         "/interview/{key}": ["/interview/does-it-fit", "/interview/M1"],

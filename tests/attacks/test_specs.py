@@ -29,7 +29,7 @@ def refused(data: Any) -> list[Violation]:
     [
         ("faults", [{"kind": "kill"}] * 17),
         ("faults", [{"kind": "kill"}] * 100_000),
-        ("probes", ["memory"] * 4),
+        ("probes", ["memory"] * 5),
         ("probes", ["memory"] * 100_000),
     ],
 )

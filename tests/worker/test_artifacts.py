@@ -23,6 +23,7 @@ from tests.lab.test_run_file import SPEC, happened
 from worker import artifacts, retention
 from worker.context import Context
 from worker.devices import Devices
+from worker.retention import remove_old_folders
 
 
 @pytest.fixture
@@ -82,9 +83,33 @@ def test_the_last_checkpoint_is_had_from_the_runs_folder_without_a_store(
         assert sorted(tar.getnames()) == ["step-4", "step-4/.metadata", "step-4/__0_0.distcp"]
     page = client.get("/lab/runs/1", headers={"Accept": "text/html"}).text
     assert "its last checkpoint</a> (after" in page
+    assert "/snapshot/" not in page
     under_way = client.get("/api/v1/lab/runs/2/checkpoint")
     assert under_way.status_code == 404
     assert "has not ended" in under_way.json()["detail"]
+
+
+def test_what_the_allocators_did_is_had_from_the_runs_folder_and_listed_where_there_is_some(
+    client: TestClient, database: Database, kept: dict[str, int], context: Context
+) -> None:
+    runs = context.settings.run_folder
+    client.app.state.run_folder = runs  # type: ignore[attr-defined]
+    with database.read() as session:
+        places = [runs / f"{session.get_one(Run, run_id).identity}-snapshots" for run_id in (1, 2)]
+    for place in places:
+        place.mkdir(parents=True)
+        (place / "allocator-1.pickle").write_bytes(b"what happened")
+    reply = client.get("/api/v1/lab/runs/1/snapshot/1")
+    assert reply.content == b"what happened"
+    assert reply.headers["content-length"] == "13"
+    assert reply.headers["content-disposition"] == 'attachment; filename="run-1-allocator-rank-1.pickle"'
+    page = client.get("/lab/runs/1", headers={"Accept": "text/html"}).text
+    assert page.count("/api/v1/lab/runs/1/snapshot/") == 1
+    assert "what the allocator of rank 1 did</a> (13 B" in page
+    for missing in ("1/snapshot/0", "2/snapshot/1"):
+        assert client.get(f"/api/v1/lab/runs/{missing}").status_code == 404
+    remove_old_folders(runs, -1.0, {2})
+    assert [place.exists() for place in places] == [False, True]
 
 
 def test_events_go_from_the_database_once_they_are_kept_and_what_is_kept_goes_in_time(
