@@ -311,7 +311,7 @@ def search(
 @app.command()
 def run(file: FileArgument) -> None:
     """Run a RunSpec here under torchrun, without web or Redis; events as JSON lines."""
-    _become([sys.executable, "-m", "labs.run", file])
+    _become([sys.executable, "-m", "worker.by_hand", file])
 
 
 @app.command()

@@ -67,8 +67,9 @@ def parse_spec(text: str, dry: bool = False) -> RunSpec:
 
 
 def _sizes(spec: RunSpec) -> Sequence[RunSize]:
-    """How large a run may be that is started here. By hand a laptop's, where it cannot be for GPUs, whose memory torch
-    alone knows here: there it fails as on any machine that has too little."""
+    """How large a run may be that is started here, unless somebody has looked at that (worker.by_hand, a worker). By
+    hand a laptop's, where it cannot be for GPUs, whose memory torch alone knows here: there it fails as on any machine
+    that has too little."""
     may_have_gpus = spec.device != "cpu" and shutil.which("nvidia-smi") is not None
     return of_any_size(spec) if RUN_BYTES in os.environ or may_have_gpus else on_a_laptop(spec)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from labs.command import RUN_STARTED_AT, environment, parse_spec, read_spec, torchrun_command
+from labs.command import RUN_BYTES, RUN_STARTED_AT, SNAPSHOTS, environment, parse_spec, read_spec, torchrun_command
 from labs.leash import on_leash
 from labs.spec import RunSpec, SpecError, Violation
 from labs.spec.events import Event, event_line, read_event
@@ -25,20 +25,20 @@ _POLL_SECONDS = 0.03
 # Ranks write down an event right after they stamped it. Those younger than this are held back, so that
 # another rank's slightly older one can still take its place in order.
 _SETTLE_SECONDS = 0.05
-_EXIT_USAGE = 2
+EXIT_USAGE = 2
 
 
 def main(arguments: list[str]) -> int:
     """The exit code is the run's; 2 when the spec cannot be run."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m labs.run FILE\n")
-        return _EXIT_USAGE
+        return EXIT_USAGE
     try:
         spec = parse_spec(sys.stdin.read()) if arguments[0] == "-" else read_spec(arguments[0])
         _check_hosts(spec)
     except SpecError as error:
         sys.stderr.write(f"{error}\n")
-        return _EXIT_USAGE
+        return EXIT_USAGE
     with tempfile.TemporaryDirectory(prefix="rankzero-run-") as folder:
         run = start(spec, Path(folder))
         _pass_on_signals(run)
@@ -63,6 +63,7 @@ def start(spec: RunSpec, events_dir: Path) -> subprocess.Popen[bytes]:
     command = on_leash(torchrun_command(spec, events_dir))
     # torchrun and torch leave folders wherever temporary files go: let that be a folder which goes with the run
     variables = environment({RUN_STARTED_AT: repr(time.time()), "TMPDIR": str(events_dir)})
+    variables |= {name: os.environ[name] for name in (RUN_BYTES, SNAPSHOTS) if name in os.environ}
     # Standard output belongs to the events; whatever the ranks print goes to standard error.
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=sys.stderr, env=variables)
 

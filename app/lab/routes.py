@@ -184,8 +184,12 @@ def show_run(
     run = reading.find_run(session, learner, run_id)
     folds: Folds = request.app.state.folds
     shown = run_page.show(session, run, content, folds.view(session, run), moment)
-    more = {"parts": live.draw_parts(shown), "panels": live.PANELS, "checkpoint": _checkpoint(request, run)}
-    more["snapshots"] = artifacts.list_snapshots_of(run, request.app.state.run_folder)
+    more = {
+        "parts": live.draw_parts(shown),
+        "panels": live.PANELS,
+        "checkpoint": _checkpoint(request, run),
+        "snapshots": artifacts.list_snapshots_of(run, request.app.state.run_folder),
+    }
     return page(request, "lab/run.html", vars(shown) | more)
 
 

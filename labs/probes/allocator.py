@@ -50,7 +50,7 @@ def _write(reporter: Reporter) -> None:
     place = Path(os.environ.get(SNAPSHOTS) or ".") / file_of(reporter.rank)
     beside = place.with_suffix(".part")
     try:
-        torch.cuda.memory._dump_snapshot(str(beside))
+        torch.cuda.memory._dump_snapshot(str(beside))  # type: ignore[no-untyped-call]
         size = beside.stat().st_size
         if size > MOST_BYTES:
             raise OSError(f"it has {size / 1e6:,.0f} MB, and {MOST_BYTES / 1e6:,.0f} MB are kept of one")

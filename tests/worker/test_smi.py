@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from labs.spec import parse_run_spec
-from worker import smi
+from labs import run
+from labs.command import RUN_BYTES
+from labs.spec import of_any_size, parse_run_spec
+from worker import by_hand, smi
 from worker.devices import Devices, UnknownDevice, find_devices, visible
 from worker.smi import Gpu, GpuListing
 
@@ -94,6 +98,31 @@ def test_instances_stand_for_a_gpu_that_is_cut_up(tmp_path: Path, monkeypatch: p
     assert placed.environment["CUDA_VISIBLE_DEVICES"] == "MIG-cccc"
     assert devices.place(two) is None, "a process sees one instance at most"
     assert [each["kind"] for each in devices.describe()] == ["mig", "mig"]
+
+
+def test_a_run_by_hand_is_placed_and_sized_by_what_these_devices_have_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _answers(tmp_path, monkeypatch, WHOLE)
+    asked: list[list[str]] = []
+    monkeypatch.setattr("labs.run.main", lambda arguments: asked.append(arguments) or 0)
+    for name in ("CUDA_VISIBLE_DEVICES", RUN_BYTES):
+        monkeypatch.setenv(name, "as it was")  # and is again, afterwards
+        monkeypatch.delenv(name)
+    two = {"model": {"layers": 24, "hidden": 1024, "heads": 16, "vocab": 256}, "parallel": {"data": 2, "zero": 3}}
+    assert by_hand.main([json.dumps(two)]) == 0, "beyond a laptop's 50M parameters"
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ[RUN_BYTES]) == ("GPU-aaaa,GPU-bbbb", "")
+    assert parse_run_spec(json.loads(asked[0][0]), sizes=of_any_size).parallel.data == 2
+    refused = {
+        "this machine": {**two, "model": {"layers": 128, "hidden": 8192, "heads": 64, "vocab": 256}},
+        "3 ranks need a GPU each, and this machine shows 2.": {"model": "gpt-mini", "parallel": {"data": 3}},
+    }
+    for said, spec in refused.items():
+        assert by_hand.main([json.dumps({**spec, "device": "cuda"})]) == run.EXIT_USAGE
+        assert said in capsys.readouterr().err
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert by_hand.main(["a file"]) == 0
+    assert asked[1:] == [["a file"]], "no GPU can be here: nothing is looked at"
 
 
 GPUS = tuple(Gpu(i, f"GPU-{c * 4}", "H200", 141 * 10**9) for i, c in enumerate("abc"))
