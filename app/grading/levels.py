@@ -63,6 +63,11 @@ def level_of(score: float, capped: bool = False, lifted: bool = False, undecided
     return CAP if lifted and not is_at_least(level, CAP) else level
 
 
+def following(score: float) -> Threshold | None:
+    """The level that a score falls short of next; None at the best one."""
+    return next((each for each in reversed(THRESHOLDS) if score < each.least), None)
+
+
 def middle(level: Level) -> int:
     """The middle of a level's stretch of the scale, in whole per cent: where somebody stands who says no more."""
     ends = (1.0, *(each.least for each in THRESHOLDS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.grading import levels
 from app.interview.hints import hints_in_words
@@ -33,10 +33,11 @@ _BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-
 
 @dataclass(frozen=True)
 class Quote:
-    """What was said, and how it counted: `kind` as evidence is underlined."""
+    """What was said, and how it counted: `kind` as evidence is underlined. `part` is where; empty for all of it."""
 
     text: str
     kind: str
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def criteria(rows: Sequence[Row], overlong: Mapping[str, bool]) -> tuple[Criteri
     shares: dict[str, list[_Share]] = {each: [] for each in _ABOUT}
     for row in rows:
         for name, share in _shares(row):
-            shares[name].append(share)
+            quote = replace(share.quote, part=row.id) if share.quote else None
+            shares[name].append(replace(share, quote=quote))
     whole = sum(row.points for row in rows)
     rated = [_rated(name, found, whole) for name, found in shares.items()]
     return (*rated, _communication([row for row in rows if row.kind == "text"], overlong))

@@ -143,8 +143,7 @@ def debrief(
     """Everything the page of a closed sitting says."""
     questions = _questions(interview, card, _minutes(sitting.started_at, saved), reactions)
     rated = criteria(card.rows, _overlong(questions))
-    above = [each for each in levels.THRESHOLDS if card.score < each.least]
-    following = above[-1] if above else None
+    following = levels.following(card.score)
     return Debrief(
         questions,
         rated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from app.content.rubric_schemas import RubricFile
 from app.grading.levels import NAMES
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, why_less
 from app.rubrics.models import RubricAnswer
+from app.words import counted, listed
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,14 @@ class ResultView:
         lost = {row.point.id: row.point.weight * (1 - row.credit) for row in self.rows}
         most = max(self.rows, key=lambda row: lost[row.point.id], default=None)
         return most.point if most is not None and lost[most.point.id] else None
+
+    @property
+    def reason(self) -> str:
+        """What became of the points that did not count in full, as a title goes on."""
+        counts = Counter(row.verdict for row in self.rows)
+        left = [(word, counts[word]) for word in ("contradicted", "missed", "unsure", "half met") if counts[word]]
+        first = [counted(number, "point") + f" {word}" for word, number in left[:1]]
+        return listed([*first, *(f"{number} {word}" for word, number in left[1:])]) or "nothing missed"
 
     @property
     def compared(self) -> int:

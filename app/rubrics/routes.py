@@ -126,6 +126,7 @@ def _result(
         "result": result_view(then, row),
         "answer": row,
         "levels": levels.for_page(),
+        "following": levels.following(row.score),
         "related": content.related_links(rubric.related),
         "counts_for": named(content.concepts, rubric.concepts),
     }

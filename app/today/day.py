@@ -12,7 +12,7 @@ from app.core import times
 from app.core.moment import Moment
 from app.core.share import Share
 from app.progress.evidence import FEWEST, Standing
-from app.words import listed
+from app.words import counted, listed
 
 SHOWN_CONCEPTS = 6
 _WENT_WRONG = 0.5  # a share right below this
@@ -187,20 +187,21 @@ def standing_lanes(standings: Mapping[str, Standing], titles: Mapping[str, str])
 
 def _lane(alike: Sequence[Standing], names: Sequence[str]) -> Lane:
     """A row of concepts that stand alike: what one of them says, the others would repeat."""
-    standing, title = alike[0], listed(names) if len(names) < 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+    standing, title = alike[0], listed(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more alike"
     recent = standing.recent or 0.0
     low, high = Share(round(recent * standing.results), standing.results).interval
-    results = f"{standing.results} {'result' if standing.results == 1 else 'results'}"
+    is_thin = standing.results < FEWEST
+    results = counted(standing.results, "result")
     return Lane(
         title,
         results,
         f"{100 * recent:.1f}",
         f"{100 * min(low, recent):.1f}",
         f"{100 * max(high, recent):.1f}",
-        f"{round(recent * standing.results, 1):g} of {standing.results}",
+        f"{round(recent * standing.results, 1):g} of {standing.results}" if is_thin else f"{100 * recent:.0f} %",
         (results, f"{100 * recent:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %", standing.word),
         f"/reference/concepts#{standing.concept_id}",
-        standing.results < FEWEST,
+        is_thin,
     )
 
 

@@ -49,6 +49,7 @@ class Today:
     interview: Interview | None
     interview_day: date | None
     days_left: int
+    minutes_a_day: int | None  # that the plan has for cards
     checkpoints: Sequence[Stand]
     done: list[tuple[str, int]]
     standings: list[Lane]
@@ -96,6 +97,7 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         or next_interview(content, _sat_at(session, learner_id), moment.now),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
+        plan.minutes_per_day if plan and is_planned else None,
         checkpoints,
         done_today(desk.progress.done, every, since),
         standing_lanes(evidence.standings_of(every, content, moment.now), titles),

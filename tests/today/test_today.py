@@ -122,7 +122,7 @@ def test_concepts_that_stand_alike_share_a_row_and_few_results_come_last() -> No
     standings = {name: Standing(name, 9, NOW, share, results, {"problem": 9}) for name, share, results in known}
     lanes = standing_lanes(standings, {name: name.upper() for name in standings})
     assert [(lane.label, lane.value, lane.is_thin) for lane in lanes] == [
-        ("A and B", "0 of 6", False),
+        ("A and B", "0 %", False),
         ("C", "0 of 1", True),
     ]
 
