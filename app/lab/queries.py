@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from app.lab.models import ACTIVE, WAITING, Chunk, Run, Sweep, WorkerPresence
@@ -23,6 +23,10 @@ def has_run(session: Session, learner_id: int, run_id: int) -> bool:
 # What was opened from a file ran elsewhere: it is looked at, and is no evidence, no measurement of this machine and no
 # use of it.
 IS_OWN = Run.opened_from.is_(None)
+# Every page counts the runs under way: to put this together again takes longer than to ask it.
+_COUNT = select(func.count(Run.id)).where(
+    Run.learner_id == bindparam("learner"), Run.status.in_(bindparam("statuses", expanding=True))
+)
 
 
 def list_runs(session: Session, learner_id: int, limit: int, statuses: Sequence[str] = ()) -> Sequence[Run]:
@@ -43,8 +47,7 @@ def list_opened(session: Session, learner_id: int) -> Sequence[Run]:
 
 
 def count_runs(session: Session, learner_id: int, statuses: Sequence[str]) -> int:
-    query = select(func.count(Run.id)).where(Run.learner_id == learner_id, Run.status.in_(statuses))
-    return session.scalar(query) or 0
+    return session.scalar(_COUNT, {"learner": learner_id, "statuses": statuses}) or 0
 
 
 def count_runs_since(session: Session, learner_id: int, since: datetime) -> int:

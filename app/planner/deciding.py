@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError
+from app.core.options import Options
 from app.planner.fields import FIELDS, OWN, SIZED, fields_of
 from app.planner.form import OWN_SEQUENCE, Unread, read_form, unread_of
+from app.planner.lists import DECIDED
 from app.planner.readers import Tokens
-from app.planner.service import grouped
-from app.theory.hardware import GPUS, Gpu
+from app.theory.hardware import GPUS
 from app.theory.planner import EstimateRequest
 from app.theory.planner.deciding import Asked, Decision, decide
-from app.theory.presets import PRESETS, Preset
+from app.theory.presets import PRESETS
 from app.units import count_text
 
 NAMES = ("model", "parameters", "gpu", "ranks", "sequence", "global_batch")
@@ -28,13 +29,12 @@ class Path:
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
-    families: Mapping[str, Sequence[Preset]]
-    makers: Mapping[str, Sequence[Gpu]]
     title: str
     decision: Decision
     plan: str
     search: str
     unread: tuple[Unread, ...]
+    lists: Mapping[str, Options]
 
 
 def path(form: Mapping[str, str]) -> Path:
@@ -51,12 +51,10 @@ def path(form: Mapping[str, str]) -> Path:
     found = decide(asked)
     query = _query(found.request, values, sequence, batch) if found.request else ""
     title += f" on {ranks:,} × {gpu.title}, {batch:,} sequences of {sequence:,} tokens"
-    families = grouped(PRESETS.values(), lambda each: each.family)
-    makers = grouped(GPUS.values(), lambda each: each.maker)
     plan = f"/planner?{query}" if query else ""
     search = f"/planner?{query}&find=1#p-find" if query else ""
     unread = tuple(unread_of(form, NAMES))
-    return Path(typed, errors, families, makers, title, found, plan, search, unread)
+    return Path(typed, errors, title, found, plan, search, unread, DECIDED)
 
 
 def _model(values: dict[str, Any], typed: Mapping[str, str], errors: dict[str, str]) -> tuple[str, Any, int]:

@@ -37,6 +37,11 @@ class Field:
     neutral: str = ""
     absent: str = ""
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """What a list offers, which shows a field that takes nothing else."""
+        return self.read.known if isinstance(self.read, Choice) else ()
+
 
 FIELDS: Mapping[str, Field] = {
     "model": Field(choice(*PRESETS, SIZED, OWN), "llama-3-8b"),
@@ -97,9 +102,7 @@ BY_PATH: Mapping[str, str] = {field.path: name for name, field in FIELDS.items()
 def is_listed(name: str, text: str) -> bool:
     """Whether the form can show what was typed: a list that lacks it would show, and send on, its first."""
     field = FIELDS[name]
-    if not isinstance(field.read, Choice):
-        return True
-    return text in field.read.known or (not text and bool(field.absent))
+    return not field.known or text in field.known or (not text and bool(field.absent))
 
 
 def is_asked(name: str, model: str) -> bool:

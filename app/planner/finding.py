@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 from urllib.parse import urlencode
 
@@ -21,7 +21,6 @@ from app.theory.planner import (
     is_tie,
     next_bottleneck,
     one_step_away,
-    parse_estimate_request,
     parse_search_request,
     search,
 )
@@ -97,7 +96,7 @@ class Choice:
 
 def steps_from(made: Plan) -> tuple[Step, ...]:
     """One step on every axis from the form's plan."""
-    return tuple(one_step_away(parse_estimate_request(json.loads(made.request_text))))
+    return tuple(one_step_away(made.request, made.by_zero))
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Advice:
     step: Step
     seconds: float
     bytes: float
-    address: str
+    address: str = ""
     is_tie: bool = False
 
     @property
@@ -153,13 +152,7 @@ def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...
     too close in time to count as faster is a tie."""
     now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     every = [
-        Advice(
-            step,
-            step.step_seconds - now,
-            step.memory_bytes - held,
-            step_address(made, step, scope),
-            is_tie(step.step_seconds, now),
-        )
+        Advice(step, step.step_seconds - now, step.memory_bytes - held, is_tie=is_tie(step.step_seconds, now))
         for step in steps
         if step.step_seconds is not None and step.memory_bytes is not None
     ]
@@ -167,7 +160,8 @@ def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...
     faster = [each for each in every if each.step.fits and (each.seconds <= -ALIKE_SECONDS or not made.stage.fits)]
     chosen = sorted(faster, key=lambda each: each.seconds)[: MOST_ADVICE - 1]
     smaller = [each for each in every if each.bytes < 0 and each not in chosen]
-    return (*chosen, *sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)])
+    chosen += sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)]
+    return tuple(replace(each, address=step_address(made, each.step, scope)) for each in chosen)
 
 
 def step_address(made: Plan, step: Step, scope: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_json
 
 from app.theory.planner import Estimate, EstimateRequest, Measured, estimate, parse_estimate_request
 from app.theory.planner.engine.profiles import PROFILES
@@ -74,7 +75,7 @@ class Tried:
 
     @property
     def text(self) -> str:
-        return json.dumps(self.spec, indent=2)
+        return to_json(self.spec, indent=2).decode()
 
 
 def tried_here(request: EstimateRequest) -> Tried:

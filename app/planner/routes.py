@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse, Response
+from pydantic_core import to_json
 
 from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
+from app.core.options import Options
 from app.core.templating import page, wants_fragment
 from app.planner import beside, cluster, comparing, deciding, finding, frontier, here, service, training
-from app.planner.fields import DEFAULTS, OWN, REACH, SEARCH, SIZED
+from app.planner.fields import DEFAULTS, REACH, SEARCH, SIZED
 from app.planner.form import model_of, sequence_of
+from app.planner.lists import LISTS
 from app.planner.step import step_scale
-from app.theory import state
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Estimate, Flags, Profile, Step, tie_pairs, tie_share
-from app.theory.planner.asking import Schedules
-from app.theory.planner.attention_kernels import AttentionKernel
+from app.theory.planner import Estimate, Flags, Step, tie_pairs, tie_share
 from app.theory.planner.groups import LaidCluster
-from app.theory.planner.space import GATHERS, KEEPS
-from app.theory.presets import ARCHITECTURES, PRESETS, Preset
-from app.theory.reliability import FAILURE_RATES
-from labs.spec import Attention, Model, Precision, Recompute, Schedule, StateLayout
+from app.theory.presets import PRESETS
+from labs.spec import Model
 
 router = APIRouter()
 api = APIRouter(prefix="/api/v1", tags=["planner"])
@@ -40,9 +38,6 @@ class PlannerPage:
 
     plan: service.Plan
     said: str
-    families: Mapping[str, Sequence[Preset]]
-    layouts: Sequence[state.StateLayout]
-    makers: Mapping[str, Sequence[Gpu]]
     gpu: Gpu
     training: training.Training
     sequence: int
@@ -74,18 +69,7 @@ class PlannerPage:
     estimate_json: str
     json: str
     here: Here | None
-    precisions: tuple[str, ...] = get_args(Precision)
-    recomputes: tuple[str, ...] = get_args(Recompute)
-    schedules: tuple[str, ...] = get_args(Schedule)
-    profiles: tuple[str, ...] = get_args(Profile)
-    searched_schedules: tuple[str, ...] = get_args(Schedules)
-    reshards: tuple[str, ...] = (GATHERS, KEEPS)
-    attentions: tuple[str, ...] = get_args(Attention)
-    kernels: tuple[str, ...] = get_args(AttentionKernel)
-    architectures: tuple[str, ...] = tuple(ARCHITECTURES)
-    failure_rates: tuple[str, ...] = tuple(FAILURE_RATES)
-    own: str = OWN
-    sized: str = SIZED
+    lists: Mapping[str, Options] = field(default_factory=lambda: LISTS)
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
     tie_share: float = field(default_factory=tie_share)
     tie_pairs: int = field(default_factory=tie_pairs)
@@ -123,9 +107,6 @@ def planner(request: Request) -> HTMLResponse:
     shown = PlannerPage(
         plan=plan,
         said=f"{service.finding(plan)} {service.counted_as(plan)}".strip(),
-        families=service.grouped(PRESETS.values(), lambda preset: preset.family),
-        layouts=[state.LAYOUTS[name] for name in get_args(StateLayout)],
-        makers=service.grouped(GPUS.values(), lambda gpu: gpu.maker),
         gpu=GPUS[plan.form.values["gpu"]],
         training=training.training_of(plan),
         sequence=sequence_of({**plan.form.values, "sequence": None}),
@@ -154,7 +135,7 @@ def planner(request: Request) -> HTMLResponse:
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
-        estimate_json=json.dumps(plan.estimate.to_json(), indent=2),
+        estimate_json=to_json(plan.estimate, indent=2).decode(),
         json="/planner/estimate.json?" + urlencode(plan.typed),
         here=None if plan.form.is_own else _here(plan),
     )
@@ -166,7 +147,7 @@ def _search_address(typed: Mapping[str, str], scope: str) -> str:
 
 
 def _here(plan: service.Plan) -> Here:
-    request = service.request_of(plan)
+    request = plan.request
     assert request.cluster is not None, "the form names a GPU"
     measured = request.cluster.measured
     runs = here.lab_runs(measured, plan.form.values["gpu"]) if measured else ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
+
+from pydantic_core import to_json
 
 from app.core.errors import SpecError
 from app.planner.columns import Communication, communication_table, texts_in_one_unit
@@ -21,11 +22,13 @@ from app.theory.planner import (
     EstimateRequest,
     Flags,
     MemoryBytes,
+    Outcome,
     StageMemoryEstimate,
     estimate,
     fewest_ranks,
     flags_of,
     front,
+    outcome,
     parse_estimate_request,
     parse_search_request,
     search,
@@ -40,7 +43,6 @@ from app.words import capital
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class Plan:
     pipeline: tuple[StageBar, ...]
     lanes: tuple[Lane, ...]
     estimate: Estimate
+    request: EstimateRequest
     request_text: str
+    by_zero: Mapping[int, Outcome]
 
     @property
     def typed(self) -> Mapping[str, str]:
@@ -183,10 +187,14 @@ class Plan:
 def plan(form: Mapping[str, str]) -> Plan:
     """The plan of a form. What cannot be read or does not go together is replaced, and says so at its place."""
     read = read_form(form)
-    zero, request = read.values["zero"], read.request()
-    answer = estimate(parse_estimate_request(request))
-    others = dict(_other_stages(read))
-    stages = {stage: _bar(stage, each, read) for stage, each in sorted((others | {zero: answer}).items())}
+    zero, data = read.values["zero"], read.request()
+    request = parse_estimate_request(data)
+    answer = estimate(request)
+    memory = answer.memory
+    mine = Outcome(answer.time.step_seconds, memory.per_rank_bytes, memory.fits)
+    requests = dict(sorted({**dict(_other_stages(read)), zero: request}.items()))
+    by_zero = {stage: mine if stage == zero else outcome(each) for stage, each in requests.items()}
+    stages = {stage: _bar(each, by_zero[stage], read, answer) for stage, each in requests.items()}
     preset = PRESETS.get(read.values["model"])
     name = preset.title if preset else f"{count_text(read.values['parameters'])} parameters"
     ranks = read.values["ranks"]
@@ -199,27 +207,28 @@ def plan(form: Mapping[str, str]) -> Plan:
         tuple(_pipeline_bar(each, answer) for each in by_stage) if len(by_stage) > 1 else (),
         lanes_of(answer),
         answer,
-        json.dumps(request, indent=2),
+        request,
+        to_json(data, indent=2).decode(),
+        by_zero,
     )
 
 
-def _other_stages(form: Form) -> Iterator[tuple[int, Estimate]]:
+def _other_stages(form: Form) -> Iterator[tuple[int, EstimateRequest]]:
     """The same plan at every other ZeRO stage that goes with it."""
     for stage in range(len(STAGE_LABELS)):
         if stage != form.values["zero"]:
             try:
-                yield stage, estimate(parse_estimate_request(form.request(stage)))
+                yield stage, parse_estimate_request(form.request(stage))
             except SpecError:
                 continue
 
 
-def _bar(zero: int, answer: Estimate, form: Form) -> StageBar:
-    fewest = None
+def _bar(request: EstimateRequest, at_stage: Outcome, form: Form, answer: Estimate) -> StageBar:
+    zero, fewest = request.parallel.zero, None
     if form.is_own:
         fewest = fewest_ranks(answer.parameters.total, zero, form.values["layout"], _capacity(answer))
-    held = _held(answer.memory.per_rank_bytes)
-    title = PROFILES[profile_of(parse_estimate_request(form.request(zero)))].title
-    return StageBar(STAGE_LABELS[zero], held, bool(answer.memory.fits), zero, title, fewest, answer.time.step_seconds)
+    held, title = _held(at_stage.per_rank_bytes), PROFILES[profile_of(request)].title
+    return StageBar(STAGE_LABELS[zero], held, bool(at_stage.fits), zero, title, fewest, at_stage.step_seconds)
 
 
 def _pipeline_bar(stage: StageMemoryEstimate, answer: Estimate) -> StageBar:
@@ -272,8 +281,7 @@ def counted_as(made: Plan) -> str:
 
 def selects(made: Plan) -> str:
     """What selective recomputation repeats in the plan's implementation."""
-    request = request_of(made)
-    return repeats(profile_of(request), request.training.recompute_modules)
+    return repeats(profile_of(made.request), made.request.training.recompute_modules)
 
 
 def _finding_of_state(made: Plan) -> str:
@@ -288,22 +296,9 @@ def _finding_of_state(made: Plan) -> str:
     return f"{name} each GPU would hold {scaled(stage.total, 'GB', 3)} of model state, more than it has; {enough}."
 
 
-def grouped(choices: Iterable[T], heading: Callable[[T], str]) -> dict[str, list[T]]:
-    """Choices of a long list under their headings, each in the order they came."""
-    groups: dict[str, list[T]] = {}
-    for choice in choices:
-        groups.setdefault(heading(choice), []).append(choice)
-    return groups
-
-
-def request_of(made: Plan) -> EstimateRequest:
-    """The request that the plan answers."""
-    return parse_estimate_request(json.loads(made.request_text))
-
-
 def flags(made: Plan) -> tuple[Flags, ...]:
     """The plan as other programs are told it."""
-    return flags_of(request_of(made))
+    return flags_of(made.request)
 
 
 def answer_front(data: object) -> dict[str, object]:

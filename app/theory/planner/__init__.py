@@ -8,7 +8,7 @@ others measured. `engine` computes for all of them.
 
 from app.theory.planner.asking import SearchRequest, parse_search_request
 from app.theory.planner.candidates import Candidate, SearchResult
-from app.theory.planner.estimate import estimate, fewest_ranks
+from app.theory.planner.estimate import estimate, fewest_ranks, outcome
 from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
 from app.theory.planner.flags import Flags, flags_of
@@ -26,6 +26,7 @@ from app.theory.planner.results import (
     Estimate,
     MemoryBytes,
     MemoryEstimate,
+    Outcome,
     PipelineEstimate,
     StageMemoryEstimate,
     TimeEstimate,
@@ -49,6 +50,7 @@ __all__ = [
     "Measured",
     "MemoryBytes",
     "MemoryEstimate",
+    "Outcome",
     "Overlap",
     "ParameterCount",
     "PipelineEstimate",
@@ -73,6 +75,7 @@ __all__ = [
     "is_tie",
     "next_bottleneck",
     "one_step_away",
+    "outcome",
     "parse_estimate_request",
     "parse_search_request",
     "predict",

@@ -30,6 +30,7 @@ from app.theory.planner.results import (
     MemoryBytes,
     MemoryEstimate,
     MfuByDefinition,
+    Outcome,
     Parameters,
     PipelineEstimate,
     StageMemoryEstimate,
@@ -38,7 +39,7 @@ from app.theory.planner.results import (
 from app.theory.state import zero_state_bytes
 from app.theory.transformer import active_parameter_count, parameter_count
 
-__all__ = ["estimate", "fewest_ranks", "parse_estimate_request"]
+__all__ = ["estimate", "fewest_ranks", "outcome", "parse_estimate_request"]
 
 MOST_RANKS = 10**9  # what "no number of ranks" means
 
@@ -66,7 +67,7 @@ def estimate(request: EstimateRequest) -> Estimate:
             by_stage=tuple(_stage(plan, memory) for memory in memories),
             host_bytes=worst.host,
             capacity_bytes=capacity,
-            fits=None if capacity is None else worst.total <= capacity,
+            fits=_fits(worst.total, capacity),
         ),
         communication=_communication(plan, timed, worst),
         pipeline=PipelineEstimate(bubble, tuple(memory.in_flight for memory in memories), plan.micro_batches),
@@ -80,6 +81,23 @@ def estimate(request: EstimateRequest) -> Estimate:
         assumptions=tuple(assumptions(request, plan)),
         warnings=tuple(warnings(request, plan, worst, capacity, bubble)),
     )
+
+
+def outcome(request: EstimateRequest) -> Outcome:
+    """What `estimate` says of a plan's step and memory, for many plans beside each other: half the work."""
+    capacity = _capacity(request)
+    if isinstance(request.model, ParameterCount):
+        held = _state_bytes(request, request.model.parameters)
+        return Outcome(None, held, _fits(held.total, capacity))
+    plan = plan_of(request)
+    memories = stage_memories(plan)
+    worst = max(memories, key=lambda memory: memory.total)
+    seconds = step_seconds(plan, memories).step if plan.device is not None else None
+    return Outcome(seconds, _components(worst), _fits(worst.total, capacity))
+
+
+def _fits(held_bytes: float, capacity: float | None) -> bool | None:
+    return None if capacity is None else held_bytes <= capacity
 
 
 def _interval(request: EstimateRequest, plan: Plan, timed: StepSeconds | None, worst: StageMemory) -> Interval:
@@ -179,23 +197,17 @@ def _time(plan: Plan, timed: StepSeconds | None) -> TimeEstimate:
 
 
 def _state_only(request: EstimateRequest, total: float) -> Estimate:
-    """Model state of a model that is only a number of parameters, split evenly (F02, F27)."""
-    parallel, layout, capacity = request.parallel, request.training.state_layout, _capacity(request)
-    per_rank = total / (parallel.tensor * parallel.pipeline)
-    shards = parallel.shard or parallel.data * parallel.context
-    parameters, gradients, optimizer = (
-        zero_state_bytes(per_rank, shards, parallel.zero, layout, part)
-        for part in ("parameters", "gradients", "optimizer")
-    )
-    state = parameters + gradients + optimizer
+    """A model that is only a number of parameters."""
+    parallel, capacity = request.parallel, _capacity(request)
+    held = _state_bytes(request, total)
     return Estimate(
-        parameters=Parameters(total, per_rank, active=total),
+        parameters=Parameters(total, total / (parallel.tensor * parallel.pipeline), active=total),
         memory=MemoryEstimate(
-            per_rank_bytes=MemoryBytes(parameters, gradients, optimizer, None, None, total=state),
+            per_rank_bytes=held,
             by_stage=(),
             host_bytes=None,
             capacity_bytes=capacity,
-            fits=None if capacity is None else state <= capacity,
+            fits=_fits(held.total, capacity),
         ),
         communication=(),
         pipeline=PipelineEstimate(None, (), None),
@@ -206,9 +218,25 @@ def _state_only(request: EstimateRequest, total: float) -> Estimate:
         interval=Interval(),
         model_flops_per_second_per_gpu=None,
         hardware_flops_per_second_per_gpu=None,
-        assumptions=tuple(state_assumptions(request, shards, profile_of(request))),
-        warnings=tuple(_state_warnings(request, state, capacity)),
+        assumptions=tuple(state_assumptions(request, _state_shards(request), profile_of(request))),
+        warnings=tuple(_state_warnings(request, held.total, capacity)),
     )
+
+
+def _state_shards(request: EstimateRequest) -> int:
+    parallel = request.parallel
+    return parallel.shard or parallel.data * parallel.context
+
+
+def _state_bytes(request: EstimateRequest, total: float) -> MemoryBytes:
+    """Model state of `total` parameters, split evenly (F02, F27)."""
+    parallel, layout = request.parallel, request.training.state_layout
+    per_rank, shards = total / (parallel.tensor * parallel.pipeline), _state_shards(request)
+    parameters, gradients, optimizer = (
+        zero_state_bytes(per_rank, shards, parallel.zero, layout, part)
+        for part in ("parameters", "gradients", "optimizer")
+    )
+    return MemoryBytes(parameters, gradients, optimizer, None, None, total=parameters + gradients + optimizer)
 
 
 def _state_warnings(request: EstimateRequest, state: float, capacity: float | None) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from app.theory.planner.engine.resolve import micro_batches_of, profile_of
-from app.theory.planner.estimate import estimate
+from app.theory.planner.estimate import outcome
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
-from app.theory.planner.results import Estimate
+from app.theory.planner.results import Estimate, Outcome
 from app.theory.planner.software import runs
 from app.theory.records import json_data
 from labs.spec import SCHEDULE_RULES, Recompute, SpecError
@@ -87,8 +87,9 @@ class Step:
         return {name: json_data(value) for name, value in vars(self).items() if name != "request"}
 
 
-def one_step_away(request: EstimateRequest) -> Iterator[Step]:
-    """Every axis halved and doubled, or at its other choices, with the GPUs and the global batch kept."""
+def one_step_away(request: EstimateRequest, by_zero: Mapping[int, Outcome] | None = None) -> Iterator[Step]:
+    """Every axis halved and doubled, or at its other choices, with the GPUs and the global batch kept. `by_zero` is
+    what is known of the plan at other ZeRO stages."""
     data = with_batch(request).model_dump(mode="json", exclude_none=True)
     parallel, training = data["parallel"], data["training"]
     with_experts = data["model"].get("experts", 1) > 1
@@ -97,7 +98,8 @@ def one_step_away(request: EstimateRequest) -> Iterator[Step]:
         *_sharing(parallel, with_experts),
         *_chunks(parallel, profile_of(request)),
     ):
-        yield _step(request, data, axis, str(value), parallel=changed)
+        known = by_zero.get(value) if by_zero and axis == "zero" else None
+        yield _step(request, data, axis, str(value), known, parallel=changed)
     for size in _beside(training["micro_batch"]):
         yield _step(request, data, "micro_batch", str(size), training={"micro_batch": size})
     for choice in get_args(Recompute):
@@ -159,17 +161,23 @@ def _beside(value: int) -> tuple[int, ...]:
     return (value // 2, value * 2) if value % 2 == 0 else (value * 2,)
 
 
-def _step(now: EstimateRequest, data: dict[str, Any], axis: str, value: str, **changed: dict[str, Any]) -> Step:
+def _step(
+    now: EstimateRequest,
+    data: dict[str, Any],
+    axis: str,
+    value: str,
+    known: Outcome | None = None,
+    **changed: dict[str, Any],
+) -> Step:
     asked = {**data, **{part: {**data[part], **values} for part, values in changed.items()}}
     instead = str(data["training" if "training" in changed else "parallel"][axis])
     try:
         request = parse_estimate_request(asked)
     except SpecError as error:
         return Step(axis, value, instead, (), None, None, None, str(error.violations[0].message), None)
-    made = estimate(request)
-    held = made.memory.per_rank_bytes.total
+    then = known or outcome(request)
     besides = tuple(_besides(now, request))
-    return Step(axis, value, instead, besides, made.time.step_seconds, held, made.memory.fits, "", request)
+    return Step(axis, value, instead, besides, then.step_seconds, then.per_rank_bytes.total, then.fits, "", request)
 
 
 def _besides(now: EstimateRequest, then: EstimateRequest) -> Iterator[str]:

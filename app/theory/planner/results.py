@@ -32,6 +32,15 @@ class MemoryBytes:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What plans are compared by: a step, and what the fullest rank holds. An Estimate says the same, and the rest."""
+
+    step_seconds: float | None
+    per_rank_bytes: MemoryBytes
+    fits: bool | None
+
+
+@dataclass(frozen=True)
 class ForwardFlops:
     """FLOPs of a forward pass per token on one rank of a stage."""
 

@@ -1,0 +1,48 @@
+"""What the lists of the planner's forms offer, by field."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
+
+from app.core.options import Options
+from app.planner.fields import FIELDS, OWN, SIZED
+from app.theory.hardware import GPUS
+from app.theory.presets import PRESETS
+from app.theory.state import LAYOUTS
+from app.units import digits
+from labs.spec import StateLayout
+
+
+def _grouped(choices: Iterable[tuple[str, str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """(heading, name, title) of a long list, each under its heading in the order they came."""
+    groups = defaultdict(list)
+    for heading, name, title in choices:
+        groups[heading].append((name, title))
+    return dict(groups)
+
+
+def _layouts() -> Iterator[tuple[str, str]]:
+    for layout in (LAYOUTS[name] for name in get_args(StateLayout)):
+        parts = (layout.parameters, layout.gradients, layout.optimizer)
+        yield layout.name, f"{layout.name}: {' + '.join(map(digits, parts))} bytes"
+
+
+_FAMILIES = _grouped((preset.family, preset.name, preset.title) for preset in PRESETS.values())
+_OWN = {"Your own": ((SIZED, "By its size, with a derived shape"), (OWN, "By its size, model state alone"))}
+_TITLED = {
+    "model": Options({**_FAMILIES, **_OWN}),
+    "layout": Options({"": _layouts()}),
+    "gpu": Options(_grouped((gpu.maker, gpu.name, gpu.title) for gpu in GPUS.values())),
+}
+LISTS: Mapping[str, Options] = {
+    name: _TITLED.get(name) or Options({"": zip(field.known, field.known, strict=True)})
+    for name, field in FIELDS.items()
+    if field.known
+}
+# Of the path of decisions, where a size alone has nothing to divide.
+DECIDED: Mapping[str, Options] = {
+    **LISTS,
+    "model": Options({**_FAMILIES, "": [(SIZED, "Your own, by its size")]}),
+}
