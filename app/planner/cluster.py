@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.planner.service import Plan
 from app.theory.mesh import Mesh
-from app.theory.planner.groups import LaidAxis, LaidCluster, laid_axes, lay, measured
+from app.theory.planner.groups import MOST_GPUS, LaidAxis, LaidCluster, laid_axes, lay, measured
 
 
 def draw(made: Plan) -> LaidCluster | None:
@@ -13,7 +13,7 @@ def draw(made: Plan) -> LaidCluster | None:
         return None
     parallel = made.form.values
     per_node = made.form.gpus_per_node
-    if made.ranks % per_node:
+    if made.ranks % per_node or per_node > MOST_GPUS:
         return None
     mesh = Mesh(parallel["tensor"], parallel["context"], made.form.data, parallel["pipeline"])
     axes = laid_axes(mesh, per_node, made.estimate, made.link_text)

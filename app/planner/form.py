@@ -64,6 +64,12 @@ class Form:
         return {name: each.text for name, each in self.replaced.items()}
 
     @property
+    def mended(self) -> dict[str, str]:
+        """The fields that go together: what is shown in place of what is wrong."""
+        shown = {name: self.values[name] for name in self.replaced}
+        return {name: _text(name, value) for name, value in shown.items()}
+
+    @property
     def is_own(self) -> bool:
         return bool(self.values["model"] == OWN)
 
@@ -244,10 +250,11 @@ def _accepted(name: str, accepted: str, values: Mapping[str, Any]) -> object:
 
 def _fewer_sequences(values: Mapping[str, Any]) -> int:
     """The largest global batch up to the one typed that shares out to ranks, micro-batches and stages."""
-    stages = int(values["pipeline"])
+    stages, rule = int(values["pipeline"]), SCHEDULE_RULES[values["schedule"]]
     each = int(values["micro_batch"]) * (int(values["ranks"]) // _product(values))
-    least = each * max(stages, SCHEDULE_RULES[values["schedule"]].least_micro_batches(stages) if stages > 1 else 1)
-    return max(least, int(values["global_batch"]) // (each * stages) * each * stages)
+    together = each * rule.micro_batches_come_in(stages, int(values["virtual_stages"]))
+    least = each * rule.least_micro_batches(stages) if stages > 1 else each
+    return max(-(-least // together) * together, int(values["global_batch"]) // together * together)
 
 
 def _whole_ranks(values: dict[str, Any], wrong: dict[str, Replaced]) -> dict[str, Any]:
@@ -260,6 +267,13 @@ def _whole_ranks(values: dict[str, Any], wrong: dict[str, Replaced]) -> dict[str
     message = f"{ranks:,} GPUs are no multiple of tensor × pipeline × context = {others:,}."
     wrong.setdefault("ranks", Replaced(Violation("ranks", ranks, message, accepted), f"{low:,}"))
     return {**values, "ranks": low}
+
+
+def _text(name: str, value: object) -> str:
+    """A value as its field would be typed; empty where the field is left to itself."""
+    if isinstance(value, bool):
+        return FIELDS[name].start
+    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _neutral(name: str) -> object:

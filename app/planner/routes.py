@@ -62,6 +62,7 @@ class PlannerPage:
     find: str
     with_any: bool
     other_schedules: str
+    mended: str
     compare: str
     selects: str
     is_tie: bool
@@ -130,6 +131,7 @@ def planner(request: Request) -> HTMLResponse:
         problem=problem,
         with_any=with_any,
         other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
+        mended="/planner?" + urlencode({**plan.typed, **plan.form.mended}),
         compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
         selects="" if plan.form.is_own else service.selects(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),

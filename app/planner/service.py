@@ -42,6 +42,7 @@ from app.units import count_text, digits, scaled
 from app.words import capital
 
 STAGE_LABELS = ("None", "ZeRO-1", "ZeRO-2", "ZeRO-3")
+LARGEST_BATCH = 256e6  # tokens: four times those of DeepSeek-V3, 15,360 sequences of 4,096
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
 
 
@@ -173,6 +174,15 @@ class Plan:
     def batch_tokens(self) -> int:
         """The same in tokens."""
         return self.global_batch * sequence_of(self.form.values)
+
+    @property
+    def batch_remark(self) -> str:
+        """Where a batch is far larger than any that is published, what was understood."""
+        typed = self.typed["global_batch"]
+        if self.form.is_own or not typed or self.batch_tokens <= LARGEST_BATCH:
+            return ""
+        understood = f"{self.global_batch:,} sequences, {count_text(self.batch_tokens)} tokens a step"
+        return f"“{typed}” was understood as {understood}. If tokens are meant, say so: “{typed} tokens”."
 
     @property
     def shape_text(self) -> str:

@@ -148,7 +148,7 @@ def _address(made: Plan, parameters: float) -> str:
 
 def _said(budget: Budget | None, typed: str) -> str:
     if budget is None:
-        return f"on {TOKENS_PER_PARAMETER:g} tokens a parameter; type a budget beside to change it"
+        return f"on {TOKENS_PER_PARAMETER:g} tokens a parameter"
     return {
         "flops": f"for {typed}",
         "gpu_seconds": f"for {typed}",

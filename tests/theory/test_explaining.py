@@ -95,6 +95,10 @@ def test_a_plan_as_megatron_lm_is_told_it() -> None:
         "--global-batch-size 2048",
         "--seq-length 8192",
         "--bf16",
+        "--num-layers 126",
+        "--num-query-groups 8",
+        "--ffn-hidden-size 53248",
+        "--swiglu",
     ):
         assert wanted in flags.flags
     assert "--context-parallel-size" not in flags.text
@@ -118,6 +122,12 @@ def test_a_plan_as_torchtitan_is_told_it() -> None:
     ):
         assert wanted in flags.flags
     assert any("ZeRO-1" in each for each in flags_of(made())[1].leaves_open)
+    assert "--model.flavor 70B" in flags.flags
+    shape = {"layers": 8, "hidden": 1024, "heads": 8, "kv_heads": 8, "ffn_hidden": 4096, "vocab": 32000}
+    (_, own) = flags_of(parse_estimate_request({"model": shape, "training": {"sequence": 2048}}))
+    assert any("n_layers=8, dim=1024" in each for each in own.leaves_open)
+    latent, _ = flags_of(parse_estimate_request({"model": "deepseek-v3"}))
+    assert {"--kv-lora-rank 512", "--num-experts 256", '--moe-layer-freq "([0]*3+[1]*58)"'} <= set(latent.flags)
 
 
 @pytest.mark.parametrize("zero", [1, 2])

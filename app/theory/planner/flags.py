@@ -6,11 +6,12 @@ for is said, not approximated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.fields import PlanParallel, PlanTraining
+from app.theory.planner.model_flags import Pairs, megatron_model, torchtitan_model, torchtitan_model_open
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.software import runs, said_of
 from labs.spec import Model
@@ -24,7 +25,6 @@ TORCHTITAN_SCHEDULES = {
     "zbv": "ZBVZeroBubble",
     "dualpipev": "DualPipeV",
 }
-Pairs = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ def _megatron(request: EstimateRequest) -> Flags:
     model, parallel, training = request.model, request.parallel, request.training
     assert isinstance(model, Model), "a size alone has no plan"
     pairs = [
+        *megatron_model(model, training.sequence),
         ("--tensor-model-parallel-size", str(parallel.tensor)),
         ("--pipeline-model-parallel-size", str(parallel.pipeline)),
         *((("--context-parallel-size", str(parallel.context)),) if parallel.context > 1 else ()),
@@ -67,7 +68,7 @@ def _megatron(request: EstimateRequest) -> Flags:
         *_MEGATRON_PRECISION[training.precision],
         *((("--use-flash-attn", ""),) if training.attention == "flash" else ()),
     ]
-    opened = ["data order, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
+    opened = ["data order, tokenizer, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
     if not runs("megatron-core", parallel.schedule):
         opened.append(f"the {parallel.schedule} schedule: Megatron-LM runs {said_of('megatron-core')}")
     if parallel.zero >= 2:
@@ -166,6 +167,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
     modes = {None: "default", True: "always", False: "never"}
     activation = {"none": "none", "selective": "selective", "full": "full"}[training.recompute]
     pairs = [
+        *torchtitan_model(model),
         ("--parallelism.data_parallel_replicate_degree", str(parallel.data // inside)),
         ("--parallelism.data_parallel_shard_degree", str(inside)),
         ("--parallelism.fsdp_reshard_after_forward", modes[again]),
@@ -190,7 +192,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
         ),
         *((("--compile.enable", ""),) if training.compile else ()),
     ]
-    opened = ["data order, learning rate and checkpoints"]
+    opened = ["data order, learning rate and checkpoints", *torchtitan_model_open(model)]
     if parallel.zero in (1, 2):
         opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights too; kept gathered after forward it is about ZeRO-2")
     if parallel.virtual_stages > 1:

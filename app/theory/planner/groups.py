@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.theory.mesh import Mesh
 from app.theory.planner.results import Estimate
 
-MOST_NODES = 32  # drawn
+MOST_NODES, MOST_GPUS = 32, 4096  # drawn
 MOVES = {
     "tensor": "inside every layer, forward and backward",
     "context": "keys and values round a ring",
@@ -70,7 +70,9 @@ class LaidCluster:
 def lay(gpus: int, per_node: int, axes: tuple[LaidAxis, ...]) -> LaidCluster:
     """A cluster of `gpus` in full nodes, with the `axes` that lie on it."""
     count = gpus // per_node
-    drawn = tuple(range(node * per_node, (node + 1) * per_node) for node in range(min(count, MOST_NODES)))
+    drawn = tuple(
+        range(node * per_node, (node + 1) * per_node) for node in range(min(count, MOST_NODES, MOST_GPUS // per_node))
+    )
     return LaidCluster(gpus, per_node, drawn, count - len(drawn), axes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import gcd
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -165,11 +166,22 @@ def _check_cluster(request: EstimateRequest) -> Iterator[Violation]:
         yield Violation("training.attention_kernel", kernel, message, accepted, ("cluster.gpu",))
     yield from _check_measured(request, cluster)
     if cluster.nodes is not None and cluster.nodes * cluster.gpus_per_node != parallel.world_size:
-        gpus = cluster.nodes * cluster.gpus_per_node
-        product = f"data × tensor × pipeline × context = {parallel.world_size}"
-        message = f"{cluster.nodes} × {cluster.gpus_per_node} = {gpus} GPUs, but {product}."
-        for field, value in (("cluster.nodes", cluster.nodes), ("parallel.data", parallel.data)):
-            yield Violation(field, value, message, "equal products")
+        yield from _unequal_products(cluster.nodes, cluster.gpus_per_node, parallel)
+
+
+def _unequal_products(nodes: int, per_node: int, parallel: PlanParallel) -> Iterator[Violation]:
+    """Nodes and data ranks that do not make the same number of GPUs: what one would be if the other stays, and where
+    neither can, what both would be."""
+    gpus, others = nodes * per_node, parallel.world_size // parallel.data
+    message = f"{nodes} × {per_node} = {gpus} GPUs, but data × tensor × pipeline × context = {parallel.world_size}."
+    whole = per_node // gcd(per_node, others)  # data ranks come in so many to fill nodes
+    data = max(1, round(parallel.data / whole)) * whole
+    pair = f"{data * others // per_node:,} with parallel.data = {data:,}"
+    for_nodes = f"{parallel.world_size // per_node:,}" if parallel.world_size % per_node == 0 else pair
+    both = f"{data:,} with cluster.nodes = {data * others // per_node:,}"
+    for_data = f"{gpus // others:,}" if gpus % others == 0 else both
+    yield Violation("cluster.nodes", nodes, message, for_nodes, ("parallel.data",))
+    yield Violation("parallel.data", parallel.data, message, for_data, ("cluster.nodes",))
 
 
 def _check_measured(request: EstimateRequest, cluster: Cluster) -> Iterator[Violation]:
