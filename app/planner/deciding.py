@@ -13,9 +13,12 @@ from app.planner.fields import FIELDS, OWN, SIZED, fields_of
 from app.planner.form import OWN_SEQUENCE, Unread, read_form, unread_of
 from app.planner.lists import DECIDED
 from app.planner.readers import Tokens
+from app.planner.service import StageBar, held_of
 from app.theory.hardware import GPUS
 from app.theory.planner import EstimateRequest
-from app.theory.planner.deciding import Asked, Decision, decide
+from app.theory.planner.asking import USABLE
+from app.theory.planner.deciding import Asked, Decision, axes_text, decide, fits
+from app.theory.planner.results import Estimate
 from app.theory.presets import PRESETS
 from app.units import count_text
 
@@ -25,7 +28,8 @@ STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as lar
 
 @dataclass(frozen=True)
 class Path:
-    """What the page shows. `typed` and `errors` are by field; `plan` and `search` are addresses in the planner."""
+    """What the page shows. `typed` and `errors` are by field; `plan` and `search` are addresses in the planner; `tried`
+    is what a GPU holds under each plan that the decisions tried, of which it may hold `usable_bytes`."""
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
@@ -35,6 +39,8 @@ class Path:
     search: str
     unread: tuple[Unread, ...]
     lists: Mapping[str, Options]
+    tried: tuple[StageBar, ...]
+    usable_bytes: float
 
 
 def path(form: Mapping[str, str]) -> Path:
@@ -54,7 +60,19 @@ def path(form: Mapping[str, str]) -> Path:
     plan = f"/planner?{query}" if query else ""
     search = f"/planner?{query}&find=1#p-find" if query else ""
     unread = tuple(unread_of(form, NAMES))
-    return Path(typed, errors, title, found, plan, search, unread, DECIDED)
+    tried = tuple(_bar(found, *each.tried) for each in found.questions if each.tried)
+    usable = USABLE * gpu.capacity_bytes
+    return Path(typed, errors, title, found, plan, search, unread, DECIDED, tried, usable)
+
+
+def _bar(decision: Decision, request: EstimateRequest, made: Estimate) -> StageBar:
+    """What a GPU holds under a plan, which is called as the decisions call it."""
+    return StageBar(
+        axes_text(request) + (", the plan" if request == decision.request else ""),
+        held_of(made.memory.per_rank_bytes),
+        fits(made),
+        step_seconds=made.time.step_seconds,
+    )
 
 
 def _model(values: dict[str, Any], typed: Mapping[str, str], errors: dict[str, str]) -> tuple[str, Any, int]:

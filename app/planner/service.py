@@ -237,16 +237,16 @@ def _bar(request: EstimateRequest, at_stage: Outcome, form: Form, answer: Estima
     zero, fewest = request.parallel.zero, None
     if form.is_own:
         fewest = fewest_ranks(answer.parameters.total, zero, form.values["layout"], _capacity(answer))
-    held, title = _held(at_stage.per_rank_bytes), PROFILES[profile_of(request)].title
+    held, title = held_of(at_stage.per_rank_bytes), PROFILES[profile_of(request)].title
     return StageBar(STAGE_LABELS[zero], held, bool(at_stage.fits), zero, title, fewest, at_stage.step_seconds)
 
 
 def _pipeline_bar(stage: StageMemoryEstimate, answer: Estimate) -> StageBar:
-    held = _held(stage.bytes)
+    held = held_of(stage.bytes)
     return StageBar(f"Stage {stage.stage}", held, sum(held.values()) <= _capacity(answer))
 
 
-def _held(memory: MemoryBytes) -> dict[str, float]:
+def held_of(memory: MemoryBytes) -> dict[str, float]:
     """Bytes by component; what is not estimated takes no room on a bar."""
     return {component: getattr(memory, component) or 0.0 for component in COMPONENTS}
 

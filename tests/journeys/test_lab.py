@@ -185,7 +185,8 @@ def test_a_rank_that_dies_is_named_with_its_cause(page: Page, product: Product) 
     page.goto(f"/lab/runs/{run['id']}")
     expect(page.locator(".pill.failed")).to_be_visible(timeout=RUN_SECONDS)
     expect(page.get_by_role("heading", level=1)).to_have_text("Rank 1 was killed at step 5, as this run asked")
-    expect(page.locator(".callout.stop")).to_contain_text("in step 5")
+    expect(page.locator(".ended")).to_contain_text("in step 5 of 20")
+    expect(page.locator(".said-last li").first).to_contain_text("fault on purpose")
     assert page.locator("[data-curve-table] tbody tr").count() == 4
     _expect_no_ranks(product)
 

@@ -33,11 +33,12 @@ INTERRUPTED = FAILURE_RATES["llama-3"]
 
 @dataclass(frozen=True)
 class Question:
-    """One decision: what is asked, what the numbers say, and what follows."""
+    """One decision: what is asked, what the numbers say, and what follows; where it tried a plan, that one."""
 
     title: str
     says: str
     follows: str
+    tried: tuple[EstimateRequest, Estimate] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Decision:
     @property
     def axes(self) -> str:
         """The plan's degrees in words."""
-        return _axes(self.request) if self.request else ""
+        return axes_text(self.request) if self.request else ""
 
 
 @dataclass(frozen=True)
@@ -236,23 +237,26 @@ def _asked_of(
         return Question(title, why, "Not this way.")
     if best is None:
         least, capacity = tightest[1], tightest[1].memory.capacity_bytes or 0.0
-        says = f"{_axes(tightest[0])}: {bytes_text(_held(least))} a GPU even when everything is recomputed."
-        return Question(title, says, f"Does not fit in nine tenths of {bytes_text(capacity)}.")
+        says = f"{axes_text(tightest[0])}: {bytes_text(_held(least))} a GPU even when everything is recomputed."
+        return Question(title, says, f"Does not fit in nine tenths of {bytes_text(capacity)}.", tightest)
     request, made = best
     lost = (made.time.exposed_communication_seconds or 0.0) / (made.time.step_seconds or 1.0)
-    says = f"{_axes(request)}: {bytes_text(_held(made))} a GPU, {seconds_text(made.time.step_seconds or 0.0)} a step, "
+    says = (
+        f"{axes_text(request)}: {bytes_text(_held(made))} a GPU, {seconds_text(made.time.step_seconds or 0.0)} a step, "
+    )
     says += f"{100 * lost:.0f} % of it communication that nothing hides."
     zero = f" with ZeRO-{request.parallel.zero}" if request.parallel.zero else " without sharding"
     sharded = zero if request.parallel.data > 1 else ""
     recompute = ", if everything is recomputed" if request.training.recompute == "full" else ""
-    return Question(title, says, f"It fits{sharded}{recompute}.")
+    return Question(title, says, f"It fits{sharded}{recompute}.", best)
 
 
 def _held(made: Estimate) -> float:
     return made.memory.per_rank_bytes.total
 
 
-def _axes(request: EstimateRequest) -> str:
+def axes_text(request: EstimateRequest) -> str:
+    """A plan's degrees in words."""
     parallel = request.parallel
     names = ("data", "tensor", "pipeline", "context", "expert")
     said = [f"{name} {getattr(parallel, name):,}" for name in names if getattr(parallel, name) > 1]
