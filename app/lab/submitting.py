@@ -15,7 +15,7 @@ from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
 from app.lab.predict import read_prediction, theory_record
 from app.lab.reading import find_run
-from app.lab.takers import sizes_here
+from app.lab.takers import check_hosts_here, sizes_here
 from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
 
 DAY = timedelta(days=1)
@@ -36,9 +36,11 @@ def submit_run(
     now: datetime,
     experiment_id: str | None = None,
 ) -> Run:
-    """Queue a run of `spec` (JSON data), no larger than one of the workers takes, its prediction locked. Raises
-    SpecError or DomainError and queues nothing."""
+    """Queue a run of `spec` (JSON data), no larger than one of the workers takes, and over no more hosts than one where
+    none has several; its prediction locked. Raises SpecError or DomainError and queues nothing."""
     parsed = parse_run_spec(spec, sizes=sizes_here(session, now))
+    if no_hosts := check_hosts_here(session, parsed, now):
+        raise SpecError(no_hosts)
     locked = read_prediction(prediction, parsed)
     _check_limits(session, learner_id, parsed, now)
     run = Run(

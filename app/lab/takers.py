@@ -14,7 +14,12 @@ from sqlalchemy.orm import Session
 from app.lab.models import WorkerPresence
 from app.lab.presence import served_release, why_it_takes_nothing, workers_present, workers_taking_runs
 from app.lab.sizes import gpus_for, gpus_for_ranks, kind_on, sizes_on
-from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, check_size
+from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, Violation, check_size
+
+_NO_HOSTS = (
+    ", and no worker that is there has several: `rankzero worker --backend` makes one, of a Slurm partition or of a "
+    "local cluster."
+)
 
 
 def most_gpus(elsewhere: Sequence[Sequence[Mapping[str, Any]]], spec: RunSpec) -> int:
@@ -32,6 +37,16 @@ def sizes_here(session: Session, now: datetime) -> Sizes:
         return found or [LAPTOP]
 
     return sizes
+
+
+def check_hosts_here(session: Session, spec: RunSpec, now: datetime) -> list[Violation]:
+    """A run over several hosts where the workers that are there, drained ones too, are all for one: no cluster is set
+    up. Where there is none at all it waits for one that comes."""
+    present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
+    if spec.hosts == 1 or not present or _with_hosts(present):
+        return []
+    accepted = "1, or a worker that has several first"
+    return [Violation("hosts", spec.hosts, f"It asks for {spec.hosts} hosts{_NO_HOSTS}", accepted)]
 
 
 def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | None:
@@ -66,16 +81,17 @@ def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | N
 
 def _why_no_hosts(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | None:
     """The same for a run over several hosts."""
-    offers = [device for worker in workers for device in worker.devices if device.get("hosts")]
+    offers = _with_hosts(workers)
     if not offers:
-        return (
-            f"It asks for {spec.hosts} hosts, and no worker that is there has several: "
-            "`rankzero worker --backend` makes one, of a Slurm partition or of a local cluster."
-        )
+        return f"It asks for {spec.hosts} hosts{_NO_HOSTS}"
     if spec.link is not None and not any(device.get("is_shaped") for device in offers):
         return "It asks for a link of its own, and no worker that is there is for a local cluster (`rankzero cluster`)."
     whys = [why for device in offers if (why := _why_not_on(spec, device))]
     return whys[0] if len(whys) == len(offers) else None
+
+
+def _with_hosts(workers: Sequence[WorkerPresence]) -> list[Mapping[str, Any]]:
+    return [device for worker in workers for device in worker.devices if device.get("hosts")]
 
 
 def _why_not_on(spec: RunSpec, device: Mapping[str, Any]) -> str | None:

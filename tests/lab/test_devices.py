@@ -178,13 +178,22 @@ def test_hosts_are_listed_with_what_each_is_and_does(client: TestClient, databas
         {"name": "n1", "state": "idle", "is_usable": True, "cpus": 64, "gpus": 8, "memory_bytes": 5e11},
         {"name": "n2", "state": "down*", "is_usable": False, "cpus": 64, "gpus": 8, "memory_bytes": 5e11},
     ]
+    _announce(database, "device-c-1")
+    over = {"model": "gpt-mini", "parallel": {"data": 3}, "hosts": 3}
+    refused = client.post("/api/v1/lab/runs", json={"spec": over})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "hosts")
+    assert refused.json()["errors"][0]["accepted"] == "1, or a worker that has several first"
+    form = client.post("/lab/runs", data={"data": "3", "hosts": "3", "zero": "0"}, headers=HTML)
+    assert form.status_code == 422
+    assert '<span class="error" id="h-hosts">It asks for 3 hosts, and no worker' in form.text
     device = {"kind": "slurm", "name": "Slurm partition gpu", "backend": "NCCL", "memory_bytes": 1e12, "hosts": hosts}
     with database.write() as session:
         presence.announce_worker(session, "device-s-1", "device", [device], database_time(session), None)
     page = " ".join(client.get("/lab/devices").text.split())
     assert "n1: idle, 64 cores, 8 GPUs" in page
     assert "n2: down*, 64 cores, 8 GPUs" in page
-    reply = client.post("/api/v1/lab/runs", json={"spec": {"model": "gpt-mini", "parallel": {"data": 3}, "hosts": 3}})
+    reply = client.post("/api/v1/lab/runs", json={"spec": over})
+    assert reply.json()["id"] == 1, "nothing of what was refused is queued"
     assert reply.json()["warning"] == "It asks for 3 hosts; Slurm partition gpu."
     page = " ".join(client.get(f"/lab/runs/{reply.json()['id']}").text.split())
     assert "3 hosts with 1 rank each: data goes across hosts." in page
