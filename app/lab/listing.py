@@ -48,7 +48,8 @@ class RunRow:
 
 @dataclass(frozen=True)
 class RunsPage:
-    """A page of the list, and by what it is narrowed. `matching` counts all that match among the newest."""
+    """A page of the list, and by what it is narrowed. `matching` counts all that match among the newest, `in_all` those
+    of that standing, `total` every run."""
 
     rows: Sequence[RunRow]
     words: str
@@ -58,6 +59,7 @@ class RunsPage:
     matching: int
     searched: int
     in_all: int
+    total: int
     predicted: int  # of those searched, with a prediction that was locked first
 
 
@@ -84,6 +86,7 @@ def runs_page(
         matching=len(matching),
         searched=len(newest),
         in_all=queries.count_runs(session, learner_id, STANDINGS[standing][1]),
+        total=queries.count_runs(session, learner_id, STANDINGS[""][1]),
         predicted=sum(bool(run.prediction) for run in newest),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
@@ -23,6 +24,7 @@ from app.content.web import Content
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError
 from app.core.idempotency import once
+from app.core.queue import Queue
 from app.core.release import release
 from app.core.templating import environment, page, wants_fragment
 from app.core.web import (
@@ -36,7 +38,6 @@ from app.core.web import (
     RowId,
     SeenChunk,
     WorkQueue,
-    WriteSession,
 )
 from app.lab import (
     artifacts,
@@ -244,8 +245,8 @@ def _figure(request: Request, session: Session, learner: int, run_id: int) -> Pl
 
 
 @router.post("/lab/runs/{run_id}/cancel")
-def cancel(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> Response:
-    submitting.cancel_run(session, learner, run_id, now)
+def cancel(database: Db, queue: WorkQueue, learner: LearnerId, now: Now, run_id: RowId) -> Response:
+    _cancel(database, queue, learner, now, run_id)
     return RedirectResponse(f"/lab/runs/{run_id}", 303)
 
 
@@ -330,9 +331,17 @@ def get_run(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str
 
 
 @api.post("/runs/{run_id}/cancel")
-def cancel_run(session: WriteSession, learner: LearnerId, now: Now, run_id: RowId) -> dict[str, Any]:
+def cancel_run(database: Db, queue: WorkQueue, learner: LearnerId, now: Now, run_id: RowId) -> dict[str, Any]:
     """Ask for a run's end."""
-    return run_page.run_json(session, submitting.cancel_run(session, learner, run_id, now))
+    return _cancel(database, queue, learner, now, run_id)
+
+
+def _cancel(database: Database, queue: Queue, learner: int, now: datetime, run_id: int) -> dict[str, Any]:
+    """Whoever looks on sees at once that it was asked for."""
+    with database.write() as session:
+        run = run_page.run_json(session, submitting.cancel_run(session, learner, run_id, now))
+    queue.wake_viewers(run_id)
+    return run
 
 
 @api.get("/runs/{run_id}/trace")

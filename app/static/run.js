@@ -1,5 +1,6 @@
 // A run as it happens, from one stream: its events feed two curves, and the parts of the page come as they change.
 // A reload starts from the first chunk and loses nothing; a broken connection resumes behind the last one.
+import { within } from "./dom.js";
 import { setUpFilms } from "./film.js";
 import { setUpReveal } from "./reveal.js";
 import { steadyRange } from "./scales.js";
@@ -161,11 +162,29 @@ function swap(holder, html) {
   const fresh = holder.querySelector(".log.tall");
   if (fresh) fresh.scrollTop = pinned ? fresh.scrollHeight : top;
   if (focused) {
-    const again = [...holder.querySelectorAll("a, button, summary, pre")].find(
-      (each) => (each.getAttribute("aria-label") ?? each.textContent) === label,
-    );
-    again?.focus({ preventScroll: true });
+    const there = [...holder.querySelectorAll("a, button, summary, pre")];
+    const again = there.find((each) => (each.getAttribute("aria-label") ?? each.textContent) === label);
+    (again ?? there[0] ?? heading()).focus({ preventScroll: true });
   }
+}
+
+// what is focused where nothing took the place of what was
+function heading() {
+  const found = /** @type {HTMLElement} */ (root.querySelector('[data-part="title"] h1'));
+  found.tabIndex = -1;
+  return found;
+}
+
+// ---- its end ------------------------------------------------------------------------------------------------------
+
+// The page stays, and the focus: what becomes of the run comes with the stream.
+/** @param {SubmitEvent} event */
+async function cancel(event) {
+  const form = within(event, "[data-cancel]");
+  if (!form) return;
+  event.preventDefault();
+  const reply = await fetch(`/api/v1/lab/runs/${id}/cancel`, { method: "POST" }).catch(() => null);
+  if (!reply?.ok) form.submit(); // the browser says what is wrong
 }
 
 // ---- the stream ------------------------------------------------------------------------------------------------
@@ -233,6 +252,7 @@ function oneLessUnderWay() {
 
 setUpFilms(root);
 follow();
+root.addEventListener("submit", cancel);
 root.querySelector("[data-everything]").addEventListener("toggle", drawCurves); // what is folded has no width
 document.addEventListener("themechange", drawCurves);
 let resizeTimer = 0;

@@ -168,10 +168,27 @@ def test_a_run_can_be_cancelled_and_its_processes_are_gone(page: Page, product: 
     _, run = product.post_json("/api/v1/lab/runs", {"spec": spec})
     page.goto(f"/lab/runs/{run['id']}")
     expect(page.locator(".waits .now")).to_contain_text(re.compile("Step [1-9]"), timeout=RUN_SECONDS)
-    page.get_by_role("button", name="Cancel run").click()
+    page.get_by_role("button", name="Cancel run").press("Enter")
     expect(page.locator(".pill.cancelled")).to_be_visible(timeout=20_000)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Cancelled after")
+    expect(page.get_by_role("link", name="Run again with a change")).to_be_focused()
+    _expect_devices_to_follow(page, product)
     _expect_no_ranks(product)
+
+
+def _expect_devices_to_follow(page: Page, product: Product) -> None:
+    """The page of devices goes on by itself, and keeps the focus of who drains a worker by keyboard."""
+    page.goto("/lab/devices")
+    page.get_by_role("button", name=re.compile("^Drain ")).press("Enter")
+    resume = page.get_by_role("button", name=re.compile("^Resume "))
+    expect(resume).to_be_focused()
+    _, run = product.post_json("/api/v1/lab/runs", {"spec": {"model": "gpt-mini", "training": {"steps": 1}}})
+    expect(page.get_by_role("link", name=re.compile(f"^{run['id']}, "))).to_be_visible()
+    expect(resume).to_be_focused()
+    product.post_json(f"/api/v1/lab/runs/{run['id']}/cancel", {})
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    resume.press("Enter")
+    expect(page.get_by_role("button", name=re.compile("^Drain "))).to_be_focused()
 
 
 def test_a_rank_that_dies_is_named_with_its_cause(page: Page, product: Product) -> None:

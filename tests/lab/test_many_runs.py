@@ -52,6 +52,9 @@ def test_the_list_is_narrowed_by_words_and_standing(client: TestClient, database
     assert listed("standing=finished") == [str(sharded)]
     assert listed("standing=under-way&q=ddp") == []
     assert listed("standing=under-way&q=baseline&page=9") == [str(replicated)]
+    titles = {"": "2 runs, none of them predicted", "q=fsdp": "1 of 2 runs", "standing=finished": "1 of 2 runs"}
+    for query, title in titles.items():
+        assert f"<h1>{title}</h1>" in client.get(f"/lab/runs?{query}", headers=HTML).text
     refused = client.get("/lab/runs?standing=lost", headers=HTML)
     assert refused.status_code == 422
     assert "finished" in refused.text
