@@ -16,6 +16,7 @@ from app.planner.form import Form, read_form, sequence_of
 from app.planner.rows import search_csv
 from app.planner.step import Lane, lanes_of
 from app.planner.table import estimate_table
+from app.theory.collectives import hierarchical_node_bytes
 from app.theory.hardware import GPUS
 from app.theory.planner import (
     Estimate,
@@ -33,6 +34,7 @@ from app.theory.planner import (
     parse_search_request,
     search,
 )
+from app.theory.planner.engine.constants import FITTED
 from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
@@ -61,6 +63,17 @@ class StageBar:
     @property
     def total(self) -> float:
         return sum(self.bytes.values())
+
+
+@dataclass(frozen=True)
+class TwoLevels:
+    """An all-reduce of `size_bytes` inside nodes first: what leaves a node, and how long over all its cards at their
+    own rate."""
+
+    size_bytes: float
+    nodes: int
+    node_bytes: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -133,6 +146,25 @@ class Plan:
         else:
             named, rate = "network per GPU", values["inter_node"] or gpu.nic_bytes_per_second
         return named if values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
+
+    @property
+    def reached(self) -> str:
+        """What of a link's rate the times take: what collectives usually reach, or what was measured."""
+        if self.form.values["measured"]:
+            return "Times are at the rates that were measured."
+        return f"Times take {100 * FITTED.network_efficiency:.0f} % of a link's rate, as collectives usually reach."
+
+    @property
+    def in_two_levels(self) -> TwoLevels | None:
+        """Gradients reduced over nodes of replicas alone, if that went by two levels; None of any other plan."""
+        nodes, rest = divmod(self.ranks, self.form.gpus_per_node)
+        rows = [row for row in self.estimate.communication if row.operation == "all_reduce"]
+        if rest or nodes == 1 or self.form.divisor > 1 or len(rows) != 1:
+            return None
+        size = rows[0].payload_bytes_per_rank_per_step
+        sent = hierarchical_node_bytes(size, nodes)
+        card = self.form.values["inter_node"] or GPUS[self.form.values["gpu"]].nic_bytes_per_second
+        return TwoLevels(size, nodes, sent, sent / (card * self.form.gpus_per_node))
 
     @property
     def reduced_otherwise(self) -> str:

@@ -267,6 +267,23 @@ def test_a_budget_becomes_a_model_its_tokens_days_and_money() -> None:
         assert "GPU-hours" in plan({"budget": wrong}).errors["budget"]
 
 
+def test_gradients_over_a_nodes_one_port_take_what_a_ring_takes() -> None:
+    """E033: 7B in bf16 on 64 GPUs are 27.56 GB each, 2.205 s over a port of 100 Gb/s a node; 16,384 tokens a GPU at
+    half of an A100's peak are 4.41 s."""
+    port = {"inter_node_bytes_per_second": 100e9 / 8 / 8}
+    ddp = {"model": "sized", "architecture": "gpt", "parameters": "7B", "ranks": "64", "gpu": "a100-80gb", "zero": "0"}
+    made = plan(
+        ddp | {"profile": "zero-paper", "measured": json.dumps(port), "budget": "1048576 tokens", "mfu": "50 %"}
+    )
+    (row,) = made.estimate.communication
+    assert row.wire_bytes_per_rank_per_step == pytest.approx(27.56e9, rel=1e-3)
+    assert row.seconds == pytest.approx(2.205, rel=3e-3)
+    assert training_of(made).models[0].seconds == pytest.approx(4.41, rel=3e-3)
+    levels = plan(ddp | {"inter_node": "12.5 Gb/s"}).in_two_levels
+    assert levels is not None
+    assert (levels.node_bytes, levels.seconds) == pytest.approx((24.5e9, 1.96), rel=3e-3)
+
+
 def test_scores_that_are_kept_are_counted() -> None:
     """Korthikanti et al. 2022: 34sbh and 5as/h more, 14.3 and 47.8 GB of 40 layers of 5,120 with 40 heads."""
     form = {"model": "gpt-3-13b", "profile": "zero-paper", "recompute": "none", "sequence": "2048", "gpu": "a100-80gb"}
@@ -373,6 +390,7 @@ def test_the_page_says_what_could_not_be_read_where_it_was_typed(page: TestClien
         {"model": "gpt-2-124m", "ranks": "24", "layout": "megatron-18"},
         {"model": "gpt-2-124m", "ranks": "24", "layout": "zero-17"},
         {"model": "llama-3-70b", "ranks": "64", "tensor": "8", "context": "2"},
+        {"model": "gpt-3-6.7b", "ranks": "64", "zero": "0"},
         {"model": "sized", "parameters": "30B", "ranks": "512", "budget": "90 days", "mfu": "40 %", "price": "2"},
         OWN_7B,
     ],
