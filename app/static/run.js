@@ -52,10 +52,11 @@ function axes(format) {
   ];
 }
 
-// The first step and watched ones are slower: their times are no rate, as where runs are compared. Without others, all.
+// The first step and watched ones are slower: their times are no rate, as where runs are compared. A run that ends
+// without any other has them drawn.
 function atPace() {
   const plain = steps.filter((step) => step.step > 1 && !step.probed);
-  return plain.length ? plain : steps;
+  return plain.length || root.dataset.ended !== "yes" ? plain : steps;
 }
 
 /**
@@ -67,7 +68,7 @@ function atPace() {
  */
 function draw(name, shown, pick, format, room) {
   const holder = root.querySelector(`[data-plot="${name}"]`);
-  if (!holder.closest("[data-everything][open]")) return;
+  if (!shown.length || !holder.closest("[data-everything][open]")) return;
   plots[name]?.destroy();
   const options = {
     width: holder.clientWidth,
@@ -100,7 +101,7 @@ function drawCurves() {
     atPace(),
     (step) => step.tokens_per_second,
     (mark) => number(mark),
-    1.5,
+    2,
   );
   const [first, last] = [steps[0], steps.at(-1)];
   root.querySelector("[data-loss]").textContent = last.loss === null ? "not a number" : number(last.loss, 3);
@@ -235,6 +236,7 @@ function follow() {
     source.close();
     if (root.dataset.ended !== "yes") {
       root.dataset.ended = "yes";
+      drawCurves();
       reveal.ended();
       oneLessUnderWay();
     }
