@@ -79,7 +79,7 @@ class _Builder:
 
 def _label(tree: ast.expr) -> str:
     said = ast.unparse(tree).replace("_", " ").replace("micro batch", "micro-batch")
-    return said.replace(" * ", " × ").replace("answer.", "your ")
+    return said.replace(" * ", " × ").replace("answer.", "your answer to ")
 
 
 def _other_cases(evaluation: Evaluation) -> Iterator[Change]:
@@ -200,6 +200,17 @@ def _activations(evaluation: Evaluation) -> Node:
     )
 
 
+def _lost_time(evaluation: Evaluation) -> Node:
+    writing, interval, between, restart = (
+        float(evaluation.inputs[f"{name}_seconds"]) for name in ("checkpoint", "interval", "mtbf", "restart")
+    )
+    return _sum(
+        _leaf("writing checkpoints", writing / interval),
+        _leaf("repeated work", interval / 2 / between),
+        _leaf("restarts", restart / between),
+    )
+
+
 _PARTS: Mapping[str, Callable[[Evaluation], Node]] = {
     "training_state": _state,
     "zero_state": _state,
@@ -210,4 +221,5 @@ _PARTS: Mapping[str, Callable[[Evaluation], Node]] = {
     "half_ring_seconds": _ring_seconds(1),
     "fsdp_peak_weights": _peak_weights,
     "activations": _activations,
+    "lost_time": _lost_time,
 }

@@ -39,7 +39,7 @@ def read_quantity(text: str, expected: str, asked_unit: str | None = None) -> Qu
     if joined == stripped or not _reads(joined, DIMENSIONS[expected], example):
         _refuse_several(stripped, DIMENSIONS[expected], example)
         joined = stripped
-    found = _finite(joined, DIMENSIONS[expected], example)
+    found = _read_for(joined, DIMENSIONS[expected], example)
     if found.dimension == NONE and found.magnitude and DIMENSIONS[expected] == TOKENS:
         return Quantity(found.value, TOKENS, True, True)  # 1.4T of them: nothing else can be meant
     if asked_unit and found.dimension == NONE and not found.unit_given and not found.magnitude:
@@ -82,6 +82,15 @@ def _finite(text: str, wanted: Dimension | None, example: str, known: Sequence[Q
     if 0 < abs(found.value) < 1 / LARGEST:
         raise Unreadable(f"“{text}” is too small to be meant.")
     return found
+
+
+def _read_for(text: str, wanted: Dimension, example: str) -> Quantity:
+    """The quantity in `text`; a lone B in it is a billion unless only bytes make it what is wanted: 2 B/(50 GB/s)."""
+    found = _finite(text, wanted, example)
+    if found.dimension == wanted or not found.magnitude:
+        return found
+    of_bytes = _finite(text, None, example)
+    return of_bytes if of_bytes.dimension == wanted else found
 
 
 def _reads(text: str, wanted: Dimension, example: str) -> bool:

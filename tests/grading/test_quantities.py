@@ -137,6 +137,7 @@ def test_marks_that_make_no_number_are_not_guessed_at(text: str) -> None:
         ("5 Days", "seconds", 432000.0),
         ("14 GB / 25 GB/s", "seconds", 0.56),
         ("14 GB / (25 GB/s)", "seconds", 0.56),
+        ("4*7/8*4096*2 B/(450 GB/s)", "seconds", 4 * 7 / 8 * 4096 * 2 / 450e9),
         ("17.9 %", "fraction", 0.179),
         ("17.9%", "fraction", 0.179),
         ("17.9 percent", "fraction", 0.179),

@@ -166,7 +166,10 @@ def test_a_configuration_is_judged_by_the_theory_library() -> None:
     assert "What decides is" in slow.message
 
 
-@pytest.mark.parametrize("text", ["tensor=8, pipeline=2, data=8, zero=1", "[8, 2, 8, 1]", "tp8·pp2·dp8·z1", "8/2/8/1"])
+@pytest.mark.parametrize(
+    "text",
+    ["tensor=8, pipeline=2, data=8, zero=1", "[8, 2, 8, 1]", "tp8·pp2·dp8·z1", "8/2/8/1", "TP 8, PP 2, DP 8, ZeRO-1"],
+)
 def test_a_configuration_is_read_in_any_notation(text: str) -> None:
     assert part(PLAN).question.read(text) == {"tensor": 8, "pipeline": 2, "data": 8, "zero": 1}
 

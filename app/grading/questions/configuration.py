@@ -317,7 +317,9 @@ def _with(plan: Mapping[str, Any], chosen: Mapping[str, int | str]) -> dict[str,
 
 
 def _name(text: str) -> str:
-    return SHORT.get(text, text.replace("-", "_"))
+    """A field's name as written before its value: "tp", "micro-batch", or "ZeRO-" of "ZeRO-1"."""
+    word = text.rstrip("-_")
+    return SHORT.get(word, word.replace("-", "_"))
 
 
 def _value(text: str) -> int | str:
