@@ -15,10 +15,12 @@ from app.theory.planner.engine.constants import FITTED, MEANINGS, Constants
 from app.theory.planner.engine.resolve import plan_of
 from app.theory.planner.held_out import blind_coverage
 from app.theory.planner.intervals import Coverage, Evidence, coverage, features_of, unseen_spread
+from app.theory.planner.validation import attention_rate
 from app.theory.transformer import parameter_count
 from app.units import digits, factor_of
 
 WIDEST = 1.5  # the axis goes from its inverse to this
+MOSTLY = 0.6  # of a step
 UNITS = {
     "step_seconds": ("s", 1.0),
     "tokens_per_second_per_gpu": ("tokens/s per GPU", 1.0),
@@ -58,6 +60,7 @@ class Lane:
     speed: Summary
     left_out: Summary
     memory: Summary | None
+    attention: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,22 @@ def percent(value: float, sign: bool = False) -> str:
 
 def _lane(table: Table, rows: list[Comparison], unseen: list[Comparison], intervals: list[tuple[str, bool]]) -> Lane:
     lines = tuple(_line(each, *interval) for each, interval in zip(rows, intervals, strict=True))
-    return Lane(table, lines, summarise(_times(rows)), summarise(unseen), _memory(rows))
+    return Lane(table, lines, summarise(_times(rows)), summarise(unseen), _memory(rows), _attention(table, rows))
+
+
+def _attention(table: Table, rows: Iterable[Comparison]) -> tuple[tuple[str, str, str], ...]:
+    """(run, share of the predicted step, times its published rate) of attention, by run of a table in which it is most
+    of some step; none elsewhere."""
+    requests = {row.name: row.request for row in table.rows}
+    found = []
+    for row in _times(rows):
+        request = requests[row.row]
+        if request.training.attention == "flash":
+            ratio = row.measured / row.predicted if row.quantity == "step_seconds" else row.predicted / row.measured
+            found.append((row.row, attention_rate(request, predict(request).step_seconds * ratio)))
+    if not any(rate.share > MOSTLY for _, rate in found):
+        return ()
+    return tuple((name, percent(rate.share), f"{rate.times:.2f}") for name, rate in found)
 
 
 def _memory(rows: Iterable[Comparison]) -> Summary | None:

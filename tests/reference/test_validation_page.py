@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from html import unescape
+from math import inf
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,6 +14,8 @@ from app.core.db import Database
 from app.core.settings import ROOT, Settings
 from app.main import create_app
 from app.reference.validation import Report, percent, report
+from app.theory.planner import parse_estimate_request, predict
+from app.theory.planner.validation import attention_rate
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,34 @@ def test_every_row_is_shown_with_its_error(text: str, shown: Report) -> None:
             assert line.unit in text
             assert f">{line.error}</td>" in text
     assert f"Off by {percent(shown.speed.mean_error)} on average" in text
+
+
+def test_the_page_says_at_what_rate_attention_ran_where_it_is_most_of_a_step(text: str, shown: Report) -> None:
+    """As what is said about the table has it: three quarters alone, and less in rings whatever their size, but once."""
+    (lane,) = (lane for lane in shown.lanes if lane.attention)
+    rates = [float(times) for _, _, times in lane.attention]
+    assert all(f">{name}</th>" in text and f">{times}</td>" in text for name, _, times in lane.attention)
+    assert [round(rate, 2) for rate in (min(rates), max(rates))] == [0.58, 0.85]
+    assert all(
+        0.7 < rate < 0.8 for (name, _, _), rate in zip(lane.attention, rates, strict=True) if "context" not in name
+    )
+    assert sum(0.58 <= rate <= 0.66 for rate in rates) == len(rates) - 3
+
+
+def test_a_rate_of_attention_gives_the_time_it_was_taken_from() -> None:
+    request = parse_estimate_request(
+        {
+            "model": "llama-3-8b",
+            "training": {"sequence": 32768, "global_batch": 8},
+            "parallel": {"data": 8, "zero": 3},
+            "cluster": {"gpu": "h100-80gb"},
+        }
+    )
+    now = predict(request).step_seconds
+    same, slower = attention_rate(request, now), attention_rate(request, 2 * now)
+    assert same.times == pytest.approx(1.0)
+    assert slower.times == pytest.approx(same.share / (1 + same.share), rel=1e-3), "all that is longer is attention"
+    assert attention_rate(request, (1 - same.share) * now / 2).times == inf
 
 
 def test_all_five_constants_are_shown_with_their_values(text: str, shown: Report) -> None:

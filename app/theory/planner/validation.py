@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from statistics import mean
 
 from app.theory.planner.engine.constants import FITTED, Constants
 from app.theory.planner.engine.flops import hardware_flops, model_flops
 from app.theory.planner.engine.memory import stage_memories
+from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import plan_of
-from app.theory.planner.engine.timing import step_seconds
+from app.theory.planner.engine.timing import step_seconds as step_seconds_of
 from app.theory.planner.requests import EstimateRequest
+
+SECANTS, SAME = 6, 1e-6  # steps at most, and of a step: near enough
+NO_TIME = 1e-9  # times as long: as good as none
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ def predict(request: EstimateRequest, constants: Constants = FITTED) -> Predicti
     plan = plan_of(request, constants)
     assert plan.device is not None
     memories = stage_memories(plan)
-    seconds = step_seconds(plan, memories).step
+    seconds = step_seconds_of(plan, memories).step
     training = plan.training
     tokens = plan.micro_batches * training.micro_batch * training.sequence * plan.parallel.data
     each = tokens / seconds / plan.parallel.world_size
@@ -53,6 +58,39 @@ def predict(request: EstimateRequest, constants: Constants = FITTED) -> Predicti
         hardware_flops(plan) * each / peak,
         max(memory.total for memory in memories),
     )
+
+
+@dataclass(frozen=True)
+class AttentionRate:
+    """Where a step that was not predicted may have gone: `share` of the predicted one is attention, whose kernel ran at
+    `times` its published rate if all else took what the engine says."""
+
+    share: float
+    times: float
+
+
+def attention_rate(request: EstimateRequest, step_seconds: float) -> AttentionRate:
+    """Of a plan with a fused kernel whose step took `step_seconds`; infinite where no rate would do."""
+    plan = plan_of(request)
+    now, without = _step_at(plan, 1.0), _step_at(plan, NO_TIME)
+    if step_seconds <= without:
+        return AttentionRate(1.0 - without / now, inf)
+    # Seconds of a step grow about in proportion to those of its attention: what hides behind it bends them a little.
+    (slow, longer), (slower, longest) = (1.0, now), (2.0, _step_at(plan, 2.0))
+    for _ in range(SECANTS):
+        if longest == longer or abs(longest / step_seconds - 1.0) < SAME:
+            break
+        nearer = max(NO_TIME, slower + (step_seconds - longest) * (slower - slow) / (longest - longer))
+        slow, longer, slower, longest = slower, longest, nearer, _step_at(plan, nearer)
+    return AttentionRate(1.0 - without / now, 1.0 / slower)
+
+
+def _step_at(plan: Plan, slower: float) -> float:
+    """Seconds of a step whose attention takes `slower` times as long."""
+    assert plan.device is not None
+    rates = plan.device.attention.times(1.0 / slower)
+    at = replace(plan, device=replace(plan.device, attention=rates))
+    return step_seconds_of(at, stage_memories(at)).step
 
 
 @dataclass(frozen=True)
