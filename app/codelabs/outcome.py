@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.codelabs.models import ENDED, CodeSubmission
+from app.codelabs.shown import ShownCheck
 from app.codelabs.words import checks_in_words, mistake_in_words
 from app.content.code_labs import FINISHES, CodeLab
-from labs.spec.code import Verdict
+from labs.spec.code import CodeError, Verdict
 
 PUZZLE_SHARE = 0.5  # what putting a program together counts of what writing it counts
 SIZES = 3  # numbers of ranks that a submission is judged on: 2, 3 and 4
@@ -38,12 +40,29 @@ def outcome(row: CodeSubmission, lab: CodeLab) -> Outcome:
     mistake = mistake_in_words(verdict.mistake, lab)
     titled = checks_in_words(verdict.checks, lab)
     names = dict.fromkeys(each.title for each in titled)
-    checks = tuple((name, all(each.passed for each in titled if each.title == name)) for name in names)
-    share = share_of(verdict, lab)
-    if mistake is None or (verdict.error is not None and not mistake.says):
-        raised = f"{verdict.error.type}: {verdict.error.message}" if verdict.error else ""
-        return Outcome(True, share, checks, mistake.title if mistake else "", raised)
-    return Outcome(True, share, checks, mistake.title, mistake.says, mistake.cure)
+    checks = tuple(_held([each for each in titled if each.title == name]) for name in names)
+    share, raised = share_of(verdict, lab), _raised(verdict.error)
+    if mistake is None:
+        return Outcome(True, share, checks, "", raised)
+    says = raised if verdict.mistake == "crash" and raised else " ".join(filter(None, (mistake.says, raised)))
+    return Outcome(True, share, checks, mistake.title, says, mistake.cure)
+
+
+def _held(checks: Sequence[ShownCheck]) -> tuple[str, bool]:
+    """A check by what it is called, and whether it held on every number of ranks. One that nothing was there for says
+    so."""
+    failed = [each for each in checks if not each.passed]
+    unseen = f" ({failed[0].seen})" if failed and not any(each.expected for each in failed) else ""
+    return checks[0].title + unseen, not failed
+
+
+def _raised(error: CodeError | None) -> str:
+    """An error with where it was raised."""
+    if error is None:
+        return ""
+    rank = f" on rank {error.rank}" if error.rank is not None else ""
+    line = f"Line {error.line}" if error.line else "The program"
+    return f"{line} raised {error.type}{rank}: {error.message.rstrip('.')}."
 
 
 def share_of(verdict: Verdict, lab: CodeLab) -> float:

@@ -82,13 +82,20 @@ def _page(
 
 @router.get("/labs/submissions/{submission_id}", response_class=HTMLResponse)
 def submission_page(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, submission_id: RowId
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    submission_id: RowId,
+    is_sat: bool = False,
 ) -> HTMLResponse:
-    """A submission as far as it has come, also while it is judged."""
+    """A submission as far as it has come, also while it is judged; in a sitting without what would cure it."""
     standing = service.show_standing(session, learner, content, submission_id)
     shown = service.show_lab(session, learner, content, service.find_lab(content, standing.lab))
     films = _films(session, learner, submission_id)
-    return page(request, "codelabs/submission.html", {"lab": shown, "submission": standing, "films": films})
+    return page(
+        request, "codelabs/submission.html", {"lab": shown, "submission": standing, "films": films, "is_sat": is_sat}
+    )
 
 
 @router.get("/labs/submissions/{submission_id}/film/{which}/{rank}", response_class=HTMLResponse)

@@ -163,7 +163,7 @@ def submit(
     code = check_code(code)
     _must_not_wait_for_more(session, learner_id)
     desk = _desk(session, learner_id, lab, now)
-    _must_not_be_another(desk, lab, code, over)
+    must_not_be_another(_draft(desk, lab), code, over)
     desk.draft, desk.draft_at = code, now
     return _queued(session, learner_id, lab, code, mode, desk.hints_taken, now)
 
@@ -326,7 +326,7 @@ def save_draft(
     saved since, and saves nothing over that."""
     code = check_code(code)
     desk = _desk(session, learner_id, lab, now)
-    _must_not_be_another(desk, lab, code, over)
+    must_not_be_another(_draft(desk, lab), code, over)
     desk.draft, desk.draft_at = code, now
     session.flush()
     return SavedDraft(saved_at=now.isoformat(), version=version_of(code))
@@ -341,11 +341,11 @@ def _draft(desk: CodeDesk | None, lab: CodeLab) -> str:
     return desk.draft if desk and desk.draft is not None else lab.starter
 
 
-def _must_not_be_another(desk: CodeDesk, lab: CodeLab, code: str, over: str | None) -> None:
-    there = _draft(desk, lab)
+def must_not_be_another(there: str, code: str, over: str | None) -> None:
+    """Raises Stale where `code` was typed over another version than is `there`."""
     if over is not None and code != there and version_of(there) != over:
         raise Stale(
-            "Another text of this lab was saved in the meantime, in another tab or on another device. Nothing was "
+            "Another text of this was saved in the meantime, in another tab or on another device. Nothing was "
             "written over it."
         )
 

@@ -6,6 +6,7 @@ exactly one right answer and nobody wrote it by hand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Annotated
@@ -22,6 +23,7 @@ READING_MINUTES = 5
 POINTS_A_MINUTE = 4
 MOST_MISTAKES = 4  # among which the right one is to be found
 PASSES = "passes"
+_BY_MISTAKE = re.compile(r"^(cl\d+-read)-[^.]+")
 # What is asked who finds another mistake in a program than its own, and who finds none.
 WHERE = "Point at the lines that do it. What do the ranks hold once they have run?"
 PLAYED = "Play it through on 2 and on 3 ranks, message by message. What does each hold in the end?"
@@ -121,6 +123,11 @@ def task(reference: str, labs: Mapping[str, CodeLab]) -> TaskQuestion | None:
     return _reading(lab, solution) if solution else None
 
 
+def as_called_now(part: str) -> str:
+    """What a part of a sitting is called: programs to read once went by the name of their mistake."""
+    return _BY_MISTAKE.sub(r"\1", part)
+
+
 def _writing(lab: CodeLab) -> TaskQuestion:
     question = TaskQuestion.model_construct(
         id=f"{lab.id.lower()}-{WRITE}",
@@ -159,7 +166,7 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
     ]
     options.append(Option.model_construct(id=PASSES, text="Nothing is wrong", correct=False, message=why, ask=PLAYED))
     question = TaskQuestion.model_construct(
-        id=f"{lab.id.lower()}-{READ}-{solution.name}",
+        id=f"{lab.id.lower()}-{READ}",  # it stands in the address: no word of the mistake
         kind="choice",
         title=f"Read: {lab.title}",
         prompt=lab.title,

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, PrivateAttr, SkipValidation, StringConstraints
 
 from app.content.catalogue import Catalogue
-from app.content.coding import POINTS_A_MINUTE, CodingRound, task
+from app.content.coding import POINTS_A_MINUTE, CodingRound, as_called_now, task
 from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
@@ -65,7 +65,7 @@ class Composed(Interview):
 def borrowed_id(reference: str) -> str:
     """What a question is called where it is borrowed."""
     source, _, name = reference.partition(".")
-    return f"{source.lower()}-{name.replace('.', '-')}"
+    return as_called_now(f"{source.lower()}-{name.replace('.', '-')}")
 
 
 def borrowable(content: Catalogue) -> dict[str, Question]:

@@ -7,7 +7,9 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from app.codelabs import service as codelabs
 from app.content.catalogue import Catalogue
+from app.content.coding import TaskQuestion
 from app.content.interview_schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.texts import storable
@@ -54,12 +56,13 @@ def save_answer(
     final: bool,
     now: datetime,
     drawn: str | None = None,
+    over: str | None = None,
 ) -> SittingAnswer:
     """Save a draft, or give an answer for good: then what the interviewer asks on account of it is decided and kept.
-    With it goes what was `drawn` on its board.
+    With it goes what was `drawn` on its board. `over` is the version that a program was typed over.
 
-    Raises TooLate (what was saved stays) or DomainError. Closing a sitting that is over is another transaction,
-    `close_if_over`: a refusal here rolls back.
+    Raises TooLate (what was saved stays), Stale where another program was saved since, or DomainError. Closing a
+    sitting that is over is another transaction, `close_if_over`: a refusal here rolls back.
     """
     sitting = queries.lock_sitting(session, sitting.id)  # it must not be closed and graded while this is saved
     text = storable(text)
@@ -76,6 +79,9 @@ def save_answer(
     board = read_board(part_id, drawn or "") if drawn is not None and has_board(part) else None
     if final and (board is None or board.is_blank):
         _must_be_an_answer(part, text, values_of(interview, sitting.drawn))
+    if isinstance(part.question, TaskQuestion) and part.kind == "coding":
+        there = given[part_id].answer if part_id in given else part.question.lab.starter
+        codelabs.must_not_be_another(there, text, over)
     answer = session.get(SittingAnswer, (sitting.id, part_id), with_for_update=True)
     if answer is None:
         answer = SittingAnswer(sitting_id=sitting.id, part_id=part_id, answer=text, final=final, saved_at=now)
@@ -116,13 +122,19 @@ def _kept_board(
 
 
 def try_program(
-    session: Session, content: Catalogue, sitting: Sitting, part_id: str, text: str, now: datetime
+    session: Session,
+    content: Catalogue,
+    sitting: Sitting,
+    part_id: str,
+    text: str,
+    now: datetime,
+    over: str | None = None,
 ) -> SittingAnswer:
     """Save a program as a draft, and have its visible checks run on real ranks.
 
-    Raises TooLate, AlreadyFinal, NotFound, or DomainError for what cannot be a program.
+    Raises TooLate, AlreadyFinal, Stale, NotFound, or DomainError for what cannot be a program.
     """
-    answer = save_answer(session, content, sitting, part_id, text, False, now)
+    answer = save_answer(session, content, sitting, part_id, text, False, now, over=over)
     given = answers_of(session, sitting)
     part = next(each for each in parts_of(interview_of(content, sitting), reactions_in(given)) if each.id == part_id)
     if part.kind != "coding":

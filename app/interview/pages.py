@@ -137,6 +137,11 @@ class SittingPage:
         return self.current.part.kind
 
     @property
+    def version(self) -> str:
+        """What the program that is typed over is called."""
+        return codelabs.version_of(self.current.answer)
+
+    @property
     def next_hint(self) -> int | None:
         """The hint that may be opened now, from 1."""
         part, following = self.current.part, len(self.hints) + 1

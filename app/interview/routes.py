@@ -110,8 +110,10 @@ def save(
     answers: Annotated[list[str] | None, Form(alias="answer")] = None,
     final: Annotated[bool, Form()] = False,
     board: Annotated[str | None, Form()] = None,
+    over: Annotated[str | None, Form()] = None,
 ) -> Response:
-    """Save a draft (the page does so while one types), or give the answer: of several boxes, those that are ticked."""
+    """Save a draft (the page does so while one types), or give the answer: of several boxes, those that are ticked.
+    A program says which version it was typed `over`: where another was saved since, nothing is."""
     answer = ", ".join(answers or ())
     quiet = "application/json" in request.headers.get("accept", "")
     now = moment.now
@@ -119,13 +121,14 @@ def save(
     try:
         with database.write() as session:
             found = service.find_sitting(session, learner, sitting_id)
-            saved = answering.save_answer(session, content, found, part, answer, final, now, board)
+            saved = answering.save_answer(session, content, found, part, answer, final, now, board, over)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     if final:
         queue.nudge_judges()  # for a program
     if quiet:
-        return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone)})
+        version = codelabs.version_of(saved.answer)
+        return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone), "version": version})
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
         following = pages.next_part(session, content, found, part) if final else part
@@ -193,14 +196,14 @@ def run(
     sitting_id: RowId,
     part: Annotated[str, Form()],
     answer: Annotated[str, Form()] = "",
+    over: Annotated[str | None, Form()] = None,
 ) -> Response:
     """Run the visible checks of a program, and keep it as a draft."""
     _touch(database, content, learner, sitting_id, now)
     try:
         with database.write() as session:
-            answering.try_program(
-                session, content, service.find_sitting(session, learner, sitting_id), part, answer, now
-            )
+            found = service.find_sitting(session, learner, sitting_id)
+            answering.try_program(session, content, found, part, answer, now, over)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     queue.nudge_judges()

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from app.codelabs.service import Outcome
-from app.content.coding import TaskQuestion
+from app.content.coding import TaskQuestion, as_called_now
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
@@ -176,7 +176,7 @@ class Row:
         read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
         read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
-        return cls(**{**stored, **read})
+        return cls(**{**stored, **read, "id": as_called_now(stored["id"])})
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sqlalchemy.orm import Session
 
+from app.content.coding import as_called_now
 from app.interview import queries
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import (
@@ -21,7 +22,8 @@ def reactions_in(saved: Mapping[str, SittingAnswer]) -> Reactions:
 
 
 def answers_of(session: Session, sitting: Sitting) -> dict[str, SittingAnswer]:
-    return queries.list_answers(session, sitting.id)
+    """What was answered, by part."""
+    return {as_called_now(part): answer for part, answer in queries.list_answers(session, sitting.id).items()}
 
 
 def scorecard_of(sitting: Sitting) -> Scorecard:

@@ -1,6 +1,6 @@
 // A code lab's page: an editor in place of the text field, results as they come. Without this script the form works.
-import { Asides } from "./asides.js";
 import { goToLine, makeEditor } from "./code-editor.js";
+import { TwoTexts } from "./two-texts.js";
 import { Compartment, unifiedMergeView } from "./vendor/codemirror/codemirror-6.43.15.esm.js";
 import { Verdicts } from "./verdicts.js";
 
@@ -26,7 +26,6 @@ form.querySelector("[data-keys-said]").hidden = false;
 let timer = 0;
 let unsaved = false;
 const version = /** @type {HTMLInputElement} */ (form.elements.namedItem("over")); // of the draft that is typed over
-let theirs = null; // the draft that another tab saved, until one of the two is chosen
 
 function typed() {
   unsaved = true;
@@ -45,109 +44,49 @@ function save() {
 }
 
 async function saveNow() {
-  if (!unsaved || theirs) return;
+  if (!unsaved || texts.theirs) return;
   unsaved = false;
   const code = field.value;
   const reply = await send("PUT", "draft", { code, over: version.value });
   if (reply.ok) return kept(code, reply.found.version);
   unsaved = true;
-  if (reply.status === 409) return differ();
+  if (reply.status === 409) return texts.differ();
   saved.textContent = `Not saved: ${reply.found.detail}`;
 }
 
 function kept(code, name) {
-  version.value = name;
   saved.textContent = "Saved";
-  asides.drop(code);
-  showOther();
+  texts.kept(code, name);
 }
 
 // --- two tabs, or two devices, of which each has its own text
 
-const asides = new Asides(`code-lab.${root.dataset.lab}`);
-const other = root.querySelector("[data-other]");
-
-async function differ() {
-  const reply = await send("GET", "");
-  if (!reply.ok) {
-    saved.textContent = "Not saved: another text was saved elsewhere";
-    return;
-  }
-  theirs = { code: reply.found.draft, version: reply.found.draft_version };
-  saved.textContent = "Not saved";
-  showOther();
-}
-
-function showOther() {
-  const text = theirs ? theirs.code : asides.newest;
-  other.hidden = text === undefined;
-  if (text === undefined) return;
-  const says = other.querySelector("[data-other-says]");
-  const words = theirs
-    ? "Another text of this lab was saved in the meantime, in another tab or on another device. Yours is in the editor and not saved. Choose one; the other stays at hand."
-    : "There is another text of this lab that was not kept.";
-  if (says.textContent !== words) says.textContent = words;
-  other.querySelector("pre").textContent = text;
-  other.querySelector("[data-differ]").hidden = !theirs;
-  other.querySelector("[data-aside]").hidden = Boolean(theirs);
-}
+const texts = new TwoTexts(root.querySelector("[data-other]"), version, `code-lab.${root.dataset.lab}`, {
+  text: () => field.value,
+  put,
+  focus: () => editor.focus(),
+  save: () => {
+    refuse("");
+    save();
+  },
+  read: async () => {
+    const reply = await send("GET", "");
+    return reply.ok ? { code: reply.found.draft, version: reply.found.draft_version } : null;
+  },
+  isUnsaved: () => unsaved,
+  mark: (is) => {
+    unsaved = is;
+    if (!is) clearTimeout(timer);
+  },
+  say: (words) => {
+    saved.textContent = words;
+  },
+});
 
 /** Put a text into the editor; Ctrl+Z takes it out again. */
 function put(code) {
   editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } });
 }
-
-function choose(mine) {
-  const found = theirs;
-  theirs = null;
-  refuse("");
-  version.value = found.version;
-  asides.put(mine ? found.code : field.value);
-  if (!mine) put(found.code);
-  unsaved = true;
-  save();
-  showOther();
-  editor.focus();
-}
-
-function swap() {
-  const found = asides.newest;
-  asides.drop(found);
-  asides.put(field.value);
-  put(found);
-  save();
-  showOther();
-  editor.focus();
-}
-
-function forget() {
-  asides.drop(asides.newest);
-  showOther();
-  editor.focus();
-}
-
-other.querySelector("[data-keep]").addEventListener("click", () => choose(true));
-other.querySelector("[data-take]").addEventListener("click", () => choose(false));
-other.querySelector("[data-swap]").addEventListener("click", swap);
-other.querySelector("[data-forget]").addEventListener("click", forget);
-
-/** Back at this tab with nothing typed: what was saved elsewhere is what goes on. */
-async function catchUp() {
-  if (document.visibilityState !== "visible" || unsaved || theirs) return;
-  const reply = await send("GET", "");
-  if (!reply.ok || unsaved || theirs || reply.found.draft_version === version.value) return;
-  put(reply.found.draft);
-  unsaved = false;
-  clearTimeout(timer);
-  version.value = reply.found.draft_version;
-  saved.textContent = "As it was saved elsewhere; Ctrl+Z brings back what was here";
-}
-
-document.addEventListener("visibilitychange", catchUp);
-addEventListener("focus", catchUp);
-addEventListener("pageshow", (event) => event.persisted && catchUp());
-asides.drop(field.value);
-showOther();
 
 /**
  * @param {string} method
@@ -198,7 +137,7 @@ async function submit(mode) {
 
 async function notTaken(reply) {
   unsaved = true;
-  await (reply.status === 409 ? differ() : saveNow());
+  await (reply.status === 409 ? texts.differ() : saveNow());
   refuse(reply.status === 409 ? "Nothing was handed in: choose one of the two texts first." : reply.found.detail);
 }
 
@@ -251,7 +190,4 @@ results.addEventListener("click", (event) => {
   goToLine(editor, Number(link.dataset.line));
 });
 
-addEventListener("pagehide", () => {
-  if (unsaved || theirs) asides.put(field.value); // whether it is saved, nobody is left to hear
-  save();
-});
+addEventListener("pagehide", save);

@@ -36,6 +36,8 @@ let refused = null; // a text the server would not take is not sent again
 let saving = null;
 const recent = [saved]; // what the server may still show in a page it has made already
 let giving = false; // the answer is on its way for good: no draft may race it
+const over = form?.elements.over; // of a program, the version that is typed over
+let differs = false; // another tab saved another program, and none of the two is chosen yet
 
 function value() {
   const data = new FormData(form);
@@ -63,7 +65,7 @@ function servedWords() {
   return fields.find(isTyped)?.defaultValue ?? ticked.join(", ");
 }
 
-const isUnsaved = () => form !== null && !giving && value() !== saved && value() !== refused;
+const isUnsaved = () => form !== null && !giving && !differs && value() !== saved && value() !== refused;
 
 function saveIn(milliseconds) {
   clearTimeout(timer);
@@ -84,7 +86,8 @@ async function send() {
   const status = form.querySelector("[data-saved]");
   const sent = value();
   const [answer, drawn] = sent.split(BESIDE);
-  const fields = { part: form.elements.part.value, answer, ...(board ? { board: drawn } : {}) };
+  const beside = { ...(board ? { board: drawn } : {}), ...(over ? { over: over.value } : {}) };
+  const fields = { part: form.elements.part.value, answer, ...beside };
   const body = new URLSearchParams(fields).toString();
   recent.push(sent);
   try {
@@ -98,6 +101,10 @@ async function send() {
     if (reply.ok) {
       saved = sent;
       status.textContent = `Saved ${said.saved_at}`;
+      form.dispatchEvent(new CustomEvent("kept", { detail: { text: answer, version: said.version } }));
+    } else if (over && said.type === "urn:rankzero:stale") {
+      differs = true;
+      form.dispatchEvent(new Event("differs"));
     } else {
       refused = sent;
       status.textContent = said.detail;
@@ -161,6 +168,12 @@ if (form) {
   form.addEventListener("change", save); // nobody types a tick
   form.addEventListener("focusout", save);
   form.addEventListener("submit", async (event) => {
+    if (over && (differs || isUnsaved())) {
+      event.preventDefault(); // of two programs one has to be chosen first
+      await save();
+      if (!differs) form.requestSubmit(event.submitter);
+      return;
+    }
     giving = true;
     clearTimeout(timer);
     if (!saving) return;
@@ -168,15 +181,24 @@ if (form) {
     while (saving) await saving;
     form.requestSubmit(event.submitter);
   });
+  form.addEventListener("chosen", () => {
+    differs = false;
+    save();
+  });
+  form.addEventListener("taken", () => {
+    saved = value(); // it is what the server has
+    clearTimeout(timer);
+  });
   addEventListener("pageshow", (event) => {
-    if (event.persisted) giving = false; // back from the page after
+    if (event.persisted) location.reload(); // back from the page after, where it was given
   });
   addEventListener("pagehide", leave);
   document.addEventListener("visibilitychange", () => document.hidden && save()); // a phone may not come back to it
   root.querySelector("form[action$='/finish']")?.addEventListener("submit", async (event) => {
-    if (!saving && !isUnsaved()) return;
+    if (!saving && !isUnsaved() && !differs) return;
     event.preventDefault(); // what was typed last counts too, if the server takes it
     await save();
+    if (differs) return;
     giving = true;
     event.target.submit();
   });

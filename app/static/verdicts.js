@@ -25,7 +25,8 @@ export class Verdicts {
   /** Nothing once another was handed in. @param {string} id @returns {Promise<Element | null>} */
   async show(id) {
     const mine = ++this.turn;
-    const reply = await fetch(`/labs/submissions/${id}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const address = `/labs/submissions/${id}${this.results.dataset.query ?? ""}`;
+    const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (mine !== this.turn || !reply?.ok) return null;
     const holder = document.createElement("div");
     holder.innerHTML = await reply.text();

@@ -349,6 +349,29 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
     expect(page.get_by_role("button", name="See the debrief")).to_be_visible()
 
 
+def _a_second_tab_loses_nothing(page: Page) -> None:
+    """A program that another tab saved since is shown beside the own one, and stays at hand."""
+    editor = page.get_by_label("Your program. Escape, then Tab, leaves the editor.")
+    other, part = page.locator("[data-other]"), page.locator("input[name=part]").first.input_value()
+    elsewhere = page.url.partition("?")[0] + "/answers"
+    expect(other).to_be_hidden()
+    page.request.post(elsewhere, form={"part": part, "answer": "# from elsewhere"})
+    editor.press("Control+End")
+    editor.press_sequentially(" and here")
+    expect(other).to_contain_text("Yours is in the editor and not saved")
+    other.get_by_text("The other text").click()
+    expect(other.locator("pre")).to_have_text("# from elsewhere")
+    other.get_by_role("button", name="Save mine").click()
+    expect(other.get_by_role("button", name="Swap the two")).to_be_visible()
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    page.request.post(elsewhere, form={"part": part, "answer": "# once more"})
+    page.evaluate("dispatchEvent(new Event('focus'))")  # back at this one, where nothing was typed since
+    expect(editor).to_contain_text("# once more")
+    other.get_by_role("button", name="Forget the other").click()
+    expect(other).to_be_hidden()
+    page.errors.clear()  # type: ignore[attr-defined] - the browser logs the 409
+
+
 def test_a_generated_sitting_ends_with_a_program_in_the_code_labs_editor(page: Page) -> None:
     page.goto("/interview/generated")
     page.get_by_label("Minutes").fill("15")
@@ -364,6 +387,7 @@ def test_a_generated_sitting_ends_with_a_program_in_the_code_labs_editor(page: P
     expect(page.locator("[data-saved]")).to_contain_text("Saved")
     page.reload()
     expect(editor).to_contain_text("# so far")
+    _a_second_tab_loses_nothing(page)
     editor.press("Control+Enter")
     expect(page.locator("[data-results] [data-outcome]")).to_be_visible()
     editor.press("Escape")
