@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.planner.columns import Column, bytes_column, seconds_column
 from app.planner.finding import Choice, Option
-from app.planner.service import Plan
+from app.planner.made import Plan
 from app.theory.planner import Estimate, Step, choices_of, is_tie, terms
 from app.theory.planner.asking import USABLE
 

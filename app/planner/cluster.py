@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.planner.service import Plan
+from app.planner.made import Plan
 from app.theory.mesh import Mesh
 from app.theory.planner.groups import MOST_GPUS, LaidAxis, LaidCluster, laid_axes, lay, measured
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
-from app.planner import beside, service
+from app.planner import beside, saying, service
 from app.planner.fields import FIELDS
+from app.planner.made import Plan, StageBar
 from app.theory.planner import Term, is_tie, terms, tie_share
 
 NAMES = (("a", "First"), ("b", "Second"))
@@ -23,14 +24,14 @@ class Given:
     name: str
     typed: str
     query: str
-    plan: service.Plan | None
+    plan: Plan | None
     error: str
     remarks: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:
         """The plan in a sentence."""
-        return service.finding(self.plan) if self.plan else ""
+        return saying.finding(self.plan) if self.plan else ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Compared:
     tie_share: float
     terms: tuple[Term, ...]
     apart: beside.Differences
-    held: tuple[service.StageBar, ...]
+    held: tuple[StageBar, ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _given(field: str, name: str, typed: str, is_empty: bool) -> Given:
     return Given(field, name, typed, query, made, error, tuple(_remarks(made)))
 
 
-def _remarks(made: service.Plan) -> Iterator[str]:
+def _remarks(made: Plan) -> Iterator[str]:
     """What is shown otherwise than the address says."""
     for name, text in made.errors.items():
         yield f"{name}: {text}"
@@ -95,7 +96,7 @@ def _remarks(made: service.Plan) -> Iterator[str]:
         yield f"{part.name}={part.text[:40]}: no field of the planner, left out.{near}"
 
 
-def _compared(one: service.Plan, other: service.Plan) -> Compared:
+def _compared(one: Plan, other: Plan) -> Compared:
     first, second = one.estimate.time.step_seconds or 0.0, other.estimate.time.step_seconds or 0.0
     return Compared(
         "" if first == second else "first" if first < second else "second",

@@ -10,10 +10,12 @@ from urllib.parse import urlencode
 from app.core.errors import SpecError
 from app.core.options import Options
 from app.planner.fields import FIELDS, OWN, SIZED, fields_of
-from app.planner.form import OWN_SEQUENCE, Unread, read_form, unread_of
+from app.planner.form import Unread, read_form, unread_of
 from app.planner.lists import DECIDED
+from app.planner.made import StageBar
+from app.planner.mending import OWN_SEQUENCE
 from app.planner.readers import Tokens
-from app.planner.service import StageBar, held_of
+from app.planner.service import held_of
 from app.theory.hardware import GPUS
 from app.theory.planner import EstimateRequest
 from app.theory.planner.asking import USABLE

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import REACH, SEARCH, fields_of
+from app.planner.made import Plan
 from app.planner.rows import plans_csv
-from app.planner.service import Plan
 from app.theory.planner import (
     Candidate,
     EstimateRequest,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.core.charts import Scale, Tick, byte_scale, round_scale
 from app.planner.finding import Choice, Option
-from app.planner.service import Plan
+from app.planner.made import Plan
 from app.theory.planner.asking import USABLE
 from app.units import factor_of
 

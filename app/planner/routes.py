@@ -17,10 +17,11 @@ from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.options import Options
 from app.core.templating import page, wants_fragment
-from app.planner import beside, cluster, comparing, deciding, finding, frontier, here, service, training
+from app.planner import beside, cluster, comparing, deciding, finding, frontier, here, saying, service, training
 from app.planner.fields import DEFAULTS, REACH, SEARCH, SIZED
-from app.planner.form import model_of, sequence_of
 from app.planner.lists import LISTS
+from app.planner.made import Plan
+from app.planner.mending import model_of, sequence_of
 from app.planner.step import step_scale
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import Estimate, Flags, Step, tie_pairs, tie_share
@@ -36,7 +37,7 @@ api = APIRouter(prefix="/api/v1", tags=["planner"])
 class PlannerPage:
     """What the planner's template shows: the plan, what can be chosen, and what a search of its GPUs found best."""
 
-    plan: service.Plan
+    plan: Plan
     said: str
     gpu: Gpu
     training: training.Training
@@ -107,7 +108,7 @@ def planner(request: Request) -> HTMLResponse:
     steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
-        said=f"{service.finding(plan)} {service.counted_as(plan)}".strip(),
+        said=f"{saying.finding(plan)} {saying.counted_as(plan)}".strip(),
         gpu=GPUS[plan.form.values["gpu"]],
         training=training.training_of(plan),
         sequence=sequence_of({**plan.form.values, "sequence": None}),
@@ -133,7 +134,7 @@ def planner(request: Request) -> HTMLResponse:
         other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
         mended="/planner?" + urlencode({**plan.typed, **plan.form.mended}),
         compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
-        selects="" if plan.form.is_own else service.selects(plan),
+        selects="" if plan.form.is_own else saying.selects(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
@@ -148,7 +149,7 @@ def _search_address(typed: Mapping[str, str], scope: str) -> str:
     return "/planner?" + urlencode({**typed, SEARCH: scope}) + "#p-front"
 
 
-def _here(plan: service.Plan) -> Here:
+def _here(plan: Plan) -> Here:
     request = plan.request
     assert request.cluster is not None, "the form names a GPU"
     measured = request.cluster.measured
@@ -185,7 +186,7 @@ def estimate_as_json(request: Request) -> Response:
     return _file(json.dumps(both), "application/json", "estimate.json")
 
 
-def _whole(request: Request) -> service.Plan:
+def _whole(request: Request) -> Plan:
     """The plan of a form, if nothing in it is wrong and its model has a shape. Raises SpecError."""
     made = service.plan(request.query_params)
     _refuse_what_is_wrong(made)
@@ -195,7 +196,7 @@ def _whole(request: Request) -> service.Plan:
     return made
 
 
-def _refuse_what_is_wrong(made: service.Plan) -> None:
+def _refuse_what_is_wrong(made: Plan) -> None:
     if made.form.replaced:
         raise SpecError([each.violation for each in made.form.replaced.values()])
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError
 from app.planner.fields import SIZED
+from app.planner.made import Plan
 from app.planner.readers import Budget
-from app.planner.service import Plan
 from app.theory.compute import affordable_flops, training_cost, training_flops, training_seconds
 from app.theory.hardware import GPUS
 from app.theory.reliability import (

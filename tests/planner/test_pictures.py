@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from app.planner import beside, cluster, finding, frontier, service
+from app.planner import beside, cluster, finding, frontier, saying, service
 from app.theory import estimate, parse_estimate_request
 from app.theory.mesh import AXES, Mesh
 from app.units import factor_of
@@ -96,7 +96,7 @@ def test_the_bars_beside_another_plan_add_up_to_the_steps_difference(choice: fin
 def test_gpus_that_the_axes_do_not_divide_are_explained() -> None:
     made = service.plan({"model": "llama-3-8b", "ranks": "12", "tensor": "8"})
     assert (made.ranks, made.form.asked_ranks) == (8, 12)
-    assert "on 8 of the 12 GPUs, for tensor × pipeline × context = 8 does not divide 12" in service.finding(made)
+    assert "on 8 of the 12 GPUs, for tensor × pipeline × context = 8 does not divide 12" in saying.finding(made)
 
 
 def test_the_peers_drawn_are_the_meshs() -> None:

@@ -17,7 +17,8 @@ from app.grading.quantities import evaluate_quantity
 from app.main import create_app
 from app.planner.fields import DEFAULTS
 from app.planner.finding import choose
-from app.planner.service import answer_request, finding, plan
+from app.planner.saying import finding
+from app.planner.service import answer_request, plan
 from app.planner.training import training_of
 from app.reference.service import derive, find_formula
 from app.theory.hardware import GPUS
