@@ -22,11 +22,13 @@ Row = TypeVar("Row")
 Options = frozenset[tuple[str, str]]
 
 
-def covering(rows: Sequence[Row], options: Callable[[Row], Options], cost: Callable[[Row], float]) -> list[Row]:
-    """Some of `rows`, with every option and every pair of options that any of them has. Greedy: next is always the one
-    with most new pairs for its cost."""
+def covering(
+    rows: Sequence[Row], options: Callable[[Row], Options], cost: Callable[[Row], float], run_anyhow: Iterable[Row] = ()
+) -> list[Row]:
+    """Some of `rows`, which with those that are `run_anyhow` have every option and every pair of options that any of
+    them has. Greedy: next is always the one with most new pairs for its cost."""
     left = [(row, _pairs(options(row)), cost(row)) for row in rows]
-    missing = set().union(*(pairs for _, pairs, _ in left))
+    missing = set().union(*(pairs for _, pairs, _ in left)).difference(*(_pairs(options(row)) for row in run_anyhow))
     taken: list[Row] = []
     while missing:
         row, pairs, _ = max(left, key=lambda each: len(each[1] & missing) / each[2])

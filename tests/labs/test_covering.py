@@ -31,6 +31,14 @@ def test_dear_rows_are_left_where_cheap_ones_do():
     assert dear not in covering([dear, cheap, *rest], lambda row: row, lambda row: 100 if row == dear else 1)
 
 
+def test_what_is_run_anyhow_is_not_taken_again():
+    anyhow = ROWS[::5]
+    taken = covering(ROWS, lambda row: row, lambda _row: 1, anyhow)
+    assert pairs([*taken, *anyhow]) == pairs(ROWS)
+    assert not pairs(anyhow) >= pairs(taken)
+    assert covering(ROWS, lambda row: row, lambda _row: 1, ROWS) == []
+
+
 def test_three_commits_take_all(monkeypatch):
     monkeypatch.delenv(ALL_ROWS, raising=False)
     taken = []

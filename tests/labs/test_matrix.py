@@ -106,14 +106,14 @@ def _replicated(case: Case) -> Case | None:
     return None
 
 
-def _of_pairs(cases: list[Case]) -> list[Case]:
-    return covering(cases, options, lambda case: case.spec.parallel.world_size**0.5)
+def _of_pairs(cases: list[Case], run_anyhow: list[Case]) -> list[Case]:
+    return covering(cases, options, lambda case: case.spec.parallel.world_size**0.5, run_anyhow)
 
 
 # One layout of each strategy: the widest.
 COULD_BE_DRY = [case for case in CASES if case.layout is case.row.layouts[-1] and can_be_dry_run(case)]
-DRY_OF_PAIRS = _of_pairs(COULD_BE_DRY)
-OF_PAIRS = {case.id for case in (*_of_pairs(CASES), *DRY_OF_PAIRS)}
+DRY_OF_PAIRS = _of_pairs(COULD_BE_DRY, [])
+OF_PAIRS = {case.id for case in (*DRY_OF_PAIRS, *_of_pairs(CASES, DRY_OF_PAIRS))}
 OF_COMMIT = {case.id for case in share_of_this_commit([case for case in CASES if case.id not in OF_PAIRS])}
 _TWINS = {twin.id for case in CASES if case.id in OF_PAIRS | OF_COMMIT and (twin := _replicated(case))}
 RUN = [case for case in CASES if case.id in OF_PAIRS | OF_COMMIT | _TWINS]
