@@ -1,21 +1,19 @@
 """How often intervals hold that were set without the publication they are tried on.
 
-`NEAREST` and `WIDENING` were chosen with every publication in sight, so that their own coverage says less than it
-seems to. Here each publication is left out of that choice too: by the same rule on all others, of a few values.
+`WIDENING` was chosen with every publication in sight, so that its own coverage says less than it seems to. Here each
+publication is left out of that choice too: by the same rule on all others, of a few values.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import product
 from math import log
 from typing import NamedTuple
 
-from app.theory.planner.intervals import LEAST, SHARE, Coverage, Evidence, at_share, distance, row_weight
+from app.theory.planner.intervals import SHARE, Coverage, Evidence, distance, width_of
 
-CHOICES = tuple(product((8, 12, 20, 30), (0.25, 0.5, 1.0)))  # rows, and widening for each unit of distance
-Setting = tuple[int, float]
+CHOICES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0)  # widening for each unit of distance
 
 
 class _Seen(NamedTuple):
@@ -24,12 +22,8 @@ class _Seen(NamedTuple):
     row: Evidence
     others: tuple[tuple[float, Evidence], ...]
 
-    def width(self, setting: Setting, without: str) -> float:
-        nearest, widening = setting
-        near = [pair for pair in self.others if pair[1].publication != without][:nearest]
-        counts = Counter(row.publication for _, row in near)
-        weighed = sorted((abs(row.error), row_weight(far, counts[row.publication])) for far, row in near)
-        return max(LEAST, at_share(weighed)) * (1.0 + widening * near[0][0])
+    def width(self, widening: float, without: str) -> float:
+        return width_of([pair for pair in self.others if pair[1].publication != without], widening)
 
 
 def blind_coverage(rows: Iterable[Evidence]) -> Coverage:
@@ -39,23 +33,22 @@ def blind_coverage(rows: Iterable[Evidence]) -> Coverage:
     held: dict[str, list[bool]] = defaultdict(list)
     for publication in sorted({row.publication for row in known}):
         rest = [each for each in seen if each.row.publication != publication]
-        setting = min(CHOICES, key=lambda choice: _merit(rest, choice, publication))
+        widening = min(CHOICES, key=lambda choice: _merit(rest, choice, publication))
         for each in seen:
             if each.row.publication == publication:
-                held[publication].append(abs(each.row.error) <= each.width(setting, publication))
+                held[publication].append(abs(each.row.error) <= each.width(widening, publication))
     means = [sum(each) / len(each) for each in held.values()]
     return Coverage(len(known), sum(map(sum, held.values())) / len(known), sum(means) / len(means))
 
 
 def _others(row: Evidence, rows: list[Evidence]) -> tuple[tuple[float, Evidence], ...]:
-    apart = ((distance(row.features, each.features), each) for each in rows if each.publication != row.publication)
-    return tuple(sorted(apart, key=lambda pair: pair[0]))
+    return tuple((distance(row.features, each.features), each) for each in rows if each.publication != row.publication)
 
 
-def _merit(seen: list[_Seen], setting: Setting, without: str) -> tuple[float, float]:
+def _merit(seen: list[_Seen], widening: float, without: str) -> tuple[float, float]:
     """Least is best: what coverage lacks, of rows or of publications, and then how wide the intervals are."""
     held: dict[str, list[bool]] = defaultdict(list)
-    widths = [each.width(setting, without) for each in seen]
+    widths = [each.width(widening, without) for each in seen]
     for each, width in zip(seen, widths, strict=True):
         held[each.row.publication].append(abs(each.row.error) <= width)
     of_rows = sum(map(sum, held.values())) / len(seen)

@@ -1,9 +1,10 @@
-"""How sure an estimate is: how far the engine was from the published measurements nearest to the plan.
+"""How sure an estimate is: how far the engine was from published measurements, those nearest to the plan first of all.
 
-Errors are those of constants that never saw the row's publication. Near rows count more, and those of a publication
-with many less; the width grows where even the nearest is far. `NEAREST` and `WIDENING` were set so that four of five
-intervals hold on publications left out, of all rows and on the mean of the publications (`coverage`): with every
-publication in sight, so `held_out` chooses them again without the one that is tried.
+Errors are those of constants that never saw the row's publication. All rows count, near ones more, and all those of a
+publication together as much as another's: what is asked is how far off the next publication would be. The width grows
+where even the nearest is far. `WIDENING` was set so that four of five intervals hold on publications left out, of all
+rows and on the mean of the publications (`coverage`): with every publication in sight, so `held_out` chooses it again
+without the one that is tried.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.plan import Plan
 
 SHARE = 0.8  # of intervals that should hold
-NEAREST = 20  # rows
-WIDENING = 0.5  # of the width for each unit of distance
+WIDENING = 0.1  # of the width for each unit of distance
 LEAST = 0.02  # of the value: no source prints its rows more precisely
 OCTAVES = 6.0  # a ratio of 2^6 is as far as a word that differs
 FAMILIES = {"torchtitan": "fsdp2", "zero-paper": "megatron"}  # alike in what rows can tell
@@ -79,7 +79,7 @@ def distance(one: Features, other: Features) -> float:
 
 @dataclass(frozen=True)
 class Spread:
-    """The natural logarithm by which four of five measurements differ at most, either way, from the `rows` nearest."""
+    """The natural logarithm by which four of five measurements differ at most, either way, by `rows` published."""
 
     width: float
     rows: int
@@ -90,18 +90,21 @@ class Spread:
 
 
 def spread(features: Features, rows: Iterable[Evidence]) -> Spread | None:
-    """From the nearest of `rows`; None without any."""
-    near = sorted(((distance(features, row.features), row) for row in rows), key=lambda pair: pair[0])[:NEAREST]
-    if not near:
-        return None
-    of_publication = Counter(row.publication for _, row in near)
-    weighed = sorted((abs(row.error), row_weight(far, of_publication[row.publication])) for far, row in near)
-    return Spread(max(LEAST, at_share(weighed)) * (1.0 + WIDENING * near[0][0]), len(near))
+    """From `rows`; None without any."""
+    known = [(distance(features, row.features), row) for row in rows]
+    return Spread(width_of(known, WIDENING), len(known)) if known else None
+
+
+def width_of(rows: list[tuple[float, Evidence]], widening: float) -> float:
+    """From (distance, row) of every row that is known."""
+    of_publication = Counter(row.publication for _, row in rows)
+    weighed = sorted((abs(row.error), row_weight(far, of_publication[row.publication])) for far, row in rows)
+    return max(LEAST, at_share(weighed)) * (1.0 + widening * min(far for far, _ in rows))
 
 
 def row_weight(far: float, of_publication: int) -> float:
-    """What a row at a distance counts, of a publication that has so many near ones."""
-    return float((1.0 + far) ** -2 * of_publication**-0.5)
+    """What a row at a distance counts, of a publication that has so many: one that printed a hundred is no surer."""
+    return float((1.0 + far) ** -2 / of_publication)
 
 
 def at_share(weighed: list[tuple[float, float]]) -> float:

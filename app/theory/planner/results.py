@@ -121,7 +121,7 @@ class MfuByDefinition:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where four of five measurements lie, from the errors of the `rows` published values nearest to the plan.
+    """Where four of five measurements lie, from the errors of `rows` published values, those nearest to the plan first.
 
     None where nothing was timed, or without a GPU, whose generation says which rows are near.
     """
