@@ -92,13 +92,18 @@ class Checkpoints:
         is_alike = parallel.expert == 1
         weights = part if is_alike and parallel.zero != 3 else own
         optimizer = part if is_alike and parallel.zero == 0 else own
-        found = {f"weights of {weights}: {i}": local(each).detach() for i, each in enumerate(self._weights())}
+        named = [(f"{i} {name}".rstrip(), each) for i, (name, each) in enumerate(self._weights())]
+        found = {f"weights of {weights}: {name}": local(each).detach() for name, each in named}
         kept = self._strategy.optimizer.tensors()
         found |= {f"optimizer of {optimizer}: {i}": local(each).detach() for i, each in enumerate(kept)}
         return {**found, "losses": self._losses, "seconds": self._seconds}
 
-    def _weights(self) -> list[Tensor]:
-        return list(self._strategy.parameters())
+    def _weights(self) -> list[tuple[str, Tensor]]:
+        """What the model calls each is for whoever opens a checkpoint; several parts of a pipeline on one rank may call
+        theirs alike."""
+        modules = self._strategy.modules
+        names = {id(each): name for module in modules for name, each in module.named_parameters()}
+        return [(names.get(id(each), ""), each) for each in self._strategy.parameters()]
 
     def _forget_old(self) -> None:
         if dist.get_rank() == 0:

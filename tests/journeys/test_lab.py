@@ -184,9 +184,10 @@ def _expect_devices_to_follow(page: Page, product: Product) -> None:
     expect(resume).to_be_focused()
     _, run = product.post_json("/api/v1/lab/runs", {"spec": {"model": "gpt-mini", "training": {"steps": 1}}})
     expect(page.get_by_role("link", name=re.compile(f"^{run['id']}, "))).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 run waits")
     expect(resume).to_be_focused()
     product.post_json(f"/api/v1/lab/runs/{run['id']}/cancel", {})
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("nothing waits")
     resume.press("Enter")
     expect(page.get_by_role("button", name=re.compile("^Drain "))).to_be_focused()
 
