@@ -13,7 +13,7 @@ from app.lab import findings, plots, results
 from app.lab.models import Run
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
-from app.units import value_text
+from app.units import digits, step_for
 from labs.spec import Figure, RunSpec
 from labs.spec.events import StepEvent
 
@@ -89,9 +89,11 @@ def _says(name: str, points: Sequence[Point]) -> str:
         return f"The same at all {len(shared)} steps they share." if worst < _ALIKE else ""
     if name == "seconds":
         middle = (
-            f"{run} {value_text(quarters[0], 'seconds')} to {value_text(quarters[2], 'seconds')}"
+            f"{run} {digits(quarters[0] / step.size, 3)} to {digits(quarters[2] / step.size, 3)} {step.unit}"
             for run, each in by_run.items()
-            if len(each) > 3 and (quarters := quantiles(each.values(), n=4))
+            if len(each) > 3
+            and (quarters := quantiles(each.values(), n=4))
+            and (step := step_for(quarters[2], "seconds"))
         )
         said = ", ".join(middle)
         return f"The middle half: {said}." if said else ""
