@@ -65,13 +65,15 @@ class OwnLayout(FollowUp):
     """A number asked about the layout that an answer in words commits to. Expressions see it as `layout`: its degrees
     `tensor`, `pipeline`, `data` and `context`, the stage `zero` and the product `gpus`.
 
-    It is asked `when` that is so, and is worth no points. `example` says in words a layout that leads to it, for the
+    It is asked `when` that is so, and is worth no points; the point that it goes on from is not asked for as well
+    (`instead_of`). `example` says in words a layout that leads to it, for the
     content check.
     """
 
     id: Slug
     when: Text
     example: Text
+    instead_of: Slug | None = None
 
 
 class LaidOut(Strict):

@@ -16,7 +16,7 @@ BONUS = 2.0  # points of depth that a harder variant makes up for
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
 TITLES = {
     "correctness": "Correctness",
-    "depth": "Depth and numbers",
+    "depth": "Depth",
     "trade-offs": "Trade-offs",
     "structure": "Structure",
     "communication": "Communication",

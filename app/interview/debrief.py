@@ -16,17 +16,15 @@ from app.interview.hints import hints_in_words
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.picking_up import few_words
-from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
+from app.interview.scoring import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
 from app.words import listed
 
 MOST_FIXES = 3
+LEAST_LOST = 0.05  # of points that are worth a word
 MOST_NAMED = 8  # right answers by their titles in the letter
 MANY_CORRECTED = 4  # that the letter tells together
-_WRONG = {
-    "configuration": "a plan that falls short",
-}
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,7 @@ class Debrief:
     letter: tuple[str, ...]
     next_level: levels.Threshold | None
     points_to_next: float
+    strength: str = ""
 
     @property
     def worth(self) -> float:
@@ -125,11 +124,12 @@ class Debrief:
 
     @property
     def reason(self) -> str:
-        """What the level rests on above all, as a title goes on: questions left blank, else what was worth most."""
+        """What the level rests on above all, as a title goes on: questions left blank, of a hire what was right, else
+        what was worth most."""
         blank, every = sum(each.left_out == "left blank" for each in self.questions), len(self.questions)
         if 2 * blank >= every and blank:
             return f"{'every question' if blank == every else f'{blank} of {every} questions'} left blank"
-        return _lower(self.fixes[0].title) if self.fixes else "nothing missed"
+        return self.strength or (_lower(self.fixes[0].title) if self.fixes else "nothing missed")
 
 
 def debrief(
@@ -152,7 +152,21 @@ def debrief(
         tuple(_letter(sitting, card, rated)) if card.level else (),
         following,
         following.least * card.points - card.reached if following else 0.0,
+        _strength(card) if card.level and levels.is_at_least(card.level, "hire") else "",
     )
+
+
+def _strength(card: Scorecard) -> str:
+    """What was right, as the title of a hire goes on; empty where nothing was missed."""
+    asked = [row for row in card.rows if row.is_evidence]
+    plain, points = [row for row in asked if row.kind != "text"], [each for row in asked for each in row.rubric]
+    if all(row.lost < LEAST_LOST for row in card.rows):
+        return ""
+    put_right = sum(row.verdict == CORRECTED for row in plain)
+    said = [f"{sum(row.verdict == 'right' for row in plain)} of {len(plain)} right"] if plain else []
+    said += [f"{put_right} put right when asked"] if put_right else []
+    said += [f"{sum(each.counts > 0 for each in points)} of {len(points)} points said"] if points else []
+    return ", ".join(said)
 
 
 def _questions(
@@ -195,6 +209,7 @@ def _answered(part: Part, row: Row) -> Answered:
 _REPLIES = {
     "right": ("Put right", "met"),
     "wrong": ("Stayed wrong", "contra"),
+    "better": ("Better, not right yet", "unsure"),
     "met": ("Said when asked", "met"),
     "missed": ("Not said when asked either", "missed"),
     "contradicted": ("Held the opposite", "contra"),
@@ -205,6 +220,8 @@ _REPLIES = {
 
 def _exchange(row: Row, pushed: Pushed) -> Exchange:
     verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
+    if pushed.verdict == "wrong" and not _has_stayed(row, pushed):
+        verdict = "Changed, and still wrong"
     marked = None
     if row.kind == "text" and pushed.said:
         point = next(each for each in row.rubric if each.id == pushed.point)
@@ -260,7 +277,7 @@ def _fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fi
     by_cure: dict[str, list[Row]] = {}
     found: list[Fix] = []
     for row in card.rows:
-        if row.lost < 0.05 or row.verdict == NOT_ASKED:
+        if row.lost < LEAST_LOST or row.verdict == NOT_ASKED:
             continue
         if row.cure and row.cure in content.cards:
             by_cure.setdefault(row.cure, []).append(row)
@@ -362,7 +379,7 @@ def _letter(sitting: Sitting, card: Scorecard, rated: Sequence[Criterion]) -> li
         names = listed(blank)
         said.append(f"Left {names} blank." if sitting.closed_by == "candidate" else f"Time was up: {names} left blank.")
     if unrated := [each.title.lower() for each in rated if each.level is None]:
-        said.append(f"No evidence of {listed(unrated, 'or')}: hardly asked for here.")
+        said.append(f"Hardly asked for here: {listed(unrated)}.")
     used, given = sitting.closed_at or sitting.deadline_at, sitting.deadline_at - sitting.started_at
     if 2 * (used - sitting.started_at) < given and sitting.closed_by == "candidate":
         minutes = (used - sitting.started_at).total_seconds() / 60
@@ -394,18 +411,33 @@ def _letter_on_wrong(row: Row) -> str:
     if row.kind == "order":
         return _lower(row.message).rstrip(".")
     if row.kind == "set":
-        return f"ticked what earns {row.reached:.3g} of {row.points:.3g} points"
+        return _letter_on_set(row)
     if row.kind == "choice" and row.said_text:
         return f"chose “{row.said_text.rstrip('.')}”"
-    if row.kind == "layout":
-        return f"laid out {row.said_text}"
-    return f"said {_WRONG.get(row.kind, '')}"
+    return f"{'laid out' if row.kind == 'layout' else 'planned'} {row.said_text}"
+
+
+def _letter_on_set(row: Row) -> str:
+    if row.ticked is None:  # of an earlier version
+        return f"ticked what earns {row.reached:.3g} of {row.points:.3g} points"
+    right, of, wrong = row.ticked
+    beside = f" and {wrong} that {'does' if wrong == 1 else 'do'} not" if wrong else ""
+    return f"ticked {right} of the {of} that hold{beside}"
 
 
 def _when_questioned(row: Row) -> str:
     if row.verdict == CORRECTED:
         return " Put it right when questioned."
-    return " Stayed wrong when questioned." if any(each.said for each in row.pushed) else ""
+    said = [each for each in row.pushed if each.said]
+    if any(each.verdict == BETTER for each in said):
+        return " Better when questioned, not right yet."
+    if any(not _has_stayed(row, each) for each in said):
+        return " Changed it when questioned, and still not right."
+    return " Stayed with it when questioned." if said else ""
+
+
+def _has_stayed(row: Row, pushed: Pushed) -> bool:
+    return pushed.said in (row.said, row.said_text)
 
 
 def _letter_on_givens(row: Row) -> str:

@@ -161,8 +161,13 @@ def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answe
     probes = [each for each in parts if each.question is part.question and each.role == "probe"]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}
-    asked |= {each.own.id for each in parts if each.question is part.question and each.own}  # as much as a probe
-    said = {each.id for each in heard if each.credit} | {point for point, reply in replies.items() if reply.credit}
+    owns = [each.own for each in parts if each.question is part.question and each.own]  # as much as a probe each
+    asked |= {each.id for each in owns}
+    said = (
+        {each.instead_of for each in owns if each.instead_of}
+        | {each.id for each in heard if each.credit}
+        | {point for point, reply in replies.items() if reply.credit}
+    )
     point = next_point(part.question.rubric, said, asked)
     if point is None:
         return None
@@ -219,7 +224,7 @@ def next_point(points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterab
     return max(unsaid, key=lambda each: each.weight, default=None)
 
 
-def heard_in_replies(rubric: Rubric, probes: Iterable[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
+def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
     """What the replies to `probes` say, by point: each its own, and whatever else of the answer's points is in it."""
     found: dict[str, Reply] = {}
     for probe in probes:
@@ -231,7 +236,21 @@ def heard_in_replies(rubric: Rubric, probes: Iterable[Part], known: Values, answ
         for point, reply in {**heard, probe.point.id: own}.items():
             if point not in found or reply.credit > found[point].credit:
                 found[point] = reply
-    return found
+    return {**found, **_heard_together(rubric, probes, answers, found)}
+
+
+def _heard_together(
+    rubric: Rubric, probes: Sequence[Part], answers: Answers, apart: Mapping[str, Reply]
+) -> Mapping[str, Reply]:
+    """The points that the answer says one half of and a reply the other, neither by itself."""
+    replies = [text for each in probes if (text := answers.get(each.id, "").strip())]
+    if not replies:
+        return {}
+    answer = answers.get(probes[0].question.id, "")
+    alone = {each.id: each.credit for each in grade(rubric, answer).points}
+    whole = grade(rubric, "\n".join((answer, *replies))).points
+    best = {each.id: max(alone[each.id], apart[each.id].credit if each.id in apart else 0.0) for each in whole}
+    return {each.id: Reply(each.verdict, each.credit, each.evidence) for each in whole if each.credit > best[each.id]}
 
 
 def hear(rubric: Rubric, point: str, ask: str, text: str) -> Reply:

@@ -17,7 +17,7 @@ from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.hints import share_left
 from app.grading.levels import NAMES, Level, level_of, share
-from app.grading.questions import LayoutQuestion, NumberQuestion, OrderQuestion
+from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import Verdict, grade
 from app.interview.at_levels import at_levels
 from app.interview.givens import GivenReply, replies_to
@@ -32,6 +32,7 @@ from app.words import capital
 NOT_ASKED, NO_ANSWER = "not asked", "no answer"
 TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
 CORRECTED = "corrected"  # a wrong answer not in words that was put right when it was questioned
+BETTER = "better"  # still wrong when it was questioned, and worth more than before
 UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
 VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
@@ -113,7 +114,8 @@ class Row:
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
     `hints` those that were opened, in plain words; `checks`, of a program or a layout, what was looked at and whether
     it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
-    question says that it counts for. `at_levels` is the same answer at each level, as plain text.
+    question says that it counts for; `ticked`, of a set, how many right ones were ticked, how many there are, and how
+    many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text.
     """
 
     id: str
@@ -141,7 +143,16 @@ class Row:
     checks: tuple[tuple[str, bool], ...] = ()
     placed: tuple[tuple[str, str], ...] = ()
     criterion: str | None = None
+    ticked: tuple[int, int, int] | None = None
     at_levels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def chip(self) -> str:
+        """Its verdict as it is shown in a word or two: of a set that is right in part, how many of how many."""
+        if self.verdict != VERDICTS["wrong"] or not self.ticked or not self.ticked[0]:
+            return self.verdict
+        right, of, wrong = self.ticked
+        return f"{right} of {of}" + (f", {wrong} wrong" if wrong else "")
 
     @property
     def level(self) -> Level:
@@ -172,6 +183,7 @@ class Row:
         notes = tuple(stored.get("notes", ()))
         givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
+        read["ticked"] = tuple(stored["ticked"]) if stored.get("ticked") else None
         read["hints"] = tuple(stored.get("hints", ()))
         read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
@@ -327,7 +339,8 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         number=number,
         verdict=VERDICTS[grade.status],
         reached=row.worth * grade.credit,
-        message=_message(grade),
+        message=grade.message if slip_of(number, grade) else _message(grade),
+        ticked=_ticked(question, row.said) if part.kind == "set" and isinstance(question, ChoiceQuestion) else None,
         cure=grade.cure,
         said_text=question.said(row.said),
         placed=_placed(question, row.said) if isinstance(question, OrderQuestion) else (),
@@ -337,6 +350,12 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     for again in sitting.pushed(part):
         row = _questioned(row, again, known, question.grade(sitting.said(again)), sitting)
     return row
+
+
+def _ticked(question: ChoiceQuestion, said: str) -> tuple[int, int, int]:
+    chosen = question.chosen(said) or []
+    right = sum(each.correct for each in chosen)
+    return right, len(question.right), len(chosen) - right
 
 
 def _laid_out(row: Row, part: Part, known: Values, question: LayoutQuestion) -> Row:
@@ -378,15 +397,18 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
 
 def _questioned(row: Row, again: Part, known: Values, grade: Grade, sitting: _Sitting) -> Row:
     """The row of a wrong answer not in words with what was said when it was questioned: put right, it earns half of
-    what it lost."""
+    what it lost; made better, half of what that gained."""
     said = sitting.said(again)
     if said and row.kind in ("choice", "set"):
         said = choice_of(again, known).said(said)
-    pushed = Pushed(again.id, _asked(again, sitting), said, VERDICTS[grade.status] if said else NO_ANSWER)
+    gained = PUSHED_SHARE * max(0.0, row.worth * grade.credit - row.reached) if said else 0.0
+    became = BETTER if gained and grade.status == "wrong" else VERDICTS[grade.status]
+    pushed = Pushed(again.id, _asked(again, sitting), said, became if said else NO_ANSWER)
     row = replace(row, pushed=(*row.pushed, pushed))
-    if grade.status != "correct" or row.verdict != VERDICTS["wrong"]:
+    if row.verdict != VERDICTS["wrong"]:
         return row
-    return replace(row, verdict=CORRECTED, reached=row.reached + PUSHED_SHARE * (row.worth - row.reached))
+    verdict = CORRECTED if grade.status == "correct" else row.verdict
+    return replace(row, verdict=verdict, reached=row.reached + gained)
 
 
 def _message(grade: Grade) -> str:

@@ -155,7 +155,7 @@ def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalo
         "Traffic: chose “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”.",
         "Arrange: 4 of 4 places hold another item.",
         "Left Explain blank.",
-        "No evidence of structure: hardly asked for here.",
+        "Hardly asked for here: structure.",
         "Was through after 3 of 10 minutes.",
     )
 
@@ -175,5 +175,5 @@ def test_the_letter_of_a_long_sitting_counts_instead_of_listing_and_says_what_it
         "Wrong at first and put right when questioned: Slip 0, Slip 1, Slip 2 and Slip 3.",
         "Reasons: ticked what earns 1 of 2 points.",
         "Why: none of its points; said “it scales well”.",
-        "No evidence of structure: hardly asked for here.",
+        "Hardly asked for here: structure.",
     ]

@@ -53,6 +53,13 @@ def test_of_a_set_what_is_wrong_is_said_back_and_what_is_missing_is_not_named(co
     sat.give(_part(sat, "sp2-h.again"), "tensor-in-the-node, data-outermost, micro-batches-shrink")
     row = sat.card().row("sp2-h")
     assert row.reached == pytest.approx(row.points / 2)
+    sat.give(_part(sat, "sp3-g"), "serving, data, more-gpus")
+    assert sat.card().row("sp3-g").chip == "2 of 4, 1 wrong"
+    before = sat.card().row("sp3-g")
+    sat.give(_part(sat, "sp3-g.again"), "serving, data")
+    row = sat.card().row("sp3-g")
+    assert (row.verdict, row.pushed[0].verdict) == ("wrong", "better")
+    assert (before.reached, row.reached) == (pytest.approx(row.points / 4), pytest.approx(row.points * 3 / 8))
     sat.give(_part(sat, "sp4-i"), "accumulate, port-per-gpu")
     assert _asked(sat, "sp4-i.again").startswith(
         "“Something is missing in what you ticked. What could each GPU be given more of, for the same gradients?”"

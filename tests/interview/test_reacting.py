@@ -15,12 +15,13 @@ from app.content.catalogue import Catalogue
 from app.content.interview_schemas import ProbedPoint
 from app.content.live import Expressions
 from app.grading.questions import read_number
+from app.grading.rubrics.grader import grade
 from app.interview import scoring
 from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
 from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
-from app.interview.reacting import MOST_PROBES, hear, next_point
+from app.interview.reacting import MOST_PROBES, hear, heard_in_replies, next_point
 from app.theory.mesh import AXES
 from app.theory.planner import estimate, parse_estimate_request
 from app.units import SCALES, bytes_text, scaled
@@ -184,6 +185,17 @@ def test_a_heavy_point_that_was_not_said_is_asked_for_and_counts_half(content: C
         "Three times the weights, where DDP moves two.",
     )
     assert scoring.Scorecard.from_json(sat.card().to_json()) == sat.card()
+
+
+def test_what_the_answer_says_half_of_and_a_reply_the_other_half_is_heard_together(content: Catalogue) -> None:
+    sat = sit(content, "M5")
+    commit = next(each for each in parts_of(sat.interview) if each.id == "commit")
+    rubric = rubric_of(commit, {**sat.values, "said": {"state": 1e9, "bubble": 0.1}})
+    point = next(each for each in commit.question.rubric if each.id == "layout")
+    probe = replace(commit, id="commit.probe.layout", role="probe", point=point)
+    halves = {"commit": "Tensor 8 and data 8 it is.", probe.id: "About 6 GB of state on one GPU."}
+    assert all(not grade(rubric, each).points[0].credit for each in halves.values())
+    assert heard_in_replies(rubric, [probe], sat.values, halves)["layout"].credit
 
 
 def _probe(sat: Sat) -> Part:

@@ -150,7 +150,8 @@ def test_slips_are_named_on_the_scorecard(database: Database, content: Catalogue
         found = _again(session, sitting)
         closing.close(session, content, found, NOW, "candidate")
         row = found.scorecard["rows"][0]  # type: ignore[index]
-    assert row["message"].startswith("Weights only.")
+    assert row["slip"] == "Weights only"
+    assert row["message"].startswith("That is 2 bytes"), "its name is not said twice"
     assert row["cure"] == "C27"
 
 
