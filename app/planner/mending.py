@@ -36,9 +36,27 @@ def reconciled(values: dict[str, object], wrong: dict[str, Replaced]) -> dict[st
     alone = {"expert": 1, "global_batch": None, "shard": None}
     if values["pipeline"] == 1:  # nothing to schedule: the page does not show these then
         values = {**values, "schedule": _neutral("schedule"), "virtual_stages": 1}
+    if _go_together(values):
+        return values
     axes = _until_right(lambda kept: request_of({**kept, **alone}, 1, kept["zero"]), values, wrong)
     axes = _whole_ranks(axes, wrong)
-    return _until_right(lambda kept: request_of(kept, kept["ranks"] // product(kept), kept["zero"]), axes, wrong)
+    return _until_right(_whole, axes, wrong)
+
+
+def _whole(values: dict[str, Any]) -> dict[str, Any]:
+    """The request of values whose axes divide the GPUs."""
+    return request_of(values, values["ranks"] // product(values), values["zero"])
+
+
+def _go_together(values: dict[str, Any]) -> bool:
+    """Whether nothing is to be mended, as mostly."""
+    if values["ranks"] % product(values):
+        return False
+    try:
+        parse_estimate_request(_whole(values))
+    except SpecError:
+        return False
+    return True
 
 
 def _until_right(
