@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.theory.planner import Estimate, EstimateRequest, Measured, estimate, parse_estimate_request
+from app.theory.planner import Estimate, EstimateRequest, Measured, estimate, outcome, parse_estimate_request
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.units import scaled
@@ -178,7 +178,7 @@ def dry(request: EstimateRequest, made: Estimate) -> Dry | None:
 def _beside(request: EstimateRequest, made: Estimate, spec: Mapping[str, Any], left: tuple[str, ...]) -> Dry:
     """What the plan holds as its implementation does it, and as the lab does."""
     theirs = made.memory.per_rank_bytes
-    ours = estimate(request.model_copy(update={"profile": _LABS})).memory.per_rank_bytes
+    ours = outcome(request.model_copy(update={"profile": _LABS})).per_rank_bytes
     parts = [name for name in ("activations", "temporary") if _differ(getattr(theirs, name), getattr(ours, name))]
     said = [f"{name} {_gb(getattr(ours, name))} instead of {_gb(getattr(theirs, name))}" for name in parts]
     return Dry(spec, left, theirs.total, ours.total, (*said, *_why(request)) if said else ())
