@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,6 @@ from fastapi.responses import (
     JSONResponse,
     RedirectResponse,
     Response,
-    StreamingResponse,
 )
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
@@ -25,13 +24,11 @@ from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError
 from app.core.idempotency import once
 from app.core.queue import Queue
-from app.core.release import release
 from app.core.templating import environment, page, wants_fragment
 from app.core.web import (
     MOST_ROW_ID,
     CurrentMoment,
     Db,
-    JsonLines,
     LearnerId,
     Now,
     ReadSession,
@@ -42,32 +39,29 @@ from app.core.web import (
 from app.lab import (
     artifacts,
     device_routes,
+    download_routes,
     findings,
     forms,
     live,
     many_routes,
     matrix,
-    opening,
     pages,
     reading,
-    results,
     run_page,
     submitting,
     support,
     sweep_routes,
     takers,
 )
+from app.lab.download_routes import MOST_RANK
 from app.lab.film import film_of
 from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.models import Run
 from app.lab.playing import figure_of
 from app.lab.stream import Hub
-from app.lab.trace import chrome_trace
 from app.lab.web_form import FormData
 from labs.spec import RunSpec
-
-MOST_RANK = 1023
 
 router = APIRouter()
 router.include_router(device_routes.router)
@@ -75,6 +69,7 @@ router.include_router(many_routes.router)
 router.include_router(sweep_routes.router)
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
 api.include_router(sweep_routes.api)
+api.include_router(download_routes.router)
 
 Words = Annotated[str, Query(max_length=100)]
 
@@ -342,106 +337,3 @@ def _cancel(database: Database, queue: Queue, learner: int, now: datetime, run_i
         run = run_page.run_json(session, submitting.cancel_run(session, learner, run_id, now))
     queue.wake_viewers(run_id)
     return run
-
-
-@api.get("/runs/{run_id}/trace")
-def trace(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
-    """What its ranks did when, in the trace event format that Chrome and Perfetto open. Empty without the timeline."""
-    run = reading.find_run(session, learner, run_id)
-    spans = results.every_span(session, run.id)
-    name = f'attachment; filename="run-{run.id}-trace.json"'
-    return JSONResponse(chrome_trace(spans), headers={"Content-Disposition": name})
-
-
-@api.get("/runs/{run_id}/spec")
-def spec(session: ReadSession, learner: LearnerId, run_id: RowId) -> JSONResponse:
-    """The RunSpec alone, as `rankzero run` and the form take it."""
-    run = reading.find_run(session, learner, run_id)
-    return JSONResponse(run.spec, headers={"Content-Disposition": f'attachment; filename="run-{run.id}.json"'})
-
-
-@api.get("/runs/{run_id}/record", response_class=JsonLines)
-def record(session: ReadSession, learner: LearnerId, run_id: RowId) -> JsonLines:
-    """Everything its ranks reported, a JSON object a line, in the order it was written down. Nothing that a prediction
-    under way is about is given away: until then it is empty."""
-    run = reading.find_run(session, learner, run_id)
-    lines = "" if findings.is_hidden(run) else "".join(results.every_line(session, run.id))
-    name = f'attachment; filename="run-{run.id}.jsonl"'
-    return JsonLines(lines, headers={"Content-Disposition": name})
-
-
-@api.get("/runs/{run_id}/checkpoint")
-def checkpoint(request: Request, session: ReadSession, learner: LearnerId, run_id: RowId) -> StreamingResponse:
-    """The last whole checkpoint of an ended run, as a tar of what `torch.distributed.checkpoint` wrote."""
-    run = reading.find_run(session, learner, run_id)
-    found = artifacts.last_checkpoint(run, request.app.state.run_folder)
-    if found is None:
-        raise NotFound(
-            f"Run {run_id} has no checkpoint here: it asked for none, has not ended, ran where this server does not "
-            "see, or its folder was let go of."
-        )
-    name = f"run-{run_id}-checkpoint-step-{found.step}.tar"
-    return _file(name, found.size_bytes, found.pieces(), "application/x-tar")
-
-
-@api.get("/runs/{run_id}/snapshot/{rank}")
-def snapshot(
-    request: Request,
-    session: ReadSession,
-    learner: LearnerId,
-    run_id: RowId,
-    rank: Annotated[int, Path(ge=0, le=MOST_RANK)],
-) -> StreamingResponse:
-    """What one GPU's allocator did, as torch pickled it, for the viewer at pytorch.org/memory_viz. Of an ended run on
-    CUDA with the probe `allocator`."""
-    run = reading.find_run(session, learner, run_id)
-    found = artifacts.snapshot_of(run, request.app.state.run_folder, rank)
-    if found is None:
-        raise NotFound(
-            f"Run {run_id} has no snapshot of rank {rank}'s allocator here: it ran without that probe, has not ended, "
-            "ran where this server does not see, or its folder was let go of."
-        )
-    return _file(f"run-{run_id}-allocator-rank-{rank}.pickle", found.size_bytes, found.pieces())
-
-
-def _file(
-    name: str, size_bytes: int, pieces: Iterator[bytes], kind: str = "application/octet-stream"
-) -> StreamingResponse:
-    headers = {
-        "Content-Disposition": f'attachment; filename="{name}"',
-        "Content-Length": str(size_bytes),
-        "Cache-Control": "no-store",
-    }
-    return StreamingResponse(pieces, headers=headers, media_type=kind)
-
-
-@api.get("/runs/{run_id}/artifacts")
-def list_artifacts(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, int]:
-    """What is kept of an ended run elsewhere, bytes by name."""
-    return {name: int(size) for name, size in (reading.find_run(session, learner, run_id).artifacts or {}).items()}
-
-
-@api.get("/runs/{run_id}/artifacts/{name}")
-def artifact(
-    request: Request, session: ReadSession, learner: LearnerId, run_id: RowId, name: Annotated[str, Path(max_length=80)]
-) -> StreamingResponse:
-    """One of them."""
-    run = reading.find_run(session, learner, run_id)
-    pieces = artifacts.read_kept(run, request.app.state.artifacts, name)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
-
-
-@api.get("/runs/{run_id}/file", response_class=JsonLines)
-def run_file(session: ReadSession, learner: LearnerId, now: Now, run_id: RowId) -> JsonLines:
-    """An ended run as one file that another install opens."""
-    name, pieces = opening.export_run(session, learner, run_id, release(), now)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return JsonLines(b"".join(pieces), headers=headers)
-
-
-@api.get("/runs/{run_id}/script")
-def script(session: ReadSession, learner: LearnerId, run_id: RowId) -> dict[str, Any]:
-    """The torchrun command that does the same run without us, and the spec it carries."""
-    run = reading.find_run(session, learner, run_id)
-    return {"command": run_page.command(run), "spec": run.spec}
