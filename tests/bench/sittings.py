@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import statistics
 import time
@@ -30,13 +31,15 @@ Connection = http.client.HTTPConnection
 
 def measure(data: Path) -> dict[str, Any]:
     """The median of an autosave over that of GET /healthz; p95 from an answer to the page with the probe; the median
-    debrief of the hour of T2 and of M5's half hour in words, each beside three earlier sittings."""
+    debrief of the hour of T2, of M5's half hour in words and of M4's board and layout, each beside three earlier
+    sittings."""
     with running_product(data) as product:
         connection = Connection(urlsplit(product.url).netloc)
-        saved, noop = _autosaves(connection)
-        probes = sorted(_probe(connection) for _ in range(SITTINGS))
-        debriefs = {interview: _debrief(connection, interview) for interview in ("T2", "M5")}
+        saves = {kind: _autosaves(connection, *given) for kind, given in _drafts().items()}
+        probes = sorted(each for _ in range(SITTINGS) for each in _probes(connection))
+        debriefs = {interview: _debrief(connection, interview) for interview in ("T2", "M5", "M4")}
     probe = probes[int(0.95 * (len(probes) - 1))]
+    saved, noop = max(saves.values(), key=lambda each: each[0] / each[1])
     return {
         "noop_median_seconds": noop,
         "autosave_median_seconds": saved,
@@ -45,8 +48,11 @@ def measure(data: Path) -> dict[str, Any]:
         "debrief_median_seconds": debriefs,
         "targets": {"autosave": SAVED, "probe_p95": PROBE_SECONDS, "debrief": DEBRIEF_SECONDS},
         "lines": [
-            f"no-op {noop * 1e3:.2f} ms, a draft of {WORDS} words saved {saved * 1e3:.2f} ms, medians: "
-            f"{saved / noop:.2f} × (target ≤ {SAVED:g} ×)",
+            *(
+                f"no-op {idle * 1e3:.2f} ms, a draft saved of {kind}: {took * 1e3:.2f} ms, medians: "
+                f"{took / idle:.2f} × (target ≤ {SAVED:g} ×)"
+                for kind, (took, idle) in saves.items()
+            ),
             f"from an answer to its probe: p95 {probe * 1e3:.0f} ms (target ≤ {PROBE_SECONDS * 1e3:g} ms)",
             *(
                 f"debrief of {interview}, beside {BEFORE} earlier ones: {took * 1e3:.0f} ms "
@@ -57,28 +63,41 @@ def measure(data: Path) -> dict[str, Any]:
     }
 
 
-def _autosaves(connection: Connection) -> tuple[float, float]:
-    sitting = _start(connection, "M5")
+def _drafts() -> dict[str, tuple[str, Callable[[int], dict[str, str]]]]:
+    """What is saved again and again, by its kind: the interview, and the fields of the draft of that number."""
     words = " ".join(["gradients are reduced while backward computes"] * (WORDS // 6))
+    items = [{"id": f"b{each}", "x": 3 * (each % 4), "y": 2 * (each // 4), "label": "Stage"} for each in range(24)]
+    arrows = [{"start": f"b{each}", "end": f"b{each + 1}", "label": "activations"} for each in range(23)]
+    board = json.dumps({"items": items, "arrows": arrows})
+    return {
+        f"{WORDS} words": ("M5", lambda number: {"part": "open", "answer": f"{words} {number}"}),
+        "a full board beside words": ("M4", lambda number: {"part": "mlp", "answer": f"By {number}.", "board": board}),
+        "a layout": ("M4", lambda number: {"part": "layout", "answer": f"tensor {1 + number % 8}, data 8"}),
+    }
+
+
+def _autosaves(connection: Connection, interview: str, draft: Callable[[int], dict[str, str]]) -> tuple[float, float]:
+    sitting = _start(connection, interview)
     rows = []
     for index in range(ROUNDS + WARM_UP):
         noop = _timed(lambda: _get(connection, "/healthz"))
-        draft = f"{words} {index}"
-        rows.append((_timed(lambda: _save(connection, sitting, "open", draft)), noop))  # noqa: B023
+        rows.append((_timed(lambda: _save(connection, sitting, draft(index))), noop))  # noqa: B023
     _end(connection, sitting)
     saved, idle = (statistics.median(column) for column in zip(*rows[WARM_UP:], strict=True))
     return saved, idle
 
 
-def _probe(connection: Connection) -> float:
-    """Seconds from the weak answer to M5's first question until the page with the probe is there."""
-    sitting = _start(connection, "M5")
+def _probes(connection: Connection) -> list[float]:
+    """Seconds from a weak answer, and from a wrong layout, until the page with what is asked about it is there."""
     weak = " ".join((catalogue().interviews["M5"].questions[0].weak or "").split())
-    pages: list[str] = []
-    took = _timed(lambda: pages.append(_get(connection, _give(connection, sitting, "open", weak))))
-    assert "half of what was lost" in pages[0], pages[0][:500]
-    _end(connection, sitting)
-    return took
+    answers = {"M5": ("open", weak), "M4": ("layout", "tensor 1, pipeline 1, data 2"), "T2": ("sp2-i", "1, 1, 8, 1, 1")}
+    times = []
+    for interview, (part, answer) in answers.items():
+        sitting, pages = _start(connection, interview), list[str]()
+        times.append(_timed(lambda: pages.append(_get(connection, _give(connection, sitting, part, answer)))))  # noqa: B023
+        assert "half of what was lost" in pages[0], pages[0][:500]
+        _end(connection, sitting)
+    return times
 
 
 def _debrief(connection: Connection, key: str) -> float:
@@ -115,8 +134,8 @@ def _end(connection: Connection, sitting: str) -> None:
     _post(connection, f"{sitting}/expectation", {"level": "hire"})
 
 
-def _save(connection: Connection, sitting: str, part: str, draft: str) -> None:
-    body = urlencode({"part": part, "answer": draft})
+def _save(connection: Connection, sitting: str, draft: dict[str, str]) -> None:
+    body = urlencode(draft)
     connection.request("POST", f"{sitting}/answers", body, {**FORM, "Accept": "application/json"})
     reply = connection.getresponse()
     text = reply.read()
