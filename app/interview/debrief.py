@@ -127,6 +127,8 @@ class Debrief:
         """What the level rests on above all, as a title goes on: questions left blank, of a hire what was right, else
         what was worth most."""
         blank, every = sum(each.left_out == "left blank" for each in self.questions), len(self.questions)
+        if self.strength and blank:
+            return f"{self.strength}, {blank} of {every} questions left blank"
         if 2 * blank >= every and blank:
             return f"{'every question' if blank == every else f'{blank} of {every} questions'} left blank"
         return self.strength or (_lower(self.fixes[0].title) if self.fixes else "nothing missed")
