@@ -96,7 +96,7 @@ def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
 
 def _worded(part: Part, expressions: Expressions) -> Markup:
     """A part in the interviewer's words."""
-    if isinstance(part.question, TaskQuestion):
+    if isinstance(part.question, TaskQuestion) and part.role == "asked":
         return part.question.shown
     if part.role == "again" and part.reaction is not None:
         return _questioned(part, part.reaction, expressions)

@@ -424,7 +424,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     heard = grade(rubric, row.said)
     found = heard if judged is None else grade(rubric, row.said, judged)
     probes = sitting.pushed(part)
-    replies = heard_in_replies(rubric, probes, known, sitting.answers)
+    replies = {**heard_in_replies(rubric, probes, known, sitting.answers), **_said_of_own_layout(part, sitting)}
     points = tuple(
         JudgedPoint(
             each.id,
@@ -450,6 +450,17 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     verdict = f"{met} of {len(points)} points heard" + (f", {late} more when asked" if late else "")
     reached = part.points * sum(each.weight * each.counts for each in points) / sum(each.weight for each in points)
     return replace(row, verdict=verdict, reached=reached, notes=found.notes)
+
+
+def _said_of_own_layout(part: Part, sitting: _Sitting) -> dict[str, Reply]:
+    """A right number about the own layout is what the point that it stands in for lacked."""
+    asked = [each for each in sitting.parts if each.question is part.question and each.own and each.own.instead_of]
+    found = {}
+    for each in asked:
+        known, said = known_to(each, sitting.values, sitting.built_on), sitting.said(each)
+        if known and said and each.own and question_of(each, known).grade(said).status == "correct":
+            found[each.own.instead_of or ""] = Reply("met", 1.0, (said,))
+    return found
 
 
 def _probed(probe: Part, replies: Mapping[str, Reply], sitting: _Sitting) -> Pushed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
@@ -204,6 +205,10 @@ def test_where_programs_cannot_be_run_all_is_to_be_read_and_it_says_so(
         assert found.deadline_at - found.started_at == timedelta(minutes=sum(each.minutes for each in asked))
         right = next(option.id for option in asked[0].options if option.correct)
     client.post(f"{sitting}/answers", data={"part": asked[0].id, "answer": right, "final": "1"})
+    wrong = next(option for option in asked[1].options if not option.correct)
+    client.post(f"{sitting}/answers", data={"part": asked[1].id, "answer": wrong.id, "final": "1"})
+    again = unescape(client.get(f"{sitting}?part={asked[1].id}.again").text)
+    assert f"“You chose ‘{wrong.text}’. {wrong.ask}”" in again
     client.post(f"{sitting}/finish")
     client.post(f"{sitting}/expectation", data={"level": ""})
     assert asked[0].title in client.get(sitting).text

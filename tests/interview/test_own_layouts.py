@@ -119,6 +119,19 @@ def test_it_is_asked_before_what_was_not_said_and_counts_as_a_probe(content: Cat
     assert card.row("commit.own.state").verdict == "right"
 
 
+def test_a_right_number_about_the_own_layout_is_the_half_of_the_point_that_was_missing(content: Catalogue) -> None:
+    interview = content.interviews["M5"]
+    part, values, answers = _commit(1, "Tensor 8, pipeline 8 and data 8 with ZeRO-1 it is.")
+    found = react(part, parts_of(interview), values, answers, {})
+    assert found is not None
+    assert found.asks == "commit.own.state"
+    counts = {}
+    for said in ("999 GB", scaled(_by_hand(str(values["device"]), 8, 8, 8, 1), "GB", 6)):
+        card = scorecard(interview, values, {**answers, found.asks: said}, {}, {"commit": found})
+        counts[said] = next(each.counts for each in card.row("commit").rubric if each.id == "layout")
+    assert list(counts.values()) == [0.0, 0.5]
+
+
 def test_who_commits_to_no_layout_is_asked_about_none(content: Catalogue) -> None:
     part, values, answers = _commit(1, "I would start with a standard configuration.")
     found = react(part, parts_of(content.interviews["M5"]), values, answers, {})
