@@ -192,13 +192,13 @@ def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Pass
 
 
 def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
-    """Contradicted where it is called unnecessary, unsure where something is near it, missed otherwise."""
-    dismissed = next((look.dismissed for look in looks if look.dismissed is not None), None)
-    if dismissed is not None:
-        return PointGrade(point.id, "contradicted", 0.0, (dismissed.text,))
-    doubtful = (
-        looks[0].listed or looks[1].vague or next(filter(None, (nearly(each, reading) for each in point.met)), None)
-    )
+    """Contradicted where something is said against it, unsure where something is near it, missed otherwise."""
+    whole, half, *parts = looks
+    doubted = half.against if half.against is not None and half.against.dismissed else None
+    against = next(filter(None, (whole.against, doubted, *(look.against for look in parts))), None)
+    if against is not None:
+        return PointGrade(point.id, "contradicted", 0.0, (against.text,))
+    doubtful = whole.listed or half.vague or next(filter(None, (nearly(each, reading) for each in point.met)), None)
     if doubtful is not None:
         return PointGrade(point.id, "unsure", 0.0, (doubtful.text,))
     return PointGrade(point.id, "missed", 0.0, ())
@@ -206,12 +206,13 @@ def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
 
 @dataclass(frozen=True)
 class _Look:
-    """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or dismissed."""
+    """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or against it:
+    called unnecessary, or said of another subject."""
 
     shown: Passage | None = None
     vague: Passage | None = None
     listed: Passage | None = None
-    dismissed: Passage | None = None
+    against: Passage | None = None
 
 
 def _texts(passages: Iterable[Passage]) -> tuple[str, ...]:
@@ -219,20 +220,20 @@ def _texts(passages: Iterable[Passage]) -> tuple[str, ...]:
 
 
 def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
-    listed = dismissed = vague = None
+    listed = against = vague = None
     for pattern in patterns:
         found = find(pattern, reading)
         if found is None:
             continue
         if not reading.is_said(found.sentence):
             listed = listed or found
-        elif found.dismissed:
-            dismissed = dismissed or found
+        elif found.dismissed or found.swapped:
+            against = against or found
         elif reading.sentences[found.sentence].is_vague:
             vague = vague or found
         else:
             return _Look(shown=found)
-    return _Look(None, vague, listed, dismissed)
+    return _Look(None, vague, listed, against)
 
 
 def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Passage | None:

@@ -110,6 +110,18 @@ SUBJECTS = frozenset(
     {"tp", "pp", "dp", "ddp", "fsdp", "sp", "cp", "ep", "stage1", "stage2", "stage3", "pipelin", "tensor"}
 )
 
+# What one speaks of instead of another, as stems: what is said of one of them in its clause is not said of the others.
+ALTERNATIVES = tuple(
+    frozenset(each.split())
+    for each in (
+        "tp tensor", "pp pipelin", "dp ddp replica", "fsdp stage3", "ep expert", "cp",
+        "ring", "tree", "gpipe", "onefoneb", "deepspe infin",
+    )
+)  # fmt: skip
+
+# Words and signs with which another clause may begin, as stems.
+CLAUSE_BREAKS = frozenset({",", "—", "–", "and", "but", "while", "wherea", "although", "though", "unlik"})
+
 # A sentence that says of something that it is wrong does not claim it.
 REFUTERS = frozenset(
     {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from app.grading.rubrics.lexicon import ALTERNATIVES
 from app.grading.rubrics.patterns import Atom, Formula, Group, Pattern, Value, Words
 from app.grading.rubrics.reading import Reading, Sentence
 
@@ -12,6 +13,7 @@ SLACK = 4  # how many other words may stand among the words of one wording
 REACH = 30  # how many words the parts of one piece of evidence may span: long sentences hold many statements
 MOST_SPANS = 40
 BOUND = 8  # how near a number its subject stands
+MOST_CLAUSES = 60  # words; what is longer has lost its punctuation, and its clauses are not known
 AROUND = 12  # how near a word must stand to speak of the evidence
 
 Span = tuple[int, int]
@@ -19,26 +21,28 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Passage:
-    """Where evidence stands: the sentence's number, or the first of two; and whether it is called unnecessary there."""
+    """Where evidence stands: the sentence's number, or the first of two; whether it is called unnecessary there, and
+    whether it is said there of another subject."""
 
     sentence: int
     text: str
     dismissed: bool = False
+    swapped: bool = False
 
 
 def find(
     pattern: Pattern, reading: Reading, reach: int = REACH, rivals: frozenset[str] = frozenset()
 ) -> Passage | None:
-    """The first place in `reading` that gives the evidence of `pattern`; one that does not dismiss it comes first.
+    """The first place in `reading` that gives the evidence of `pattern`; one that is not against it comes first.
 
     Where one of `rivals` stands inside, another subject than that of the pattern is spoken of.
     """
-    dismissed = None
+    against = None
     for found in _all(pattern, reading, reach, rivals - pattern.stems):
-        if not found.dismissed:
+        if not found.dismissed and not found.swapped:
             return found
-        dismissed = dismissed or found
-    return dismissed
+        against = against or found
+    return against
 
 
 def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str]) -> Iterator[Passage]:
@@ -49,13 +53,14 @@ def _all(pattern: Pattern, reading: Reading, reach: int, rivals: frozenset[str])
             continue
         dismissed = _is_dismissed(span, sentence, pattern.stems)
         if len(pattern.places) == 1:
-            yield Passage(index, sentence.text, dismissed)
+            yield Passage(index, sentence.text, dismissed, _is_swapped(pattern, (sentence,)))
             continue
         near = range(max(0, index - 1), min(len(reading.sentences), index + 2))
         second = next((each for each in near if place(pattern.places[1], reading.sentences[each], reach)), None)
         if second is not None:
             both = sorted({index, second})
-            yield Passage(both[0], " ".join(reading.sentences[each].text for each in both), dismissed)
+            swapped = _is_swapped(pattern, (sentence, reading.sentences[second]))
+            yield Passage(both[0], " ".join(reading.sentences[each].text for each in both), dismissed, swapped)
 
 
 def nearly(pattern: Pattern, reading: Reading) -> Passage | None:
@@ -94,6 +99,22 @@ def _within_reach(anchor: Span, others: list[list[Span]], reach: int) -> Span | 
 def _is_dismissed(span: Span, sentence: Sentence, own: frozenset[str] = frozenset()) -> bool:
     """Whether what stands there is called unnecessary; evidence that says so itself, in its `own` words, is not."""
     return any(span[0] - AROUND <= at <= span[1] + AROUND and word not in own for at, word in sentence.dismissals)
+
+
+def _is_swapped(pattern: Pattern, sentences: Sequence[Sentence]) -> bool:
+    """Whether some part of the evidence stands only in clauses about another subject than the one it is evidence of."""
+    if pattern.subject is None or any(len(each.tokens) > MOST_CLAUSES for each in sentences):
+        return False
+    subject, alternatives = pattern.subject
+    parts = [(part, each) for parts, each in zip(pattern.places, sentences, strict=False) for part in parts]
+    named = frozenset(word for part, each in parts if part is subject for word in each.where)
+    own = frozenset(number for number in alternatives if not named.isdisjoint(ALTERNATIVES[number]))
+    return bool(own) and any(_is_of_others(part, each, own) for part, each in parts if part is not subject)
+
+
+def _is_of_others(part: Group, sentence: Sentence, own: frozenset[int]) -> bool:
+    about = [sentence.about[start] for atom in part for start, _ in _spans(atom, sentence)]
+    return bool(about) and all(each and own.isdisjoint(each) for each in about)
 
 
 def _near(group: Group, sentence: Sentence, span: Span) -> bool:

@@ -13,11 +13,11 @@ Words stand for their stems, in any order, close together.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from app.grading.rubrics.lexicon import aliased, stem
+from app.grading.rubrics.lexicon import ALTERNATIVES, aliased, stem
 from app.grading.rubrics.numerals import with_digits
 from app.grading.rubrics.reading import formula_form
 
@@ -81,11 +81,27 @@ class Pattern:
     unless: Group = ()
 
     @cached_property
+    def subject(self) -> tuple[Group, frozenset[int]] | None:
+        """The one part that names a subject, and which of ALTERNATIVES it names; None where no part or several do."""
+        named = [(group, alternatives(group)) for groups in self.places for group in groups]
+        found = [(group, each) for group, each in named if each]
+        return found[0] if len(found) == 1 and len(named) > 1 else None
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """All words that it looks for."""
-        atoms = (atom for groups in self.places for group in groups for atom in group if isinstance(atom, Words))
-        words = (word for atom in atoms for word in atom.stems)
-        return frozenset(each for word in words for each in ({word} if isinstance(word, str) else word))
+        return _stems_of(atom for groups in self.places for group in groups for atom in group)
+
+
+def _stems_of(atoms: Iterable[Atom]) -> frozenset[str]:
+    words = (word for atom in atoms if isinstance(atom, Words) for word in atom.stems)
+    return frozenset(each for word in words for each in ({word} if isinstance(word, str) else word))
+
+
+def alternatives(group: Group) -> frozenset[int]:
+    """Which of ALTERNATIVES a part names, by number."""
+    stems = _stems_of(group)
+    return frozenset(number for number, each in enumerate(ALTERNATIVES) if not stems.isdisjoint(each))
 
 
 class BadPattern(ValueError):

@@ -10,6 +10,8 @@ from functools import cached_property, lru_cache
 
 from app.grading.quantities import Unreadable, read_quantity
 from app.grading.rubrics.lexicon import (
+    ALTERNATIVES,
+    CLAUSE_BREAKS,
     CLAUSE_ENDS,
     DISMISSALS,
     DISMISSING_PAIRS,
@@ -33,6 +35,7 @@ LONGEST_NUMBER = 30
 NEGATION_REACH = 6
 SHORT_LIST = 14  # words, signs and numbers
 FEW_LISTED = 0.33
+SHORTEST_CLAUSE = 4  # words; "tp 8, pp 2" names two things and says nothing yet
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bapprox\.)\s+(?!->|=>|→)|\n+|;\s+")
 _PRONOUNS = frozenset({"it", "they", "this"})
@@ -106,6 +109,29 @@ class Sentence:
     is_list: bool
     is_vague: bool
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
+
+    @cached_property
+    def about(self) -> tuple[frozenset[int], ...]:
+        """Of which of ALTERNATIVES each token's clause speaks: one that names none goes on about the one before, and
+        what stands before the first name is said of all."""
+        clauses: list[set[int]] = [set()]
+        places, words = [], 0
+        for at, token in enumerate(self.tokens):
+            if token.stem in CLAUSE_BREAKS and words >= SHORTEST_CLAUSE:
+                clauses.append(set())
+                words = 0
+            words += token.stem.isalpha()
+            if not self._is_setting(at):
+                clauses[-1].update(number for number, each in enumerate(ALTERNATIVES) if token.stem in each)
+            places.append(len(clauses) - 1 if any(clauses) else -1)
+        for number, each in enumerate(clauses[1:], 1):
+            clauses[number] = each or clauses[number - 1]
+        return tuple(frozenset(clauses[each]) if each >= 0 else frozenset() for each in places)
+
+    def _is_setting(self, at: int) -> bool:
+        """Whether a name is given a number, as in tp = 8: its value is meant, and nothing said of it."""
+        following = self.tokens[at + 1 : at + 3]
+        return len(following) == 2 and following[0].stem == "=" and following[1].stem[0].isdigit()
 
     @property
     def is_mere_term(self) -> bool:
