@@ -145,7 +145,7 @@ REFUTERS = frozenset(
     }
 )
 
-# What is called this is not recommended: one word, or two that stand close together.
+# What is called this is not recommended: one word, or two that stand close together, as stems.
 DISMISSALS = frozenset(
     {
         "irrelevant",
@@ -161,27 +161,14 @@ DISMISSALS = frozenset(
     }
 )
 DISMISSING_PAIRS = frozenset(
-    {
-        ("no", "need"),
-        ("no", "point"),
-        ("not", "need"),
-        ("no", "reason"),
-        ("not", "necessary"),
-        ("no", "use"),
-        ("not", "bother"),
-        ("not", "worth"),
-        ("no", "role"),
-        ("no", "influence"),
-        ("no", "difference"),
-        ("no", "effect"),
-        ("no", "impact"),
-        ("no", "bearing"),
-        ("not", "matter"),
-        ("not", "issue"),
-        ("no", "issue"),
-        ("nothing", "do"),
-    }
-)
+    tuple(each.split())
+    for each in (
+        "no need", "no point", "not need", "noth need", "no reason", "not necessari", "no use", "not bother", "not worth",
+        "no role", "no influenc", "no differ", "no effect", "no impact", "no bear", "not matter", "not issu", "no issu",
+        "never issu", "noth do", "add noth", "bring noth", "gain noth", "worth noth", "not involv", "not occur",
+        "not happen", "never happen",
+    )
+)  # fmt: skip
 
 _SHORTEST = 5
 

@@ -223,7 +223,7 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
         _numbers(text, raw, denied),
         formula_form(digits),
         _refutes(words) or _NOT_CLAIMED.search(text) is not None,
-        _dismissals(words),
+        _dismissals(words, [token.stem for token in tokens]),
         _is_list(words),
         not numerals(text) and REASONS.isdisjoint(words) and _HEDGE.search(digits) is not None,
         {key: tuple(sorted(at)) for key, at in where.items()},
@@ -261,10 +261,10 @@ def _denied(words: list[str]) -> list[bool]:
     return denied
 
 
-def _dismissals(words: list[str]) -> tuple[tuple[int, str], ...]:
+def _dismissals(words: list[str], stems: list[str]) -> tuple[tuple[int, str], ...]:
     """Where something is called unnecessary or without effect, and the stem that says so."""
-    pairs = ((index, (word, later)) for index, word in enumerate(words) for later in words[index + 1 : index + 3])
-    found = {(index, stem(pair[1])) for index, pair in pairs if pair in DISMISSING_PAIRS}
+    pairs = ((index, (word, later)) for index, word in enumerate(stems) for later in stems[index + 1 : index + 3])
+    found = {(index, pair[1]) for index, pair in pairs if pair in DISMISSING_PAIRS}
     return tuple(sorted(found | {(index, stem(word)) for index, word in enumerate(words) if word in DISMISSALS}))
 
 
