@@ -168,3 +168,35 @@ def test_a_question_that_asks_for_a_stance_needs_one(rubric: str, stance: str, c
     assert not any(note.startswith("You were asked") for note in decided.notes)
     assert silent.level == "hire"
     assert any(note.startswith("You were asked whether you") for note in silent.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "swapped"),
+    [
+        ("The pipeline goes on NVLink, whereas tensor parallelism may cross nodes.", True),
+        ("I put the stages of the pipeline on NVLink and tensor parallelism wherever there is room.", True),
+        ("Tensor parallelism stays on NVLink, whereas the pipeline may cross nodes.", False),
+        ("NVLink is for what blocks, so tensor parallelism goes there, and the pipeline does not.", False),
+        ("I take tp 8, pp 2, dp 32 and keep the first on NVLink.", False),  # settings, not statements
+    ],
+)
+def test_what_is_said_of_another_strategy_is_no_evidence_of_this_one(text: str, swapped: bool) -> None:
+    found = find(parse("tp & nvlink", number), read(text))
+    assert found is not None
+    assert found.swapped is swapped
+
+
+@pytest.mark.parametrize(
+    ("rubric", "point", "text", "verdict"),
+    [
+        ("R12", "spares", "Spare nodes are not needed at this size.", "contradicted"),
+        ("R05", "profile", "Measuring the candidates adds nothing.", "contradicted"),
+        ("SP5", "step", "So 1.24e18 FLOPs / 1e15 = 1,240 s for a step.", "contradicted"),  # another number in its place
+        ("SP5", "step", "A step takes a while.", "missed"),
+    ],
+)
+def test_what_is_dismissed_or_worked_out_to_another_number_contradicts(
+    rubric: str, point: str, text: str, verdict: str, content: Catalogue
+) -> None:
+    found = {each.id: each.verdict for each in graded(content, rubric, text).points}
+    assert found[point] == verdict

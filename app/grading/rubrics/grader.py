@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.lexicon import SUBJECTS
-from app.grading.rubrics.matching import Passage, find, nearly
-from app.grading.rubrics.patterns import Pattern
+from app.grading.rubrics.matching import Passage, find, nearly, other_number
+from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
 from app.grading.rubrics.wordings import Wordings
 
@@ -48,6 +49,11 @@ class Point:
     parts: tuple[Part, ...] = ()
     needs: int = 0
     half_at: int = 0
+
+    @property
+    def evidence(self) -> tuple[Pattern, ...]:
+        """All that earns it, or half of it."""
+        return (*self.met, *self.half, *(pattern for part in self.parts for pattern in part.patterns))
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,12 @@ class Rubric:
     misconceptions: tuple[Misconception, ...] = ()
     stance: Stance | None = None
 
+    @cached_property
+    def numbers(self) -> tuple[Value, ...]:
+        """Every number that is evidence for some point."""
+        groups = (group for point in self.points for each in point.evidence for place in each.places for group in place)
+        return tuple(atom for group in groups for atom in group if isinstance(atom, Value))
+
 
 @dataclass(frozen=True)
 class PointGrade:
@@ -116,7 +128,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     reading = read(text, rubric.wordings)
     held = _misconceptions(rubric, reading)
     against = {point: found for each, found in held for point in each.points}
-    graded = _doubted(rubric, [_grade_point(point, reading, against) for point in rubric.points])
+    graded = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
     points = tuple(_judged(each, judged or {}) for each in graded)
     critical = {
         each.id: found.text for each in rubric.critical if (found := _claimed(each.patterns, reading)) is not None
@@ -174,7 +186,9 @@ def _misconceptions(rubric: Rubric, reading: Reading) -> list[tuple[Misconceptio
     return [(each, found) for each, found in claims if found is not None]
 
 
-def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Passage]) -> PointGrade:
+def _grade_point(
+    point: Point, reading: Reading, contradicted: Mapping[str, Passage], numbers: Sequence[Value] = ()
+) -> PointGrade:
     against = _claimed(point.against, reading) or contradicted.get(point.id)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,))
@@ -185,6 +199,9 @@ def _grade_point(point: Point, reading: Reading, contradicted: Mapping[str, Pass
         return PointGrade(point.id, "met", 1.0, (whole.shown.text,))
     if point.parts and len(shown) >= point.needs:
         return PointGrade(point.id, "met", 1.0, _texts(shown))
+    wrong = next(filter(None, (other_number(each, numbers, reading) for each in point.evidence)), None)
+    if wrong is not None:
+        return PointGrade(point.id, "contradicted", 0.0, (wrong.text,))
     partly = half.shown or whole.vague
     if partly is not None or (point.half_at and len(shown) >= point.half_at):
         return PointGrade(point.id, "met", 0.5, _texts([*shown, *([partly] if partly else [])]))

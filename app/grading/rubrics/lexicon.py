@@ -163,10 +163,10 @@ DISMISSALS = frozenset(
 DISMISSING_PAIRS = frozenset(
     tuple(each.split())
     for each in (
-        "no need", "no point", "not need", "noth need", "no reason", "not necessari", "no use", "not bother", "not worth",
-        "no role", "no influenc", "no differ", "no effect", "no impact", "no bear", "not matter", "not issu", "no issu",
-        "never issu", "noth do", "add noth", "bring noth", "gain noth", "worth noth", "not involv", "not occur",
-        "not happen", "never happen",
+        "no need", "no point", "not need", "noth need", "no reason", "not necessari", "no use", "not bother",
+        "not worth", "no role", "no influenc", "no differ", "no effect", "no impact", "no bear", "not matter",
+        "not issu", "no issu", "never issu", "noth do", "add noth", "bring noth", "gain noth", "worth noth",
+        "not involv", "not occur", "not happen", "never happen",
     )
 )  # fmt: skip
 

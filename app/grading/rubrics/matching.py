@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.grading.rubrics.lexicon import ALTERNATIVES
 from app.grading.rubrics.patterns import Atom, Formula, Group, Pattern, Value, Words
-from app.grading.rubrics.reading import Reading, Sentence
+from app.grading.rubrics.reading import Number, Reading, Sentence
 
 SLACK = 4  # how many other words may stand among the words of one wording
 REACH = 30  # how many words the parts of one piece of evidence may span: long sentences hold many statements
@@ -76,6 +76,37 @@ def nearly(pattern: Pattern, reading: Reading) -> Passage | None:
     return None
 
 
+def other_number(pattern: Pattern, known: Sequence[Value], reading: Reading) -> Passage | None:
+    """A sentence that has the words of evidence and works out another number of its kind, none of those `known`."""
+    wanted = [each for group in pattern.places[0] for each in group if isinstance(each, Value)]
+    words = tuple(part for part in pattern.places[0] if not any(isinstance(each, Value) for each in part))
+    kinds = {each.dimension for each in wanted} - {"count"}
+    if not kinds or not words:
+        return None
+    for index, sentence in enumerate(reading.sentences):
+        results = [each for each in sentence.numbers if not sentence.refutes and _is_result(each, kinds, sentence)]
+        if results and not any(_is_about(each, value) for each in results for value in known):
+            span = place(words, sentence)
+            if span is not None and any(span[0] - BOUND <= each.at <= span[1] + BOUND for each in results):
+                return Passage(index, sentence.text)
+    return None
+
+
+_SAYS_RESULT = frozenset({"=", "≈", "so"})
+ROUGH = 0.08  # how far a number may be off and still be meant to be the known one
+
+
+def _is_result(number: Number, kinds: set[str], sentence: Sentence) -> bool:
+    """Whether a sum or a conclusion ends in it, and its unit is one of `kinds`: "35 B" may be bytes or billions."""
+    before = sentence.tokens[number.at - 1].stem if number.at else ""
+    sure = number.has_unit and not number.denied and not number.texts[0].partition(" ")[2].startswith("B")
+    return sure and before in _SAYS_RESULT and any(number.is_a(each) for each in kinds)
+
+
+def _is_about(number: Number, value: Value) -> bool:
+    return number.matches(value.value, value.dimension, value.scale, max(ROUGH, value.tolerance))
+
+
 def place(groups: tuple[Group, ...], sentence: Sentence, reach: int = REACH) -> Span | None:
     """Where every group stands in the sentence, all of them within reach of each other."""
     found: list[list[Span]] = []
@@ -98,7 +129,9 @@ def _within_reach(anchor: Span, others: list[list[Span]], reach: int) -> Span | 
 
 def _is_dismissed(span: Span, sentence: Sentence, own: frozenset[str] = frozenset()) -> bool:
     """Whether what stands there is called unnecessary; evidence that says so itself, in its `own` words, is not."""
-    return any(span[0] - AROUND <= at <= span[1] + AROUND and word not in own for at, word in sentence.dismissals)
+    return any(
+        span[0] - AROUND <= at <= span[1] + AROUND and own.isdisjoint(words) for at, words in sentence.dismissals
+    )
 
 
 def _is_swapped(pattern: Pattern, sentences: Sequence[Sentence]) -> bool:

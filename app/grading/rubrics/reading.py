@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from math import isnan
 
 from app.grading.quantities import Unreadable, read_quantity
 from app.grading.rubrics.lexicon import (
@@ -70,6 +71,10 @@ class Number:
     denied: bool
     is_set: bool = False  # tp = 8: the value of a letter, and no quantity with its unit left out
 
+    def is_a(self, dimension: str) -> bool:
+        """Whether its unit is one of `dimension`."""
+        return any(not isnan(_value(text, dimension)) for text in self.texts[:-1])
+
     def matches(self, value: float, dimension: str, scale: float, tolerance: float) -> bool:
         """Whether it is `value` in base units, in any notation; a bare number counts in units of `scale` as well."""
         for text in self.texts[:-1] if self.has_unit else self.texts:
@@ -105,7 +110,7 @@ class Sentence:
     numbers: tuple[Number, ...]
     formula: str
     refutes: bool
-    dismissals: tuple[tuple[int, str], ...]
+    dismissals: tuple[tuple[int, frozenset[str]], ...]
     is_list: bool
     is_vague: bool
     where: Mapping[str, tuple[int, ...]] = field(repr=False)
@@ -223,7 +228,7 @@ def _sentence(written: str, wordings: Wordings) -> Sentence | None:
         _numbers(text, raw, denied),
         formula_form(digits),
         _refutes(words) or _NOT_CLAIMED.search(text) is not None,
-        _dismissals(words, [token.stem for token in tokens]),
+        _dismissals(words, tokens),
         _is_list(words),
         not numerals(text) and REASONS.isdisjoint(words) and _HEDGE.search(digits) is not None,
         {key: tuple(sorted(at)) for key, at in where.items()},
@@ -261,11 +266,11 @@ def _denied(words: list[str]) -> list[bool]:
     return denied
 
 
-def _dismissals(words: list[str], stems: list[str]) -> tuple[tuple[int, str], ...]:
-    """Where something is called unnecessary or without effect, and the stem that says so."""
-    pairs = ((index, (word, later)) for index, word in enumerate(stems) for later in stems[index + 1 : index + 3])
-    found = {(index, pair[1]) for index, pair in pairs if pair in DISMISSING_PAIRS}
-    return tuple(sorted(found | {(index, stem(word)) for index, word in enumerate(words) if word in DISMISSALS}))
+def _dismissals(words: list[str], tokens: tuple[Token, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
+    """Where something is called unnecessary or without effect, and the stems that say so."""
+    pairs = ((at, (token.stem, later.stem)) for at, token in enumerate(tokens) for later in tokens[at + 1 : at + 3])
+    found = [(at, frozenset(pair)) for at, pair in pairs if pair in DISMISSING_PAIRS]
+    return (*found, *((at, frozenset({stem(word)})) for at, word in enumerate(words) if word in DISMISSALS))
 
 
 def _is_list(words: list[str]) -> bool:
