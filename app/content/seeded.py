@@ -49,33 +49,36 @@ def draw(
     if first is None:
         with at("where"):
             raise ExpressionError(f"no combination of parameters satisfies {where!r}")
-    at_first = lost(with_lets(let, first))
+    parameters, values = first
+    at_first = lost(values)
     if not at_first.met:
-        return first
-    for drawn in islice(draws, MOST_AGAIN):
-        now = lost(with_lets(let, drawn))
+        return parameters
+    for again, values in islice(draws, MOST_AGAIN):
+        now = lost(values)
         if not now.met and now.hidden <= at_first.hidden:
-            return drawn
-    return first
+            return again
+    return parameters
 
 
 def _draws(
     name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int
-) -> Iterator[dict[str, object]]:
-    """Draws that satisfy `where`, among the first there are."""
+) -> Iterator[tuple[dict[str, object], Drawn]]:
+    """Draws that satisfy `where`, among the first there are, each with what `let` computes from it."""
     # a seeded generator, not a secret: the same seed must give the same variant on every machine
     source = random.Random(f"{name}:{seed}")  # noqa: S311
     for _ in range(MOST_DRAWS):
         drawn: dict[str, object] = {each: source.choice(values) for each, values in choices.items()}
-        if _is_taken(where, tuple(let.items()), tuple(drawn.items())):
-            yield drawn
+        values = _taken(where, tuple(let.items()), tuple(drawn.items()))
+        if values is not None:
+            yield drawn, values
 
 
 @lru_cache(maxsize=4096)  # seeds draw the same few hundred combinations again and again
-def _is_taken(where: str | None, let: tuple[tuple[str, str], ...], drawn: tuple[tuple[str, object], ...]) -> bool:
+def _taken(where: str | None, let: tuple[tuple[str, str], ...], drawn: tuple[tuple[str, object], ...]) -> Drawn | None:
+    """The values of a draw that satisfies `where`; None of one that does not."""
     values = with_lets(dict(let), dict(drawn))
     with at("where"):
-        return where is None or Expressions(values).truth(where)
+        return values if where is None or Expressions(values).truth(where) else None
 
 
 def with_lets(let: Mapping[str, str], drawn: Drawn) -> dict[str, object]:
