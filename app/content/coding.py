@@ -179,7 +179,7 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
     )
     question._lab = lab
     question._shown = Markup(
-        "<p>“A colleague hands in this program for the task below it. What does the judge say is wrong with it?”</p>"
-        '<pre class="log" tabindex="0">{}</pre><details class="as-table" open><summary>The task</summary>{}</details>'
-    ).format(solution.code.rstrip(), lab.statement)
+        "<p>“A colleague hands in the program below for this task. What does the judge say is wrong with it?”</p>"
+        '<details class="as-table" open><summary>The task</summary>{}</details><pre class="log" tabindex="0">{}</pre>'
+    ).format(lab.statement, solution.code.rstrip())
     return question

@@ -17,7 +17,7 @@ from app.content.code_labs import CodeLab
 from app.content.coding import CodingRound, TaskQuestion
 from app.content.concept_map import named
 from app.content.interview_schemas import Interview
-from app.content.rounds import BorrowedQuestion, Round
+from app.content.rounds import Round
 from app.core.errors import DomainError, NotFound
 from app.grading import levels
 from app.grading.hints import share_left
@@ -81,11 +81,8 @@ class PartRow:
 
     @property
     def brief(self) -> str:
-        """Where there are many: problem and part, as 2c."""
-        question = self.part.question
-        if self.part.role == "asked" and isinstance(question, BorrowedQuestion):
-            return f"{question.problem.id.removeprefix('SP')}{question.part.id}"
-        return "?" if self.part.role == "again" else self.short
+        """Where there are many: its number, or that the interviewer asks in between."""
+        return str(self.number) if self.part.role == "asked" else "?"
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,14 @@ const form = field?.form;
 const results = document.querySelector("[data-results]");
 const verdicts = results && new Verdicts(results, document.querySelector("[data-said]"), () => {});
 const refused = document.querySelector("[data-refused]");
+const earlier = /** @type {HTMLElement | null} */ (document.querySelector("[data-of-earlier-text]"));
 const version = /** @type {HTMLInputElement | null} */ (form?.elements.namedItem("over"));
 let kept = field?.defaultValue; // what the server has
 /** @type {TwoTexts | null} */
 let texts = null;
+field?.addEventListener("input", () => {
+  earlier.hidden = !results.querySelector("[data-result]");
+});
 
 if (field && form) {
   const press = (name) => () => {
@@ -102,6 +106,7 @@ async function take(reply) {
   refused.hidden = refused.textContent === "";
   if (!found) return "";
   results.replaceChildren(...found.childNodes);
+  earlier.hidden = true;
   const open = results.querySelector("[data-result][data-ended=no]");
   if (open) verdicts.follow(open.dataset.result);
   return /** @type {HTMLInputElement | null} */ (holder.querySelector("input[name=over]"))?.value ?? "";
