@@ -20,7 +20,7 @@ from labs.spec.events import Event, Failure, HostEvent, PhaseEvent
 from tests.support.events import step
 from worker import slurm, slurm_jobs
 from worker.endings import verdict
-from worker.folders import let_go, variables_for_restarts
+from worker.folders import let_go, variables_for_ranks
 from worker.launcher import Launch, OnLeash
 from worker.over_hosts import find_lost, host_lost, hosts_of_ranks, silent_hosts
 from worker.pulses import Pulses
@@ -110,11 +110,11 @@ def test_where_a_rank_fails_all_hosts_start_again_as_often_as_is_asked_for(
 
 def test_ranks_find_the_checkpoints_of_their_run_whoever_claims_it(tmp_path: Path) -> None:
     spec = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "training": {"checkpoint_every": 2}})
-    first = variables_for_restarts(tmp_path, Claim(1, "one lease", spec, identity="1-01234567"))
+    first = variables_for_ranks(tmp_path, Claim(1, "one lease", spec, identity="1-01234567"))
     again = Claim(1, "another", spec, identity="1-01234567", starts=2)
-    assert variables_for_restarts(tmp_path, again) == first == {CHECKPOINTS: f"{tmp_path}/1-01234567-checkpoints"}
+    assert variables_for_ranks(tmp_path, again) == first == {CHECKPOINTS: f"{tmp_path}/1-01234567-checkpoints"}
     over = parse_run_spec({"model": "gpt-mini", "parallel": {"data": 4}, "hosts": 2})
-    assert variables_for_restarts(tmp_path, Claim(1, "x", over, starts=2)) == {GANG_RESTARTS: "1"}
+    assert variables_for_ranks(tmp_path, Claim(1, "x", over, starts=2)) == {GANG_RESTARTS: "1"}
     let_go(tmp_path, again, tmp_path / "1-another")
     assert not list(tmp_path.iterdir())
 
