@@ -128,6 +128,8 @@ def test_a_pattern_with_a_mistake_says_which() -> None:
         parse("rank [stuck] & never", number)
     with pytest.raises(BadPattern, match="empty"):
         parse("latency | & grow", number)
+    with pytest.raises(BadPattern, match="one && at most"):
+        parse("latency && grow && ring", number)
 
 
 RUBRIC = Rubric(

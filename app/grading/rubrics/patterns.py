@@ -114,6 +114,8 @@ def parse(source: str, numbers: Numbers) -> Pattern:
     places = tuple(
         tuple(_group(group, source, numbers) for group in place.split(" & ")) for place in body.split(" && ")
     )
+    if len(places) > MOST_PLACES:
+        raise BadPattern(f"{source!r}: {len(places)} sentences. Accepted: one or two, so one && at most")
     return Pattern(source, places, _group(unless, source, numbers) if unless else ())
 
 
@@ -126,6 +128,7 @@ def _group(text: str, source: str, numbers: Numbers) -> Group:
 
 _VALUE = re.compile(r"\[(?P<expression>.+?)(?: (?P<unit>[A-Za-z%_]+(?:/[a-z]+)?))?(?: ±(?P<percent>[\d.]+)%)?\]")
 DEFAULT_TOLERANCE = 0.03
+MOST_PLACES = 2  # sentences that evidence may need
 
 
 def _atom(text: str, source: str, numbers: Numbers) -> Atom:
