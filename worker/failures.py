@@ -7,9 +7,9 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from app.lab.work import RunFailure
+from app.lab.work import RunFailure, killed_as_asked
 from labs.spec import Fault
-from labs.spec.events import STARTS_AGAIN, Event, Failure, LogEvent, PhaseEvent, StepEvent, killed_on_purpose
+from labs.spec.events import STARTS_AGAIN, Event, Failure, LogEvent, PhaseEvent, StepEvent
 from worker import untrusted
 
 LAST_LINES = 20
@@ -156,10 +156,7 @@ def last_lines(events: Iterable[Event], rank: int, logs: Path) -> list[str]:
 def _as_asked(rank: int, faults: Iterable[Fault], seen: list[Event]) -> tuple[str, str] | None:
     """Of a rank that killed itself because its run asked for it; None of any other."""
     said = {event.line for event in _since_last_start(seen) if isinstance(event, LogEvent) and event.rank == rank}
-    for fault in faults:
-        if fault.kind == "kill" and fault.rank == rank and killed_on_purpose(rank, fault.step) in said:
-            return "killed", f"Rank {rank} was killed at step {fault.step}, as this run asked."
-    return None
+    return killed_as_asked(rank, faults, said)
 
 
 def _by_exit_code(rank: int, code: int) -> tuple[str, str]:

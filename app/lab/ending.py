@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.charts import Scale, round_scale
+from app.core.texts import without_pictures
 from app.lab.records import RunFailure
 from app.lab.view import RunView
 from app.units import seconds_text
@@ -41,6 +42,7 @@ class Ending:
     lanes: tuple[EndedRank, ...]
     scale: Scale
     words: tuple[LastWords, ...]
+    silent: tuple[int, ...]  # ranks without a last word after the first
 
 
 def ending_of(spec: RunSpec, view: RunView, failure: RunFailure | None) -> Ending | None:
@@ -58,7 +60,9 @@ def ending_of(spec: RunSpec, view: RunView, failure: RunFailure | None) -> Endin
         )
         for rank in range(spec.parallel.world_size)
     )
-    return Ending(steps, done, lanes, scale, _last_words(view.log, failure))
+    words = _last_words(view.log, failure)
+    silent = tuple(sorted(set(range(spec.parallel.world_size)) - {each.rank for each in words}))
+    return Ending(steps, done, lanes, scale, words, silent)
 
 
 def _last_words(log: Sequence[LogEvent], failure: RunFailure) -> tuple[LastWords, ...]:
@@ -68,7 +72,9 @@ def _last_words(log: Sequence[LogEvent], failure: RunFailure) -> tuple[LastWords
     if first is None or failure.lines_rank != failure.rank:
         return ()
     after = sorted((each for each in last.values() if each is not first and each.t >= first.t), key=lambda each: each.t)
-    return (
-        LastWords(first.rank, first.line.strip(), "first"),
-        *(LastWords(each.rank, each.line.strip(), f"{seconds_text(each.t - first.t, 2)} later") for each in after),
-    )
+    rest = (LastWords(each.rank, without_pictures(each.line), _later(each.t - first.t)) for each in after)
+    return (LastWords(first.rank, without_pictures(first.line), "first"), *rest)
+
+
+def _later(seconds: float) -> str:
+    return f"{seconds_text(seconds, 2)} later"

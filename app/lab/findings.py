@@ -52,8 +52,9 @@ def meters_of(
 def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     """Title and subtitle of a run: where a term was left out, its name."""
     far = finding(meters)
-    if run.status in ("failed", "expired"):
-        said, _, rest = RunFailure.from_json(run.failure or {}).message.partition(". ")
+    failure = failure_of(run)
+    if failure is not None:
+        said, _, rest = failure.message.partition(". ")
         return said.rstrip("."), rest
     if run.status != "finished" or far is None or far.gap is None or not far.gap.finding:
         return headline(run, [meter.row for meter in meters]), ""
@@ -62,6 +63,13 @@ def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
         return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
     size = sum(term.value for term in far.gap.missing)
     return far.gap.finding, f"{row.title}: {row.said(size)} that your {row.text} lacks."
+
+
+def failure_of(run: Run) -> RunFailure | None:
+    """Why it failed; None of a run that did not."""
+    if run.status not in ("failed", "expired"):
+        return None
+    return RunFailure.from_json(run.failure or {}).of_run(RunSpec.model_validate(run.spec).faults)
 
 
 def question(item: Experiment | None, spec: RunSpec, theory: Mapping[str, object]) -> Markup:

@@ -13,10 +13,13 @@ from app.lab import forms
 from app.lab.knobs import offer, read_settings, settings_of_run, spec_with
 from app.lab.models import Run
 from app.lab.predict import theory_record
+from app.lab.records import RunFailure
 from app.reveal.meter import Meter, finding
+from app.words import counted
 from labs.spec import RunSpec, SpecError, parse_run_spec
 
 _SEEN = 1.02  # the factor from which on a number is said to change
+RESTARTING = "restarts:from-checkpoint"  # the change of a run that is told so in an address
 _AS_MUCH = 0.02  # of a left-out term: a change this near to it takes away exactly that
 
 
@@ -56,6 +59,34 @@ def next_change(run: Run, item: Experiment | None, meters: Sequence[Meter]) -> C
     turn, now = exact or moved[0]
     others = [meter for meter in known if meter is not worst]
     return Change(turn.label, turn.before, turn.after, turn.href, _says(worst, now, exact is not None, others))
+
+
+def restart_change(run: Run, failure: RunFailure) -> Change | None:
+    """Of a run of one's own whose rank was killed: the same with checkpoints, started again from the last of them."""
+    changed = restarting(run.spec, run.steps_done)
+    if failure.cause != "killed" or failure.rank is None or changed is None:
+        return None
+    every = changed["training"]["checkpoint_every"]
+    kept = run.steps_done // every * every
+    says = f"From its checkpoint of step {kept} all ranks would start again"
+    again = run.steps_done - kept
+    lost = f", and do {counted(again, 'step')} once more." if again else ", and no step is lost."
+    href = f"/lab?{urlencode({'again': run.id, 'change': RESTARTING})}#ff"
+    return Change("Checkpoints and a restart", "none", f"every {counted(every, 'step')}", href, says + lost)
+
+
+def restarting(spec: Mapping[str, Any], steps_done: int) -> dict[str, Any] | None:
+    """A run that failed after `steps_done`, with a checkpoint before that and one restart; None where it had both, or
+    nothing can be kept of it."""
+    if spec["training"].get("checkpoint_every") or spec.get("restarts") or not steps_done:
+        return None
+    every = max(1, steps_done // 2)
+    changed = {**spec, "training": {**spec["training"], "checkpoint_every": every}, "restarts": 1}
+    try:
+        parse_run_spec(changed)
+    except SpecError:
+        return None
+    return changed
 
 
 def _of_experiment(run: Run, item: Experiment) -> Iterator[_Turn]:

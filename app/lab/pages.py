@@ -25,6 +25,7 @@ from app.lab.forms import FormField
 from app.lab.knobs import Choice, offer, own_settings, read_settings, spec_with
 from app.lab.listing import RunRow
 from app.lab.naming import describe
+from app.lab.next_change import RESTARTING, restarting
 from app.lab.playing import figure_name
 from app.lab.predict import CONFIDENCES, theory_record
 from app.lab.quantities import quantities_of
@@ -152,10 +153,13 @@ def index(
 
 def typed_again(session: Session, learner_id: int, run_id: int, change: str = "") -> dict[str, str]:
     """What was typed for a run of one's own, or would have been, to run it again with a change: `field:value`, or
-    `faults:none` for none of its faults. A field changes nothing of a run that is written out."""
-    spec = reading.find_run(session, learner_id, run_id).spec
+    `faults:none` for none of its faults, or `RESTARTING`. A field changes nothing of a run that is written out."""
+    run = reading.find_run(session, learner_id, run_id)
+    spec = run.spec
     if change == "faults:none":
         return forms.settings_of_run({**spec, "faults": []})
+    if change == RESTARTING:
+        return forms.settings_of_run(restarting(spec, run.steps_done) or spec)
     typed = forms.settings_of_run(spec)
     name, _, value = change.partition(":")
     return {**typed, name: value} if name in typed and "spec" not in typed else typed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
+from labs.spec.events import killed_on_purpose
+
 if TYPE_CHECKING:  # a worker, which writes failures and results, needs no theory
     from app.theory.lab_runs import Point, Transfer
+    from labs.spec import Fault
     from labs.spec.events import Component
 
 
@@ -112,6 +115,12 @@ class RunFailure:
     def to_json(self) -> dict[str, JsonValue]:
         return asdict(self) | {"lines": list(self.lines)}
 
+    def of_run(self, faults: Iterable[Fault]) -> RunFailure:
+        """The same in today's words where the run asked for it, whichever release stored it."""
+        own = self.lines if self.rank is not None and self.lines_rank == self.rank else ()
+        planned = None if self.rank is None else killed_as_asked(self.rank, faults, own)
+        return replace(self, cause=planned[0], message=planned[1]) if planned else self
+
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RunFailure:
         """From a row's JSON: an older one may lack fields."""
@@ -123,6 +132,14 @@ class RunFailure:
             tuple(record.get("lines", ())),
             record.get("lines_rank"),
         )
+
+
+def killed_as_asked(rank: int, faults: Iterable[Fault], lines: Collection[str]) -> tuple[str, str] | None:
+    """Cause and message of a rank that killed itself because its run asked for it, by its `lines`; else None."""
+    for fault in faults:
+        if fault.kind == "kill" and fault.rank == rank and killed_on_purpose(rank, fault.step) in lines:
+            return "killed", f"Rank {rank} was killed at step {fault.step}, as this run asked."
+    return None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import command_line, describe, title
-from app.lab.next_change import Change, next_change
+from app.lab.next_change import Change, next_change, restart_change
 from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
@@ -142,7 +142,7 @@ def show(
     if findings.is_hidden(run):
         view, is_drawn = findings.without_numbers(view), False
     meters = findings.meters_of(run, spec, item, view, asked)
-    failure = RunFailure.from_json(run.failure or {}) if run.status in ("failed", "expired") else None
+    failure = findings.failure_of(run)
     return RunPage(
         run=run,
         spec=spec,
@@ -156,7 +156,7 @@ def show(
         over_hosts=said_of_hosts(spec),
         failure=failure,
         ending=ending_of(spec, view, failure),
-        lesson=_with_change(_lesson(content, item, run, spec, asked), content, run, item, meters),
+        lesson=_with_change(_lesson(content, item, run, spec, asked, failure), content, run, item, meters, failure),
         pictures=_pictures(spec, view, run.theory) if is_drawn else Pictures(),
         command=command(run),
         again=_again(item, run),
@@ -184,10 +184,15 @@ def _standing(
 
 
 def _lesson(
-    content: Catalogue, item: Experiment | None, run: Run, spec: RunSpec, rows: list[Comparison]
+    content: Catalogue,
+    item: Experiment | None,
+    run: Run,
+    spec: RunSpec,
+    rows: list[Comparison],
+    failure: RunFailure | None,
 ) -> Lesson | None:
-    if run.status == "failed":
-        return _lesson_of_failure(content, RunFailure.from_json(run.failure or {}))
+    if run.status == "failed" and failure is not None:
+        return _lesson_of_failure(content, failure)
     if run.status != "finished":
         return None
     if item is None:
@@ -204,9 +209,14 @@ def _lesson(
 
 
 def _with_change(
-    lesson: Lesson | None, content: Catalogue, run: Run, item: Experiment | None, meters: Sequence[Meter]
+    lesson: Lesson | None,
+    content: Catalogue,
+    run: Run,
+    item: Experiment | None,
+    meters: Sequence[Meter],
+    failure: RunFailure | None,
 ) -> Lesson | None:
-    """A run's lesson with the change that a finished one leads to, and how long cards and problems take."""
+    """A run's lesson with the change that it leads to, and how long cards and problems take."""
     if lesson is None:
         return lesson
     minutes = {f"/practice/{each.slug}": each.minutes for each in content.problems.values()}
@@ -214,7 +224,11 @@ def _with_change(
     linked = [each["href"] for each in (*lesson.missed, *lesson.next_steps)]
     return replace(
         lesson,
-        change=next_change(run, item, meters) if run.status == "finished" else None,
+        change=next_change(run, item, meters)
+        if run.status == "finished"
+        else restart_change(run, failure)
+        if failure is not None and item is None
+        else None,
         minutes={href: minutes[href] for href in linked if href in minutes},
     )
 
@@ -244,8 +258,12 @@ def _lesson_of_own(content: Catalogue, run: Run, spec: RunSpec, rows: list[Compa
 
 
 def _lesson_of_failure(content: Catalogue, failure: RunFailure) -> Lesson:
-    """The cards on what to look at when a run has no memory left, or has lost a rank."""
-    concept = "debugging-memory" if "memory" in failure.cause else "debugging-hangs"
+    """The cards on what to look at when a run has no memory left or hangs, and on what a rank's death costs."""
+    concept = "debugging-hangs"
+    if "memory" in failure.cause:
+        concept = "debugging-memory"
+    elif failure.cause == "killed":
+        concept = "reliability"
     cards = [card.id for card in content.cards.values() if concept in card.head.concepts]
     return Lesson(missed=[], next_steps=content.related_links(Related(cards=tuple(cards[:MOST_ALIKE]))))
 

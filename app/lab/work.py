@@ -20,7 +20,7 @@ from app.lab.claims import (
 from app.lab.events import append_chunk
 from app.lab.gpus import GpuTaken, gpus_taken, take_gpus
 from app.lab.leases import Claim, LeaseLost
-from app.lab.records import RunFailure
+from app.lab.records import RunFailure, killed_as_asked
 from app.lab.retention import forget_events, list_active_ids
 from app.lab.sizes import gpus_for, kind_on, sizes_on
 from app.lab.takers import most_gpus
@@ -39,6 +39,7 @@ __all__ = [
     "give_up_on_stale",
     "gpus_for",
     "gpus_taken",
+    "killed_as_asked",
     "kind_on",
     "list_active_ids",
     "list_leases",

@@ -60,6 +60,7 @@ class Lane:
     cells: tuple[str, ...]
     href: str
     is_thin: bool  # too few results to say anything
+    results: int = 0
     tick: str | None = None
 
 
@@ -176,13 +177,15 @@ def _went(evidence: Evidence | None, moment: Moment) -> str:
 
 
 def standing_lanes(standings: Mapping[str, Standing], titles: Mapping[str, str]) -> list[Lane]:
-    """The concepts that stand weakest among those with results, with 95 % Wilson intervals; the weakest first."""
+    """Concepts with 95 % Wilson intervals, the weakest first: of those with results, the weakest that there are enough
+    of to say so, and only then others."""
     known = [each for each in standings.values() if each.recent is not None]
     weakest = sorted(known, key=lambda each: (each.results < FEWEST, each.recent or 0.0, -each.results))
     alike: dict[tuple[str, int], list[Standing]] = {}
     for each in weakest:
         alike.setdefault((f"{100 * (each.recent or 0.0):.0f}", each.results), []).append(each)
-    return [_lane(each, [titles[one.concept_id] for one in each]) for each in list(alike.values())[:SHOWN_CONCEPTS]]
+    shown = sorted(list(alike.values())[:SHOWN_CONCEPTS], key=lambda each: (each[0].recent or 0.0, -each[0].results))
+    return [_lane(each, [titles[one.concept_id] for one in each]) for each in shown]
 
 
 def _lane(alike: Sequence[Standing], names: Sequence[str]) -> Lane:
@@ -202,6 +205,7 @@ def _lane(alike: Sequence[Standing], names: Sequence[str]) -> Lane:
         (results, f"{100 * recent:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %", standing.word),
         f"/reference/concepts#{standing.concept_id}",
         is_thin,
+        standing.results,
     )
 
 

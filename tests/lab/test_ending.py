@@ -11,11 +11,17 @@ from labs.spec import parse_run_spec
 from labs.spec.events import LogEvent
 
 SPEC = parse_run_spec({"model": "gpt-mini", "training": {"steps": 12}, "parallel": {"data": 2}})
+RESET = "Connection reset by peer"
 
 
 def test_the_rank_to_blame_speaks_first_and_every_lane_says_how_far_it_came() -> None:
     failure = RunFailure("killed", "Rank 1 was killed (SIGKILL).", 1, 5, ("fault on purpose",), 1)
-    lines = [(0.2, 0, "warm"), (1.0, 1, "fault on purpose"), (1.02, 0, "Connection reset by peer"), (1.03, 0, "  ^^^^")]
+    lines = [
+        (0.2, 0, "warm"),
+        (1.0, 1, "fault on purpose"),
+        (1.02, 0, f"{RESET} \U0001f340"),
+        (1.03, 0, "  ^^^^"),
+    ]
     log = tuple(LogEvent(at, rank, "stderr", line) for at, rank, line in lines)
     ending = ending_of(SPEC, RunView(steps_done=4, log=log), failure)
     assert ending is not None
@@ -25,7 +31,7 @@ def test_the_rank_to_blame_speaks_first_and_every_lane_says_how_far_it_came() ->
     ]
     assert [(each.rank, each.line, each.after) for each in ending.words] == [
         (1, "fault on purpose", "first"),
-        (0, "Connection reset by peer", "20 ms later"),
+        (0, RESET, "20 ms later"),
     ]
     assert ending_of(SPEC, RunView(), RunFailure("failed", "torchrun")) is None, "no rank is to blame"
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import presence
+from app.lab.models import Run
 from app.theory.lab_runs import run_theory
 from labs.spec import RunSpec, parse_run_spec
 
@@ -231,7 +233,7 @@ def test_a_run_of_ones_own_is_run_again_from_the_form_or_written_out_where_the_f
     assert client.get("/lab?again=3", headers=HTML).status_code == 404
 
 
-def test_a_run_with_a_fault_is_run_again_as_it_was_or_without_the_fault(client: TestClient) -> None:
+def test_a_run_with_a_fault_is_run_again_as_it_was_or_without_the_fault(client: TestClient, database: Database) -> None:
     fault = {"kind": "kill", "rank": 1, "step": 5}
     planned = {"model": "gpt-mini", "training": {"steps": 12}, "parallel": {"data": 2}, "faults": [fault]}
     client.post("/api/v1/lab/runs", json={"spec": planned})
@@ -245,3 +247,8 @@ def test_a_run_with_a_fault_is_run_again_as_it_was_or_without_the_fault(client: 
     without = html.unescape(client.get("/lab?again=1&change=faults:none", headers=HTML).text)
     assert re.search(r'name="steps" value="12"', without)
     assert "Only the JSON below" not in without
+    with database.write() as session:
+        session.execute(update(Run).values(steps_done=4))
+    restarted = html.unescape(client.get("/lab?again=1&change=restarts:from-checkpoint", headers=HTML).text)
+    assert re.search(r'name="checkpoint_every" value="2"', restarted)
+    assert '"step": 5' in restarted, "the fault stays"

@@ -15,6 +15,7 @@ from app.core.queue import Queue
 from app.core.settings import Settings
 from app.lab import service as lab
 from app.lab import work
+from app.lab.records import RunFailure
 from labs.spec import Fault, parse_run_spec
 from labs.spec.events import STARTS_AGAIN, Event, PhaseEvent, event_line, killed_on_purpose
 from tests.support.events import failed, log, step
@@ -127,6 +128,8 @@ def test_a_rank_that_was_killed_because_its_run_asked_for_it_is_said_to_be(tmp_p
     events = [step(4), log(killed_on_purpose(1, 5), rank=1), noticed]
     planned = explain(events, TORCHRUN, tmp_path, faults=asked)
     assert (planned.cause, planned.message) == ("killed", "Rank 1 was killed at step 5, as this run asked.")
+    older = RunFailure("killed", "Rank 1 was killed (SIGKILL).", 1, 5, planned.lines, 1)
+    assert older.of_run(asked).message == planned.message, "whoever stored it"
     early = explain([step(2), noticed], TORCHRUN, tmp_path, faults=asked)
     assert early.message.startswith("Rank 1 was killed (SIGKILL). Somebody"), "before it came to what was asked"
 
