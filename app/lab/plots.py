@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from math import exp, isfinite, log
 
 from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.plot import HEIGHT, TOP, Axis, axis_of, draw_grid, left_of, placed
 from app.content.diagrams.svg import NARROW, Canvas, number_text, text_width, wrap_svg
+from app.lab.laws import said_of_laws
 from app.theory.lab_runs import Point
 from app.units import BASE_UNITS, step_for
 from labs.spec import Figure
@@ -17,6 +18,7 @@ from labs.spec import Figure
 _RIGHT, _DOT = 12.0, 3.0
 BROAD = 512.0  # fills half a page of 1,440 px; text is as large as on the narrow one
 _HIDES = 2.5  # pixels between two points of which one hides the other
+_PIECES = 16  # of a curve between two points
 _DOTTED = 20  # more dots than that would run into each other
 _NARROW = 3  # what stays within this factor would lie flat in a whole decade
 _MARKED = 9  # so many values of x at most are all marked on its axis
@@ -78,7 +80,7 @@ def draw_figure(
     if not dots:
         return None
     dashes += fitted
-    both = [*dots, *dashes]
+    both = [*dots, *dashes]  # of what theory and measurement say, and of laws
     units = (
         _unit(figure.x_unit, [point.x for point in both], figure.x_log),
         _unit(figure.y_unit, [point.y for point in both], figure.y_log),
@@ -93,7 +95,9 @@ def draw_figure(
     broad = plot.drawn(BROAD).picture(TOP + HEIGHT + 40, says, head, table, key) if style.broad else None
     finding = "Measured here; theory knows no figure for it."
     if dashes:
-        finding = f"Dashes are {'a law fitted here' if fitted else 'theory'}, the rest is measured."
+        lines = "Dashes and dots are laws" if len(plot.laws) > 1 else "Dashes are a law" if fitted else ""
+        finding = f"{lines + ' fitted here' if fitted else 'Dashes are theory'}, the rest is measured."
+        finding = f"{said_of_laws(figure, both)} {finding}".strip()
     return Drawing(
         figure.title,
         finding,
@@ -129,6 +133,7 @@ class _Plot:
         fits = len(self.names) <= HEIGHT / _NAME_APART and self.widest <= _NAME_MOST
         self.is_named = from_count <= len(self.names) and fits and not style.is_bars
         self.tones = [LAWS if figure.is_fitted(series) else style.tone(at) for at, series in enumerate(self.names)]
+        self.laws = [series for series in self.names if figure.is_fitted(series)]
         self.key = list(zip(self.tones, self.names, strict=True))
 
     def drawn(self, width: float) -> Canvas:
@@ -153,12 +158,20 @@ class _Plot:
             if self.style.is_joined and any(_is_over(other[1], at[1]) for other in places[tone + 1 :]):
                 canvas.line(at[1], f"{self.style.tone(tone)} d-under")
             _draw_series(canvas, self.style, tone, *at)
-        for expected, _ in places:  # above what was measured, which it may run along
+        for series, expected in zip(self.names, self._laws(inside), strict=True):  # above what was measured
             if len(expected) > 1:
-                canvas.line(expected, f"{LAWS} d-expected")
+                canvas.line(expected, f"{LAWS} {'d-dotted' if series in self.laws[1:] else 'd-expected'}")
         if self.is_named:
             _name_series(canvas, self.tones, self.names, places, right)
         return canvas
+
+    def _laws(self, inside: tuple[float, float]) -> Iterator[_Places]:
+        """The dashed line of each series: through its points, and between those of an affine law where it lies."""
+        for series in self.names:
+            points = [point for point in self.dashes if point.name == series]
+            if self.figure.is_affine:
+                points = _between(points)
+            yield _places(points, series, self.x_axis, self.y_axis, self.units, *inside)
 
     def _bars(self, canvas: Canvas, places: list[_Places]) -> None:
         """A bar from 0 for each residual, those of one x beside each other."""
@@ -197,6 +210,18 @@ def _places(
 ) -> list[tuple[float, float]]:
     mine = sorted((point.x, point.y) for point in points if point.name == series)
     return [placed(x_axis, y_axis, left, right, x / units[0].size, y / units[1].size) for x, y in mine]
+
+
+def _between(points: Iterable[Point]) -> list[Point]:
+    """The points of an affine law, and as many between each two as make a curve of it, evenly on a log axis."""
+    ordered = sorted(points, key=lambda point: point.x)
+    found = ordered[:1]
+    for start, end in pairwise(ordered):
+        xs = [start.x * (end.x / start.x) ** (step / _PIECES) for step in range(1, _PIECES)] if start.x > 0 else []
+        slope = (end.y - start.y) / (end.x - start.x)
+        found += [replace(start, x=x, y=start.y + slope * (x - start.x)) for x in xs]
+        found.append(end)
+    return found
 
 
 def _is_over(upper: list[tuple[float, float]], lower: list[tuple[float, float]]) -> bool:

@@ -140,10 +140,12 @@ class Meter:
 
     @property
     def bars(self) -> TermBars | None:
-        """The same term by term, where it has several and was measured."""
+        """The same term by term, where it has several and was measured, and those of what was predicted are known: the
+        picture above says as much else."""
         if not self.is_ended or self.row.measured is None or len(self.terms) < 2:
             return None
-        return TermBars(self)
+        is_split = self.row.predicted is None or self.row.is_near or (self.gap is not None and self.gap.missing)
+        return TermBars(self) if is_split else None
 
 
 @dataclass(frozen=True)
@@ -173,25 +175,20 @@ class TermBars:
         return found
 
     def had(self, term: Term) -> float | None:
-        """What the learner's number has of a term; None where no term explains it."""
-        if self.meter.gap and term in self.meter.gap.missing:
+        """What the learner's number has of a term."""
+        missing = self.meter.gap.missing if self.meter.gap else ()
+        if term in missing:
             return 0.0
-        kept = self.meter.gap.missing if self.meter.gap else ()
-        if not kept and not self.meter.row.is_near:
-            return None
-        rest = sum(each.value for each in self.meter.terms if each not in kept)
+        rest = sum(each.value for each in self.meter.terms if each not in missing)
         return (self.meter.row.predicted or 0.0) / rest * term.value if rest else None
 
     @property
     def yours(self) -> list[tuple[str, str]]:
-        """Kind and width: the terms the learner has, outlined; `hole` for what is missing; the whole where no term
-        explains it."""
+        """Kind and width: the terms the learner has, outlined; `hole` for what is missing."""
         row, gap, scale = self.meter.row, self.meter.gap, self.scale
         if row.predicted is None:
             return []
         missing = gap.missing if gap else ()
-        if not missing and not self.meter.row.is_near:
-            return [("whole", scale.percent(min(row.predicted, scale.maximum)))]
         kept = sum(term.value for term in self.meter.terms if term not in missing)
         fit = row.predicted / kept if kept else 1.0
         return [

@@ -1,6 +1,7 @@
 """Figures of programs: what is drawn of them, and what is said."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -39,7 +40,24 @@ def test_theory_and_a_fitted_law_are_dashed_in_no_series_colour() -> None:
     assert drawing.svg.count('class="d-theory d-expected"') == 1
     assert drawing.svg.count("<circle") == 2
     assert drawing.key == (("d-series-0", "tree"), ("d-theory", "tree by α and B"))
+    assert drawing.finding == "Measured is 1.5 to 2 × the law. Dashes are a law fitted here, the rest is measured."
     assert draw_figure("time", figure, measured[2:], []) is None, "nothing was measured"
+
+
+def test_affine_laws_are_curves_and_their_crossing_is_said_beside_the_measured_one() -> None:
+    figure = replace(TIME, fitted=("α",), is_affine=True)
+    ring = at("ring by α and B", (1e3, 6.0015e-4), (1e6, 2.1e-3))
+    tree = at("tree by α and B", (1e3, 4.004e-4), (1e6, 4.4e-3))
+    measured = at("ring", (1e3, 6.0015e-3), (1e6, 4.2e-3)) + at("tree", (1e3, 4.004e-4), (1e6, 8.8e-3))
+    drawing = draw_figure("time", figure, measured + ring + tree, [])
+    assert drawing is not None
+    assert drawing.finding.startswith(
+        "Measured over its own law: ring 2 to 10 ×, tree 1 to 2 ×. "
+        "By law the ring is faster than the tree from 81 kB on; measured, from 1 MB on. Dashes and dots are laws"
+    )
+    curve = re.search(r'd-dotted" d="([^"]+)"', str(drawing.svg))
+    assert curve is not None
+    assert curve[1].count("L") > 10
 
 
 def test_what_a_log_axis_cannot_hold_is_left_out_and_nothing_is_no_figure() -> None:

@@ -34,18 +34,34 @@ class CollectivesOptions(Options):
     """All-reduces (and both halves of a ring's) written out in messages, beside what the library offers."""
 
     title: ClassVar[str] = "Collectives"
-    about: ClassVar[str] = "What rings, trees and servers send, how long they take, and what α and β explain of it."
+    about: ClassVar[str] = "What rings, trees and servers send, how long they take, and what α and B explain of it."
     axis: ClassVar[Literal["data", "pipeline"] | None] = "data"
     fewest_ranks: ClassVar[int] = 2
     may_span_hosts: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, Figure]] = {
         "seconds": Figure(
-            "Time, as the slowest rank sees it", "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",)
+            "Time, as the slowest rank sees it",
+            "size",
+            "time",
+            "B",
+            "s",
+            x_log=True,
+            y_log=True,
+            fitted=("α",),
+            is_affine=True,
         ),
         "bytes_sent": Figure("Sent by the busiest rank", "size", "sent", "B", "B", x_log=True, y_log=True),
         "messages_sent": Figure("Messages from the busiest rank", "size", "messages", "B", "", x_log=True),
         "ping_pong": Figure(
-            "One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",)
+            "One message between two ranks",
+            "size",
+            "time",
+            "B",
+            "s",
+            x_log=True,
+            y_log=True,
+            fitted=("α",),
+            is_affine=True,
         ),
     }
     quantities: ClassVar[Mapping[str, Quantity]] = {

@@ -13,7 +13,8 @@ from labs.violations import Violation
 @dataclass(frozen=True)
 class Figure:
     """Something a program measures over something else. Values are in base units; an empty unit is a plain number.
-    A series whose name has a word of `fitted` in it is no measurement but a law that was fitted to one."""
+    A series whose name has a word of `fitted` in it is no measurement but a law that was fitted to one; where it is
+    `affine` it grows by as much with every unit of x, which logarithmic axes show as a curve."""
 
     title: str
     x: str
@@ -23,6 +24,11 @@ class Figure:
     x_log: bool = False
     y_log: bool = False
     fitted: tuple[str, ...] = ()
+    is_affine: bool = False
+
+    def law_of(self, series: str) -> str:
+        """The series that a law is of, as `ring` for `ring by α and B`; empty of what has no name of its own in it."""
+        return series.partition(" by ")[0] if self.is_fitted(series) and " by " in series else ""
 
     def is_fitted(self, series: str) -> bool:
         """Whether a series is a law's, and not measured."""
