@@ -42,12 +42,13 @@ class Expected:
 @dataclass(frozen=True)
 class Offer:
     """Of the form as it is filled in: by field the values that cannot work beside the others, with why; those that work
-    once other fields follow, with what these are then; what is wrong with the fields as they are; and the run in words
-    and written out, where it can be run."""
+    once other fields follow, with what these are then; what is wrong with the fields as they are; the fields that do
+    nothing beside the others, with why; and the run in words and written out, where it can be run."""
 
     refused: Mapping[str, Mapping[str, str]]
     follows: Mapping[str, Mapping[str, Mapping[str, str]]]
     wrong: Mapping[str, str]
+    idle: Mapping[str, str]
     words: str = ""
     written: str = ""
 
@@ -80,10 +81,27 @@ def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: date
             if why:
                 refused.setdefault(field.name, {})[value] = why
     wrong = {names[each.field]: forms.said(each) for each in reversed(now_wrong) if each.field in names}
+    idle = _idle(typed, refused)
     if as_it_is is None:
-        return Offer(refused, follows, wrong)
+        return Offer(refused, follows, wrong, idle)
     written = json.dumps(forms.spec_of_form(typed), indent=2)
-    return Offer(refused, follows, wrong, in_words(session, learner_id, as_it_is, now), written)
+    return Offer(refused, follows, wrong, idle, in_words(session, learner_id, as_it_is, now), written)
+
+
+def _idle(typed: Mapping[str, str], refused: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Fields as the form has them that can be nothing else, with why: each other choice is refused; stages a rank
+    without a pipeline go with the schedule."""
+    idle = {
+        field.name: why
+        for field in forms.FREE_FORM
+        if field.choices and typed.get(field.name, field.text) == field.text
+        if len(reasons := refused.get(field.name, {})) == len(field.choices) - 1
+        for why in sorted({each.partition(" Accepted: ")[0] for each in reasons.values()})[:1]
+    }
+    stages = next(field for field in forms.FREE_FORM if field.name == "virtual_stages")
+    if "schedule" in idle and typed.get(stages.name, stages.text).strip() == stages.text:
+        idle[stages.name] = idle["schedule"]
+    return idle
 
 
 def words_of_form(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> str:

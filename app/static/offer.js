@@ -48,7 +48,7 @@ async function ask() {
   const turn = ++asked;
   const reply = await fetch(form.dataset.offer, { method: "POST", body: fieldsOf(form) }).catch(() => null);
   if (turn !== asked || !reply?.ok) return; // without an answer everything stays on offer, and is refused when sent
-  const { refused, wrong, words, written, ...more } = await reply.json();
+  const { refused, wrong, idle, words, written, ...more } = await reply.json();
   follows = more.follows;
   const inWords = document.querySelector("[data-words]");
   inWords.textContent = words || "This cannot run yet: see the fields.";
@@ -64,6 +64,11 @@ async function ask() {
       const words = wrong[field.getAttribute("name")] ?? "";
       say(field, words, words !== "");
     }
+    if ((field instanceof HTMLSelectElement || isText) && field !== document.activeElement) {
+      const why = idle[field.name] ?? "";
+      field.disabled = why !== ""; // it is not sent then: as the form has it, it stands
+      if (why) say(field, why);
+    }
   }
 }
 
@@ -72,7 +77,9 @@ function follow(event) {
   const then = follows[event.target.name]?.[event.target.value] ?? {};
   for (const [name, value] of Object.entries(then)) {
     const field = form.elements.namedItem(name);
-    if (field instanceof HTMLInputElement) field.value = value;
+    if (!(field instanceof HTMLInputElement)) continue;
+    field.disabled = false;
+    field.value = value;
   }
 }
 
@@ -83,11 +90,18 @@ function nameButton() {
   button.textContent = isSaid ? "Lock and run" : button.dataset.run;
 }
 
+/** What theory said of the form as it was says nothing of what it is now. */
+function forget(event) {
+  if (!event.target.name.startsWith("value.")) document.getElementById("expected").replaceChildren();
+}
+
 if (form) {
   form.addEventListener("change", (event) => {
+    forget(event);
     follow(event);
     ask();
   });
+  form.addEventListener("input", forget);
   form.addEventListener("input", nameButton);
   nameButton();
   ask();

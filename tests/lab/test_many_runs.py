@@ -266,10 +266,12 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert "1f1b" not in alone["refused"]["schedule"], "what is chosen stays"
     assert "device" not in alone["refused"], "no worker answers: whatever is chosen waits"
     assert alone["wrong"] == {}
+    assert set(alone["idle"]) == {"schedule", "virtual_stages", "checkpoint_mode"}, "they can be nothing else"
     staged = offered(pipeline="2")
     assert "gpipe" not in staged["refused"]["schedule"]
     assert staged["follows"]["schedule"]["interleaved"] == {"virtual_stages": "2", "micro_batches": "2"}
     assert staged["words"].startswith("Pipeline of 2 × FSDP of 2 on 4 ranks: 3.25M parameters")
+    assert set(staged["idle"]) == {"checkpoint_mode"}
     assert json.loads(staged["written"])["parallel"]["pipeline"] == 2
     assert "Nothing is filled in." in offered(steps="")["wrong"]["steps"]
     assert set(staged["refused"]["zero"]) == {"2"}
