@@ -17,12 +17,14 @@ from app.planner.mending import OWN_SEQUENCE
 from app.planner.readers import Tokens
 from app.planner.service import held_of
 from app.theory.hardware import GPUS
-from app.theory.planner import EstimateRequest
+from app.theory.planner import Candidate
 from app.theory.planner.asking import USABLE
-from app.theory.planner.deciding import Asked, Decision, axes_text, decide, fits
-from app.theory.planner.results import Estimate
+from app.theory.planner.deciding import Decision, decide
+from app.theory.planner.kinds import PROFILE, Asked, fits
+from app.theory.planner.space import divisors
 from app.theory.presets import PRESETS
 from app.units import count_text
+from app.words import capital, counted
 
 NAMES = ("model", "parameters", "gpu", "ranks", "sequence", "global_batch")
 STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as large runs take
@@ -30,8 +32,9 @@ STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as lar
 
 @dataclass(frozen=True)
 class Path:
-    """What the page shows. `typed` and `errors` are by field; `plan` and `search` are addresses in the planner; `tried`
-    is what a GPU holds under each plan that the decisions tried, of which it may hold `usable_bytes`."""
+    """What the page shows. `typed` and `errors` are by field; `plan` and `search` are addresses in the planner, `plan`
+    empty where none fits; `tried` is what a GPU holds under the plan of each kind, of which it may hold
+    `usable_bytes`."""
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
@@ -44,6 +47,11 @@ class Path:
     tried: tuple[StageBar, ...]
     usable_bytes: float
 
+    @property
+    def is_sized(self) -> bool:
+        """Whether the model is one's own, of which the size is asked."""
+        return self.typed["model"] == SIZED
+
 
 def path(form: Mapping[str, str]) -> Path:
     """The decisions for a form. What cannot be read is replaced, and says so at its place."""
@@ -54,26 +62,33 @@ def path(form: Mapping[str, str]) -> Path:
     title, model, own = _model(values, typed, errors)
     sequence = values["sequence"] or own
     batch = _batch(values["global_batch"], sequence, ranks)
-    per_node = min(gpu.scale_up_gpus, ranks)
-    asked = Asked(model, gpu.name, ranks, per_node, sequence, batch)
-    found = decide(asked)
-    query = _query(found.request, values, sequence, batch) if found.request else ""
-    title += f" on {ranks:,} × {gpu.title}, {batch:,} sequences of {sequence:,} tokens"
-    plan = f"/planner?{query}" if query else ""
-    search = f"/planner?{query}&find=1#p-find" if query else ""
+    joined = min(gpu.scale_up_gpus, ranks)
+    per_node = max(each for each in divisors(ranks) if each <= joined)
+    found = decide(Asked(model, gpu.name, ranks, per_node, sequence, batch))
+    asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
+    asked |= {"sequence": str(sequence), "global_batch": str(batch), "profile": PROFILE}
+    if values["model"] == SIZED:
+        asked["parameters"] = f"{values['parameters']:g}"
+    nodes = ""
+    if per_node < joined:
+        asked["gpus_per_node"], nodes = str(per_node), f" in nodes of {per_node:,}"
+    title += f" on {ranks:,} × {gpu.title}{nodes}, {counted(batch, 'sequence')} of {counted(sequence, 'token')}"
+    query = urlencode(asked | (fields_of(found.chosen.request) if found.chosen else {}))
+    plan = f"/planner?{query}" if found.chosen else ""
+    search = f"/planner?{query}&find=1#p-find"
     unread = tuple(unread_of(form, NAMES))
-    tried = tuple(_bar(found, *each.tried) for each in found.questions if each.tried)
+    tried = tuple(_bar(found, each.kind, each.tried) for each in found.questions if each.tried)
     usable = USABLE * gpu.capacity_bytes
     return Path(typed, errors, title, found, plan, search, unread, DECIDED, tried, usable)
 
 
-def _bar(decision: Decision, request: EstimateRequest, made: Estimate) -> StageBar:
-    """What a GPU holds under a plan, which is called as the decisions call it."""
+def _bar(decision: Decision, kind: str, tried: Candidate) -> StageBar:
+    """What a GPU holds under the plan that a kind comes to."""
     return StageBar(
-        axes_text(request) + (", the plan" if request == decision.request else ""),
-        held_of(made.memory.per_rank_bytes),
-        fits(made),
-        step_seconds=made.time.step_seconds,
+        capital(kind) + (", the plan" if tried == decision.chosen else ""),
+        held_of(tried.estimate.memory.per_rank_bytes),
+        fits(tried.estimate),
+        step_seconds=tried.step_seconds,
     )
 
 
@@ -113,10 +128,3 @@ def _read(name: str, text: str, errors: dict[str, str]) -> Any:
     else:
         return value
     return field.read(name, field.start) if field.start else None
-
-
-def _query(request: EstimateRequest, values: Mapping[str, Any], sequence: int, batch: int) -> str:
-    asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
-    if values["model"] == SIZED:
-        asked["parameters"] = f"{values['parameters']:g}"
-    return urlencode({**asked, "sequence": str(sequence), "global_batch": str(batch), **fields_of(request)})

@@ -75,6 +75,7 @@ FIELDS: Mapping[str, Field] = {
     "virtual_stages": Field(number(1, 1e4), "1", "parallel.virtual_stages"),
     "context": Field(number(1, 1e5), "1", "parallel.context"),
     "expert": Field(number(1, 1e5), "1", "parallel.expert"),
+    "expert_tensor": Field(number(1, 1e5), "", "parallel.expert_tensor", absent="as the rest"),
     "expert_nodes": Field(number(1, 1e3), "", "parallel.expert_nodes", absent="any number"),
     "gpu": Field(choice(*GPUS), "h100-80gb", "cluster.gpu"),
     "gpus_per_node": Field(number(1, 1e6), "", "cluster.gpus_per_node", absent="what its link joins"),
@@ -123,6 +124,7 @@ def fields_of(request: EstimateRequest) -> dict[str, str]:
     return {name: str(getattr(parallel, name)) for name in names} | {
         "shard": str(parallel.shard or ""),
         "reshard": reshard,
+        "expert_tensor": str(parallel.expert_tensor or ""),
         "expert_nodes": str(parallel.expert_nodes or ""),
         "profile": request.profile or "",
         "micro_batch": str(training.micro_batch),

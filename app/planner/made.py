@@ -153,15 +153,6 @@ class Plan:
         return communication_table(self.estimate.communication)
 
     @property
-    def mfu_range(self) -> tuple[float, float] | None:
-        """MFU in the step's interval; None where nothing measured is near."""
-        made, between = self.estimate, self.estimate.interval.step_seconds
-        if between is None or not made.mfu or not made.time.step_seconds:
-            return None
-        low, high = (made.mfu * made.time.step_seconds / seconds for seconds in reversed(between))
-        return low, high
-
-    @property
     def tokens_per_second_text(self) -> str:
         """Tokens a second with as many digits as an estimate has a right to."""
         return digits(float(f"{self.estimate.time.tokens_per_second or 0:.3g}"))

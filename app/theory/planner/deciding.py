@@ -1,148 +1,114 @@
-"""From a model and a cluster to a plan by rule of thumb, one decision at a time, each with the numbers it rests on.
+"""From a model and a cluster to a plan, one decision at a time, each with the numbers it rests on.
 
-The order is that of the reference page on decision frameworks: what state alone needs, what a step's activations add,
-replicas, sharding, tensor groups inside a node, stages, then what long sequences and experts ask for, and at last what
-the plan loses and how often it fails. A search looks at every plan; this looks at the few that a rule leads to.
+The order is that of the reference page on decision frameworks: what state alone needs, what long sequences and experts
+ask for, replicas, sharding, tensor groups inside a node, stages, and at last what the plan loses and how often it
+fails. Each kind of plan is looked through by a search (`kinds`); how far sequences and experts are divided is by rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from app.theory.hardware import GPUS
 from app.theory.planner.asking import USABLE
-from app.theory.planner.estimate import estimate
+from app.theory.planner.candidates import Candidate
+from app.theory.planner.engine.profiles import PROFILES
+from app.theory.planner.kinds import OTHERWISE, PROFILE, USUAL, Asked, Kind, Looked, kinds_of, look, look_otherwise
+from app.theory.planner.remarks import repeats
 from app.theory.planner.requests import EstimateRequest, parse_estimate_request
 from app.theory.planner.results import Estimate
+from app.theory.planner.space import SAME
+from app.theory.planner.ties import is_tie, tie_share
 from app.theory.reliability import FAILURE_RATES, mtbf_seconds
 from app.theory.state import LAYOUTS
 from app.theory.transformer import parameter_count
 from app.units import bytes_text, count_text, factor_of, seconds_text
-from app.words import capital
-from labs.spec import Model, SpecError
+from app.words import capital, counted, listed
+from labs.spec import Model
 
 LONG = 32_768  # tokens, from which a sequence is cut
 TOKENS_OF_A_RANK = 16_384  # of a sequence, that one rank is left with
 NOTABLE = 0.1  # of a step
-WORTH = 0.95  # of the time: what a more elaborate plan must take at most
 MOST_EXPERT_RANKS = 64  # more send tokens over more nodes than they save
 INTERRUPTED = FAILURE_RATES["llama-3"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """One decision: what is asked, what the numbers say, and what follows; where it tried a plan, that one."""
+    """One decision: what is asked, what the numbers say, and what follows; where it is about a kind of plans, which,
+    and the one of them that it comes to."""
 
     title: str
     says: str
     follows: str
-    tried: tuple[EstimateRequest, Estimate] | None = None
+    kind: str = ""
+    tried: Candidate | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The way to a plan, and the plan; None where nothing the rules lead to fits."""
+    """The way to a plan, and the plan; None where no plan of any kind fits. `held` are the axes that a rule decided."""
 
     questions: tuple[Question, ...]
-    request: EstimateRequest | None
-    estimate: Estimate | None
+    chosen: Candidate | None
+    held: dict[str, int]
 
     @property
     def axes(self) -> str:
         """The plan's degrees in words."""
-        return axes_text(self.request) if self.request else ""
+        return axes_text(self.chosen.request) if self.chosen else ""
 
+    @property
+    def software(self) -> str:
+        """As whose implementation every plan is counted."""
+        return PROFILES[PROFILE].title
 
-@dataclass(frozen=True)
-class Asked:
-    """What is decided for: `model` as an EstimateRequest has it, `gpus` of `gpu` in nodes of `per_node`, and a batch in
-    sequences."""
-
-    model: Any
-    gpu: str
-    gpus: int
-    per_node: int
-    sequence: int
-    global_batch: int
-    precision: str = "bf16-mixed"
-    layout: str = "zero-16"
-
-
-@dataclass
-class _Way:
-    """The plan as far as it is decided."""
-
-    asked: Asked
-    axes: dict[str, Any] = field(default_factory=dict)
-    training: dict[str, Any] = field(default_factory=dict)
-
-    def request(self, **more: Any) -> dict[str, Any]:
-        axes = {**self.axes, **{name: value for name, value in more.items() if name != "recompute"}}
-        others = axes.get("tensor", 1) * axes.get("pipeline", 1) * axes.get("context", 1)
-        axes["data"] = max(1, self.asked.gpus // others)
-        asked = self.asked
-        training = {
-            "sequence": asked.sequence,
-            "global_batch": asked.global_batch,
-            "precision": asked.precision,
-            "state_layout": asked.layout,
-            "recompute": more.get("recompute", "none"),
-        }
-        profile = "fsdp2" if axes.get("zero") == 3 else "megatron-core"
-        cluster = {"gpu": asked.gpu, "gpus_per_node": asked.per_node}
-        return {
-            "model": asked.model,
-            "training": training,
-            "parallel": axes,
-            "cluster": cluster,
-            "profile": profile,
-        }
-
-    def tried(self, **more: Any) -> tuple[EstimateRequest, Estimate] | None:
-        """A plan that keeps the rules and uses every GPU, recomputing only if it must; else None."""
-        data = self.request(**more)
-        axes = data["parallel"]
-        used = axes["data"] * axes.get("tensor", 1) * axes.get("pipeline", 1) * axes.get("context", 1)
-        if used != self.asked.gpus:
-            return None
-        found = None
-        for recompute in ("none", "full"):
-            try:
-                request = parse_estimate_request({**data, "training": {**data["training"], "recompute": recompute}})
-            except SpecError:
-                return None
-            found = request, estimate(request)
-            if fits(found[1]):
-                return found
-        return found
-
-
-def fits(made: Estimate) -> bool:
-    """With room for what allocators and libraries take."""
-    return made.memory.per_rank_bytes.total <= USABLE * (made.memory.capacity_bytes or 0.0)
+    @property
+    def held_text(self) -> str:
+        """The axes that a rule decided, in words; empty where none did."""
+        return _degrees(self.held)
 
 
 def decide(asked: Asked) -> Decision:
     """Raises SpecError where the model, the GPU or a size cannot be."""
-    first = parse_estimate_request(_Way(asked).request() | {"parallel": {}, "training": {"sequence": asked.sequence}})
-    model = first.model
+    model = parse_estimate_request(_alone(asked)).model
     assert isinstance(model, Model), "the page offers models with a shape"
-    way, questions = _Way(asked), list[Question]()
-    questions.append(_state(asked, model, estimate(first)))
-    questions += _cuts(way, model)
-    tiers = list(_tiers(way, questions))
-    chosen = _chosen(tiers, questions)
-    if chosen is None:
-        return Decision(tuple(questions), None, None)
-    request, made = chosen
-    questions += [_losses(request, made), _failures(asked)]
-    return Decision(tuple(questions), request, made)
+    state, filled = _state(asked, model, GPUS[asked.gpu].capacity_bytes)
+    questions, held = [state], {"context": 1}
+    questions += _cuts(asked, model, held)
+    looked = [look(asked, kind, held) for kind in kinds_of(asked)]
+    if filled <= asked.gpus and not any(each.result.best for each in looked):
+        looked.append(look_otherwise(asked))
+    decided = {name: value for name, value in held.items() if value > 1}
+    best = [each.result.best[0].step_seconds for each in looked if each.result.best]
+    if not best:
+        questions += [_unfit(each, asked, decided) for each in looked]
+        advice = "Take more GPUs, more memory, or a shorter sequence."
+        questions.append(Question("Which of them?", "None of these fits.", advice))
+        return Decision(tuple(questions), None, decided)
+    plans = [(each, each.simplest(min(best)) if each.result.best else None) for each in looked]
+    questions += [_fit(each, plan) if plan else _unfit(each, asked, decided) for each, plan in plans]
+    which, chosen = _chosen([(each.kind, plan) for each, plan in plans if plan])
+    questions += [which, _losses(chosen.estimate), _failures(asked)]
+    return Decision(tuple(questions), chosen, {} if looked[-1].kind is OTHERWISE else decided)
 
 
-def _state(asked: Asked, model: Model, made: Estimate) -> Question:
-    layout, capacity = LAYOUTS[asked.layout], made.memory.capacity_bytes or 1.0
+def _alone(asked: Asked) -> dict[str, Any]:
+    """The request of one GPU that holds everything."""
+    return {
+        "model": asked.model,
+        "training": {"sequence": asked.sequence, "precision": asked.precision, "state_layout": asked.layout},
+        "cluster": {"gpu": asked.gpu, "gpus_per_node": asked.per_node},
+        "profile": PROFILE,
+    }
+
+
+def _state(asked: Asked, model: Model, capacity: float) -> tuple[Question, int]:
+    """The question, and how many GPUs the state alone would fill."""
+    layout = LAYOUTS[asked.layout]
     each = layout.parameters + layout.gradients + layout.optimizer
     count = parameter_count(model, asked.sequence)
     least = ceil(each * count / (USABLE * capacity))
@@ -156,18 +122,17 @@ def _state(asked: Asked, model: Model, made: Estimate) -> Question:
         else f"Without sharding it would fill {least:,} GPUs; ZeRO-1 shards its optimizer state, ZeRO-3 all of it."
     )
     if least > asked.gpus:
-        follows = f"State alone needs {least:,} GPUs, and there are {asked.gpus:,}: nothing will fit."
-    return Question("What does the whole state need, unsharded?", says, follows)
+        follows = f"State alone needs {least:,} GPUs: on {counted(asked.gpus, 'GPU')} nothing will fit."
+    return Question("What does the whole state need, unsharded?", says, follows), least
 
 
-def _cuts(way: _Way, model: Model) -> Iterator[Question]:
-    """What long sequences and experts ask for, before anything else is divided."""
-    asked = way.asked
+def _cuts(asked: Asked, model: Model, held: dict[str, int]) -> Iterator[Question]:
+    """What long sequences and experts ask for, before anything else is divided; `held` gets the axes."""
     if asked.sequence >= LONG:
         context = 1
         while asked.sequence // context > TOKENS_OF_A_RANK and asked.gpus % (2 * context) == 0:
             context *= 2
-        way.axes["context"] = context
+        held["context"] = context
         yield Question(
             "Is the sequence long?",
             f"{asked.sequence:,} tokens a sequence, at or above {LONG:,}: activations and attention grow with them.",
@@ -176,7 +141,7 @@ def _cuts(way: _Way, model: Model) -> Iterator[Question]:
     if model.experts > 1:
         most = min(model.experts, MOST_EXPERT_RANKS)
         expert = max(each for each in range(1, most + 1) if model.experts % each == 0 and asked.gpus % each == 0)
-        way.axes["expert"] = expert
+        held["expert"] = expert
         yield Question(
             "Are there experts?",
             f"{model.experts:,} experts, of which a token meets {model.active_experts:,}: else every rank holds all.",
@@ -184,75 +149,61 @@ def _cuts(way: _Way, model: Model) -> Iterator[Question]:
         )
 
 
-Tier = tuple[str, EstimateRequest, Estimate]
-
-
-def _tiers(way: _Way, questions: list[Question]) -> Iterator[Tier]:
-    """The plain plan of each kind that fits: replicas, sharded replicas, tensor groups, and stages of them."""
-    for title, name, choices in _kinds(way.asked):
-        best, tightest = None, None
-        for more in choices:
-            found = way.tried(**more)
-            if found is None:
-                continue
-            if tightest is None or _held(found[1]) < _held(tightest[1]):
-                tightest = found
-            if fits(found[1]):
-                best = found
-                break
-        questions.append(_asked_of(title, best, tightest))
-        if best is not None:
-            yield (name, *best)
-
-
-def _kinds(asked: Asked) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    inside = [each for each in (2, 4, 8) if asked.per_node % each == 0]
-    yield (
-        "Does a replica fit on one GPU, unsharded or with ZeRO-1?",
-        "replicas",
-        [{"zero": 0}, {"zero": 1}],
-    )
-    yield "If all of the state is sharded over the replicas, with ZeRO-3?", "sharding", [{"zero": 3}]
-    yield (
-        "With tensor groups inside a node, and ZeRO-1?",
-        "tensor groups",
-        [{"zero": 1, "tensor": tensor, "sequence_parallel": True} for tensor in inside],
-    )
-    tensor = inside[-1] if inside else 1
-    stages = [2**power for power in range(1, 7)]
-    yield (
-        "With stages of such groups, and ZeRO-1?",
-        "stages",
-        [{"zero": 1, "tensor": tensor, "sequence_parallel": tensor > 1, "pipeline": each} for each in stages],
-    )
-
-
-def _asked_of(
-    title: str,
-    best: tuple[EstimateRequest, Estimate] | None,
-    tightest: tuple[EstimateRequest, Estimate] | None,
-) -> Question:
-    if tightest is None:
-        why = "No plan of this kind shares out the GPUs, the batch and the model's sizes."
-        return Question(title, why, "Not this way.")
-    if best is None:
-        least, capacity = tightest[1], tightest[1].memory.capacity_bytes or 0.0
-        says = f"{axes_text(tightest[0])}: {bytes_text(_held(least))} a GPU even when everything is recomputed."
-        return Question(title, says, f"Does not fit in nine tenths of {bytes_text(capacity)}.", tightest)
-    request, made = best
-    lost = (made.time.exposed_communication_seconds or 0.0) / (made.time.step_seconds or 1.0)
-    says = (
-        f"{axes_text(request)}: {bytes_text(_held(made))} a GPU, {seconds_text(made.time.step_seconds or 0.0)} a step, "
-    )
-    says += f"{100 * lost:.0f} % of it communication that nothing hides."
+def _fit(looked: Looked, plan: Candidate) -> Question:
+    request = plan.request
     zero = f" with ZeRO-{request.parallel.zero}" if request.parallel.zero else " without sharding"
-    sharded = zero if request.parallel.data > 1 else ""
-    recompute = ", if everything is recomputed" if request.training.recompute == "full" else ""
-    return Question(title, says, f"It fits{sharded}{recompute}.", best)
+    sharded = zero if request.parallel.data * request.parallel.context > 1 else ""
+    of = f"{looked.result.considered:,} plans{_usual_text() if looked.is_usual else ''}"
+    says = f"{axes_text(request)}, {_in_time(request)}. Of {of}, the simplest of the fastest."
+    return Question(looked.kind.title, says, f"It fits{sharded}{_again(request)}.", looked.kind.name, plan)
 
 
-def _held(made: Estimate) -> float:
-    return made.memory.per_rank_bytes.total
+def _usual_text() -> str:
+    """What is looked at where there is most to look at."""
+    chunks, sizes, zeros = ([f"{each}" for each in USUAL[name]] for name in ("virtual_stages", "micro_batch", "zero"))
+    said = f"{listed(chunks, 'or')} chunks a stage, micro-batches of {listed(sizes, 'or')} and ZeRO up to {zeros[-1]}"
+    return f" with {said}"
+
+
+def _again(request: EstimateRequest) -> str:
+    """What is recomputed, to be said after what else is so; nothing where nothing is."""
+    training = request.training
+    if training.recompute == "selective":
+        return f", recomputing {repeats(PROFILE, training.recompute_modules)}"
+    return ", recomputing everything" if training.recompute == "full" else ""
+
+
+def _in_time(request: EstimateRequest) -> str:
+    """How a rank works through its share of the batch."""
+    parallel, size = request.parallel, f"micro-batches of {request.training.micro_batch:,}"
+    if parallel.pipeline == 1:
+        return size
+    chunks = f", {parallel.virtual_stages:,} chunks a stage" if parallel.virtual_stages > 1 else ""
+    return f"{size}, {parallel.schedule}{chunks}"
+
+
+def _unfit(looked: Looked, asked: Asked, held: dict[str, int]) -> Question:
+    kind, least = looked.kind, looked.leanest
+    if least is None:
+        return Question(kind.title, _why_none(looked, asked, held), "Not this way.", kind.name)
+    says = f"The leanest with everything recomputed: {axes_text(least.request)}, {_in_time(least.request)}."
+    follows = f"None of {looked.result.considered:,} plans fits in nine tenths of a GPU."
+    return Question(kind.title, says, follows, kind.name, least)
+
+
+def _why_none(looked: Looked, asked: Asked, held: dict[str, int]) -> str:
+    """Why no plan of a kind will do."""
+    beside = f" beside {_degrees(held)}" if held and looked.kind is not OTHERWISE else ""
+    reasons = "; ".join(reason for reason, count in looked.result.rejected.items() if count and reason != SAME)
+    if reasons:
+        return f"Of {looked.result.considered:,} plans{beside} none will do: {reasons}."
+    if asked.gpus == 1:
+        return "There is one GPU."
+    return f"{asked.gpus:,} GPUs in nodes of {asked.per_node:,} cannot be divided so{beside}."
+
+
+def _degrees(held: dict[str, int]) -> str:
+    return listed([f"{name} {value:,}" for name, value in held.items()])
 
 
 def axes_text(request: EstimateRequest) -> str:
@@ -260,33 +211,47 @@ def axes_text(request: EstimateRequest) -> str:
     parallel = request.parallel
     names = ("data", "tensor", "pipeline", "context", "expert")
     said = [f"{name} {getattr(parallel, name):,}" for name in names if getattr(parallel, name) > 1]
+    if parallel.expert_tensor:
+        said.append("whole experts" if parallel.expert_tensor == 1 else f"experts cut over {parallel.expert_tensor:,}")
     said.append(f"ZeRO-{parallel.zero}" if parallel.zero else "no sharding")
+    said[-1] += f" over {parallel.shard:,}" if parallel.shard else ""
     return capital(", ".join(said))
 
 
-def _chosen(tiers: list[Tier], questions: list[Question]) -> tuple[EstimateRequest, Estimate] | None:
-    """The simplest that fits, unless a more elaborate one saves enough time to be worth it."""
-    if not tiers:
-        questions.append(
-            Question("Which of them?", "None of these fits.", "Take more GPUs, more memory, or a shorter sequence.")
-        )
-        return None
-    name, request, made = tiers[0]
-    for other, its_request, its_made in tiers[1:]:
-        if (its_made.time.step_seconds or 0.0) < WORTH * (made.time.step_seconds or 0.0):
-            name, request, made = other, its_request, its_made
-    times = "; ".join(f"{each} {seconds_text(found.time.step_seconds or 0.0)}" for each, _, found in tiers)
-    why = "it is the simplest that fits" if name == tiers[0][0] else "it saves more than it complicates"
-    questions.append(Question("Which of them?", f"A step takes: {times}.", f"{name.capitalize()}: {why}."))
-    return request, made
+def _chosen(plans: Sequence[tuple[Kind, Candidate]]) -> tuple[Question, Candidate]:
+    """The simplest kind that is a tie with the fastest."""
+    fastest = min((plan for _, plan in plans), key=lambda plan: plan.step_seconds)
+    tied = [(kind, plan) for kind, plan in plans if is_tie(fastest.step_seconds, plan.step_seconds)]
+    kind, chosen = tied[0]
+    simpler = [plan for _, plan in plans[: plans.index(tied[0])]]
+    if len(plans) == 1:
+        why = "the only one that fits"
+    elif simpler:
+        least = min(plan.step_seconds for plan in simpler)
+        why = f"a step takes {100 * (1 - chosen.step_seconds / least):.0f} % less than the best that is simpler takes"
+    elif chosen is fastest:
+        why = "the simplest that fits, and none is faster"
+    else:
+        why = "the simplest that fits, and what is faster is so by less than a tie"
+    first = next(each for each, plan in plans if plan is fastest)
+    beside = [f"{each.name} {_beside(plan, fastest)}" for each, plan in plans if plan is not fastest]
+    says = f"The fastest are {first.name}; beside them {', '.join(beside)}. Up to {100 * tie_share():.1f} % is a tie, "
+    says += "which the simpler wins."
+    follows = f"{capital(kind.name)}: {why}."
+    return Question("Which of them?", says if plans[1:] else "There is nothing to weigh.", follows), chosen
 
 
-def _losses(request: EstimateRequest, made: Estimate) -> Question:
+def _beside(plan: Candidate, fastest: Candidate) -> str:
+    return f"+{100 * (plan.step_seconds / fastest.step_seconds - 1):.1f} %"
+
+
+def _losses(made: Estimate) -> Question:
     step = made.time.step_seconds or 1.0
     bubble, shown = (made.time.bubble_seconds or 0.0) / step, (made.time.exposed_communication_seconds or 0.0) / step
     again = (made.time.recompute_seconds or 0.0) / step
-    says = f"{made.pipeline.micro_batches:,} micro-batches a rank; bubble {100 * bubble:.0f} %, communication that "
-    says += f"nothing hides {100 * shown:.0f} %, recomputation {100 * again:.0f} % of a step."
+    batches = counted(made.pipeline.micro_batches or 0, "micro-batch", "micro-batches")
+    says = f"{batches} a rank; bubble {100 * bubble:.0f} %, communication that nothing hides {100 * shown:.0f} %, "
+    says += f"recomputation {100 * again:.0f} % of a step."
     lost = {"bubble": bubble, "communication": shown, "recomputation": again}
     worst = max(lost, key=lambda name: lost[name])
     advice = {

@@ -150,6 +150,15 @@ class Estimate:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 
+    @property
+    def mfu_range(self) -> tuple[float, float] | None:
+        """MFU in the step's interval; None where nothing measured is near."""
+        between = self.interval.step_seconds
+        if between is None or not self.mfu or not self.time.step_seconds:
+            return None
+        low, high = (self.mfu * self.time.step_seconds / seconds for seconds in reversed(between))
+        return low, high
+
     def to_json(self) -> dict[str, object]:
         """The Estimate as JSON data."""
         data: dict[str, object] = json_data(self)
