@@ -15,6 +15,7 @@ _AXES: Mapping[str, tuple[str, str]] = {
     "context": ("Context parallel", "context-parallel communication"),
     "expert": ("Expert parallel", "expert-parallel communication"),
     "pipeline": ("Pipeline sends", "sending between stages"),
+    "ends": ("Tied embeddings, first and last stage", "the tied table's all-reduce"),
     "data": ("Data parallel", "data-parallel communication"),
     "shard": ("Data parallel", "data-parallel communication"),
     "replicate": ("Data parallel", "data-parallel communication"),

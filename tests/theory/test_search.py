@@ -113,6 +113,8 @@ def test_no_plan_is_reported_twice_and_selective_is_not_looked_at_where_it_is_no
     plans = {str((each.parallel, each.training, each.request.profile)) for each in result.best}
     assert len(plans) == len(result.best) == 100
     by_module = [each.training for each in result.best if each.request.profile == "megatron-core"]
+    stages = {each.parallel.zero for each in result.best if each.request.profile == "megatron-core"}
+    assert stages <= {0, 1}, "its distributed optimizer shards nothing else"
     assert all(each.recompute_modules for each in by_module if each.recompute == "selective")
     numbers = {(each.step_seconds, each.memory_bytes, each.parallel.world_size) for each in result.best}
     assert len(numbers) > 90, "what differs in name differs in what it takes"

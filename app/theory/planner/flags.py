@@ -14,6 +14,7 @@ from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.model_flags import Pairs, megatron_model, torchtitan_model, torchtitan_model_open
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.software import runs, said_of
+from app.theory.state import LAYOUTS
 from labs.spec import Model
 
 TORCHTITAN_SCHEDULES = {
@@ -66,6 +67,7 @@ def _megatron(request: EstimateRequest) -> Flags:
         *_megatron_recompute(training),
         *_megatron_overlap(request),
         *_MEGATRON_PRECISION[training.precision],
+        *_megatron_gradients(training),
         *((("--use-flash-attn", ""),) if training.attention == "flash" else ()),
     ]
     opened = ["data order, tokenizer, learning rate and checkpoints", "which attention kernel Transformer Engine picks"]
@@ -87,6 +89,7 @@ def _megatron(request: EstimateRequest) -> Flags:
     return Flags("Megatron-LM", _joined(pairs), tuple(opened))
 
 
+BF16_BYTES = 2.0
 _BF16 = ("--bf16", "")
 _MEGATRON_PRECISION: Mapping[str, tuple[tuple[str, str], ...]] = {
     "fp32": (),
@@ -97,6 +100,12 @@ _MEGATRON_PRECISION: Mapping[str, tuple[tuple[str, str], ...]] = {
     "mxfp8-mixed": (("--fp8-format", "e4m3"), ("--fp8-recipe", "mxfp8"), _BF16),
     "nvfp4-mixed": (("--fp4-format", "e2m1"), ("--fp4-recipe", "nvfp4"), _BF16),
 }
+
+
+def _megatron_gradients(training: PlanTraining) -> Pairs:
+    """Megatron keeps and reduces bf16's gradients in fp32 unless told otherwise."""
+    if _BF16 in _MEGATRON_PRECISION[training.precision] and LAYOUTS[training.state_layout].gradients <= BF16_BYTES:
+        yield "--grad-reduce-in-bf16", ""
 
 
 def _gathers_keys(parallel: PlanParallel) -> bool:

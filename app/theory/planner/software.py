@@ -1,5 +1,5 @@
-"""Which software runs which pipeline schedule: the one table. The engine prices any schedule under any implementation;
-a search offers those that a plan's software runs, unless it is asked for any."""
+"""Which software runs which pipeline schedules and ZeRO stages: the one table. The engine prices any of them under any
+implementation; a search offers those that a plan's software runs, unless it is asked for others."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from labs.spec import Schedule
 
 @dataclass(frozen=True)
 class Runs:
-    """The schedules of an implementation, and where that is read."""
+    """The schedules of an implementation, where that is read, and its ZeRO stages."""
 
     schedules: tuple[Schedule, ...]
     source: str
+    zero: tuple[int, ...] = (0, 1, 2, 3)
 
 
 _ALL: tuple[Schedule, ...] = get_args(Schedule)
 _TORCH = Runs(_ALL, "torch.distributed.pipelining.schedules of PyTorch 2.13")
+_DISTRIBUTED_OPTIMIZER = (0, 1)  # what Megatron's shards: the optimizer alone
 _MEGATRON_CORE = "Megatron-Core's pipeline_parallel/schedules.py: without and with interleaving"
 
 SOFTWARE: Mapping[Profile, Runs] = {
     "zero-paper": Runs(_ALL, "arithmetic, for no program"),
-    "megatron": Runs(("1f1b", "interleaved"), "Narayanan et al. 2021, section 2.2"),
-    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE),
+    "megatron": Runs(("1f1b", "interleaved"), "Narayanan et al. 2021, section 2.2", _DISTRIBUTED_OPTIMIZER),
+    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE, _DISTRIBUTED_OPTIMIZER),
     "fsdp2": _TORCH,
     "torchtitan": _TORCH,
     "composer": Runs((), "Composer trains data-parallel, through FSDP: it has no pipeline"),

@@ -28,7 +28,10 @@ NO_SHARE = "the global batch does not share out"
 DIVIDED = "tensor or context parallelism does not divide the model or the sequence"
 SAME = "the same as a plan that is looked at, or never better"
 # Zero stages of the two implementations that are looked at where none is asked for.
-DEFAULT_PROFILES: tuple[tuple[Profile, tuple[int, ...]], ...] = (("megatron-core", (0, 1, 2)), ("fsdp2", (3,)))
+DEFAULT_PROFILES: tuple[tuple[Profile, tuple[int, ...]], ...] = (
+    ("megatron-core", SOFTWARE["megatron-core"].zero),
+    ("fsdp2", (3,)),
+)
 GATHERS, KEEPS = "gathers", "keeps"
 Degrees = tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...]
 
@@ -228,7 +231,9 @@ class Space:
     def profiles(self) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
         """(implementation, its ZeRO stages) to look at."""
         wanted = self.axes.zero or (0, 1, 2, 3)
-        known = DEFAULT_PROFILES if self.profile is None else ((self.profile, (0, 1, 2, 3)),)
+        known = DEFAULT_PROFILES
+        if self.profile is not None:
+            known = ((self.profile, self.axes.zero or SOFTWARE[self.profile].zero),)
         return tuple((name, tuple(zero for zero in zeros if zero in wanted)) for name, zeros in known)
 
     def zeros_of(self, shape: Shape) -> tuple[int, ...]:
