@@ -255,12 +255,14 @@ def _losses(made: Estimate) -> Question:
     lost = {"bubble": bubble, "communication": shown, "recomputation": again}
     worst = max(lost, key=lambda name: lost[name])
     advice = {
-        "bubble": "more micro-batches, or chunks of stages in turn (virtual stages)",
-        "communication": "larger micro-batches, or more of it beside compute (overlap)",
-        "recomputation": "recompute by module, or shard further",
+        "bubble": "a larger global batch, for more micro-batches",
+        "communication": "a faster network, or more of it beside compute (overlap)",
+        "recomputation": "more GPUs or more memory, to hold more",
     }
     follows = (
-        f"Work on the {worst} next: {advice[worst]}." if lost[worst] > NOTABLE else "Nothing of it is above a tenth."
+        f"Most is lost to {worst}: what is left to try is {advice[worst]}."
+        if lost[worst] > NOTABLE
+        else "Nothing of it is above a tenth."
     )
     return Question("What does it lose?", says, follows)
 
