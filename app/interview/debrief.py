@@ -316,14 +316,19 @@ def _near(interview: Interview, row: Row) -> str | None:
 
 
 def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fix]:
-    """The points that were not heard in a text answer, together: they are one thing to read."""
-    missed = [point for point in row.rubric if point.counts < 1]
-    heaviest = max(missed, key=lambda point: point.weight * (1 - point.counts))
+    """The points that were not heard in a text answer, together: they are one thing to read. What was near, and is for
+    the candidate to judge, is none of them."""
+    lacking = {point: point.weight * (1 - point.counts) for point in row.rubric if point.counts < 1}
+    missed = [point for point in lacking if not point.is_open]
+    if not missed:
+        return []
+    lost = row.lost * sum(lacking[point] for point in missed) / sum(lacking.values())
+    heaviest = max(missed, key=lambda point: lacking[point])
     unasked = " unasked" if any(point.pushed for point in missed) else ""
-    title = f"Say {len(missed)} more {'point' if len(missed) == 1 else 'points'}{unasked} in “{row.title}”"
+    title = f"Say {len(missed)} more {'thing' if len(missed) == 1 else 'things'}{unasked} in “{row.title}”"
     full = Link(f"#part-{row.id}", "Read a full answer")
     links = (*_to_read(content, _near(interview, row)), full)
-    return [Fix(title, f"Above all: {heaviest.point}", row.lost, links)]
+    return [Fix(title, f"Above all: {heaviest.point}", lost, links)]
 
 
 def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:

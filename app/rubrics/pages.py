@@ -91,7 +91,7 @@ class ResultView:
         """What became of the points that did not count in full, as a title goes on."""
         counts = Counter(row.verdict for row in self.rows)
         left = [(word, counts[word]) for word in ("contradicted", "missed", "unsure", "half met") if counts[word]]
-        first = [counted(number, "point") + f" {word}" for word, number in left[:1]]
+        first = [counted(number, "thing") + f" {word}" for word, number in left[:1]]
         return listed([*first, *(f"{number} {word}" for word, number in left[1:])]) or "nothing missed"
 
     @property

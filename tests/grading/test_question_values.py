@@ -71,12 +71,13 @@ def order(direction: Any = "ascending") -> OrderQuestion:
 
 
 @pytest.mark.parametrize(
-    ("given", "credit", "moved"),
-    [("b a c d", 0.6667, 2), ("b c a d", 0.3333, 3), ("d c b a", 0.0, 4), ("a b d c", 0.6667, 2)],
+    ("given", "credit", "moved", "pairs"),
+    [("b a c d", 0.6667, 2, 5), ("b c a d", 0.3333, 3, 4), ("d c b a", 0.0, 4, 0), ("a b d c", 0.6667, 2, 5)],
 )
-def test_an_order_says_how_many_places_hold_another(given: str, credit: float, moved: int) -> None:
+def test_an_order_says_how_many_places_hold_another(given: str, credit: float, moved: int, pairs: int) -> None:
     found = order().grade(given)
-    assert (found.status, found.credit, found.message) == ("wrong", credit, f"{moved} of 4 places hold another item.")
+    said = f"{moved} of 4 places hold another item, {pairs} of 6 pairs in order."
+    assert (found.status, found.credit, found.message) == ("wrong", credit, said)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
 from app.interview.criteria import Criterion, criteria
-from app.interview.debrief import _letter, debrief
+from app.interview.debrief import _fixes, _letter, debrief
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
 from app.interview.models import Sitting
@@ -153,7 +153,7 @@ def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalo
         "Right on State and its follow-up.",
         "Beyond the points: State, harder.",
         "Traffic: chose “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”.",
-        "Arrange: 4 of 4 places hold another item.",
+        "Arrange: 4 of 4 places hold another item, 1 of 6 pairs in order.",
         "Left Explain blank.",
         "Hardly asked for here: structure.",
         "Was through after 3 of 10 minutes.",
@@ -177,3 +177,11 @@ def test_the_letter_of_a_long_sitting_counts_instead_of_listing_and_says_what_it
         "Why: none of its points; said “it scales well”.",
         "Hardly asked for here: structure.",
     ]
+
+
+def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catalogue) -> None:
+    near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
+    row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
+    (fix,) = _fixes(content, content.interviews["M9"], Scorecard((row,)))
+    assert (fix.title, fix.points) == ("Say 1 more thing in “Explain”", 4.0)
+    assert _fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []

@@ -93,7 +93,7 @@ def test_put_right_when_asked_it_earns_half_of_what_it_lost() -> None:
 def test_of_two_that_send_the_same_either_is_right_on_either_place(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     card = scorecard(interview, values_of(interview, draw(interview, 1)), {"q4": "zero-1, fsdp, ddp, zero-2"}, {})
-    assert card.row("q4").message == "3 of 4 places hold another item."
+    assert card.row("q4").message == "3 of 4 places hold another item, 4 of 6 pairs in order."
     assert card.row("q4").placed == (("ZeRO-1", "ZeRO-1"), ("DDP", "FSDP"), ("ZeRO-2", "DDP"), ("FSDP", "ZeRO-2"))
 
 

@@ -33,7 +33,8 @@ class OrderItem:
 class OrderQuestion:
     """Items to put in order. Those of equal value, and those that read the same, may change places.
 
-    `message` is said of a wrong order; without one it says how many places hold another `noun`.
+    `message` is said of a wrong order; without one it says how many places hold another `noun`, and how
+    many pairs are in order, which is what it is worth.
     """
 
     items: tuple[OrderItem, ...]
@@ -109,7 +110,8 @@ class OrderQuestion:
         standing = sum(self._may_precede(before, after) for before, after in pairs)
         if standing == len(pairs):
             return Grade("correct", 1.0, "")
-        return Grade("wrong", round(max(0.0, 2 * standing / len(pairs) - 1), 4), self.message or self._moved(placed))
+        said = self.message or f"{self._moved(placed)}, {standing} of {len(pairs)} pairs in order."
+        return Grade("wrong", round(max(0.0, 2 * standing / len(pairs) - 1), 4), said)
 
     def _may_precede(self, before: float, after: float) -> bool:
         if within(before, after, SAME):
@@ -126,4 +128,4 @@ class OrderQuestion:
 
     def _moved(self, placed: Sequence[OrderItem]) -> str:
         moved = sum(mine.text != own.text for mine, own in zip(placed, self.beside(placed), strict=True))
-        return f"{moved} of {len(placed)} places hold another {self.noun}."
+        return f"{moved} of {len(placed)} places hold another {self.noun}"
