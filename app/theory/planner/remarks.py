@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.theory.hardware import GPUS
 from app.theory.planner.attention_kernels import KERNELS
@@ -11,7 +11,7 @@ from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.requests import EstimateRequest
-from app.theory.planner.software import runs, said_of
+from app.theory.planner.software import runs, said_of, stages_of
 from app.theory.state import LAYOUTS
 
 OVERRIDES = ("peak_flops", "intra_node_bytes_per_second", "inter_node_bytes_per_second")
@@ -143,6 +143,16 @@ def _common(request: EstimateRequest, shards: int) -> list[str]:
     return said
 
 
+def _priced_as_if(plan: Plan) -> Iterator[str]:
+    """What its software does not have, and is priced all the same."""
+    parallel, software = plan.parallel, plan.profile.title
+    if parallel.pipeline > 1 and not runs(plan.profile_name, parallel.schedule):
+        yield f"{software} runs {said_of(plan.profile_name)}: {parallel.schedule} is priced as if it did."
+    if parallel.zero not in (stages := stages_of(plan.profile_name)):
+        most = max(stages)
+        yield f"{software} has ZeRO-{most} at most: ZeRO-{parallel.zero} is priced as if it had it; its runs hold more."
+
+
 def warnings(
     request: EstimateRequest, plan: Plan, worst: StageMemory, capacity: float | None, bubble: float
 ) -> list[str]:
@@ -159,10 +169,7 @@ def warnings(
         found.append(f"Tensor parallelism {parallel.tensor} leaves the node of {plan.network.gpus_per_node} GPUs.")
     elif parallel.tensor > 1 and plan.network.gpus_per_node % parallel.tensor:
         found.append(f"Tensor groups of {parallel.tensor} do not divide a node of {plan.network.gpus_per_node} GPUs.")
-    if parallel.pipeline > 1 and not runs(plan.profile_name, parallel.schedule):
-        found.append(
-            f"{plan.profile.title} runs {said_of(plan.profile_name)}: {parallel.schedule} is priced as if it did."
-        )
+    found += _priced_as_if(plan)
     if bubble > WASTEFUL:
         found.append(
             f"{plan.micro_batches} micro-batches for {parallel.pipeline} stages: {100 * bubble:.0f} % is idle."

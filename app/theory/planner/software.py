@@ -45,3 +45,8 @@ def runs(profile: str, schedule: str) -> bool:
 def said_of(profile: str) -> str:
     """What an implementation runs, in words."""
     return " and ".join(SOFTWARE[profile].schedules) or "no pipeline"  # type: ignore[index]
+
+
+def stages_of(profile: str) -> tuple[int, ...]:
+    """The ZeRO stages that an implementation has."""
+    return SOFTWARE[profile].zero  # type: ignore[index]
