@@ -38,8 +38,8 @@ def test_the_path_ends_in_a_plan_that_fits_and_uses_every_gpu(
 KINDS: dict[str, dict[str, object]] = {
     "replicas": {"tensor": [1], "pipeline": [1], "zero": [0, 1, 2]},
     "sharded replicas": {"tensor": [1], "pipeline": [1], "zero": [3]},
-    "tensor groups": {"tensor": [2, 4, 8], "pipeline": [1]},
-    "stages": {"pipeline": [2, 4, 8, 16, 32, 64, 128]},
+    "tensor groups": {"tensor": [2, 4, 8], "pipeline": [1], "zero": [0, 1, 2, 3]},
+    "stages": {"pipeline": [2, 4, 8, 16, 32, 64, 128], "zero": [0, 1, 2, 3]},
 }
 
 

@@ -16,10 +16,11 @@ from app.theory.hardware import GPUS
 from app.theory.planner.asking import USABLE
 from app.theory.planner.candidates import Candidate
 from app.theory.planner.engine.profiles import PROFILES
-from app.theory.planner.kinds import OTHERWISE, PROFILE, USUAL, Asked, Kind, Looked, kinds_of, look, look_otherwise
+from app.theory.planner.kinds import ALL, OTHERWISE, PROFILE, USUAL, Asked, Kind, Looked, kinds_of, look, look_otherwise
 from app.theory.planner.remarks import repeats
 from app.theory.planner.requests import EstimateRequest, parse_estimate_request
 from app.theory.planner.results import Estimate
+from app.theory.planner.software import SOFTWARE
 from app.theory.planner.space import SAME
 from app.theory.planner.ties import is_tie, tie_share
 from app.theory.reliability import FAILURE_RATES, mtbf_seconds
@@ -65,6 +66,11 @@ class Decision:
     def software(self) -> str:
         """As whose implementation every plan is counted."""
         return PROFILES[PROFILE].title
+
+    @property
+    def lacking(self) -> str:
+        """The ZeRO stages that are priced though that implementation does not have them; empty where it has all."""
+        return listed([f"ZeRO-{each}" for each in ALL if each not in SOFTWARE[PROFILE].zero])
 
     @property
     def held_text(self) -> str:

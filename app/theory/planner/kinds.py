@@ -20,7 +20,8 @@ from app.theory.planner.search import search
 from app.theory.planner.space import divisors
 from app.theory.planner.ties import choices_of, is_tie
 
-PROFILE: Profile = "megatron-core"  # runs every kind
+PROFILE: Profile = "megatron-core"  # ZeRO stages that it lacks are priced as if it had them
+ALL = (0, 1, 2, 3)  # ZeRO stages
 LIMIT = 8  # of the best of a kind: the simplest of those that are a tie is taken
 BOUNDLESS_BYTES = 1e18  # memory in which every plan fits
 USUAL: Mapping[str, Any] = {"virtual_stages": (1, 2, 4, 8), "micro_batch": (1, 2), "zero": (0, 1, 2)}
@@ -82,8 +83,10 @@ def kinds_of(asked: Asked) -> Iterator[Kind]:
     yield Kind(
         "sharded replicas", "If all of the state is sharded over the replicas, with ZeRO-3?", alone | {"zero": (3,)}, {}
     )
-    yield Kind("tensor groups", "With tensor groups inside a node?", {"tensor": inside, "pipeline": (1,)}, {})
-    yield Kind("stages", "With stages, of single GPUs or of tensor groups?", {"pipeline": stages}, USUAL)
+    yield Kind(
+        "tensor groups", "With tensor groups inside a node?", {"tensor": inside, "pipeline": (1,), "zero": ALL}, {}
+    )
+    yield Kind("stages", "With stages, of single GPUs or of tensor groups?", {"pipeline": stages, "zero": ALL}, USUAL)
 
 
 # What is left where none of them fits with the sequence and the experts divided as a rule has it.
@@ -112,7 +115,7 @@ def look_otherwise(asked: Asked) -> Looked:
     found = search(_request(asked, USUAL))
     if found.best:
         return Looked(OTHERWISE, found, True)
-    return Looked(OTHERWISE, search(_request(asked, LEANEST)), False)
+    return Looked(OTHERWISE, search(_request(asked, {**LEANEST, "zero": ALL})), False)
 
 
 def _leanest(asked: Asked, axes: Mapping[str, Any]) -> Candidate | None:
