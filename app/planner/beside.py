@@ -139,10 +139,12 @@ def against(one: Estimate, other: Option) -> Differences:
     return between(one, other.candidate.estimate, other)
 
 
-def between(one: Estimate, other: Estimate, option: Option | None = None) -> Differences:
-    """Where a step of one plan is longer than that of another, the largest difference first."""
-    whole = (one.time.step_seconds or 0.0) - (other.time.step_seconds or 0.0)
-    parts = sorted(terms(one, other), key=lambda term: -abs(term.saved))
+def between(
+    one: Estimate, other: Estimate, option: Option | None = None, counted: tuple[float, float] = (1.0, 1.0)
+) -> Differences:
+    """Where a step of one plan is longer than that of another, the largest difference first; `counted`: see `terms`."""
+    whole = counted[0] * (one.time.step_seconds or 0.0) - counted[1] * (other.time.step_seconds or 0.0)
+    parts = sorted(terms(one, other, counted), key=lambda term: -abs(term.saved))
     most = max(abs(whole), *(abs(term.saved) for term in parts)) or 1.0
     drawn = [term for term in parts if abs(term.saved) >= ALIKE * most]
     seconds = [-term.saved for term in drawn] + [whole]

@@ -36,8 +36,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Compared:
-    """How two plans differ. `faster` is empty where they take exactly as long."""
+    """How two plans differ by the time a token takes. `faster` is empty where they take exactly as long. Where they
+    train different batches a step, the parts of the second's are counted for the batch of the first."""
 
+    has_one_batch: bool
     faster: str
     times: float
     is_tie: bool
@@ -98,12 +100,15 @@ def _remarks(made: Plan) -> Iterator[str]:
 
 def _compared(one: Plan, other: Plan) -> Compared:
     first, second = one.estimate.time.step_seconds or 0.0, other.estimate.time.step_seconds or 0.0
+    for_same_batch = one.batch_tokens / other.batch_tokens
+    second *= for_same_batch
     return Compared(
+        one.batch_tokens == other.batch_tokens,
         "" if first == second else "first" if first < second else "second",
         max(first, second) / min(first, second),
         is_tie(first, second),
         tie_share(),
-        terms(one.estimate, other.estimate),
-        beside.between(other.estimate, one.estimate),
+        terms(one.estimate, other.estimate, (1.0, for_same_batch)),
+        beside.between(other.estimate, one.estimate, counted=(for_same_batch, 1.0)),
         tuple(replace(made.stage, label=name) for made, (_, name) in zip((one, other), NAMES, strict=True)),
     )

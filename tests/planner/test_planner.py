@@ -298,6 +298,12 @@ def test_addresses_that_are_no_plans_are_said_at_their_field_and_kept(page: Test
     assert "tensor: 3 does not divide heads = 32." in both.text
     assert "tensors=4: no field of the planner, left out. Did it mean tensor?" in both.text
     assert "Where the second differs from the first" in both.text
+    cluster = "model=llama-3-8b&gpu=h100-80gb&ranks=8"
+    unlike = {"a": f"{cluster}&zero=3", "b": f"{cluster}&zero=1&tensor=2&recompute=none&profile=megatron-core"}
+    said = " ".join(page.get("/planner/compare", params=unlike).text.split())
+    assert re.search(r"<h1>The second one trains 50&nbsp;% more tokens a second</h1>", said)
+    assert "A step of the first trains 65,536 tokens, one of the second 32,768" in said
+    assert '<span class="sub">8&nbsp;×&nbsp;8,192 tokens</span></td>' in said
 
 
 def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None:

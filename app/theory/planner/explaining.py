@@ -32,11 +32,13 @@ class Term:
         return self.other_seconds - self.seconds
 
 
-def terms(one: Estimate, other: Estimate) -> tuple[Term, ...]:
-    """The parts of two steps side by side, what saves most first: they add up to both steps."""
+def terms(one: Estimate, other: Estimate, counted: tuple[float, float] = (1.0, 1.0)) -> tuple[Term, ...]:
+    """The parts of two steps side by side, what saves most first: they add up to both steps. `counted` is what the
+    seconds of each are multiplied by: steps of different batches compare only once they are counted for the same one.
+    """
     mine, theirs = _parts(one), _parts(other)
     names = dict.fromkeys([*mine, *theirs])
-    found = [Term(name, mine.get(name, 0.0), theirs.get(name, 0.0)) for name in names]
+    found = [Term(name, counted[0] * mine.get(name, 0.0), counted[1] * theirs.get(name, 0.0)) for name in names]
     return tuple(sorted((each for each in found if max(each.seconds, each.other_seconds) > NOTABLE), key=_by_saving))
 
 
