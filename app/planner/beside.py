@@ -10,6 +10,8 @@ from app.planner.finding import Choice, Option
 from app.planner.made import Plan
 from app.theory.planner import Estimate, Step, choices_of, is_tie, terms
 from app.theory.planner.asking import USABLE
+from app.theory.planner.engine.profiles import PROFILES
+from app.theory.planner.engine.resolve import profile_of
 
 _ROOM = f"fits in {100 * USABLE:.0f} % of the memory"
 ALIKE = 0.005  # of a step's time: not worth a word
@@ -96,7 +98,8 @@ class Tie:
     options: tuple[Option, ...]
     roomiest: Option
     left_bytes: float  # of a GPU's memory, by the roomiest
-    simplest: Option
+    simplest: Option  # divides by the fewest axes
+    elsewhere: str  # whose implementation the simplest is, where it is another than that of the form's plan
     software: tuple[str, ...]
 
     @property
@@ -113,7 +116,10 @@ def tie(made: Plan, choice: Choice) -> Tie | None:
     roomiest = min(tied, key=lambda each: each.candidate.memory_bytes)
     simplest = min(tied, key=lambda each: choices_of(each.candidate.request))
     software = tuple(dict.fromkeys(each.candidate.request.profile or "" for each in tied))
-    return Tie(tied, roomiest, made.capacity - roomiest.candidate.memory_bytes, simplest, software)
+    runs_in = profile_of(simplest.candidate.request)
+    elsewhere = "" if runs_in == profile_of(made.request) else PROFILES[runs_in].title
+    left = made.capacity - roomiest.candidate.memory_bytes
+    return Tie(tied, roomiest, left, simplest, elsewhere, software)
 
 
 def is_tied(made: Plan, choice: Choice) -> bool:

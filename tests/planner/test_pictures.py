@@ -166,6 +166,7 @@ def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_se
     fit = re.search(rf'id="p-front".*?class="note">({numbers}) that fit', html, re.DOTALL)[1]
     assert counts[4] == int(fit.replace(",", ""))
     assert "<b>A tie</b>" in html
+    assert "divides by the fewest axes and is the simplest to set up" in html
     assert "a tie</span>" in html
     plans = unescape(re.search(r'href="(/planner/search.csv[^"]*)"', html)[1])
     rows = list(csv.DictReader(StringIO(client.get(plans).text)))

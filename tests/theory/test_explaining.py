@@ -167,6 +167,8 @@ def test_a_tie_is_what_half_of_the_published_pairs_are_off_by() -> None:
     assert not is_tie(1.0, 1.0 + 1.1 * share)
     alone, elaborate = made(parallel={"tensor": 1, "pipeline": 1, "data": 128}), made()
     assert choices_of(alone) < choices_of(elaborate)
+    flagged = made(parallel={"tensor": 1, "pipeline": 1, "data": 128, "zero": 2}, training={"recompute": "full"})
+    assert choices_of(flagged) < choices_of(made(parallel={"tensor": 2, "pipeline": 1, "data": 64}))  # an axis is more
 
 
 def test_a_search_explains_its_winner_and_is_a_table_for_others() -> None:

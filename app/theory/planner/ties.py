@@ -47,11 +47,12 @@ def is_tie(seconds: float, other: float) -> bool:
     return abs(log(seconds / other)) < tie_share()
 
 
-def choices_of(request: EstimateRequest) -> int:
-    """How much there is to set up in a plan: axes besides data, chunks, sharding, and what is recomputed by module."""
+def choices_of(request: EstimateRequest) -> tuple[int, int]:
+    """How much there is to set up in a plan: first the axes besides data, for each changes the program or the layout
+    of ranks, then the settings of each: chunks, sharding, and what is recomputed by module."""
     parallel, training = request.parallel, request.training
-    used = [getattr(parallel, axis) > 1 for axis in AXES]
-    besides = (
+    axes = sum(getattr(parallel, axis) > 1 for axis in AXES)
+    settings = (
         parallel.virtual_stages > 1,
         parallel.zero > 0,
         parallel.shard is not None,
@@ -59,4 +60,4 @@ def choices_of(request: EstimateRequest) -> int:
         training.recompute != "none",
         training.recompute_modules is not None,
     )
-    return sum((*used, *besides))
+    return axes, sum(settings)
