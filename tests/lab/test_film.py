@@ -133,6 +133,19 @@ def test_what_is_drawn_is_what_was_computed_and_moved() -> None:
     assert film_of(spec_of({"data": 2, "zero": 3}), watched([])) is None
 
 
+def test_the_update_hides_no_gradients_for_it_waits_for_them() -> None:
+    """The end of the last reduce-scatter is stamped in the midst of the update, which began at 160 ms."""
+    late = [
+        replace(each, end=1.19) if isinstance(each, SpanEvent) and each.operation and each.start == 1.15 else each
+        for each in fsdp()
+    ]
+    film = film_of(spec_of({"data": 2, "zero": 3}), watched(late))
+    assert film is not None
+    last = film.reel.moments[-2]
+    assert (last.name, last.end) == ("Reduce-scatter, embedding and head", 160)
+    assert film.reel.rows[-1].hidden == "0 %"
+
+
 def test_theory_hides_what_the_layout_lets_it_hide() -> None:
     """Compute alone takes theory's time, but for the first gather and the last reduce."""
     view = watched(fsdp())

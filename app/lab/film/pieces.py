@@ -102,7 +102,8 @@ def step_of(spec: RunSpec, spans: Sequence[SpanEvent], details: Sequence[DetailE
 def _rank(
     spec: RunSpec, rank: int, spans: Sequence[SpanEvent], detail: DetailEvent | None, since: float, seconds: float
 ) -> RankStep:
-    ordered = sorted((replace(e, start=e.start - since, end=e.end - since) for e in spans), key=lambda e: e.start)
+    shifted = sorted((replace(e, start=e.start - since, end=e.end - since) for e in spans), key=lambda e: e.start)
+    ordered = _over_by_the_update(shifted)
     calls = [each for each in ordered if each.what == "communication"]
     passes = [each for each in ordered if each.what in TONES]
     names = names_of(spec, rank, ordered, [] if detail is None else _shifted(detail, since))
@@ -116,6 +117,18 @@ def _rank(
             computed.append(piece)
             busy += [(piece.kind, *left) for left in without((piece.start, piece.end), [*waits, *cuts])]
     return RankStep(rank, tuple(computed), moved, tuple(sorted(busy, key=lambda b: b[1])), detail)
+
+
+def _over_by_the_update(spans: Sequence[SpanEvent]) -> list[SpanEvent]:
+    """A rank updates with gradients that have come, so a collective of a pass is over when its optimizer begins. gloo
+    tells a thread, which may get to stamp the end only later. A message's sender waits for nothing of it."""
+    updates = [each.start for each in spans if each.what == "optimizer"]
+    return [
+        replace(each, end=min([each.end, *(start for start in updates if start > each.start)]))
+        if each.what == "communication" and each.operation != "send" and each.phase != "optimizer"
+        else each
+        for each in spans
+    ]
 
 
 def _shifted(detail: DetailEvent, since: float) -> list[tuple[int, str, float, float]]:

@@ -39,9 +39,10 @@ class Words:
         return f"{self._computed(rank, piece, held)}{self._standing(rank, piece)}"
 
     def exposed_seconds(self, rank: RankStep, piece: Piece) -> float:
-        """How long a collective was under way while the rank computed nothing."""
-        busy = [(start, end) for _, start, end in rank.busy]
-        return piece.seconds - covered((piece.start, piece.end), busy)
+        """How long a collective was under way while the rank ran no pass. The update hides nothing: it waits for the
+        gradients, and the new weights wait for it."""
+        passes = [(start, end) for tone, start, end in rank.busy if tone != "optimizer"]
+        return piece.seconds - covered((piece.start, piece.end), passes)
 
     def unwatched_seconds(self, piece: Piece) -> float:
         """How much of a message's time may be that nobody looked: gloo says that it is over only when asked, and a rank
@@ -82,10 +83,10 @@ class Words:
             )
         exposed = self.exposed_seconds(rank, piece)
         if exposed < self._least or exposed < 0.05 * piece.seconds:
-            return "Compute hides it."
+            return "Passes hide it."
         if exposed > 0.95 * piece.seconds:
             return f"Nothing hides its {milliseconds(piece.seconds)}."
-        return f"Compute hides all but {milliseconds(exposed)} of it."
+        return f"Passes hide all but {milliseconds(exposed)} of it."
 
     def _late(self, rank: RankStep, piece: Piece) -> str:
         """The rank that all others waited for."""
