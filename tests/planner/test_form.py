@@ -232,8 +232,8 @@ def test_what_is_folded_in_the_form_says_what_was_changed_in_it_and_opens_where_
     assert [said for _, said in folded("/planner?ranks=16&context=2&shard=4")] == [
         "as usual",
         "as usual",
-        "as usual",
         "context 2, shard over 4",
         "as usual",
+        "as usual",
     ]
-    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, False, True, False]
+    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, True, False, False]
