@@ -79,7 +79,7 @@ def as_interview(source: Mapping[str, Any], text: str) -> tuple[str, float, str]
         question["options"] = [{**each, **ask} for each, ask in zip(question["options"], asks, strict=True)]
     made = Interview.model_validate({**head, "parameters": {"n": [7]}, "questions": [question]})
     row = scoring.scorecard(made, {"n": 7}, {"q": text}, {}).row("q")
-    return STATUS[row.verdict], row.reached / row.points, row.message
+    return STATUS[row.verdict], row.reached / row.points, f"{row.slip}. {row.message}" if row.slip else row.message
 
 
 def as_card(cards: Mapping[str, Any], identity: str, text: str, seed: int) -> Verdict:
