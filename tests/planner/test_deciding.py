@@ -17,7 +17,7 @@ from app.theory.planner.kinds import Asked, fits
     [
         ("llama-3.2-1b", 8, 8192, 64, "replicas"),
         ("llama-3-70b", 128, 8192, 1024, "stages"),
-        ("llama-3-405b", 2048, 131072, 128, "stages"),
+        ("llama-3-405b", 2048, 131072, 128, "tensor groups"),
         ("mixtral-8x7b", 64, 4096, 256, "replicas"),
     ],
 )
