@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from app.codelabs import service as codelabs
 from app.content.catalogue import Catalogue
-from app.content.coding import TaskQuestion
 from app.content.interview_schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
 from app.core.texts import storable
 from app.grading.quantities import Unreadable
 from app.grading.questions import read_number
 from app.grading.questions.reading import read_ids
-from app.interview import programs, queries, timing
+from app.interview import programs, queries, timing, versions
 from app.interview.boards import Board, board_id, heard, read_board
 from app.interview.drawing import values_of
 from app.interview.hints import hint, hint_id, hinted_part, opened
@@ -47,6 +46,14 @@ class AlreadyFinal(DomainError):
     code = "already-answered"
 
 
+@dataclass(frozen=True)
+class Saved:
+    """An answer as it is kept now, and what it is called by whoever types over it."""
+
+    row: SittingAnswer
+    version: str
+
+
 def save_answer(
     session: Session,
     content: Catalogue,
@@ -57,11 +64,11 @@ def save_answer(
     now: datetime,
     drawn: str | None = None,
     over: str | None = None,
-) -> SittingAnswer:
+) -> Saved:
     """Save a draft, or give an answer for good: then what the interviewer asks on account of it is decided and kept.
-    With it goes what was `drawn` on its board. `over` is the version that a program was typed over.
+    With it goes what was `drawn` on its board. `over` is the version that it was typed over.
 
-    Raises TooLate (what was saved stays), Stale where another program was saved since, or DomainError. Closing a
+    Raises TooLate (what was saved stays), Stale where another answer was saved since, or DomainError. Closing a
     sitting that is over is another transaction, `close_if_over`: a refusal here rolls back.
     """
     sitting = queries.lock_sitting(session, sitting.id)  # it must not be closed and graded while this is saved
@@ -79,15 +86,13 @@ def save_answer(
     board = read_board(part_id, drawn or "") if drawn is not None and has_board(part) else None
     if final and (board is None or board.is_blank):
         _must_be_an_answer(part, text, values_of(interview, sitting.drawn))
-    if isinstance(part.question, TaskQuestion) and part.kind == "coding":
-        there = given[part_id].answer if part_id in given else part.question.lab.starter
-        codelabs.must_not_be_another(there, text, over)
     answer = session.get(SittingAnswer, (sitting.id, part_id), with_for_update=True)
+    if answer is not None and answer.final:
+        raise AlreadyFinal("This answer was already given; it stays as it was.")
+    versions.must_not_be_another(part, given, text, board, over)
     if answer is None:
         answer = SittingAnswer(sitting_id=sitting.id, part_id=part_id, answer=text, final=final, saved_at=now)
         session.add(answer)
-    elif answer.final:
-        raise AlreadyFinal("This answer was already given; it stays as it was.")
     else:
         answer.answer, answer.final, answer.saved_at = text, final, now
     given[part_id] = answer
@@ -98,7 +103,7 @@ def save_answer(
         if part.kind == "coding":
             programs.hand_in(session, sitting, part, given, now)
     session.flush()
-    return answer
+    return Saved(answer, versions.version_of(part, given))
 
 
 def _kept_board(
@@ -134,7 +139,7 @@ def try_program(
 
     Raises TooLate, AlreadyFinal, Stale, NotFound, or DomainError for what cannot be a program.
     """
-    answer = save_answer(session, content, sitting, part_id, text, False, now, over=over)
+    answer = save_answer(session, content, sitting, part_id, text, False, now, over=over).row
     given = answers_of(session, sitting)
     part = next(each for each in parts_of(interview_of(content, sitting), reactions_in(given)) if each.id == part_id)
     if part.kind != "coding":

@@ -18,7 +18,7 @@ from app.content.coding import CodingRound, TaskQuestion
 from app.content.concept_map import named
 from app.content.interview_schemas import Interview
 from app.content.rounds import Round
-from app.core.errors import DomainError, NotFound
+from app.core.errors import DomainError, NotFound, Stale
 from app.grading import levels
 from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
@@ -26,7 +26,7 @@ from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.layout import Layout, LayoutQuestion
 from app.grading.questions.number import example_of
 from app.grading.questions.order import OrderItem, OrderQuestion
-from app.interview import drawing, offers, programs, queries, service, stored, timing
+from app.interview import drawing, offers, programs, queries, service, stored, timing, versions
 from app.interview.boards import Board, board_id, heard, saved_board
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
@@ -93,7 +93,8 @@ class SittingPage:
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
     asks for; `order`, the items that it has arranged; `layout`, the cluster to lay axes on; `board`, what is drawn
     beside the words; `question`, what was asked at first where its answer is asked about. `hints` are open, and leave
-    `points` of the part's.
+    `points` of the part's. `version` is that of the answer that is typed over, and `other` that answer itself where
+    what was typed was typed over another.
     """
 
     sitting: Sitting
@@ -118,6 +119,8 @@ class SittingPage:
     layout: LayoutQuestion | None
     board: Board | None
     question: Markup | None
+    version: str
+    other: str | None
 
     @property
     def certain(self) -> int:
@@ -134,9 +137,9 @@ class SittingPage:
         return self.current.part.kind
 
     @property
-    def version(self) -> str:
-        """What the program that is typed over is called."""
-        return codelabs.version_of(self.current.answer)
+    def is_typed(self) -> bool:
+        """Whether it is written into a field, where two tabs may hold two texts that a person can choose between."""
+        return self.kind in ("text", "coding", "number", "configuration")
 
     @property
     def next_hint(self) -> int | None:
@@ -334,6 +337,8 @@ def sitting(
         layout=_cluster_of(part, values, texts),
         board=_board(saved, part.id) if has_board(part) else None,
         question=_asked_at_first(part, rows),
+        version=versions.version_of(part, saved),
+        other=versions.answer_to(part, saved) if isinstance(error, Stale) else None,
     )
 
 
@@ -384,12 +389,9 @@ def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> t
 
 
 def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping[str, SittingAnswer]) -> PartRow:
-    given = saved.get(part.id)
-    asked = prompt(part, values, texts)
-    if given is None:
-        starter = part.question.lab.starter if isinstance(part.question, TaskQuestion) else ""
-        return PartRow(part, number, asked, starter if part.kind == "coding" else "", final=False, saved_at=None)
-    return PartRow(part, number, asked, given.answer, final=given.final, saved_at=given.saved_at)
+    given, asked = saved.get(part.id), prompt(part, values, texts)
+    answer, final = versions.answer_to(part, saved), given is not None and given.final
+    return PartRow(part, number, asked, answer, final=final, saved_at=given.saved_at if given else None)
 
 
 def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: str) -> str:

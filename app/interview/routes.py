@@ -14,7 +14,7 @@ from app.content.coding import CodingRound
 from app.content.web import Content
 from app.core import times
 from app.core.db import Database
-from app.core.errors import DomainError, problem_details
+from app.core.errors import DomainError, Stale, problem_details
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
@@ -113,7 +113,7 @@ def save(
     over: Annotated[str | None, Form()] = None,
 ) -> Response:
     """Save a draft (the page does so while one types), or give the answer: of several boxes, those that are ticked.
-    A program says which version it was typed `over`: where another was saved since, nothing is."""
+    What is written says which version it was typed `over`: where another was saved since, nothing is."""
     answer = ", ".join(answers or ())
     quiet = "application/json" in request.headers.get("accept", "")
     now = moment.now
@@ -127,8 +127,9 @@ def save(
     if final:
         queue.nudge_judges()  # for a program
     if quiet:
-        version = codelabs.version_of(saved.answer)
-        return JSONResponse({"saved_at": times.clock_seconds(saved.saved_at, moment.zone), "version": version})
+        return JSONResponse(
+            {"saved_at": times.clock_seconds(saved.row.saved_at, moment.zone), "version": saved.version}
+        )
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
         following = pages.next_part(session, content, found, part) if final else part
@@ -146,8 +147,9 @@ def open_hint(
     part: Annotated[str, Form()],
     hint: Annotated[int, Form()],
     answers: Annotated[list[str] | None, Form(alias="answer")] = None,
+    over: Annotated[str | None, Form()] = None,
 ) -> Response:
-    """Open a hint at its price, and save what is typed so far as a draft."""
+    """Open a hint at its price, and save what is typed so far as a draft; where that is not taken no hint is."""
     _touch(database, content, learner, sitting_id, now)
     answer = ", ".join(answers or ())
     try:
@@ -155,7 +157,7 @@ def open_hint(
             found = service.find_sitting(session, learner, sitting_id)
             answering.open_hint(session, content, found, part, hint, now)
             if answers:
-                answering.save_answer(session, content, found, part, answer, False, now)
+                answering.save_answer(session, content, found, part, answer, False, now, over=over)
     except DomainError as error:
         return _refused(request, database, content, learner, now, sitting_id, part, answer, error)
     return RedirectResponse(f"/interview/sittings/{sitting_id}?part={part}", 303)
@@ -172,10 +174,10 @@ def _refused(
     answer: str,
     error: DomainError,
 ) -> Response:
-    """What was not taken, and why, with the answer that came with it."""
+    """What was not taken, and why, with the answer that came with it; beside it the one that it would have replaced."""
     if "application/json" in request.headers.get("accept", ""):
         return JSONResponse(problem_details(error), error.status, media_type="application/problem+json")
-    if error.status == 409:
+    if error.status == 409 and not isinstance(error, Stale):
         return page(
             request, "interview/late.html", {"error": error, "sitting_id": sitting_id, "answer": answer}, status=409
         )

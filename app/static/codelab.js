@@ -73,6 +73,7 @@ const texts = new TwoTexts(root.querySelector("[data-other]"), version, `code-la
     const reply = await send("GET", "");
     return reply.ok ? { code: reply.found.draft, version: reply.found.draft_version } : null;
   },
+  hasUndo: true,
   isUnsaved: () => unsaved,
   mark: (is) => {
     unsaved = is;

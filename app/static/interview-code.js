@@ -1,7 +1,6 @@
 // A program in a sitting: the code labs' editor, the visible checks run without leaving the page, results come as they
 // are there. Without this script the form works.
 import { goToLine, makeEditor } from "./code-editor.js";
-import { TwoTexts } from "./two-texts.js";
 import { Verdicts } from "./verdicts.js";
 
 const field = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("textarea#answer"));
@@ -11,9 +10,6 @@ const verdicts = results && new Verdicts(results, document.querySelector("[data-
 const refused = document.querySelector("[data-refused]");
 const earlier = /** @type {HTMLElement | null} */ (document.querySelector("[data-of-earlier-text]"));
 const version = /** @type {HTMLInputElement | null} */ (form?.elements.namedItem("over"));
-let kept = field?.defaultValue; // what the server has
-/** @type {TwoTexts | null} */
-let texts = null;
 field?.addEventListener("input", () => {
   earlier.hidden = !results.querySelector("[data-result]");
 });
@@ -32,38 +28,10 @@ if (field && form) {
     event.preventDefault();
     goToLine(editor, Number(link.dataset.line));
   });
-  const part = /** @type {HTMLInputElement} */ (form.elements.namedItem("part")).value;
-  const sitting = /** @type {HTMLElement} */ (document.querySelector("[data-sitting]")).dataset.sitting;
-  texts = new TwoTexts(form.querySelector("[data-other]"), version, `program ${sitting} ${part}`, {
-    text: () => field.value,
-    put: (code) => editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } }),
-    focus: () => editor.focus(),
-    save: () => form.dispatchEvent(new Event("chosen")),
-    read: readKept,
-    isUnsaved: () => field.value !== kept,
-    mark: (is) => {
-      if (is) return;
-      kept = field.value;
-      form.dispatchEvent(new Event("taken"));
-    },
-    say: (words) => {
-      form.querySelector("[data-saved]").textContent = words;
-    },
+  form.addEventListener("restored", () => {
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: field.value } });
   });
-  form.addEventListener("differs", () => texts.differ());
-  form.addEventListener("kept", (/** @type {CustomEvent} */ event) => {
-    kept = event.detail.text.replaceAll("\r\n", "\n");
-    texts.kept(kept, event.detail.version);
-  });
-}
-
-/** The program as the server has it now. */
-async function readKept() {
-  const reply = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-  const page = reply?.ok ? new DOMParser().parseFromString(await reply.text(), "text/html") : null;
-  const found = /** @type {HTMLTextAreaElement | null} */ (page?.querySelector("textarea#answer"));
-  const called = /** @type {HTMLInputElement | null} */ (page?.querySelector("input[name=over]"));
-  return found && called ? { code: found.value, version: called.value } : null;
+  form.addEventListener("chosen", () => editor.focus());
 }
 
 form?.addEventListener(
@@ -86,11 +54,8 @@ form?.addEventListener(
       headers: { Accept: "text/html", "HX-Request": "true" },
     }).catch(() => null);
     button.disabled = false;
-    if (reply?.status === 409) await texts.differ();
     const found = await take(reply);
-    if (!found) return;
-    kept = answer;
-    texts.kept(answer, found);
+    if (found) form.dispatchEvent(new CustomEvent("taken", { detail: { text: answer, version: found } }));
   },
   true,
 );
@@ -100,7 +65,8 @@ form?.addEventListener(
 async function take(reply) {
   const holder = document.createElement("div");
   holder.innerHTML = reply ? await reply.text() : "";
-  const found = holder.querySelector("[data-results]");
+  const found = reply?.ok && holder.querySelector("[data-results]");
+  if (holder.querySelector("[data-other]:not([hidden])")) form.dispatchEvent(new Event("differs"));
   const why = holder.querySelector("[role=alert]:not([hidden])");
   refused.textContent = why?.textContent.trim() ?? (found ? "" : "The server did not answer. Try again.");
   refused.hidden = refused.textContent === "";

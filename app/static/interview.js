@@ -3,6 +3,7 @@ import { setUpBoard } from "./board.js";
 import { setUpLayout } from "./layout.js";
 import { setUpPad } from "./pad.js";
 import { arrange, givenOrder, setUpSteps } from "./steps.js";
+import { TwoTexts } from "./two-texts.js";
 
 setUpPad();
 const root = document.querySelector("[data-sitting]");
@@ -31,17 +32,21 @@ function showClock() {
 const ticking = setInterval(showClock, 1000);
 
 let timer = 0;
-let saved = form ? served() : "";
+const over = form?.elements.over; // the version of what is typed over, where it is written into a field
+const panel = /** @type {HTMLElement | null} */ (form?.querySelector("[data-other]") ?? null);
+let differs = panel?.hidden === false; // another tab saved another text, and none of the two is chosen yet
+/** @type {TwoTexts | null} */
+let texts = null;
+let saved = form && !differs ? served() : null;
 let refused = null; // a text the server would not take is not sent again
 let saving = null;
 const recent = [saved]; // what the server may still show in a page it has made already
+let isWaiting = false; // for the draft of what is given
 let giving = false; // the answer is on its way for good: no draft may race it
-const over = form?.elements.over; // of a program, the version that is typed over
-let differs = false; // another tab saved another program, and none of the two is chosen yet
 
 function value() {
   const data = new FormData(form);
-  return withBoard(data.getAll("answer").map(String).join(", "), board?.value);
+  return withBoard(data.getAll("answer").map(String).join(", ").replaceAll("\r\n", "\n"), board?.value);
 }
 
 function withBoard(words, drawn) {
@@ -101,10 +106,9 @@ async function send() {
     if (reply.ok) {
       saved = sent;
       status.textContent = `Saved ${said.saved_at}`;
-      form.dispatchEvent(new CustomEvent("kept", { detail: { text: answer, version: said.version } }));
-    } else if (over && said.type === "urn:rankzero:stale") {
-      differs = true;
-      form.dispatchEvent(new Event("differs"));
+      texts?.kept(sent, said.version);
+    } else if (texts && said.type === "urn:rankzero:stale") {
+      await differ();
     } else {
       refused = sent;
       status.textContent = said.detail;
@@ -131,6 +135,24 @@ function leave() {
   if (isUnsaved()) send();
 }
 
+// The server has another text than was typed over.
+async function differ() {
+  differs = true;
+  await texts.differ();
+  if (!texts.theirs) differs = false; // it was one of this page, or nobody can say: what is typed next tries again
+}
+
+/** The answer as the server has it now; null where it was given, or where there is no telling. */
+async function readKept() {
+  const address = `/interview/sittings/${root.dataset.sitting}?part=${form.elements.part.value}`;
+  const reply = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
+  const page = reply?.ok ? new DOMParser().parseFromString(await reply.text(), "text/html") : null;
+  const found = /** @type {HTMLFormElement | null} */ (page?.querySelector("[data-answer]"));
+  const field = (name) => /** @type {HTMLInputElement | null} */ (found?.querySelector(`[name=${name}]`));
+  if (!found || !field("over")) return null;
+  return { code: withBoard(field("answer").value, field("board")?.value ?? ""), version: field("over").value };
+}
+
 function restore() {
   let draft = null;
   try {
@@ -140,7 +162,12 @@ function restore() {
     // as above
   }
   if (draft === null || value() !== saved || !draft.before.includes(saved)) return;
-  const [words, drawn] = draft.text.split(BESIDE);
+  recent.push(...draft.before, draft.text); // any of them may be on its way still
+  put(draft.text);
+}
+
+function put(text) {
+  const [words, drawn] = text.split(BESIDE);
   const chosen = words.split(", ");
   if (board) board.value = drawn ?? "";
   if (order) {
@@ -153,6 +180,33 @@ function restore() {
     else field.value = words;
   }
   form.dispatchEvent(new Event("restored")); // what draws the answer follows
+  count();
+}
+
+function twoTexts() {
+  return new TwoTexts(panel, over, `answer ${root.dataset.sitting} ${form.elements.part.value}`, {
+    hasUndo: form.querySelector("[data-editor]") !== null,
+    text: value,
+    put,
+    focus: () => {
+      form.querySelector("[name=answer]").focus();
+      form.dispatchEvent(new Event("chosen"));
+    },
+    save: () => {
+      differs = false;
+      save();
+    },
+    read: readKept,
+    isUnsaved: () => !giving && value() !== saved, // refused is not saved, either
+    isOwn: (text) => recent.includes(text),
+    shown: wordsOf,
+    mark: (is) => {
+      saved = is ? null : value();
+    },
+    say: (words) => {
+      form.querySelector("[data-saved]").textContent = words;
+    },
+  });
 }
 
 function count() {
@@ -168,10 +222,15 @@ if (form) {
   form.addEventListener("change", save); // nobody types a tick
   form.addEventListener("focusout", save);
   form.addEventListener("submit", async (event) => {
-    if (over && (differs || isUnsaved())) {
-      event.preventDefault(); // of two programs one has to be chosen first
+    if (texts && !giving && (saving || differs || isUnsaved())) {
+      event.preventDefault(); // of two texts one has to be chosen first
+      if (isWaiting) return;
+      isWaiting = true;
       await save();
-      if (!differs) form.requestSubmit(event.submitter);
+      await save(); // where it was refused over a text of this page
+      isWaiting = false;
+      if (differs) texts.ask();
+      else if (!isUnsaved()) form.requestSubmit(event.submitter);
       return;
     }
     giving = true;
@@ -181,13 +240,10 @@ if (form) {
     while (saving) await saving;
     form.requestSubmit(event.submitter);
   });
-  form.addEventListener("chosen", () => {
-    differs = false;
-    save();
-  });
-  form.addEventListener("taken", () => {
-    saved = value(); // it is what the server has
-    clearTimeout(timer);
+  form.addEventListener("differs", differ);
+  form.addEventListener("taken", (/** @type {CustomEvent} */ event) => {
+    saved = event.detail.text; // it is what the server has
+    texts.kept(saved, event.detail.version);
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload(); // back from the page after, where it was given
@@ -198,13 +254,15 @@ if (form) {
     if (!saving && !isUnsaved() && !differs) return;
     event.preventDefault(); // what was typed last counts too, if the server takes it
     await save();
-    if (differs) return;
+    if (differs) return texts.ask();
     giving = true;
     event.target.submit();
   });
   restore();
   count();
-  if (isUnsaved()) saveIn(800);
+  if (over) texts = twoTexts();
+  if (differs) differ();
+  if (isUnsaved()) saveIn(texts ? 0 : 800); // before anything is typed over what may be on its way
   document.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();

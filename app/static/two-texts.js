@@ -3,10 +3,12 @@ import { Asides } from "./asides.js";
 
 /**
  * What a page does with its text: says it, puts another in its place (Ctrl+Z takes that out again), reads what the server
- * keeps (null where there is no telling), and keeps its own.
+ * keeps (null where there is no telling), and keeps its own. What the server has may be a text that this page sent itself
+ * (`isOwn`), and a text may hold more than is `shown` to read.
  * @typedef {{ text: () => string, put: (code: string) => void, focus: () => void,
  *   read: () => Promise<{ code: string, version: string } | null>, save: () => void,
- *   isUnsaved: () => boolean, mark: (unsaved: boolean) => void, say: (words: string) => void }} Page
+ *   isUnsaved: () => boolean, mark: (unsaved: boolean) => void, say: (words: string) => void,
+ *   isOwn?: (code: string) => boolean, shown?: (code: string) => string, hasUndo: boolean }} Page
  */
 
 export class TwoTexts {
@@ -35,7 +37,7 @@ export class TwoTexts {
       if (page.isUnsaved() || this.theirs) this.asides.put(page.text()); // whether it is saved, nobody is left to hear
     });
     this.asides.drop(page.text());
-    this.#show();
+    if (panel.hidden) this.#show(); // else the page came with another text, and differs
   }
 
   /** The server has `code` now, and calls it `version`. */
@@ -47,7 +49,14 @@ export class TwoTexts {
 
   /** The server has another text than was typed over. */
   async differ() {
-    this.theirs = await this.page.read();
+    const found = await this.page.read();
+    if (found && this.page.isOwn?.(found.code)) {
+      this.version.value = found.version;
+      this.page.mark(true);
+      this.page.save();
+      return;
+    }
+    this.theirs = found;
     this.page.say(this.theirs ? "Not saved" : "Not saved: another text was saved elsewhere");
     this.#show();
   }
@@ -58,12 +67,17 @@ export class TwoTexts {
     if (text === undefined) return;
     const says = this.panel.querySelector("[data-other-says]");
     const words = this.theirs
-      ? "Another text of this was saved in the meantime, in another tab or on another device. Yours is in the editor and not saved. Choose one; the other stays at hand."
+      ? "Another text of this was saved in the meantime, in another tab or on another device. Yours is below and not saved. Choose one; the other stays at hand."
       : "There is another text of this that was not kept.";
     if (says.textContent !== words) says.textContent = words;
-    this.panel.querySelector("pre").textContent = text;
+    this.panel.querySelector("pre").textContent = this.page.shown?.(text) ?? text;
     /** @type {HTMLElement} */ (this.panel.querySelector("[data-differ]")).hidden = !this.theirs;
     /** @type {HTMLElement} */ (this.panel.querySelector("[data-aside]")).hidden = Boolean(this.theirs);
+  }
+
+  /** Ask which of the two is meant. */
+  ask() {
+    /** @type {HTMLElement} */ (this.panel.querySelector("[data-keep]")).focus();
   }
 
   #choose(mine) {
@@ -100,11 +114,12 @@ export class TwoTexts {
   async #catchUp() {
     const isBusy = () => document.visibilityState !== "visible" || this.page.isUnsaved() || this.theirs;
     if (isBusy()) return;
+    const before = this.version.value;
     const found = await this.page.read();
-    if (!found || isBusy() || found.version === this.version.value) return;
+    if (!found || isBusy() || found.version === before || this.version.value !== before) return;
     this.page.put(found.code);
     this.page.mark(false);
     this.version.value = found.version;
-    this.page.say("As it was saved elsewhere; Ctrl+Z brings back what was here");
+    this.page.say(`As it was saved elsewhere${this.page.hasUndo ? "; Ctrl+Z brings back what was here" : ""}`);
   }
 }

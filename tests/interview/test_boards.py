@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -121,6 +122,13 @@ def test_it_is_saved_with_the_words_given_and_drawn_again(client: TestClient) ->
     )
     assert "<script>x()" not in page
     assert "&lt;/svg&gt;&lt;script&gt;" in page
+    version = re.search(r'name="over" value="(\w+)"', page)
+    assert version is not None
+    stale = {"part": "mlp", "answer": "By columns.", "over": version.group(1)}
+    other = {**stale, "board": _text([A])}
+    assert client.post(f"{sitting}/answers", data=other, headers=JSON).status_code == 200
+    stale["board"] = _text([B])
+    assert client.post(f"{sitting}/answers", data=stale, headers=JSON).status_code == 409, "another tab drew since"
     # a save without the board leaves it; the answer takes it along for good
     client.post(f"{sitting}/answers", data={"part": "mlp", "answer": " ", "board": _text([A, B], [SENT])}, headers=JSON)
     given = client.post(

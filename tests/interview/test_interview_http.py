@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
@@ -45,6 +48,35 @@ def test_typing_is_saved_and_comes_back(client: TestClient, clock: Clock) -> Non
     assert "saved_at" in saved.json()
     assert "so far" in client.get(f"{sitting}?part=q3").text
     assert client.get("/interview/M9").headers["location"] == sitting
+
+
+def test_words_are_not_saved_over_what_another_tab_saved(client: TestClient) -> None:
+    sitting = _start(client)
+
+    def save(answer: str, over: str, final: str = "false", accept: dict[str, str] = JSON) -> Any:
+        fields = {"part": "q3", "answer": answer, "over": over, "final": final}
+        return client.post(f"{sitting}/answers", data=fields, headers=accept)
+
+    first = _version(client.get(f"{sitting}?part=q3").text)
+    theirs = save("A whole sentence.", first).json()["version"]
+    late = save("A", first)
+    assert (late.status_code, late.json()["type"]) == (409, "urn:rankzero:stale")
+    page = save("A", first, "true", HTML)
+    assert page.status_code == 409
+    assert "A whole sentence.</pre>" in page.text, "which text is meant is asked with both in sight"
+    assert "autofocus>A</textarea>" in page.text
+    assert _version(page.text) == theirs, "so that the other may be replaced knowingly"
+    assert "A whole sentence.</textarea>" in client.get(f"{sitting}?part=q3").text, "nothing was written over it"
+    assert save("A whole sentence.", first).status_code == 200, "the same text is no other"
+    assert save("A", theirs, "true").status_code == 200
+    given = save("A whole sentence.", first)
+    assert given.json()["type"] == "urn:rankzero:already-answered", "what was given is not asked for again"
+
+
+def _version(html: str) -> str:
+    found = re.search(r'name="over" value="(\w+)"', html)
+    assert found is not None
+    return found.group(1)
 
 
 def test_a_late_answer_is_refused_and_what_was_saved_stays(client: TestClient, clock: Clock) -> None:

@@ -124,7 +124,7 @@ def test_two_tabs_lose_nothing_of_each_other(page: Page) -> None:
     expect(page.get_by_text("Saved", exact=True)).to_be_visible()
     editor = _write(second, "second = 2")
     other = second.locator("[data-other]")
-    expect(other).to_contain_text("Yours is in the editor and not saved")
+    expect(other).to_contain_text("Yours is below and not saved")
     other.get_by_text("The other text").click()
     expect(other).to_contain_text("first = 1")
 

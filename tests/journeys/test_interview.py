@@ -86,6 +86,7 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.get_by_role("link", name=re.compile("Go on with M9")).click()
     page.get_by_role("link", name="Explain").click()
     expect(page.get_by_label("Your answer")).to_have_value(re.compile("frees the gathered weights"))
+    _words_of_two_tabs_are_kept(page)
     page.get_by_role("button", name=re.compile("Give this answer")).click()
 
     _is_asked_for_what_it_left_out(page)
@@ -349,6 +350,29 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
     expect(page.get_by_role("button", name="See the debrief")).to_be_visible()
 
 
+def _words_of_two_tabs_are_kept(page: Page) -> None:
+    """Words that another tab saved since are shown beside the own ones; neither is given before one is chosen."""
+    answer, other, saved = page.get_by_label("Your answer"), page.locator("[data-other]"), page.locator("[data-saved]")
+    words, elsewhere = answer.input_value(), page.url.partition("?")[0] + "/answers"
+    page.request.post(elsewhere, form={"part": "q3", "answer": "A sentence from elsewhere."})
+    answer.press("Control+End")
+    answer.press_sequentially("!")
+    page.get_by_role("button", name=re.compile("Give this answer")).click()
+    expect(other).to_contain_text("Yours is below and not saved")
+    expect(other.locator("pre")).to_have_text("A sentence from elsewhere.")
+    expect(answer).to_have_value(f"{words}!")
+    other.get_by_role("button", name="Take the other").click()
+    expect(answer).to_have_value("A sentence from elsewhere.")
+    other.get_by_role("button", name="Swap the two").click()
+    expect(answer).to_have_value(f"{words}!")
+    expect(saved).to_contain_text("Saved")
+    other.get_by_role("button", name="Forget the other").click()
+    expect(other).to_be_hidden()
+    page.request.post(elsewhere, form={"part": "q3", "answer": words})
+    page.evaluate("dispatchEvent(new Event('focus'))")  # back at this one, where nothing was typed since
+    expect(answer).to_have_value(words)
+
+
 def _a_second_tab_loses_nothing(page: Page) -> None:
     """A program that another tab saved since is shown beside the own one, and stays at hand."""
     editor = page.get_by_label("Your program. Escape, then Tab, leaves the editor.")
@@ -358,7 +382,7 @@ def _a_second_tab_loses_nothing(page: Page) -> None:
     page.request.post(elsewhere, form={"part": part, "answer": "# from elsewhere"})
     editor.press("Control+End")
     editor.press_sequentially(" and here")
-    expect(other).to_contain_text("Yours is in the editor and not saved")
+    expect(other).to_contain_text("Yours is below and not saved")
     other.get_by_text("The other text").click()
     expect(other.locator("pre")).to_have_text("# from elsewhere")
     other.get_by_role("button", name="Save mine").click()
