@@ -66,7 +66,8 @@ def path(form: Mapping[str, str]) -> Path:
     per_node = max(each for each in divisors(ranks) if each <= joined)
     found = decide(Asked(model, gpu.name, ranks, per_node, sequence, batch))
     asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
-    asked |= {"sequence": str(sequence), "global_batch": str(batch), "profile": PROFILE}
+    asked |= {"sequence": str(sequence), "global_batch": str(batch)}
+    asked["profile"] = (found.chosen.request.profile if found.chosen else None) or PROFILE
     if values["model"] == SIZED:
         asked["parameters"] = f"{values['parameters']:g}"
     nodes = ""

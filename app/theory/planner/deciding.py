@@ -16,11 +16,22 @@ from app.theory.hardware import GPUS
 from app.theory.planner.asking import USABLE
 from app.theory.planner.candidates import Candidate
 from app.theory.planner.engine.profiles import PROFILES
-from app.theory.planner.kinds import ALL, OTHERWISE, PROFILE, USUAL, Asked, Kind, Looked, kinds_of, look, look_otherwise
+from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.kinds import (
+    OTHERWISE,
+    PROFILE,
+    SHARDING,
+    USUAL,
+    Asked,
+    Kind,
+    Looked,
+    kinds_of,
+    look,
+    look_otherwise,
+)
 from app.theory.planner.remarks import repeats
 from app.theory.planner.requests import EstimateRequest, parse_estimate_request
 from app.theory.planner.results import Estimate
-from app.theory.planner.software import SOFTWARE
 from app.theory.planner.space import SAME
 from app.theory.planner.ties import is_tie, tie_share
 from app.theory.reliability import FAILURE_RATES, mtbf_seconds
@@ -64,13 +75,13 @@ class Decision:
 
     @property
     def software(self) -> str:
-        """As whose implementation every plan is counted."""
+        """As whose implementation plans are counted."""
         return PROFILES[PROFILE].title
 
     @property
-    def lacking(self) -> str:
-        """The ZeRO stages that are priced though that implementation does not have them; empty where it has all."""
-        return listed([f"ZeRO-{each}" for each in ALL if each not in SOFTWARE[PROFILE].zero])
+    def sharding_software(self) -> str:
+        """As whose those are that the other has no ZeRO stage for."""
+        return PROFILES[SHARDING].title
 
     @property
     def held_text(self) -> str:
@@ -166,16 +177,15 @@ def _fit(looked: Looked, plan: Candidate) -> Question:
 
 def _usual_text() -> str:
     """What is looked at where there is most to look at."""
-    chunks, sizes, zeros = ([f"{each}" for each in USUAL[name]] for name in ("virtual_stages", "micro_batch", "zero"))
-    said = f"{listed(chunks, 'or')} chunks a stage, micro-batches of {listed(sizes, 'or')} and ZeRO up to {zeros[-1]}"
-    return f" with {said}"
+    chunks, sizes = ([f"{each}" for each in USUAL[name]] for name in ("virtual_stages", "micro_batch"))
+    return f" with {listed(chunks, 'or')} chunks a stage and micro-batches of {listed(sizes, 'or')}"
 
 
 def _again(request: EstimateRequest) -> str:
     """What is recomputed, to be said after what else is so; nothing where nothing is."""
     training = request.training
     if training.recompute == "selective":
-        return f", recomputing {repeats(PROFILE, training.recompute_modules)}"
+        return f", recomputing {repeats(profile_of(request), training.recompute_modules)}"
     return ", recomputing everything" if training.recompute == "full" else ""
 
 

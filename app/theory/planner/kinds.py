@@ -1,6 +1,7 @@
 """The kinds of plans that a decision weighs, from plain to elaborate, each looked through by a search of that kind.
 
-All of them are counted as one implementation does it, so that two of them differ by what they are. Of stages, which
+All but one are counted as one implementation does it, so that two of them differ by what they are; sharded replicas
+are counted as one that shards them does. Of stages, which
 have most plans, the usual ones are looked at first, and all where none of those fits: no kind is said not to fit of
 which a search would find a plan.
 """
@@ -20,11 +21,11 @@ from app.theory.planner.search import search
 from app.theory.planner.space import divisors
 from app.theory.planner.ties import choices_of, is_tie
 
-PROFILE: Profile = "megatron-core"  # ZeRO stages that it lacks are priced as if it had them
-ALL = (0, 1, 2, 3)  # ZeRO stages
+PROFILE: Profile = "megatron-core"
+SHARDING: Profile = "fsdp2"  # of what the other has no ZeRO stage for
 LIMIT = 8  # of the best of a kind: the simplest of those that are a tie is taken
 BOUNDLESS_BYTES = 1e18  # memory in which every plan fits
-USUAL: Mapping[str, Any] = {"virtual_stages": (1, 2, 4, 8), "micro_batch": (1, 2), "zero": (0, 1, 2)}
+USUAL: Mapping[str, Any] = {"virtual_stages": (1, 2, 4, 8), "micro_batch": (1, 2)}
 # What holds least: where none of these fits, nothing does. Deeper interleaving holds more and is left out.
 LEANEST: Mapping[str, Any] = {"virtual_stages": (1, 2), "micro_batch": (1,), "recompute": ("full",)}
 
@@ -53,6 +54,7 @@ class Kind:
     title: str
     axes: Mapping[str, Any]
     usual: Mapping[str, Any]
+    profile: Profile = PROFILE
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,11 @@ def kinds_of(asked: Asked) -> Iterator[Kind]:
     inside = tuple(each for each in divisors(asked.per_node) if each > 1)
     stages = tuple(each for each in divisors(asked.gpus) if each > 1)
     alone = {"tensor": (1,), "pipeline": (1,)}
-    yield Kind(
-        "replicas", "Does a replica fit on one GPU, unsharded or with ZeRO-1 or 2?", alone | {"zero": (0, 1, 2)}, {}
-    )
-    yield Kind(
-        "sharded replicas", "If all of the state is sharded over the replicas, with ZeRO-3?", alone | {"zero": (3,)}, {}
-    )
-    yield Kind(
-        "tensor groups", "With tensor groups inside a node?", {"tensor": inside, "pipeline": (1,), "zero": ALL}, {}
-    )
-    yield Kind("stages", "With stages, of single GPUs or of tensor groups?", {"pipeline": stages, "zero": ALL}, USUAL)
+    yield Kind("replicas", "Does a replica fit on one GPU, unsharded or with ZeRO-1?", alone, {})
+    sharded = "If all of the state is sharded over the replicas, with ZeRO-3?"
+    yield Kind("sharded replicas", sharded, alone | {"zero": (3,)}, {}, SHARDING)
+    yield Kind("tensor groups", "With tensor groups inside a node?", {"tensor": inside, "pipeline": (1,)}, {})
+    yield Kind("stages", "With stages, of single GPUs or of tensor groups?", {"pipeline": stages}, USUAL)
 
 
 # What is left where none of them fits with the sequence and the experts divided as a rule has it.
@@ -101,13 +98,13 @@ def fits(made: Estimate) -> bool:
 def look(asked: Asked, kind: Kind, held: Mapping[str, int]) -> Looked:
     """The best plans of a kind, with the axes in `held` as they were decided before."""
     axes = {**{name: (value,) for name, value in held.items()}, **kind.axes}
-    usual = search(_request(asked, {**axes, **kind.usual}))
+    usual = search(_request(asked, {**axes, **kind.usual}, kind.profile))
     if usual.best:
         return Looked(kind, usual, bool(kind.usual))
-    leanest = _leanest(asked, axes)
+    leanest = _leanest(asked, axes, kind.profile)
     if leanest is None or not fits(leanest.estimate):
         return Looked(kind, usual, bool(kind.usual), leanest)
-    return Looked(kind, search(_request(asked, axes)), False)
+    return Looked(kind, search(_request(asked, axes, kind.profile)), False)
 
 
 def look_otherwise(asked: Asked) -> Looked:
@@ -115,12 +112,12 @@ def look_otherwise(asked: Asked) -> Looked:
     found = search(_request(asked, USUAL))
     if found.best:
         return Looked(OTHERWISE, found, True)
-    return Looked(OTHERWISE, search(_request(asked, {**LEANEST, "zero": ALL})), False)
+    return Looked(OTHERWISE, search(_request(asked, LEANEST)), False)
 
 
-def _leanest(asked: Asked, axes: Mapping[str, Any]) -> Candidate | None:
+def _leanest(asked: Asked, axes: Mapping[str, Any], profile: Profile) -> Candidate | None:
     """The plan that holds least on its fullest rank, of those that recompute everything."""
-    boundless = _request(asked, {**axes, **LEANEST}, memory_bytes=BOUNDLESS_BYTES)
+    boundless = _request(asked, {**axes, **LEANEST}, profile, memory_bytes=BOUNDLESS_BYTES)
     found = search(boundless.model_copy(update={"objective": "memory", "limit": 1})).best
     if not found:
         return None
@@ -130,7 +127,7 @@ def _leanest(asked: Asked, axes: Mapping[str, Any]) -> Candidate | None:
     return Candidate(request, estimate(request))
 
 
-def _request(asked: Asked, axes: Mapping[str, Any], **cluster: float) -> SearchRequest:
+def _request(asked: Asked, axes: Mapping[str, Any], profile: Profile = PROFILE, **cluster: float) -> SearchRequest:
     nodes = {"gpu": asked.gpu, "gpus_per_node": asked.per_node, "nodes": asked.gpus // asked.per_node}
     training = {
         "sequence": asked.sequence,
@@ -143,7 +140,7 @@ def _request(asked: Asked, axes: Mapping[str, Any], **cluster: float) -> SearchR
             "model": asked.model,
             "training": training,
             "cluster": nodes | cluster,
-            "profile": PROFILE,
+            "profile": profile,
             "axes": dict(axes),
             "limit": LIMIT,
         }
