@@ -339,7 +339,7 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         number=number,
         verdict=VERDICTS[grade.status],
         reached=row.worth * grade.credit,
-        message=grade.message if slip_of(number, grade) else _message(grade),
+        message=grade.message,
         ticked=_ticked(question, row.said) if part.kind == "set" and isinstance(question, ChoiceQuestion) else None,
         cure=grade.cure,
         said_text=question.said(row.said),
@@ -409,10 +409,6 @@ def _questioned(row: Row, again: Part, known: Values, grade: Grade, sitting: _Si
         return row
     verdict = CORRECTED if grade.status == "correct" else row.verdict
     return replace(row, verdict=verdict, reached=row.reached + gained)
-
-
-def _message(grade: Grade) -> str:
-    return f"{grade.title.capitalize()}. {grade.message}" if grade.title else grade.message
 
 
 def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:

@@ -230,11 +230,12 @@ class Space:
     @cached_property
     def profiles(self) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
         """(implementation, its ZeRO stages) to look at."""
-        wanted = self.axes.zero or (0, 1, 2, 3)
-        known = DEFAULT_PROFILES
+        wanted = self.axes.zero
         if self.profile is not None:
-            known = ((self.profile, self.axes.zero or SOFTWARE[self.profile].zero),)
-        return tuple((name, tuple(zero for zero in zeros if zero in wanted)) for name, zeros in known)
+            return ((self.profile, wanted or SOFTWARE[self.profile].zero),)
+        return tuple(
+            (name, tuple(zero for zero in zeros if not wanted or zero in wanted)) for name, zeros in DEFAULT_PROFILES
+        )
 
     def zeros_of(self, shape: Shape) -> tuple[int, ...]:
         return self._zeros[shape.profile]

@@ -30,6 +30,11 @@ MAX_TRAFFIC_BYTES = 4e10  # a laptop moves about a gigabyte a second between its
 _TENSORS = 5
 
 
+def _beside_its_law(title: str) -> Figure:
+    """Times by size, and what α and B fitted to them say."""
+    return Figure(title, "size", "time", "B", "s", x_log=True, y_log=True, fitted=("α",), is_affine=True)
+
+
 class CollectivesOptions(Options):
     """All-reduces (and both halves of a ring's) written out in messages, beside what the library offers."""
 
@@ -39,30 +44,10 @@ class CollectivesOptions(Options):
     fewest_ranks: ClassVar[int] = 2
     may_span_hosts: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, Figure]] = {
-        "seconds": Figure(
-            "Time, as the slowest rank sees it",
-            "size",
-            "time",
-            "B",
-            "s",
-            x_log=True,
-            y_log=True,
-            fitted=("α",),
-            is_affine=True,
-        ),
+        "seconds": _beside_its_law("Time, as the slowest rank sees it"),
         "bytes_sent": Figure("Sent by the busiest rank", "size", "sent", "B", "B", x_log=True, y_log=True),
         "messages_sent": Figure("Messages from the busiest rank", "size", "messages", "B", "", x_log=True),
-        "ping_pong": Figure(
-            "One message between two ranks",
-            "size",
-            "time",
-            "B",
-            "s",
-            x_log=True,
-            y_log=True,
-            fitted=("α",),
-            is_affine=True,
-        ),
+        "ping_pong": _beside_its_law("One message between two ranks"),
     }
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "ring_bytes_sent": Quantity("Ring: sent by the busiest rank at the largest size", "bytes"),
