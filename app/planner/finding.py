@@ -24,6 +24,7 @@ from app.theory.planner import (
     parse_search_request,
     search,
 )
+from app.theory.planner.asking import usable_bytes
 from app.theory.planner.candidates import notably_faster
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
@@ -219,7 +220,7 @@ def _searched(key: str) -> Outcome:
     found = search(request)
     smaller = [
         search(
-            request.model_copy(update={"memory_share": share * request.memory_share, "limit": 1, "distinct": "plan"})
+            request.model_copy(update={"memory_bytes": share * usable_bytes(request), "limit": 1, "distinct": "plan"})
         )
         for share in SMALLER
     ]

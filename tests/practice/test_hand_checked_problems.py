@@ -13,6 +13,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.grading.questions import ChoiceQuestion, ConfigurationQuestion, NumberQuestion, OrderQuestion
 from app.practice.variants import Variant, make_variant
+from app.theory import parse_search_request, search
 from app.units import SCALES
 
 Answers = Mapping[str, float | list[str]]
@@ -332,3 +333,30 @@ def test_degrees_that_do_not_multiply_to_the_gpus_cost_nothing(content: Catalogu
     grade = plan_part(content, problem).grade("tensor 4, pipeline 4, data 2, zero 1, micro_batch 1")
     assert grade.status == "invalid"
     assert str(PLANS[problem][1]) in grade.message
+
+
+@pytest.mark.parametrize("model", ["llama-2-13b", "gpt-30b", "llama-65b"])
+def test_a_search_within_a_problems_limits_finds_the_plan_that_its_judge_calls_best(
+    content: Catalogue, model: str
+) -> None:
+    """SP5's plan: its memory, its schedule, nothing recomputed, the stages and degrees that are offered."""
+    drawn = {"model": model, "gpus": 512, "days": 90, "percent": 40, "layout": "t2p4", "hours": 50677, "write": 60}
+    variant = variant_of(content, "SP5", drawn)
+    judge = next(part.question for part in variant.parts if part.id == "l")
+    assert isinstance(judge, ConfigurationQuestion)
+    cluster = dict(judge.plan["cluster"])
+    limits = {
+        "memory_bytes": cluster.pop("memory_bytes"),
+        "profile": "by-zero-stage",
+        "axes": {name: judge.fields[name] for name in ("tensor", "pipeline", "data", "zero", "micro_batch")}
+        | {"schedule": ["1f1b"], "recompute": ["none"], "shard": [None], "reshard_after_forward": [None]},
+        "at_most": {"context": 1},
+    }
+    asked = {"model": judge.plan["model"], "training": judge.plan["training"], "cluster": cluster, "limit": 1}
+    result = search(parse_search_request(asked | limits))
+    (found,) = result.best
+    best = judge.best()
+    degrees = ("tensor", "pipeline", "data", "zero")
+    assert [getattr(found.parallel, name) for name in degrees] == [best.chosen[name] for name in degrees]
+    assert (found.training.micro_batch, found.step_seconds) == (best.chosen["micro_batch"], best.seconds)
+    assert {"axes.recompute", "at_most.context"} <= set(result.left_out)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
 from app.theory import SearchResult, estimate, parse_search_request, search
-from app.theory.planner.asking import read_search
+from app.theory.planner.asking import SearchRequest, read_search
 from app.theory.planner.bounds import memory_floor, order_bytes, order_seconds, shape_bytes, shape_seconds, time_floor
 from app.theory.planner.plans import Plans
 from app.theory.planner.ranking import Ranking
+from app.theory.planner.space import Order, Shape, Sharding
 from labs.spec import SpecError
 from tests.support.exhaustive import best_of_all
 
@@ -184,6 +186,71 @@ def test_a_misspelt_axis_is_named_with_what_is_taken() -> None:
     with pytest.raises(SpecError) as raised:
         parse_search_request(asked("llama-3-8b", 8192, 64, "h100-80gb", 4, axes={"tensors": [8], "zero": [4]}))
     assert {violation.field for violation in raised.value.violations} == {"axes.tensors", "axes.zero.0"}
+
+
+LIMITED = asked(SMALL, 2048, 12, "a100-40gb", 1, gpus_per_node=4)
+LIMITS: tuple[dict[str, Any], ...] = (
+    {"axes": {"recompute": ["none"], "schedule": ["1f1b"], "zero": [1, 3]}, "at_most": {"tensor": 2}},
+    {"at_least": {"pipeline": 2, "virtual_stages": 2}, "at_most": {"micro_batch": 2}},
+    {"axes": {"shard": [None], "reshard_after_forward": [None], "context": [1], "data": [2, 4]}},
+    {"axes": {"recompute": ["selective", "full"], "recompute_modules": [["layernorm"]], "shard": [2]}},
+)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_what_limits_take_out_is_counted_by_their_fields(limits: dict[str, Any]) -> None:
+    """All plans without the limits, less those that keep to them as well."""
+    free, limited = (set(_plans(parse_search_request({**LIMITED, **each}))) for each in ({}, limits))
+    result = search(parse_search_request({**LIMITED, **limits, "memory_share": 1}))
+    assert result.best
+    assert sum(result.left_out.values()) == len(free - limited) > 0
+    asked_for = {f"{part}.{axis}" for part, axes in limits.items() for axis in axes}
+    assert set(result.left_out) <= asked_for
+    assert len(result.left_out) > len(asked_for) / 2
+
+
+def _plans(request: SearchRequest) -> Iterator[tuple[Shape, Order, Sharding]]:
+    _, space = read_search(request)
+    for shape in space.shapes(Counter()):
+        for order in space.orders(shape.pipeline, space.micro_batches(shape), shape.profile):
+            for sharding in space.shardings_of(shape):
+                yield shape, order, sharding
+
+
+def test_a_limit_of_memory_is_kept_in_bytes_or_as_a_share() -> None:
+    request = asked("llama-3-8b", 8192, 64, "h100-80gb", 1, axes=FEW, limit=1)
+    sizes = {}
+    for name, more in {"bytes": {"memory_bytes": 40e9}, "share": {"memory_share": 0.4}, "both": {}}.items():
+        limits = more or {"memory_bytes": 40e9, "memory_share": 0.4}
+        sizes[name] = search(parse_search_request(request | limits)).best[0].memory_bytes
+    assert sizes["bytes"] <= 40e9
+    assert sizes["share"] == sizes["both"] <= 0.4 * 80 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("limits", "accepted"),
+    [
+        ({"axes": {"tensor": [3]}}, {"axes.tensor": "1, 2, 4"}),
+        (
+            {"axes": {"tensor": [4]}, "at_least": {"pipeline": 2}},
+            {"axes.tensor": "1, 2", "at_least.pipeline": "up to 1"},
+        ),
+        ({"axes": {"zero": [2]}}, {"axes.zero": "0, 1, 3"}),
+        ({"axes": {"virtual_stages": [9]}, "at_least": {"pipeline": 2}}, {"axes.virtual_stages": "1, 2, 3, 4"}),
+        ({"at_most": {"tensor": 2}, "at_least": {"tensor": 4}}, {"at_least.tensor": "up to 2"}),
+        ({"memory_bytes": 80e9}, {"memory_bytes": "up to 42305427866"}),
+        ({"profile": "composer", "at_least": {"pipeline": 2}}, {"at_least.pipeline": "up to 1"}),
+        (
+            {"axes": {"schedule": ["zbv"], "virtual_stages": [1]}, "at_least": {"pipeline": 2}},
+            {"axes.virtual_stages": "2"},
+        ),
+    ],
+)
+def test_limits_that_leave_no_plan_are_named_with_what_would(limits: dict[str, Any], accepted: dict[str, str]) -> None:
+    with pytest.raises(SpecError) as raised:
+        parse_search_request({**LIMITED, **limits})
+    named = {violation.field: violation.accepted for violation in raised.value.violations}
+    assert {field: named.get(field) for field in accepted} == accepted
 
 
 def test_a_ranking_keeps_the_best_of_each_group() -> None:

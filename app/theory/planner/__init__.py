@@ -2,8 +2,8 @@
 
 `requests` reads a plan, of which `fields` and `attention_kernels` are parts, `results` is what comes out, `estimate`
 answers what it holds, moves and takes, `remarks` says what that stands on, `search` looks for the best plan in a
-`space` that `asking` reads and `bounds` cut down, `found` is what it reports, `validation` holds the answers to what
-others measured. `engine` computes for all of them.
+`space` that `asking` reads, `limits` narrow and `bounds` cut down, `candidates` are what it reports, `validation` holds
+the answers to what others measured. `engine` computes for all of them.
 """
 
 from app.theory.planner.asking import SearchRequest, parse_search_request
@@ -13,6 +13,7 @@ from app.theory.planner.explaining import Step, Term, next_bottleneck, one_step_
 from app.theory.planner.fields import Overlap, PlanParallel, PlanTraining
 from app.theory.planner.flags import Flags, flags_of
 from app.theory.planner.front import Point, front
+from app.theory.planner.limits import Axes, Bound
 from app.theory.planner.requests import (
     Cluster,
     EstimateRequest,
@@ -33,13 +34,13 @@ from app.theory.planner.results import (
 )
 from app.theory.planner.search import search
 from app.theory.planner.software import SOFTWARE
-from app.theory.planner.space import Axes
 from app.theory.planner.ties import choices_of, is_tie, tie_pairs, tie_share
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 
 __all__ = [
     "SOFTWARE",
     "Axes",
+    "Bound",
     "Candidate",
     "Cluster",
     "CollectiveEstimate",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from app.theory.hardware import GPUS
-from app.theory.planner.requests import Cluster, EstimateRequest, Profile, parse_estimate_request
-from app.theory.planner.space import Axes, Space
+from app.theory.planner.limiting import limit_violations
+from app.theory.planner.limits import Axes, Bound, Limits
+from app.theory.planner.requests import Amount, Cluster, EstimateRequest, Profile, parse_estimate_request
+from app.theory.planner.software import BY_STAGE, ByStage
+from app.theory.planner.space import Space
 from app.theory.presets import PRESETS
-from labs.spec import Model, Strict, Violation, parse
+from app.units import bytes_text
+from labs.spec import Model, SpecError, Strict, Violation, parse
 
 Objective = Literal["step_seconds", "memory", "cost"]
 Distinct = Literal["plan", "layout"]
@@ -23,7 +27,9 @@ USABLE = 0.9  # of a GPU's memory: allocators fragment, and libraries take some
 class SearchRequest(Strict):
     """What to search for. `training` is an EstimateRequest's without what is searched; `cluster` has the GPUs.
 
-    A plan may take `memory_share` of a GPU's memory. `axes` narrows or widens what is looked at. `distinct` layout
+    A plan may take `memory_bytes` or `memory_share` of a GPU's memory, the less of the two, and 0.9 of it if neither is
+    said. `axes` narrows or widens what is looked at, `at_least` and `at_most` bound degrees. `profile` is the one
+    software that is looked at, or by-zero-stage: what an EstimateRequest without one is counted as. `distinct` layout
     reports one plan for each division of the GPUs. `schedules` any looks at those too that an implementation does not
     run, priced as if it did; a list in `axes` asks for just those.
     """
@@ -31,26 +37,37 @@ class SearchRequest(Strict):
     model: Any
     training: Mapping[str, Any] = Field(default_factory=dict)
     cluster: Cluster
-    profile: Profile | None = None
+    profile: Profile | ByStage | None = None
     axes: Axes = Axes()
+    at_least: Bound = Bound()
+    at_most: Bound = Bound()
     objective: Objective = "step_seconds"
     distinct: Distinct = "plan"
     schedules: Schedules = "software"
-    memory_share: Annotated[float, Field(gt=0, le=1)] = USABLE
+    memory_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    memory_bytes: Amount | None = None
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
-def parse_search_request(data: object) -> SearchRequest:
-    """A request from untrusted data. Raises SpecError naming every violated field."""
+def parse_search_request(data: object, may_be_empty: bool = False) -> SearchRequest:
+    """A request from untrusted data. Raises SpecError naming every violated field, and limits that leave no plan unless
+    it `may_be_empty`."""
     request = parse(SearchRequest, data, _check)
-    _read(request)
+    base = _read(request)
+    if not may_be_empty and (violations := list(limit_violations(_space(request, base)))):
+        raise SpecError(violations)
     return request
 
 
 def usable_bytes(request: SearchRequest) -> float:
     """What a plan may take of a GPU's memory."""
-    cluster = request.cluster
-    return request.memory_share * (cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes)
+    capacity = _capacity_bytes(request.cluster)
+    share = request.memory_share or (USABLE if request.memory_bytes is None else 1.0)
+    return min(share * capacity, request.memory_bytes or capacity)
+
+
+def _capacity_bytes(cluster: Cluster) -> float:
+    return cluster.memory_bytes or GPUS[cluster.gpu or ""].capacity_bytes
 
 
 def gpus_of(cluster: Cluster) -> int:
@@ -66,8 +83,9 @@ def read_search(request: SearchRequest) -> tuple[EstimateRequest, Space]:
 def _read(request: SearchRequest) -> EstimateRequest:
     training = {name: value for name, value in request.training.items() if name != "global_batch"}
     cluster = request.cluster.model_dump(exclude_none=True)
+    profile = None if request.profile == BY_STAGE else request.profile
     data = {"model": request.model, "training": training, "parallel": {"data": gpus_of(request.cluster)}}
-    read = parse_estimate_request({**data, "cluster": cluster, "profile": request.profile})
+    read = parse_estimate_request({**data, "cluster": cluster, "profile": profile})
     batch = {"global_batch": request.training["global_batch"]}  # whether it shares out is for the search to see
     return read.model_copy(update={"training": read.training.model_copy(update=batch)})
 
@@ -83,7 +101,7 @@ def _space(request: SearchRequest, base: EstimateRequest) -> Space:
         base.training.precision,
         gpus_of(request.cluster),
         request.cluster.gpus_per_node,
-        request.axes,
+        Limits(request.axes, request.at_least, request.at_most),
         request.profile,
         request.axes.expert_nodes or _routed_nodes(request.model),
         request.schedules == "any",
@@ -105,6 +123,7 @@ def _check(request: SearchRequest) -> list[Violation]:
         found.append(Violation("cluster.nodes", request.cluster.nodes, "There are too many to search.", accepted))
     if isinstance(request.model, Mapping) and "parameters" in request.model:
         found.append(Violation("model", request.model, "Of a size alone nothing can be timed.", "a name or a shape"))
+    found += [*_check_memory(request), *_check_bounds(request)]
     for name in ("global_batch", "sequence"):
         value = request.training.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -115,3 +134,23 @@ def _check(request: SearchRequest) -> list[Violation]:
             message = f"This is what is searched; axes.{name} narrows it."
             found.append(Violation(f"training.{name}", request.training[name], message, "nothing"))
     return found
+
+
+def _check_memory(request: SearchRequest) -> Iterator[Violation]:
+    """No plan takes more than there is."""
+    cluster, most = request.cluster, request.memory_bytes
+    if most is None or (cluster.gpu not in GPUS and cluster.memory_bytes is None):
+        return
+    capacity = _capacity_bytes(cluster)
+    if most > capacity:
+        message = f"A GPU has {bytes_text(capacity)}."
+        yield Violation("memory_bytes", most, message, f"up to {capacity:.0f}", ("cluster.gpu", "cluster.memory_bytes"))
+
+
+def _check_bounds(request: SearchRequest) -> Iterator[Violation]:
+    """The least is no more than the most."""
+    for axis, least in request.at_least.model_dump(exclude_none=True).items():
+        most = getattr(request.at_most, axis)
+        if most is not None and least > most:
+            message = f"at_most.{axis} is {most:,}."
+            yield Violation(f"at_least.{axis}", least, message, f"up to {most:,}", (f"at_most.{axis}",))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any, TypeVar
 
 from app.theory.planner.explaining import next_bottleneck, one_step_away, terms
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.flags import flags_of
+from app.theory.planner.limiting import left_out
 from app.theory.planner.ranking import Key
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.results import Estimate
+from app.theory.planner.space import Space
 from app.theory.planner.ties import is_tie, tie_share
 from app.theory.records import json_data
 
@@ -69,6 +72,12 @@ class SearchResult:
     rejected: Mapping[str, int]
     seen: tuple[Key, ...]
     front: tuple[Candidate, ...]
+    space: Space
+
+    @cached_property
+    def left_out(self) -> Mapping[str, int]:
+        """How many plans that would have been looked at each limit took out, by its field: none of `considered`."""
+        return left_out(self.space)
 
     @property
     def tied(self) -> tuple[Candidate, ...]:
@@ -84,6 +93,7 @@ class SearchResult:
             "evaluated": self.evaluated,
             "best": [candidate.to_json() for candidate in self.best[:limit]],
             "rejected": dict(self.rejected),
+            "left_out_by_limits": dict(self.left_out),
             "explanation": self.explanation(),
         }
 

@@ -47,9 +47,7 @@ def _of(request: SearchRequest, nodes: int) -> list[Point]:
         if not best:
             break
         points.append(Point(nodes * request.cluster.gpus_per_node, best[0]))
-        capacity = best[0].estimate.memory.capacity_bytes or 1.0
-        share = LESS * best[0].memory_bytes / capacity
-        request = request.model_copy(update={"memory_share": share})
+        request = request.model_copy(update={"memory_bytes": LESS * best[0].memory_bytes})
     return points
 
 

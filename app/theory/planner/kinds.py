@@ -143,5 +143,6 @@ def _request(asked: Asked, axes: Mapping[str, Any], profile: Profile = PROFILE, 
             "profile": profile,
             "axes": dict(axes),
             "limit": LIMIT,
-        }
+        },
+        may_be_empty=True,
     )

@@ -99,7 +99,8 @@ class _Search:
         best = tuple(self._candidate(found) for found in self.ranking.items())
         considered = decided + pruned + self.evaluated
         seen = tuple(figures for figures, _ in self.seen)
-        return SearchResult(best, considered, decided, pruned, self.evaluated, dict(self.rejected), seen, self._front())
+        counts = (considered, decided, pruned, self.evaluated, dict(self.rejected))
+        return SearchResult(best, *counts, seen, self._front(), self.space)
 
     def _front(self) -> tuple[Candidate, ...]:
         """The front of what was seen."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 from app.theory.planner.requests import Profile
 from labs.spec import Schedule
+
+ALL_STAGES = (0, 1, 2, 3)
+ByStage = Literal["by-zero-stage"]
+BY_STAGE: ByStage = "by-zero-stage"  # of a search: whose software a plan is counted as, if that is left open
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Runs:
 
     schedules: tuple[Schedule, ...]
     source: str
-    zero: tuple[int, ...] = (0, 1, 2, 3)
+    zero: tuple[int, ...] = ALL_STAGES
 
 
 _ALL: tuple[Schedule, ...] = get_args(Schedule)
@@ -50,3 +54,9 @@ def said_of(profile: str) -> str:
 def stages_of(profile: str) -> tuple[int, ...]:
     """The ZeRO stages that an implementation has."""
     return SOFTWARE[profile].zero  # type: ignore[index]
+
+
+def default_of(zero: int) -> Profile:
+    """Whose implementation a plan is counted as that leaves it open: FSDP2's where weights are sharded, Megatron-LM's
+    otherwise."""
+    return "fsdp2" if zero == 3 else "megatron"

@@ -11,17 +11,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Annotated, NamedTuple
-
-from pydantic import Field
+from typing import NamedTuple
 
 from app.theory.planner.engine.profiles import PROFILES
-from app.theory.planner.fields import Module, Overlap
+from app.theory.planner.fields import Overlap
+from app.theory.planner.limits import Axes, Limits
 from app.theory.planner.requests import Profile
 from app.theory.planner.rules import EMPTY_ENDS
-from app.theory.planner.software import SOFTWARE
+from app.theory.planner.software import ALL_STAGES, BY_STAGE, SOFTWARE, ByStage, default_of
 from app.theory.transformer import expert_width
-from labs.spec import SCHEDULE_RULES, Model, Precision, Recompute, Schedule, Strict
+from labs.spec import SCHEDULE_RULES, Model, Precision, Schedule
 
 MOST_MICRO_BATCH = 32  # sequences
 NO_SHARE = "the global batch does not share out"
@@ -33,30 +32,6 @@ DEFAULT_PROFILES: tuple[tuple[Profile, tuple[int, ...]], ...] = (
     ("fsdp2", (3,)),
 )
 GATHERS, KEEPS = "gathers", "keeps"
-Degrees = tuple[Annotated[int, Field(ge=1, le=1_000_000)], ...]
-
-
-class Axes(Strict):
-    """The values to look at on each axis, in place of all that the GPUs allow; precision and overlap stay as asked and
-    as the implementation does it unless they are listed."""
-
-    data: Degrees | None = None
-    tensor: Degrees | None = None
-    pipeline: Degrees | None = None
-    context: Degrees | None = None
-    expert: Degrees | None = None
-    expert_tensor: Degrees | None = None
-    expert_nodes: Degrees | None = None
-    virtual_stages: Degrees | None = None
-    schedule: tuple[Schedule, ...] | None = None
-    zero: tuple[Annotated[int, Field(ge=0, le=3)], ...] | None = None
-    shard: Degrees | None = None
-    reshard_after_forward: tuple[bool, ...] | None = None
-    micro_batch: Degrees | None = None
-    recompute: tuple[Recompute, ...] | None = None
-    recompute_modules: tuple[tuple[Module, ...], ...] | None = None
-    precision: tuple[Precision, ...] | None = None
-    overlap: tuple[Overlap, ...] | None = None
 
 
 class Shape(NamedTuple):
@@ -106,10 +81,14 @@ class Space:
     precision: Precision
     gpus: int
     gpus_per_node: int
-    axes: Axes
-    profile: Profile | None
+    limits: Limits
+    profile: Profile | ByStage | None
     expert_nodes: tuple[int, ...] = (0,)
     any_schedule: bool = False
+
+    @property
+    def axes(self) -> Axes:
+        return self.limits.axes
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -127,15 +106,16 @@ class Space:
 
     def _layouts(self) -> Iterator[tuple[int, int, int, int]]:
         """(tensor, context, pipeline, data): tensor groups stay inside a node, stages have at least a layer each."""
-        for tensor in _among(divisors(self.gpus), self.axes.tensor):
+        among = self.limits.among
+        for tensor in among("tensor", divisors(self.gpus)):
             if tensor > self.gpus_per_node or self.gpus_per_node % tensor:
                 continue
-            for context in _among(divisors(self.gpus // tensor), self.axes.context):
+            for context in among("context", divisors(self.gpus // tensor)):
                 if context > self.sequence:
                     continue
-                for pipeline in _among(divisors(self.gpus // tensor // context), self.axes.pipeline):
+                for pipeline in among("pipeline", divisors(self.gpus // tensor // context)):
                     data = self.gpus // tensor // context // pipeline
-                    if pipeline <= self.model.layers and (self.axes.data is None or data in self.axes.data):
+                    if pipeline <= self.model.layers and not self.limits.excluding("data", data):
                         yield tensor, context, pipeline, data
 
     def _broken(self, tensor: int, context: int, data: int) -> str:
@@ -155,8 +135,7 @@ class Space:
 
     def _micro_batches(self, data: int) -> Sequence[int]:
         each = self.global_batch // data
-        known = (size for size in range(1, MOST_MICRO_BATCH + 1) if each % size == 0)
-        return tuple(known) if self.axes.micro_batch is None else [n for n in self.axes.micro_batch if each % n == 0]
+        return [size for size in self.limits.given("micro_batch", range(1, MOST_MICRO_BATCH + 1)) if each % size == 0]
 
     def _experts(self, data: int, tensor: int, context: int) -> Iterator[tuple[int, int]]:
         """(expert, expert_tensor, or 0 where experts are cut as the rest is): dealt over data ranks and cut over tensor
@@ -170,7 +149,8 @@ class Space:
                 continue
             known = [each for each in divisors(data * tensor // cut) if self.model.experts % each == 0]
             # Without expert ranks every rank would hold all of them: what folding is to avoid.
-            for expert in _among(known if cut == tensor else [each for each in known if each > 1], self.axes.expert):
+            folded = known if cut == tensor else [each for each in known if each > 1]
+            for expert in self.limits.among("expert", folded):
                 yield expert, 0 if cut == tensor else cut
 
     def _costs(
@@ -231,6 +211,8 @@ class Space:
     def profiles(self) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
         """(implementation, its ZeRO stages) to look at."""
         wanted = self.axes.zero
+        if self.profile == BY_STAGE:
+            return _by_default(wanted or ALL_STAGES)
         if self.profile is not None:
             return ((self.profile, wanted or SOFTWARE[self.profile].zero),)
         return tuple(
@@ -267,8 +249,10 @@ class Space:
 
     def orders(self, pipeline: int, micro_batches: int, profile: Profile) -> tuple[Order, ...]:
         """The schedules that run, simple ones first: those of the implementation, unless others are asked for."""
-        most_chunks = self.model.layers + EMPTY_ENDS
+        limits, most_chunks = self.limits, self.model.layers + EMPTY_ENDS
         found = _orders(pipeline, micro_batches, most_chunks, self.axes.schedule, self.axes.virtual_stages)
+        if pipeline > 1:
+            found = _within(found, limits.at_least.virtual_stages, limits.at_most.virtual_stages)
         if pipeline == 1 or self.any_schedule or self.axes.schedule is not None:
             return found
         return _run_by(profile, found)
@@ -309,6 +293,19 @@ def _orders(
 
 
 @lru_cache(maxsize=4096)
+def _within(orders: tuple[Order, ...], least: int | None, most: int | None) -> tuple[Order, ...]:
+    return tuple(order for order in orders if (least or 1) <= order.virtual_stages <= (most or order.virtual_stages))
+
+
+def _by_default(zeros: tuple[int, ...]) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
+    """(implementation, stages) where each stage is counted as a plan of it is whose implementation is left open."""
+    stages: dict[Profile, list[int]] = {}
+    for zero in zeros:
+        stages.setdefault(default_of(zero), []).append(zero)
+    return tuple((name, tuple(each)) for name, each in stages.items())
+
+
+@lru_cache(maxsize=4096)
 def _run_by(profile: Profile, orders: tuple[Order, ...]) -> tuple[Order, ...]:
     return tuple(order for order in orders if order.schedule in SOFTWARE[profile].schedules)
 
@@ -319,8 +316,8 @@ def _shardings(
     context: int,
     pipeline: int,
     zeros: tuple[int, ...],
-    shards: tuple[int, ...] | None,
-    reshards: tuple[bool, ...] | None,
+    shards: tuple[int | None, ...] | None,
+    reshards: tuple[bool | None, ...] | None,
     gathers: bool | None = None,
 ) -> tuple[Sharding, ...]:
     """A shard over one rank is no shard, one over all replicas is the default."""
@@ -334,19 +331,17 @@ def _shardings(
     parts = [each for each in divisors(data) if 1 < each < replicas]
     sizes = [0, *parts]
     if shards is not None:
-        sizes = [0 if each == replicas else each for each in shards if each == replicas or each in parts]
+        whole = (None, replicas)
+        sizes = list(dict.fromkeys(0 if each in whole else each for each in shards if each in (*whole, *parts)))
     for zero in zeros:
         for size in sizes if zero else ():
             if zero < 3:
                 found.append(Sharding(zero, size))
                 continue
             for reshard in reshards if reshards is not None else (True, False):
-                found.append(Sharding(3, size, "" if reshard == (pipeline == 1) else GATHERS if reshard else KEEPS))
-    return tuple(found)
-
-
-def _among(known: Sequence[int], wanted: tuple[int, ...] | None) -> Sequence[int]:
-    return known if wanted is None else [each for each in known if each in wanted]
+                by_itself = reshard in (None, pipeline == 1)
+                found.append(Sharding(3, size, "" if by_itself else GATHERS if reshard else KEEPS))
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=4096)

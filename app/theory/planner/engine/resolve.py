@@ -13,6 +13,7 @@ from app.theory.planner.engine.profiles import PROFILES, Profile
 from app.theory.planner.engine.roofline import Device, Sustained, calibrated, device_of, measured_device
 from app.theory.planner.fields import PlanParallel
 from app.theory.planner.requests import Cluster, EstimateRequest, ParameterCount
+from app.theory.planner.software import default_of
 from labs.spec import Model
 
 ROUNDS = 4  # micro-batches per stage where a plan gives no global batch: GPipe's advice for a small bubble
@@ -84,12 +85,12 @@ def micro_batches_of(request: EstimateRequest) -> int:
 
 
 def profile_of(request: EstimateRequest) -> str:
-    """Whose implementation: as asked, or FSDP2 where weights are sharded, Megatron-LM otherwise."""
+    """Whose implementation: as asked, or as the ZeRO stage suggests."""
     if request.profile is not None:
         return request.profile
     if isinstance(request.model, ParameterCount):
         return "zero-paper"
-    return "fsdp2" if request.parallel.zero == 3 else "megatron"
+    return default_of(request.parallel.zero)
 
 
 def _network(cluster: Cluster, constants: Constants) -> Network:
