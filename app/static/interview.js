@@ -1,5 +1,6 @@
 // The clock shows what the server owns, and what is typed is saved while it is typed.
 import { setUpBoard } from "./board.js";
+import { sends } from "./enter.js";
 import { setUpLayout } from "./layout.js";
 import { setUpPad } from "./pad.js";
 import { arrange, givenOrder, setUpSteps } from "./steps.js";
@@ -220,6 +221,14 @@ if (form) {
     saveIn(800);
   });
   form.addEventListener("change", save); // nobody types a tick
+  form.addEventListener("keydown", async (event) => {
+    if (!sends(event)) return;
+    event.preventDefault(); // giving is for good: Enter alone, which also ends a line, may not do it
+    await save();
+    if (differs || isUnsaved() || value() === refused) return; // that is said already
+    form.querySelector("[data-saved]").textContent =
+      "Saved, not given: “Give this answer” or Ctrl + Enter gives it, for good.";
+  });
   form.addEventListener("focusout", save);
   form.addEventListener("submit", async (event) => {
     if (texts && !giving && (saving || differs || isUnsaved())) {

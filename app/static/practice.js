@@ -1,6 +1,7 @@
 // n asks for another variant, c leads to the scratch pad; after a check the first part that needs attention has the
 // focus.
 import { typing } from "./dom.js";
+import { askBeforeEnter, isBlank } from "./enter.js";
 import { setUpPad } from "./pad.js";
 import { setUpSteps } from "./steps.js";
 
@@ -15,6 +16,13 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     document.querySelector("[data-calc] input")?.focus();
   }
+});
+
+// The first answer to a part counts: an Enter after the first of several numbers may not have been meant for it.
+askBeforeEnter("[data-answers]", (form) => {
+  const blank = [...form.querySelectorAll(".parts > li")].filter(isBlank).map((part) => part.id.slice("p-".length));
+  if (!blank.length) return "";
+  return `Still blank: ${blank.join(", ")}. Enter once more checks the rest; what stands there counts.`;
 });
 
 document.addEventListener("htmx:after:swap", () => {

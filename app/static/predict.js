@@ -1,5 +1,6 @@
 // A slider and a text field that are the same value, and how sure one is. Without script the text field is enough.
 import { fieldsOf, within } from "./dom.js";
+import { askBeforeEnter } from "./enter.js";
 import { quantityText, readQuantity } from "./units.js";
 
 const form = document.querySelector("[data-predict]");
@@ -50,6 +51,12 @@ function count() {
 }
 
 for (const item of form.querySelectorAll(".preds > li")) setUp(item);
+
+askBeforeEnter("[data-predict]", () => {
+  const blank = [...form.querySelectorAll(".preds > li[data-empty] h3")].map((title) => title.firstChild.textContent);
+  if (!blank.length) return "";
+  return `Still blank: ${blank.join("; ")}. Enter once more locks what there is and runs.`;
+});
 
 // Turning a knob asks for the same page with it turned; the numbers go along.
 form.addEventListener("change", (event) => {

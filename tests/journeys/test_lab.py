@@ -34,6 +34,8 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     page.get_by_label("FSDP, stage 3").check(force=True)
     page.get_by_label("Model state per rank", exact=False).first.fill("26 MB")
     page.get_by_text("× 1.1").first.click()
+    page.get_by_label("Model state per rank", exact=False).first.press("Enter")  # locks nothing while one is blank
+    expect(page.locator("[data-enter]")).to_have_text(re.compile("^Still blank: Payload per rank and step"))
     page.locator("[name='value.payload_bytes_per_step']").fill("26 MB")
     expect(page.locator("[data-count]")).to_have_text("2 of 2 set.")
     page.keyboard.press("Control+Enter")
