@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from app.core.charts import Scale, round_scale
 from app.reveal.comparison import Comparison
 from app.reveal.gap import Gap, Term
 from app.units import SCALES, digits, step_for
 
+_TRACK_PX = (160, 200, 220, 300, 400, 520, 700)  # widths of a bar's track at which a style sheet may name its terms
+_CHARACTER_PX, _NAME_LINES = 6.4, 2  # of the small type that they are named in
 _APART = 28.0  # percent of a scale from which on two labels stand apart, on a phone too
 
 
@@ -170,9 +173,19 @@ class TermBars:
         found, start = [], 0.0
         missing = self.meter.gap.missing if self.meter.gap else ()
         for term in self.meter.terms:
-            found.append((self.width(start), self.width(term.value), term.short, term in missing))
+            if term.value:
+                found.append((self.width(start), self.width(term.value), term.short, term in missing))
             start += term.value
         return found
+
+    @property
+    def named_from(self) -> int | None:
+        """The least width in px of the bar's track at which every name stands over its term without a letter less;
+        none where one never does. Below it they are listed."""
+        return next(
+            (px for px in _TRACK_PX if all(_fits(name, px * float(width) / 100) for _, width, name, _ in self.names)),
+            None,
+        )
 
     def had(self, term: Term) -> float | None:
         """What the learner's number has of a term."""
@@ -195,6 +208,13 @@ class TermBars:
             ("hole", scale.percent(term.value)) if term in missing else (term.kind, scale.percent(fit * term.value))
             for term in self.meter.terms
         ]
+
+
+def _fits(name: str, room_px: float) -> bool:
+    """Whether a name, broken between its words, has room over a part of a bar."""
+    most = int(room_px / _CHARACTER_PX)
+    lines = wrap(name, most, break_long_words=False) if most else []
+    return 0 < len(lines) <= _NAME_LINES and all(len(line) <= most for line in lines)
 
 
 def make_scale(predicted: float, theory: float, measured: float, dimension: str, unit: str = "") -> Scale:
