@@ -14,7 +14,7 @@ from app.core.templating import page
 from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId
 from app.lab.expected import expect, offer
 from app.lab.film import TERMS
-from app.lab.fitting import fit_page
+from app.lab.fitting import LOOKED_THROUGH, fit_page
 from app.lab.folds import Folds
 from app.lab.listing import MOST_COMPARED, STANDINGS, name_run, runs_page
 from app.lab.opening import remove_opened
@@ -25,6 +25,7 @@ MOST_WORDS = 200  # characters
 
 router = APIRouter()
 
+FitPoints = Annotated[list[Annotated[str, Query(max_length=MOST_WORDS)]] | None, Query(max_length=LOOKED_THROUGH)]
 RunIds = Annotated[list[Annotated[int, Field(ge=1, le=MOST_ROW_ID)]] | None, Query(max_length=64)]
 
 
@@ -75,10 +76,10 @@ def no_form() -> Response:
 
 
 @router.get("/lab/fit", response_class=HTMLResponse)
-def fit(request: Request, session: ReadSession, learner: LearnerId) -> HTMLResponse:
-    """Laws fitted to what the learner's own runs measured."""
+def fit(request: Request, session: ReadSession, learner: LearnerId, without: FitPoints = None) -> HTMLResponse:
+    """Laws fitted to what the learner's own runs measured, but for the points that the address leaves out."""
     folds: Folds = request.app.state.folds
-    return page(request, "lab/fit.html", {"laws": fit_page(session, learner, folds)})
+    return page(request, "lab/fit.html", {"laws": fit_page(session, learner, folds, without or ())})
 
 
 @router.post("/lab/runs/{run_id}/name")

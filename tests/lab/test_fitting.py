@@ -11,6 +11,7 @@ from app.core.db import Database
 from app.lab import service
 from app.lab.least_squares import fit
 from app.lab.models import Chunk
+from app.lab.residuals import durbin_watson, is_patterned, pattern
 from labs.spec.events import MeasurementEvent, to_json
 from tests.conftest import NOW
 
@@ -93,3 +94,67 @@ def test_pairs_that_scatter_say_nothing_of_a_third(client: TestClient, database:
             training = {"micro_batch": micro_batch, "recompute": recompute}
             _finished(client, database, {"model": "gpt-mini", "training": training}, step_seconds=took)
     assert "nothing can be said of a third yet" in client.get("/lab/fit", headers=HTML).text
+
+
+def test_a_point_that_is_left_out_leaves_the_fit_and_its_error_and_the_result_says_so(
+    client: TestClient, database: Database
+) -> None:
+    """Two pairs of 1.38 and 1.40, and one that was disturbed."""
+    runs = []
+    for micro_batch, again in ((2, 1.38), (4, 1.40), (8, 5.0)):
+        for recompute, took in (("none", 1.0), ("full", again)):
+            training = {"micro_batch": micro_batch, "recompute": recompute}
+            runs.append(
+                _finished(
+                    client, database, {"model": "gpt-mini", "training": training}, step_seconds=micro_batch * took
+                )
+            )
+    disturbed = f"recomputation.{runs[4]}-{runs[5]}"
+    whole = client.get("/lab/fit", headers=HTML).text
+    assert "nothing can be said of a third yet" in whole
+    assert f'value="{disturbed}" id="p-{disturbed}"' in whole
+    html = client.get(f"/lab/fit?without={disturbed}&without=link.99-1024", headers=HTML).text
+    assert "without 1 of 3 points" in html
+    assert "<b>39 %</b>" in html
+    assert "± 1 points" in html
+    assert "More than a third, by 5.7 standard errors in 2 pairs" in html
+    assert "takes 1.17 times what one of the plain step takes" in html
+    assert "machine had other work" not in html
+    assert html.count(" checked") == 1
+    every = "&".join(f"without=recomputation.{runs[at]}-{runs[at + 1]}" for at in (0, 2, 4))
+    assert "Put some back" in client.get(f"/lab/fit?{every}", headers=HTML).text
+
+
+@pytest.mark.parametrize("point", ["colour.3", "link", "link.", ".3"])
+def test_what_is_no_point_of_any_law_is_refused(client: TestClient, point: str) -> None:
+    reply = client.get(f"/lab/fit?without={point}")
+    assert reply.status_code == 422
+    assert reply.json()["errors"][0]["field"] == "without"
+
+
+def test_a_pattern_is_said_where_neighbours_are_alike_and_not_where_they_scatter() -> None:
+    """By hand: of +1 +1 −1 −1 the squares of the steps are 4, over 4; of +1 −1 +1 −1 they are 12."""
+    assert durbin_watson([1.0, 1.0, -1.0, -1.0]) == pytest.approx(1.0)
+    assert durbin_watson([1.0, -1.0, 1.0, -1.0]) == pytest.approx(3.0)
+    assert durbin_watson([0.0, 0.0]) is None
+    bent = [0.03, 0.02, -0.01, -0.03, -0.02, 0.01, 0.03]
+    assert is_patterned(bent)
+    assert not is_patterned([0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03])
+    assert not is_patterned([1.0, 1.0, -1.0]), "three points have no pattern to speak of"
+
+
+@pytest.mark.parametrize(
+    ("apart", "is_exact", "said"),
+    [
+        ([0.05, 0.0505, 0.05], False, "Much the same everywhere, from +5 % at b 1 to +5 % at 3: a factor"),
+        ([-0.05, 0.01, 0.04], False, "Rises point by point from −5 % at b 1 to +4 % at 3, through theory"),
+        ([0.09, 0.05, 0.01], False, "Falls point by point from +9 % at b 1 to +1 % at 3, always on one side"),
+        ([0.01, 0.05, 0.02], False, "Always above theory, from +1 % at b 1 to +2 % at 3. Chance alone puts 3 points"),
+        ([-0.01, -0.05, -0.02], True, "Always below theory, from −1 % at b 1 to −2 % at 3: a term"),
+        ([0.01, -0.05, 0.02], False, "too few points for a pattern"),
+        ([0.03, -0.02, 0.01, -0.03, 0.02], False, "no order along the axis"),
+        ([0.02], False, "One point, +2 %."),
+    ],
+)
+def test_the_pattern_of_residuals_is_told_as_they_show_it(apart: list[float], is_exact: bool, said: str) -> None:
+    assert said in pattern("b", list(enumerate(apart, start=1)), is_exact)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from app.lab.fitting.law import Coefficient, Law, Source, drawn, plainly, residual
+from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, plainly, residual
+from app.lab.forms import value_called
 from app.lab.least_squares import Fitted, fit
 from app.lab.models import Run
-from app.theory.lab_runs import Point
-from app.units import digits
+from app.units import digits, value_text
 from labs.spec import Figure, Model, RunSpec
 
 _SURE = 3.0  # standard errors
@@ -23,8 +22,11 @@ LAW = Law(
     "finished trainings in fp32 on one rank without recomputation, at two sequences or more, fused and written out",
     "/lab/sweeps?like=activations",
     "Sweep the sequence",
+    heads=("Sequence × sequences", "Attention", "Kept"),
     published="Korthikanti et al. 2022, bf16",
 )
+_FIGURE = Figure("Activations by what one tensor has", "s·b·h of all layers, thousands", "kept", "", "B")
+_THOUSAND = 1000.0
 
 
 def fitted(source: Source) -> Law:
@@ -38,54 +40,48 @@ def fitted(source: Source) -> Law:
     for _, spec in plain:
         if spec.model not in shapes:
             shapes.append(spec.model)
-    tried = (_fitted_to([(run, spec) for run, spec in plain if spec.model == shape]) for shape in shapes)
-    return next((law for law in tried if law is not None), LAW)
+    for shape in shapes:
+        alike = [(run, spec) for run, spec in plain if spec.model == shape]
+        fitting = source.fitting(LAW, [_sample(run, spec) for run, spec in alike], relative=True)
+        theory = {run.id: float(run.theory["activation_bytes"]) for run, _ in alike}
+        expected = fit([each.row for each in fitting.kept], [theory[each.runs[0]] for each in fitting.kept], True)
+        if fitting.fitted is not None and expected is not None:
+            return _told(fitting, fitting.fitted, expected)
+        if fitting.out:
+            return fitting.unfitted()
+    return LAW
 
 
-def _fitted_to(used: Sequence[tuple[Run, RunSpec]]) -> Law | None:
-    """None where they do not tell the terms apart."""
-    rows = [_terms(spec) for _, spec in used]
-    measured = [float((run.result or {})["activation_bytes"]) for run, _ in used]
-    found = fit(rows, measured, relative=True)
-    expected = fit(rows, [float(run.theory["activation_bytes"]) for run, _ in used], relative=True)
-    if found is None or expected is None:
-        return None
-    figure = Figure("Activations by what one tensor has", "s·b·h of all layers, thousands", "kept", "", "B")
-    dots = [
-        Point("act", spec.training.attention, row[0] / 1000, y)
-        for (_, spec), row, y in zip(used, rows, measured, strict=True)
-    ]
-    line = [
-        Point(
-            "act",
-            spec.training.attention,
-            row[0] / 1000,
-            sum(a * c for a, c in zip(row, found.coefficients, strict=True)),
-        )
-        for (_, spec), row in zip(used, rows, strict=True)
-    ]
-    return replace(
-        LAW,
-        runs=tuple(run.id for run, _ in used),
-        coefficients=(
-            *(
-                replace(
-                    Coefficient.of(
-                        found, at, name, f"{found.coefficients[at]:.4g}", f"{expected.coefficients[at]:.4g}", plainly
-                    ),
-                    published=paper,
-                )
-                for at, (name, paper) in enumerate(_COEFFICIENTS)
-            ),
-        ),
-        drawing=drawn("act", figure, dots, line),
-        residual=_beyond(found, expected)
+def _sample(run: Run, spec: RunSpec) -> Sample:
+    training, kept, row = spec.training, float((run.result or {})["activation_bytes"]), _terms(spec)
+    attention = value_called("training.attention", training.attention)
+    cells = (f"{training.sequence} × {training.micro_batch}", attention, value_text(kept, "bytes"))
+    return Sample(str(run.id), (run.id,), cells, training.attention, row[0] / _THOUSAND, kept, row, kept)
+
+
+def _told(fitting: Fitting, found: Fitted, expected: Fitted) -> Law:
+    def at(sample: Sample) -> float:
+        return sum(a * c for a, c in zip(sample.row, found.coefficients, strict=True))
+
+    return fitting.told(
+        _FIGURE,
+        at,
+        [(sample.series, sample.x, at(sample)) for sample in fitting.samples],
+        "the law",
+        [_coefficient(found, expected, index) for index in range(len(_COEFFICIENTS))],
+        _beyond(found, expected)
         + residual(
             found,
-            measured,
+            [sample.y / at(sample) - 1 for sample in fitting.kept],
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
         ),
     )
+
+
+def _coefficient(found: Fitted, expected: Fitted, at: int) -> Coefficient:
+    (name, paper), theory = _COEFFICIENTS[at], f"{expected.coefficients[at]:.4g}"
+    coefficient = Coefficient.of(found, at, name, f"{found.coefficients[at]:.4g}", theory, plainly)
+    return replace(coefficient, published=paper)
 
 
 def _beyond(of_runs: Fitted, of_theory: Fitted) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
 
 from sqlalchemy.orm import Session
 
 from app.content.diagrams.drawing import Drawing
 from app.lab import plots
 from app.lab.folds import Folds
-from app.lab.least_squares import Fitted
+from app.lab.least_squares import Fitted, fit
 from app.lab.models import Run
+from app.lab.residuals import is_patterned, percent_apart
+from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from labs.spec import Figure, RunSpec
 
 UNKNOWN = 0.5  # of a coefficient: with a standard error beyond that it is not known
 _PLACES = 40
 _NOISE = 0.03  # of a relative residual: what a quiet machine does, too
+LEFT_OUT = "left out"  # the series of points that no fit has
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,32 @@ def plainly(error: float) -> str:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """A measured point. `aim` ≈ Σ coefficient · `row` is what is fitted, `x` and `y` are what is drawn, in base units;
+    `cells` says it in the table, under the law's heads. `key` is its own among the points of its law."""
+
+    key: str
+    runs: tuple[int, ...]
+    cells: tuple[str, ...]
+    series: str
+    x: float
+    y: float
+    row: tuple[float, ...]
+    aim: float
+
+
+@dataclass(frozen=True)
+class FitPoint:
+    """A row of the points: the address calls it `key`. `apart` is measured over the law, less one, in words."""
+
+    key: str
+    runs: tuple[int, ...]
+    cells: tuple[str, ...]
+    apart: str
+    is_out: bool
+
+
+@dataclass(frozen=True)
 class Law:
     """A law, and what came of fitting it. `wanted` says which runs it takes; `start` is where one gets them."""
 
@@ -53,21 +82,32 @@ class Law:
     wanted: str
     start: str
     start_text: str
+    heads: tuple[str, ...] = ()  # of the points' cells
     runs: tuple[int, ...] = ()
     coefficients: tuple[Coefficient, ...] = ()
+    points: tuple[FitPoint, ...] = ()
     drawing: Drawing | None = None
+    residuals: Drawing | None = None
     residual: str = ""
     beside: str = "Theory"  # the head of what stands beside a coefficient
     published: str = ""  # and of what others found, where somebody did
 
+    @property
+    def without(self) -> str:
+        """How many points were left out; nothing where none was."""
+        out = sum(point.is_out for point in self.points)
+        return f"without {out} of {len(self.points)} points" if out else ""
+
 
 @dataclass(frozen=True)
 class Source:
-    """The finished runs to fit, with their events folded."""
+    """The finished runs to fit, with their events folded, and the points that the learner leaves out, as addresses
+    call them."""
 
     session: Session
     folds: Folds
     runs: Sequence[Run]
+    without: frozenset[str] = frozenset()
 
     def of_program(self, program: str) -> list[tuple[Run, RunSpec]]:
         """The newest first."""
@@ -75,15 +115,86 @@ class Source:
         return [(run, spec) for run, spec in specs if spec.program == program]
 
     def points(self, run: Run, figure: str) -> list[Point]:
-        return [point for point in self.folds.view(self.session, run).points if point.figure == figure]
+        return [point for point in self.view(run).points if point.figure == figure]
+
+    def view(self, run: Run) -> RunView:
+        return self.folds.view(self.session, run)
+
+    def fitting(self, law: Law, samples: Sequence[Sample], relative: bool = False) -> Fitting:
+        """A law's points in the order of x, and which of them are left out."""
+        ordered = tuple(sorted(samples, key=lambda sample: sample.x))
+        out = frozenset(each.key for each in ordered if f"{law.key}.{each.key}" in self.without)
+        return Fitting(law, ordered, out, relative)
 
 
-def drawn(
-    name: str, figure: Figure, dots: Sequence[Point], line: Sequence[Point], says: str = "the law"
-) -> Drawing | None:
-    """Measured dots and the dashed line of a law, both under one name."""
-    drawing = plots.draw_figure(name, figure, dots, line, plots.LAW)
-    return None if drawing is None else replace(drawing, finding=f"Dots are measured, dashes are {says}.")
+@dataclass(frozen=True)
+class Fitting:
+    """The points of a law, fitted: those that `out` does not name."""
+
+    law: Law
+    samples: tuple[Sample, ...]
+    out: frozenset[str]
+    relative: bool
+
+    @property
+    def kept(self) -> tuple[Sample, ...]:
+        return tuple(sample for sample in self.samples if sample.key not in self.out)
+
+    @cached_property
+    def fitted(self) -> Fitted | None:
+        return fit([each.row for each in self.kept], [each.aim for each in self.kept], self.relative)
+
+    def unfitted(self) -> Law:
+        """The law with its points alone: too many were left out to fit it."""
+        said = "The points that are left do not tell what is asked for. Put some back."
+        return replace(self.law, runs=self._runs(), points=self._points(None), residual=said)
+
+    def told(
+        self,
+        figure: Figure,
+        at: Callable[[Sample], float],
+        line: Sequence[tuple[str, float, float]],
+        says: str,
+        coefficients: Sequence[Coefficient],
+        residual: str,
+    ) -> Law:
+        """The law as it was fitted. `at` is its value at a point, in the units of y; `line` has the dashes to draw, by
+        series, which `says` names."""
+        name = self.law.key
+        dots = [Point(name, LEFT_OUT if each.key in self.out else each.series, each.x, each.y) for each in self.samples]
+        dots.sort(key=lambda dot: dot.name == LEFT_OUT)  # the last of the colours
+        drawing = plots.draw_figure(name, figure, dots, [Point(name, *place) for place in line], plots.LAW)
+        return replace(
+            self.law,
+            runs=self._runs(),
+            coefficients=tuple(coefficients),
+            points=self._points(at),
+            drawing=drawing and replace(drawing, finding=f"Dots are measured, dashes are {says}."),
+            residuals=self._residuals(figure, at),
+            residual=residual,
+        )
+
+    def _runs(self) -> tuple[int, ...]:
+        return tuple(sorted({run for sample in self.kept for run in sample.runs}))
+
+    def _points(self, at: Callable[[Sample], float] | None) -> tuple[FitPoint, ...]:
+        return tuple(
+            FitPoint(
+                f"{self.law.key}.{each.key}",
+                each.runs,
+                each.cells,
+                "–" if at is None else percent_apart(each.y, at(each)),
+                each.key in self.out,
+            )
+            for each in self.samples
+        )
+
+    def _residuals(self, figure: Figure, at: Callable[[Sample], float]) -> Drawing | None:
+        """Measured over the law, less one, in per cent, of the points that were fitted."""
+        apart = [Point("left", each.series, each.x, 100 * (each.y / at(each) - 1)) for each in self.kept if at(each)]
+        shown = replace(figure, title="What is left over", y="Measured less the law", y_unit="%", y_log=False)
+        drawing = plots.draw_figure(f"{self.law.key}-left", shown, apart, (), plots.RESIDUALS)
+        return drawing and replace(drawing, finding="In per cent of the law, from 0.")
 
 
 def between(low: float, high: float, is_log: bool = True) -> list[float]:
@@ -92,25 +203,22 @@ def between(low: float, high: float, is_log: bool = True) -> list[float]:
     return [low * (high / low) ** each if is_log else low + (high - low) * each for each in shares]
 
 
-def residual(fit: Fitted, measured: Sequence[float], when_it_bends: str) -> str:
-    """What is left over, in words; `measured` is in the order of the points along the axis."""
-    apart = [left / value for left, value in zip(fit.residuals, measured, strict=True)]
+def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
+    """What is left over, in words; `apart` is measured over the law, less one, along the axis."""
     worst = max(map(abs, apart))
     if _is_unknown(fit):
         return (
-            "The standard error is as large as what was fitted: these points scatter too much to know it. Run it again "
-            "while the machine does nothing else."
+            "The standard error is as large as what was fitted: these points scatter too much to know it. Leave out "
+            "what was disturbed, or run it again while the machine does nothing else."
         )
     if all(error is None for error in fit.errors):
         return "As many points as unknowns: the line goes through them whatever they are, and says nothing of itself."
     said = f"At most {100 * worst:.2g} % is left over"
-    signs = [each > 0 for each in apart]
-    changes = sum(a != b for a, b in pairwise(signs))
     if worst < _NOISE:
         return f"{said}: the law holds as far as this machine can tell."
-    if len(apart) > 3 and changes <= 2:
+    if is_patterned(apart):
         return f"{said}, and it bends: {when_it_bends}."
-    return f"{said}, above and below in turn: that is the machine, not the law. Repeat it to see."
+    return f"{said}, with no order along the axis: that is the machine, not the law. Repeat it to see."
 
 
 def _is_unknown(fit: Fitted) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from app.lab.fitting.law import Coefficient, Law, Source, between, drawn, residual
-from app.lab.least_squares import fit
-from app.theory.lab_runs import Point
+from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, between, residual
+from app.lab.least_squares import Fitted
 from app.units import digits, value_text
 from labs.spec import Figure
 
@@ -19,61 +17,80 @@ LAW = Law(
     "one finished run of the program collectives",
     "/lab/experiments/ring-by-the-byte",
     "Run L07, the ring by the byte",
+    heads=("Message", "Time"),
     beside="Read off one end alone",
 )
+_FIGURE = Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True)
 
 
 def fitted(source: Source) -> Law:
     """α and B of the newest run whose ping-pong is a line."""
     for run, _ in source.of_program("collectives"):
-        points = sorted(source.points(run, "ping_pong"), key=lambda point: point.x)
-        points = [point for point in points if point.name == points[0].name]
-        found = fit([(1.0, point.x) for point in points], [point.y for point in points], relative=True)
-        if found is None or found.coefficients[1] <= 0:
-            continue
-        alpha, beta = found.coefficients
-        figure = Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True)
-        line = [Point("link", "a message", x, alpha + beta * x) for x in between(points[0].x, points[-1].x)]
-        measured = [Point("link", "a message", point.x, point.y) for point in points]
-        small, large = points[0], points[-1]
-        return replace(
-            LAW,
-            runs=(run.id,),
-            coefficients=(
-                Coefficient.of(
-                    found,
-                    0,
-                    "α",
-                    value_text(max(alpha, 0.0), "seconds"),
-                    f"{value_text(small.y, 'seconds')} for {value_text(small.x, 'bytes')}",
-                    lambda error: value_text(error, "seconds"),
-                ),
-                Coefficient.of(
-                    found,
-                    1,
-                    "B = 1/β",
-                    value_text(1 / beta, "bytes_per_second"),
-                    f"{value_text(large.x / large.y, 'bytes_per_second')} for {value_text(large.x, 'bytes')}",
-                    partial(_percent_of, beta),
-                ),
-                Coefficient.of(
-                    found,
-                    1,
-                    "β",
-                    f"{digits(beta / _NANO, 3)} ns a byte",
-                    f"{digits(large.y / large.x / _NANO, 3)} ns a byte, of those",
-                    lambda error: f"{digits(error / _NANO, 2)} ns",
-                ),
-            ),
-            drawing=drawn("link", figure, measured, line, "α + S/B"),
-            residual=residual(
-                found,
-                [point.y for point in points],
-                "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "
-                "which α and B do not have",
-            ),
-        )
+        points = source.points(run, "ping_pong")
+        samples = [
+            Sample(
+                f"{run.id}-{point.x:.0f}",
+                (run.id,),
+                (value_text(point.x, "bytes"), value_text(point.y, "seconds")),
+                "a message",
+                point.x,
+                point.y,
+                (1.0, point.x),
+                point.y,
+            )
+            for point in points
+            if point.name == points[0].name
+        ]
+        fitting = source.fitting(LAW, samples, relative=True)
+        found = fitting.fitted
+        if found is not None and found.coefficients[1] > 0:
+            return _told(fitting, found)
+        if fitting.out:
+            return fitting.unfitted()
     return LAW
+
+
+def _told(fitting: Fitting, found: Fitted) -> Law:
+    alpha, beta = found.coefficients
+    small, large = fitting.kept[0], fitting.kept[-1]
+    return fitting.told(
+        _FIGURE,
+        lambda sample: alpha + beta * sample.x,
+        [("a message", x, alpha + beta * x) for x in between(fitting.samples[0].x, fitting.samples[-1].x)],
+        "α + S/B",
+        (
+            Coefficient.of(
+                found,
+                0,
+                "α",
+                value_text(max(alpha, 0.0), "seconds"),
+                f"{value_text(small.y, 'seconds')} for {value_text(small.x, 'bytes')}",
+                lambda error: value_text(error, "seconds"),
+            ),
+            Coefficient.of(
+                found,
+                1,
+                "B = 1/β",
+                value_text(1 / beta, "bytes_per_second"),
+                f"{value_text(large.x / large.y, 'bytes_per_second')} for {value_text(large.x, 'bytes')}",
+                partial(_percent_of, beta),
+            ),
+            Coefficient.of(
+                found,
+                1,
+                "β",
+                f"{digits(beta / _NANO, 3)} ns a byte",
+                f"{digits(large.y / large.x / _NANO, 3)} ns a byte, of those",
+                lambda error: f"{digits(error / _NANO, 2)} ns",
+            ),
+        ),
+        residual(
+            found,
+            [sample.y / (alpha + beta * sample.x) - 1 for sample in fitting.kept],
+            "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "
+            "which α and B do not have",
+        ),
+    )
 
 
 def _percent_of(value: float, error: float) -> str:

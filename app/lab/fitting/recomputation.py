@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import exp, log
+from statistics import mean
 
-from app.lab.fitting.law import UNKNOWN, Coefficient, Law, Source, drawn
-from app.lab.least_squares import fit
+from app.lab.fitting.law import UNKNOWN, Coefficient, Law, Sample, Source
+from app.lab.forms import called
 from app.lab.models import Run
-from app.theory.lab_runs import Point
-from app.units import digits
-from labs.spec import Figure
+from app.lab.residuals import percent_apart
+from app.lab.view import RunView
+from app.theory.compute import PASSES
+from app.units import digits, value_text
+from labs.spec import Figure, RunSpec
 
+_THIRD = PASSES["forward"] / PASSES["all"]
+_LOOKED_AT = 8  # pairs whose watched steps are read
 LAW = Law(
     "recomputation",
     "The third that recomputation costs",
@@ -20,64 +26,97 @@ LAW = Law(
     "pairs of finished runs alike but for recompute none and full",
     "/lab/sweeps?like=recomputation",
     "Sweep it over the micro-batch",
+    heads=(called("training.micro_batch"), "Without it", "With it", "More"),
 )
+_FIGURE = Figure("Steps with full recomputation", "without it", "with it", "s", "s")
 
 
 def fitted(source: Source) -> Law:
-    """The factor between the steps of each pair."""
-    steps: dict[str, dict[str, tuple[Run, float]]] = {}
+    """The factor between the steps of each pair: of each spec the newest run with and the newest without."""
+    steps: dict[str, dict[str, tuple[Run, RunSpec, float]]] = {}
     for run, spec in source.of_program("train"):
         seconds = (run.result or {}).get("step_seconds")
         if seconds and spec.training.recompute in ("none", "full"):
             training = spec.training.model_copy(update={"recompute": "none"})
             alike = spec.model_copy(update={"training": training}).model_dump_json()
-            steps.setdefault(alike, {}).setdefault(spec.training.recompute, (run, float(seconds)))
-    pairs = [each for each in steps.values() if len(each) == 2]
-    if not pairs:
-        return LAW
-    without, with_it = ([each[kind][1] for each in pairs] for kind in ("none", "full"))
-    # of the ratios' logarithms: a pair that was slowed on one side weighs as much as one slowed on the other
-    found = fit([(1.0,) for _ in pairs], [log(y / x) for x, y in zip(without, with_it, strict=True)])
+            steps.setdefault(alike, {}).setdefault(spec.training.recompute, (run, spec, float(seconds)))
+    pairs = [pair for pair in steps.values() if len(pair) == 2]
+    fitting = source.fitting(LAW, [_sample(pair) for pair in pairs])
+    found = fitting.fitted
     if found is None:
-        return LAW
+        return fitting.unfitted() if fitting.out else LAW
     factor = exp(found.coefficients[0])
     found = replace(found, coefficients=(factor,), errors=tuple(e and e * factor for e in found.errors))
-    figure = Figure("Steps with full recomputation", "without it", "with it", "s", "s")
-    dots = [Point("again", "pair", x, y) for x, y in zip(without, with_it, strict=True)]
-    line = [Point("again", "pair", x, 4 / 3 * x) for x in (0.0, max(without))]
-    return replace(
-        LAW,
-        runs=tuple(sorted(run.id for each in pairs for run, _ in each.values())),
-        coefficients=(
+    plain = {pair["none"][0].id: pair["none"][0] for pair in pairs}
+    views = [source.view(plain[each.runs[0]]) for each in fitting.kept[-_LOOKED_AT:]]
+    return fitting.told(
+        _FIGURE,
+        lambda sample: factor * sample.x,
+        [
+            (series, x, scale * x)
+            for series, scale in (("pairs", factor), ("by FLOPs", 1 + _THIRD))
+            for x in (0.0, fitting.samples[-1].x)
+        ],
+        "the fitted factor and 4/3, what the FLOPs say",
+        [
             Coefficient.of(
                 found,
                 0,
                 "more",
-                f"{digits(100 * (found.coefficients[0] - 1), 2)} %",
+                f"{digits(100 * (factor - 1), 2)} %",
                 "33 % of the FLOPs",
                 lambda error: f"{digits(100 * error, 2)} points",
-            ),
-        ),
-        drawing=drawn("again", figure, dots, line, "4/3, what the FLOPs say"),
-        residual=_says(found.coefficients[0], found.errors[0]),
+            )
+        ],
+        _says(factor, found.errors[0], len(fitting.kept)) + _forwards(views),
     )
 
 
-def _says(factor: float, error: float | None) -> str:
-    """One pair has no error to be held against: two sides of a third then mean little, and it is said."""
-    third = 4 / 3
+def _sample(pair: Mapping[str, tuple[Run, RunSpec, float]]) -> Sample:
+    """Of the ratio's logarithm: a pair that was slowed on one side weighs as much as one slowed on the other."""
+    (plain, spec, without), (again, _, with_it) = pair["none"], pair["full"]
+    training = spec.training
+    cells = (
+        f"{training.micro_batch}, sequence {training.sequence}",
+        value_text(without, "seconds"),
+        value_text(with_it, "seconds"),
+        percent_apart(with_it, without),
+    )
+    key, runs = f"{plain.id}-{again.id}", (plain.id, again.id)
+    return Sample(key, runs, cells, "pairs", without, with_it, (1.0,), log(with_it / without))
+
+
+def _says(factor: float, error: float | None, pairs: int) -> str:
+    """What the pairs show of a third. One pair has no error to be held against, and that is said."""
     if error is None:
         return "One pair alone has no error: with a second one can say whether it differs from a third."
-    if error > UNKNOWN * (third - 1):
+    if error > UNKNOWN * _THIRD:
         return (
             f"The pairs differ by more than what is asked about (± {digits(100 * error, 2)} points): nothing can be "
-            "said of a third yet. Run them again, with more steps, while the machine does nothing else."
+            "said of a third yet. Leave out a pair that was disturbed, or run them again, with more steps, while the "
+            "machine does nothing else."
         )
-    if abs(factor - third) <= 2 * error:
+    more = factor - 1
+    if abs(more - _THIRD) <= 2 * error:
         return "A third lies within twice the standard error: these runs do not tell it from theory's."
-    if factor < third:
+    if more < _THIRD:
         return (
             "Less than a third: the optimizer, the loss and all that is not a layer's arithmetic are not repeated, and "
             "PyTorch stops before each layer's last product."
         )
-    return "More than a third: the machine had other work meanwhile, or colder caches. Run the pairs again."
+    return (
+        f"More than a third, by {digits((more - _THIRD) / error, 2)} standard errors in {pairs} pairs: in these runs "
+        f"a FLOP that is done again takes {digits(more / _THIRD, 3)} times what one of the plain step takes on average."
+    )
+
+
+def _forwards(views: Sequence[RunView]) -> str:
+    """How much of the plain steps was forward, where they were watched: that is what is done again."""
+    splits = [view.split for view in views if view.split is not None]
+    shares = [each.forward / (each.forward + each.backward + each.optimizer) for each in splits if each.forward]
+    if not shares:
+        return ""
+    return (
+        f" Forward took {digits(100 * mean(shares), 2)} % of the watched plain steps; by FLOPs it is "
+        f"{digits(100 * _THIRD, 2)} %."
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp, log
 
-from app.lab.fitting.law import Coefficient, Law, Source, drawn, plainly, residual
-from app.lab.least_squares import fit
+from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, plainly, residual
+from app.lab.least_squares import Fitted
 from app.theory.lab_runs import Point
 from app.theory.scaling_laws import KAPLAN_LAWS
 from labs.spec import Figure
@@ -18,42 +18,63 @@ LAW = Law(
     "one finished run of the program scaling",
     "/lab/experiments/small-scaling-law",
     "Run L16, a scaling law in small",
+    heads=("Parameters", "Loss"),
     published="Kaplan et al. 2020, large models",
 )
+
+
+_FIGURE = Figure("Loss by parameters", "parameters", "loss", "", "nats", x_log=True, y_log=True)
 
 
 def fitted(source: Source) -> Law:
     """α of the newest run whose points give one."""
     for run, _ in source.of_program("scaling"):
-        every = [point for point in source.points(run, "loss_by_parameters") if point.name != "power law"]
+        measured = [point for point in source.points(run, "loss_by_parameters") if point.name != "power law"]
         budgets: dict[str, list[Point]] = {}
-        for point in every:
+        for point in measured:
             budgets.setdefault(point.name, []).append(point)
         if not budgets:
             continue
-        name = max(budgets, key=lambda each: float(each.partition(" ")[0].replace(",", "")))
-        points = sorted(budgets[name], key=lambda point: point.x)
-        found = fit([(1.0, log(point.x)) for point in points], [log(point.y) for point in points])
-        if found is None:
-            continue
-        scale, slope = found.coefficients
-        figure = Figure("Loss by parameters", "parameters", "loss", "", "nats", x_log=True, y_log=True)
-        line = [Point("law", "these models", point.x, exp(scale + slope * log(point.x))) for point in points]
-        first = points[0]
-        published = KAPLAN_LAWS["parameters"].exponent
-        theirs = [Point("law", f"α = {published}", p.x, first.y * (p.x / first.x) ** -published) for p in points]
-        return replace(
-            LAW,
-            runs=(run.id,),
-            coefficients=(
-                replace(Coefficient.of(found, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}"),
-            ),
-            drawing=drawn("law", figure, [Point("law", "these models", p.x, p.y) for p in points], [*line, *theirs]),
-            residual=residual(
-                found,
-                [1.0] * len(points),
-                "no single power holds over the range: tokens run short for the larger models, and a text has an "
-                "entropy that no loss falls below",
-            ),
-        )
+        name = max(budgets, key=lambda budget: float(budget.partition(" ")[0].replace(",", "")))
+        samples = [
+            Sample(
+                f"{run.id}-{point.x:.0f}",
+                (run.id,),
+                (f"{point.x:,.0f}", f"{point.y:.4g} nats"),
+                "these models",
+                point.x,
+                point.y,
+                (1.0, log(point.x)),
+                log(point.y),
+            )
+            for point in budgets[name]
+        ]
+        fitting = source.fitting(LAW, samples)
+        if fitting.fitted is not None:
+            return _told(fitting, fitting.fitted)
+        if fitting.out:
+            return fitting.unfitted()
     return LAW
+
+
+def _told(fitting: Fitting, found: Fitted) -> Law:
+    scale, slope = found.coefficients
+
+    def at(sample: Sample) -> float:
+        return exp(scale + slope * log(sample.x))
+
+    published, first = KAPLAN_LAWS["parameters"].exponent, fitting.kept[0]
+    theirs = [(f"α = {published}", each.x, first.y * (each.x / first.x) ** -published) for each in fitting.samples]
+    return fitting.told(
+        _FIGURE,
+        at,
+        [*(("these models", each.x, at(each)) for each in fitting.samples), *theirs],
+        "the law",
+        [replace(Coefficient.of(found, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}")],
+        residual(
+            found,
+            [sample.y / at(sample) - 1 for sample in fitting.kept],
+            "no single power holds over the range: tokens run short for the larger models, and a text has an "
+            "entropy that no loss falls below",
+        ),
+    )
