@@ -78,6 +78,9 @@ FIELDS: Mapping[str, Field] = {
     "expert_tensor": Field(number(1, 1e5), "", "parallel.expert_tensor", absent="as the rest"),
     "expert_nodes": Field(number(1, 1e3), "", "parallel.expert_nodes", absent="any number"),
     "gpu": Field(choice(*GPUS), "h100-80gb", "cluster.gpu"),
+    "memory": Field(
+        number(1e9, 1e13, "bytes", is_whole=False), "", "cluster.memory_bytes", absent="as its driver reports"
+    ),
     "gpus_per_node": Field(number(1, 1e6), "", "cluster.gpus_per_node", absent="what its link joins"),
     "inter_node": Field(
         number(1, 1e15, "bytes_per_second", is_whole=False),
@@ -96,7 +99,7 @@ FIELDS: Mapping[str, Field] = {
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
 SHAPE = SIZES  # of a model of one's own: what may be given instead of derived
 # A model of which only the size is known asks for little besides.
-OF_STATE = ("model", "parameters", "layout", "ranks", "zero", "gpu", "budget", "mfu", "price", "served")
+OF_STATE = ("model", "parameters", "layout", "ranks", "zero", "gpu", "memory", "budget", "mfu", "price", "served")
 BY_PATH: Mapping[str, str] = {field.path: name for name, field in FIELDS.items() if field.path}
 
 

@@ -16,6 +16,7 @@ from app.theory.planner import Estimate, EstimateRequest, Outcome
 from app.theory.planner.engine.constants import FITTED
 from app.units import count_text, digits
 
+ROUNDED = 0.01  # of a model's parameters: what its name leaves out
 LARGEST_BATCH = 256e6  # tokens: four times those of DeepSeek-V3, 15,360 sequences of 4,096
 
 
@@ -81,6 +82,17 @@ class Plan:
     @property
     def parameters(self) -> float:
         return self.estimate.parameters.total
+
+    @property
+    def is_called(self) -> bool:
+        """Whether the model is called by a size that one typed, and its shape comes to that."""
+        is_typed = self.form.is_own or self.form.is_sized
+        return is_typed and abs(self.parameters / self.form.values["parameters"] - 1) < ROUNDED
+
+    @property
+    def size(self) -> float:
+        """Parameters as textbooks take them: the size that the model is called by, or else all there are."""
+        return float(self.form.values["parameters"]) if self.is_called else self.parameters
 
     @property
     def capacity(self) -> float:

@@ -148,7 +148,7 @@ def request_of(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any
             "model": {"parameters": values["parameters"]},
             "training": {"state_layout": values["layout"]},
             "parallel": {"data": data, "zero": zero},
-            "cluster": {"gpu": values["gpu"]},
+            "cluster": {"gpu": values["gpu"]} | ({"memory_bytes": values["memory"]} if values["memory"] else {}),
         }
     request: dict[str, Any] = {"model": values["model"], "training": {}, "parallel": {"data": data}, "cluster": {}}
     if values["model"] == SIZED:

@@ -39,6 +39,7 @@ def choice(*known: str) -> Choice:
 
 
 _EXAMPLES = {
+    "bytes": "such as 80 GB",
     "bytes_per_second": "such as 50 GB/s",
     "seconds": "such as 60 s",
     "tokens": "such as 2T tokens",

@@ -17,7 +17,20 @@ from app.core.charts import Scale
 from app.core.errors import SpecError, Violation
 from app.core.options import Options
 from app.core.templating import page, wants_fragment
-from app.planner import beside, cluster, comparing, deciding, finding, frontier, here, saying, service, training
+from app.planner import (
+    beside,
+    cluster,
+    comparing,
+    counted,
+    deciding,
+    finding,
+    frontier,
+    here,
+    saying,
+    service,
+    textbook,
+    training,
+)
 from app.planner.fields import DEFAULTS, REACH, SEARCH, SIZED
 from app.planner.lists import LISTS
 from app.planner.made import Plan
@@ -27,6 +40,7 @@ from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import Estimate, Flags, Step, tie_pairs, tie_share
 from app.theory.planner.groups import LaidCluster
 from app.theory.presets import PRESETS
+from app.units import bytes_text
 from labs.spec import Model
 
 router = APIRouter()
@@ -40,6 +54,7 @@ class PlannerPage:
     plan: Plan
     said: str
     gpu: Gpu
+    reported: str
     training: training.Training
     sequence: int
     derived_shape: Model
@@ -70,6 +85,7 @@ class PlannerPage:
     decide: str
     estimate_json: str
     json: str
+    by_textbook: str
     here: Here | None
     lists: Mapping[str, Options] = field(default_factory=lambda: LISTS)
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
@@ -110,6 +126,7 @@ def planner(request: Request) -> HTMLResponse:
         plan=plan,
         said=f"{saying.finding(plan)} {saying.counted_as(plan)}".strip(),
         gpu=GPUS[plan.form.values["gpu"]],
+        reported=bytes_text(GPUS[plan.form.values["gpu"]].capacity_bytes),
         training=training.training_of(plan),
         sequence=sequence_of({**plan.form.values, "sequence": None}),
         derived_shape=model_of({**plan.form.values, "model": SIZED}),
@@ -140,6 +157,7 @@ def planner(request: Request) -> HTMLResponse:
         find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
         estimate_json=to_json(plan.estimate, indent=2).decode(),
         json="/planner/estimate.json?" + urlencode(plan.typed),
+        by_textbook="/planner/textbook?" + urlencode(plan.typed),
         here=None if plan.form.is_own else _here(plan),
     )
     return page(request, "planner/planner.html", {"shown": shown})
@@ -155,6 +173,25 @@ def _here(plan: Plan) -> Here:
     measured = request.cluster.measured
     runs = here.lab_runs(measured, plan.form.values["gpu"]) if measured else ()
     return Here(here.tried_here(request), here.dry(request, plan.estimate), here.by_sheet(request), runs)
+
+
+@dataclass(frozen=True)
+class TextbookPage:
+    """A plan by the textbook and by the engine; `is_part` where it is put into the planner's page."""
+
+    plan: Plan
+    sections: tuple[counted.Section, ...]
+    address: str
+    is_part: bool
+
+
+@router.get("/planner/textbook", response_class=HTMLResponse)
+def by_textbook(request: Request) -> HTMLResponse:
+    """What the plan of an address comes to by closed formulas, beside the engine's numbers."""
+    plan = service.plan(request.query_params)
+    address = "/planner?" + urlencode(plan.typed)
+    shown = TextbookPage(plan, textbook.textbook(plan), address, wants_fragment(request))
+    return page(request, "planner/textbook.html", {"shown": shown})
 
 
 @api.post("/estimate")
@@ -179,11 +216,12 @@ def search_as_json(request: Request) -> Response:
 
 @router.get("/planner/estimate.json")
 def estimate_as_json(request: Request) -> Response:
-    """The form's plan as a request, and its estimate, as JSON."""
+    """The form's plan as a request, its estimate, and what textbooks count of it, as JSON."""
     made = service.plan(request.query_params)
     _refuse_what_is_wrong(made)
-    both = {"request": json.loads(made.request_text), "estimate": made.estimate.to_json()}
-    return _file(json.dumps(both), "application/json", "estimate.json")
+    by_formulas = [line.to_json() for section in textbook.textbook(made) for line in section.lines]
+    answer = {"request": json.loads(made.request_text), "estimate": made.estimate.to_json(), "textbook": by_formulas}
+    return _file(json.dumps(answer), "application/json", "estimate.json")
 
 
 def _whole(request: Request) -> Plan:

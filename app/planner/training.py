@@ -90,12 +90,20 @@ class Training:
     failures: Failures
     served: float | None
 
+    @property
+    def saved_flops(self) -> float | None:
+        """What the plan's model saves over the compute-optimal one, training and serving together; negative where it
+        takes more. None where nobody says how much it serves, or without a budget."""
+        lives = [each.lifetime_flops for each in self.models if each.lifetime_flops is not None]
+        return lives[1] - lives[0] if len(lives) == 2 else None
+
 
 def training_of(made: Plan) -> Training:
     """Of a plan and the budget in its form."""
     values = made.form.values
     mfu = values["mfu"] or made.estimate.mfu_by_definition.six_n
-    active = made.estimate.parameters.active
+    is_active = made.estimate.parameters.active < made.estimate.parameters.total
+    active = made.estimate.parameters.active if is_active else made.size
     flops = _flops(made, values["budget"], active, mfu)
     models = [_trained("This model", active, flops / training_flops(active, 1.0), made, mfu)]
     if values["budget"] is not None:
@@ -103,7 +111,6 @@ def training_of(made: Plan) -> Training:
         found = _trained("Compute-optimal", best, compute_optimal_tokens(flops), made, mfu, _address(made, best))
         models.append(found)
     said = _said(values["budget"], made.typed["budget"])
-    is_active = active < made.estimate.parameters.total
     failures = _failures(made, models[0])
     return Training(said, mfu, values["mfu"] is not None, is_active, tuple(models), failures, values["served"])
 
@@ -170,7 +177,7 @@ def _failures(made: Plan, trained: Trained) -> Failures:
         between,
         None if seconds is None else failure_count(seconds, between),
         writes,
-        checkpoint_bytes(made.estimate.parameters.total),
+        checkpoint_bytes(made.size),
         checkpoint_interval_seconds(writes, between),
         lost,
         None if seconds is None or lost is None else seconds / (1 - lost),

@@ -58,6 +58,21 @@ async function show(address, withForm) {
   history.replaceState(null, "", address);
 }
 
+// What is worked out only for those who open it: fetched then, and again once the plan has changed under it.
+document.addEventListener(
+  "toggle",
+  async (event) => {
+    const details = /** @type {HTMLDetailsElement} */ (event.target);
+    const address = details.dataset?.later;
+    if (!address || !details.open || details.dataset.had === address) return;
+    const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!reply?.ok || details.dataset.later !== address) return; // the link in its place opens it
+    details.dataset.had = address;
+    details.querySelector("[data-later-into]").innerHTML = await reply.text();
+  },
+  true,
+);
+
 form.addEventListener("input", () => {
   wanted = -1;
   clearTimeout(timer);

@@ -1,0 +1,178 @@
+"""Every number that SP1 to SP5 ask for stands on the planner's pages of the plan that the problem describes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.content.catalogue import Catalogue
+from app.grading.questions import NumberQuestion
+from app.planner.service import plan
+from app.planner.textbook import textbook
+from app.planner.training import training_of
+from app.practice.variants import Variant, make_variant
+from app.units import SCALES
+
+PROBLEMS = ("SP1", "SP2", "SP3", "SP4", "SP5")
+SEEDS = (1, 2, 3)
+PLANNER, TEXTBOOK = "/planner", "/planner/textbook"
+Pages = list[tuple[str, dict[str, object]]]  # a path and the form it is asked with
+RATES = {50677: "llama-3", 8090: "rsc-1024"}  # GPU-hours a failure, and the record that has them
+
+# What is asked and is no number of a plan.
+NOT_OF_A_PLAN = {
+    ("SP3", "f"): "the planner takes the GPUs and says the days: see test_gpus_for_a_number_of_days",
+}
+
+
+def _sized(values: Mapping[str, Any], **form: object) -> dict[str, object]:
+    return {"model": "sized", "parameters": f"{values['billions']}B", **form}
+
+
+def _memory_budget(v: Mapping[str, Any]) -> Pages:
+    shape = {name: v[name] for name in ("layers", "hidden", "heads", "ranks", "sequence", "micro_batch")}
+    plan = _sized(v, architecture="gpt", gpu="a100-80gb", recompute="none", zero=3, **shape)
+    usable = {"memory": f"{v['usable'] / 0.9 / 1e9:.6g} GB"}
+    return [(PLANNER, plan), (TEXTBOOK, plan | usable)]
+
+
+def _degrees(v: Mapping[str, Any]) -> Pages:
+    ranks, budget = v["gpus"], f"{v['trillions']}T tokens"
+    axes = {"tensor": v["tensor"], "pipeline": v["stages"], "zero": 1, "schedule": "1f1b", "recompute": "none"}
+    shape = {"layers": 80, "hidden": 8192, "heads": 64, "sequence": 4096, "global_batch": v["batch"]}
+    plan = _sized(v, gpu=v["device"], ranks=ranks, budget=budget, mfu=f"{v['percent']} %", **axes, **shape)
+    state = {"model": "own", "parameters": f"{v['billions']}B", "ranks": ranks, "memory": f"{v['room']} GB"}
+    return [(PLANNER, plan), (TEXTBOOK, plan), (PLANNER, state)]
+
+
+def _scaling(v: Mapping[str, Any]) -> Pages:
+    plan = {
+        "model": "own",
+        "parameters": f"{v['small']:.10g}",
+        "gpu": v["device"],
+        "budget": f"{v['budget']:.10g} FLOPs",
+        "mfu": f"{v['percent']} %",
+        "served": f"{v['inference']:.10g} tokens",
+    }
+    return [(PLANNER, plan)]
+
+
+def _bottleneck(v: Mapping[str, Any]) -> Pages:
+    link = {"inter_node": f"{v['port'] / 8} Gb/s", "gpu": "a100-80gb", "zero": 0, "recompute": "none"}
+    batch = {"sequence": v["tokens"], "micro_batch": 1, "global_batch": v["ranks"], "mfu": f"{v['percent']} %"}
+    plan = _sized(v, architecture="gpt", ranks=v["ranks"], **link, **batch)
+    return [(PLANNER, plan), (TEXTBOOK, plan)]
+
+
+def _run(v: Mapping[str, Any]) -> Pages:
+    sizes = re.findall(r"\d[\d,]*", v["about"])
+    shape = dict(zip(("layers", "hidden", "heads"), (each.replace(",", "") for each in sizes), strict=True))
+    axes = {"tensor": v["tensor"], "pipeline": v["stages"], "zero": 1, "recompute": "none"}
+    batch = {"sequence": 4096, "global_batch": 1024, "budget": f"{v['days']} days", "mfu": f"{v['percent']} %"}
+    fails = {"failures": RATES[v["hours"]], "checkpoint": f"{v['write']} s"}
+    plan = _sized(v, gpu="h100-80gb", ranks=v["gpus"], **shape, **axes, **batch, **fails)
+    return [(PLANNER, plan), (TEXTBOOK, plan)]
+
+
+DESCRIBED: Mapping[str, Callable[[Mapping[str, Any]], Pages]] = {
+    "SP1": _memory_budget,
+    "SP2": _degrees,
+    "SP3": _scaling,
+    "SP4": _bottleneck,
+    "SP5": _run,
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_number_asked_for_is_on_the_page(page: TestClient, content: Catalogue, problem: str, seed: int) -> None:
+    variant = make_variant(content.problems[problem], seed)
+    shown = _numbers(page, DESCRIBED[problem](variant.values))
+    missing = [part for part, key in _asked(problem, variant).items() if not any(each.is_of(*key) for each in shown)]
+    assert not missing, f"{problem} at seed {seed}: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_and_not_on_the_page_of_another_plan(page: TestClient, content: Catalogue, problem: str) -> None:
+    """What is looked for is the number of this plan: of the one that the form opens with, a few happen to be alike."""
+    variant = make_variant(content.problems[problem], 1)
+    shown = _numbers(page, [(PLANNER, {}), (TEXTBOOK, {})])
+    keys = _asked(problem, variant)
+    assert sum(any(each.is_of(*key) for each in shown) for key in keys.values()) <= len(keys) / 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_smallest_stage_that_fits_is_said(content: Catalogue, seed: int) -> None:
+    """SP1 g, a choice: the first ZeRO stage whose state and activations the page says fit."""
+    variant = make_variant(content.problems["SP1"], seed)
+    (_, form) = _memory_budget(variant.values)[1]
+    lines = [line for section in textbook(plan({k: str(v) for k, v in form.items()})) for line in section.lines]
+    stages = [line for line in lines if line.name.startswith("Model state of a GPU, ZeRO-")]
+    fitting = [line.name[-1] for line in stages if "fits in" in line.besides]
+    (key,) = next(part.question.key for part in variant.parts if part.id == "g")
+    assert key == (f"stage-{fitting[0]}" if fitting else "none")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gpus_for_a_number_of_days(content: Catalogue, seed: int) -> None:
+    """SP3 f: as many GPUs as the problem asks for do the training in its days, and one less does not."""
+    variant = make_variant(content.problems["SP3"], seed)
+    ((_, form),) = _scaling(variant.values)
+    key = int(next(part.question.key for part in variant.parts if part.id == "f"))
+    days = [
+        training_of(plan({k: str(v) for k, v in (form | {"ranks": ranks}).items()})).models[0].seconds
+        for ranks in (key, key - 1)
+    ]
+    assert days[0] <= variant.values["days"] * 86400 < days[1]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A number of a page in units of `size` base units; `dimension` is empty where its unit is not known."""
+
+    number: float
+    size: float
+    dimension: str
+
+    def is_of(self, key: float, dimension: str) -> bool:
+        """Whether it is `key` as one would write it, to three digits or more."""
+        counts = ("count", "tokens", "")
+        alike = self.dimension in counts if dimension in counts else self.dimension == dimension
+        written = (float(f"{key / self.size:.{figures}g}") for figures in range(3, 8))
+        return alike and any(abs(self.number - each) <= 1e-9 * abs(each) for each in written)
+
+
+_NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?: × 10([⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?:([TBM])\b| ?([A-Za-zµ%×]+))?")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_LETTERS = {"T": 1e12, "B": 1e9, "M": 1e6, None: 1.0}
+
+
+def _numbers(page: TestClient, pages: Pages) -> list[Written]:
+    """Every number that can be read on some pages."""
+    found = []
+    for path, form in pages:
+        reply = page.get(f"{path}?{urlencode(form)}")
+        assert reply.status_code == 200
+        assert "Showing" not in reply.text, "the form is as it was asked"
+        text = unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", reply.text.partition("<main")[2])))
+        for number, power, letter, unit in _NUMBER.findall(text):
+            dimension, size = SCALES.get(unit, ("", 1.0)) if unit not in ("", "×") else ("count", 1.0)
+            larger = _LETTERS[letter or None] * 10.0 ** int(power.translate(_RAISED) or 0)
+            found.append(Written(float(number.replace(",", "")), size * larger, dimension))
+    return found
+
+
+def _asked(problem: str, variant: Variant) -> dict[str, tuple[float, str]]:
+    """By part: the key in base units, and its dimension."""
+    return {
+        part.id: (part.question.key, part.question.dimension)
+        for part in variant.parts
+        if isinstance(part.question, NumberQuestion) and (problem, part.id) not in NOT_OF_A_PLAN
+    }
