@@ -6,12 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from app.planner.readers import Choice, Reader, batch, budget, choice, flag, gathers, measured, modules, number
+from app.planner.readers import (
+    Choice,
+    Reader,
+    batch,
+    budget,
+    choice,
+    flag,
+    gathers,
+    measured,
+    memory,
+    modules,
+    number,
+    span,
+)
 from app.theory.hardware import GPUS
 from app.theory.planner import EstimateRequest, Profile
 from app.theory.planner.asking import Schedules
 from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.own_models import SIZES
+from app.theory.planner.software import BY_STAGE
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import ARCHITECTURES, PRESETS
 from app.theory.reliability import FAILURE_RATES
@@ -20,6 +34,9 @@ from labs.spec import MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, Attention, Precision, R
 OWN = "own"  # a size of which model state alone is asked
 SIZED = "sized"  # a size that gets a shape
 SEARCH = "find"  # of an address besides the form's fields: which search is to be shown
+ANY = "any"  # implementation
+THIS_PLANS = "plan"  # of a search's schedules: the plan's own alone
+SEARCHED = ("tensor", "pipeline", "context", "micro_batch")  # what a search on the page can be limited in
 REACH = "reach"  # and "seconds_bytes" that its picture must hold besides: a plan one came from stays within the axes
 
 
@@ -63,7 +80,13 @@ FIELDS: Mapping[str, Field] = {
     "attention": Field(choice(*get_args(Attention)), "flash", "training.attention"),
     "attention_kernel": Field(choice(*get_args(AttentionKernel)), "auto", "training.attention_kernel"),
     "profile": Field(choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
-    "schedules": Field(choice(*get_args(Schedules)), "software"),  # that a search may take
+    # What a search may look at.
+    "schedules": Field(choice(*get_args(Schedules), THIS_PLANS), "software"),
+    "search_software": Field(choice(ANY, BY_STAGE), "", absent="the plan's, or where it names none, two"),
+    "search_recompute": Field(choice(*get_args(Recompute)), "", absent="any"),
+    "search_zero": Field(span(0, 3), "", absent="any"),
+    "search_memory": Field(memory, "", absent="90 %"),
+    **{f"search_{axis}": Field(span(1, 1_000_000), "", absent="any") for axis in SEARCHED},
     "ranks": Field(number(1, 1e6), "8"),
     "zero": Field(Choice(("0", "1", "2", "3"), int), "3", "parallel.zero"),
     "shard": Field(number(1, 1e6), "", "parallel.shard", absent="all replicas"),

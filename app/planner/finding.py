@@ -9,7 +9,8 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import REACH, SEARCH, fields_of
+from app.planner.fields import ANY, REACH, SEARCH, THIS_PLANS, fields_of
+from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
 from app.planner.rows import plans_csv
 from app.theory.planner import (
@@ -33,7 +34,6 @@ from app.units import bytes_text, seconds_text
 from app.words import capital
 
 MOST_OPTIONS = 8
-ANY = "any"  # implementation
 SMALLER = (0.6, 0.4)  # of a GPU's memory: where the fastest plan is looked for besides, for the front to reach there
 MOST_REMEMBERED = 8  # searches
 MOST_ADVICE = 3
@@ -240,7 +240,9 @@ def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
 def _key(made: Plan, scope: str) -> str:
     """The search as the JSON of its request. Raises SpecError."""
     named: tuple[str, ...] = get_args(Profile)
-    profile = scope if scope in named else None if scope == ANY else made.form.values["profile"]
+    profile = searched_profile(made.form.values)
+    if not made.form.values["search_software"] and scope in (*named, ANY):
+        profile = None if scope == ANY else scope
     return json.dumps(_request(made, profile))
 
 
@@ -251,14 +253,14 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
     request = json.loads(made.request_text)
     fixed = {name: request["training"][name] for name in ("sequence", "precision", "state_layout")}
-    nodes = request["parallel"].get("expert_nodes")
+    schedules = made.form.values["schedules"]
     return {
         "model": request["model"],
         "training": {**fixed, "global_batch": made.global_batch},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
         "profile": profile,
-        "schedules": made.form.values["schedules"],
-        "axes": {"expert_nodes": [nodes]} if nodes else {},
+        "schedules": "software" if schedules == THIS_PLANS else schedules,
+        **limits_of(made.form.values),
         "distinct": "layout",
         "limit": MOST_OPTIONS,
     }

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
 from app.core.options import Options
-from app.planner.fields import FIELDS, OWN, SIZED
+from app.planner.fields import ANY, FIELDS, OWN, SIZED, THIS_PLANS
 from app.theory.hardware import GPUS
+from app.theory.planner.software import BY_STAGE
 from app.theory.presets import PRESETS
 from app.theory.state import LAYOUTS
 from app.units import digits
@@ -34,6 +35,13 @@ _OWN = {"Your own": ((SIZED, "By its size, with a derived shape"), (OWN, "By its
 _TITLED = {
     "model": Options({**_FAMILIES, **_OWN}),
     "layout": Options({"": _layouts()}),
+    "schedules": Options(
+        {"": (("software", "those its software runs"), ("any", "any, run or not"), (THIS_PLANS, "only this plan's"))}
+    ),
+    "search_software": Options(
+        {"": ((ANY, "Megatron-Core, and FSDP2 for ZeRO-3"), (BY_STAGE, "as the ZeRO stage suggests"))}
+    ),
+    "search_recompute": Options({"": (("none", "nothing"), ("selective", "selective"), ("full", "everything"))}),
     "gpu": Options(_grouped((gpu.maker, gpu.name, gpu.title) for gpu in GPUS.values())),
 }
 LISTS: Mapping[str, Options] = {

@@ -13,7 +13,7 @@ from app.grading.quantities import Unreadable, evaluate_quantity, read_quantity
 from app.theory.planner import Measured
 from app.theory.planner.fields import Module
 from app.theory.planner.space import GATHERS
-from app.units import FLOP, NONE, SECONDS, TOKENS, count_text
+from app.units import BYTES, FLOP, NONE, SECONDS, TOKENS, count_text
 from labs.spec import parse
 
 Reader = Callable[[str, str], Any]
@@ -92,6 +92,7 @@ _MOST: dict[Spent, tuple[float, float]] = {
     "seconds": (1.0, 1e10),
     "tokens": (1e3, 1e18),
 }
+_LEAST_MEMORY, _MOST_MEMORY, _LEAST_SHARE = 1e6, 1e15, 0.01  # bytes, bytes and a share
 _PLAIN = 1e15  # a bare number from here on can only be FLOPs
 
 
@@ -135,6 +136,68 @@ def measured(name: str, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         why = "; ".join(map(str, error.violations)) if isinstance(error, SpecError) else "This is no JSON."
         raise SpecError([Violation(name, text, why, accepted)]) from None
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a search may look at on an axis: listed values, or from a least to a most."""
+
+    listed: tuple[int, ...] | None = None
+    least: int | None = None
+    most: int | None = None
+
+
+_FROM_TO = re.compile(r"(\d+)\s*(?:to|-|–)\s*(\d+)")
+_AT_MOST = re.compile(r"(?:up to|at most|≤|<=)\s*(\d+)")
+_AT_LEAST = re.compile(r"(?:at least|from|≥|>=)\s*(\d+)|(\d+)\s*or more")
+_LISTED = re.compile(r"\d+(?:\s*(?:,|or|and)\s*\d+)*")
+
+
+def span(low: int, high: int) -> Reader:
+    """Whole numbers between two bounds: "8", "1, 2, 4", "up to 8", "at least 2" or "2 to 8"."""
+
+    def read(name: str, text: str) -> Span:
+        found = _span(text.lower().strip())
+        given = [] if found is None else [*(found.listed or ()), *filter(None, (found.least, found.most))]
+        if found is None or not all(low <= value <= high for value in given):
+            message = f"“{text}” is out of range." if found else f"“{text}” says no values."
+            accepted = f"{low:,} to {high:,}, such as 2, “1, 2, 3” or “up to 2”"
+            raise SpecError([Violation(name, text, message, accepted)])
+        return found
+
+    return read
+
+
+def _span(text: str) -> Span | None:
+    if match := _FROM_TO.fullmatch(text):
+        return Span(least=int(match[1]), most=int(match[2]))
+    if match := _AT_MOST.fullmatch(text):
+        return Span(most=int(match[1]))
+    if match := _AT_LEAST.fullmatch(text):
+        return Span(least=int(match[1] or match[2]))
+    return Span(tuple(map(int, re.findall(r"\d+", text)))) if _LISTED.fullmatch(text) else None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a plan may take of a GPU's memory: bytes, or a share of them."""
+
+    bytes: float | None = None
+    share: float | None = None
+
+
+def memory(name: str, text: str) -> Memory:
+    """Bytes or a share: "72 GB", "90 %"."""
+    accepted = "such as 72 GB, or 1 % to 100 %"
+    try:
+        found = evaluate_quantity(text)
+    except Unreadable as error:
+        raise SpecError([Violation(name, text, str(error), accepted)]) from None
+    if found.dimension == BYTES and _LEAST_MEMORY <= found.value <= _MOST_MEMORY:
+        return Memory(bytes=found.value)
+    if found.dimension == NONE and _LEAST_SHARE <= found.value <= 1:
+        return Memory(share=found.value)
+    raise SpecError([Violation(name, text, f"“{text}” is no part of a GPU's memory.", accepted)])
 
 
 def flag(_name: str, text: str) -> bool:

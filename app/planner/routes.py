@@ -26,12 +26,13 @@ from app.planner import (
     finding,
     frontier,
     here,
+    limits,
     saying,
     service,
     textbook,
     training,
 )
-from app.planner.fields import DEFAULTS, REACH, SEARCH, SIZED
+from app.planner.fields import ANY, DEFAULTS, REACH, SEARCH, SIZED
 from app.planner.lists import LISTS
 from app.planner.made import Plan
 from app.planner.mending import model_of, sequence_of
@@ -78,6 +79,8 @@ class PlannerPage:
     find: str
     with_any: bool
     other_schedules: str
+    limits: Limits
+    errors: Mapping[str, str]
     mended: str
     compare: str
     selects: str
@@ -96,6 +99,17 @@ class PlannerPage:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What limits the search, in words: the memory a plan may take, the schedules, and the rest; and how many plans
+    that took out."""
+
+    memory: str
+    schedules: str
+    others: tuple[str, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
 class Here:
     """The plan beside the machine at hand: as a small run, as a dry run, and priced by what was measured."""
 
@@ -109,7 +123,7 @@ class Here:
 def planner(request: Request) -> HTMLResponse:
     """The plan lives in the address: it can be reloaded, sent and gone back to."""
     plan = service.plan(request.query_params)
-    choice, problem = None, ""
+    choice, problem, refused = None, "", dict[str, str]()
     scope = request.query_params.get(SEARCH, "")
     if scope and not plan.form.is_own:
         try:
@@ -119,8 +133,10 @@ def planner(request: Request) -> HTMLResponse:
             else:
                 choice = finding.choose(plan, scope)
         except SpecError as error:
-            problem = str(error.violations[0].message)
-    with_any = plan.form.values["schedules"] == "any"
+            refused = dict(limits.errors_of(error.violations))
+            problem = limits.REFUSED if refused else str(error.violations[0].message)
+    values = plan.form.values
+    with_any = values["schedules"] == "any"
     steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
@@ -148,13 +164,20 @@ def planner(request: Request) -> HTMLResponse:
         flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
         with_any=with_any,
+        limits=Limits(
+            limits.memory_text(values),
+            limits.schedules_text(values),
+            limits.said_of(values, plan.typed),
+            sum(choice.result.left_out.values()) if choice else 0,
+        ),
+        errors={**refused, **plan.errors},
         other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
         mended="/planner?" + urlencode({**plan.typed, **plan.form.mended}),
         compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
         selects="" if plan.form.is_own else saying.selects(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
-        find=_search_address(plan.typed, plan.form.values["profile"] or finding.ANY),
+        find=_search_address(plan.typed, plan.form.values["profile"] or ANY),
         estimate_json=to_json(plan.estimate, indent=2).decode(),
         json="/planner/estimate.json?" + urlencode(plan.typed),
         by_textbook="/planner/textbook?" + urlencode(plan.typed),
@@ -204,13 +227,13 @@ def estimate(plan: Annotated[dict[str, Any], Body()]) -> dict[str, Any]:
 def search_as_csv(request: Request) -> Response:
     """The plans a search of the form's GPUs found best, and those of its front, as comma-separated values."""
     made = _whole(request)
-    return _file(finding.plans_of(made, request.query_params.get(SEARCH, finding.ANY)), "text/csv", "plans.csv")
+    return _file(finding.plans_of(made, request.query_params.get(SEARCH, ANY)), "text/csv", "plans.csv")
 
 
 @router.get("/planner/search.json")
 def search_as_json(request: Request) -> Response:
     """The search of the form's GPUs and what it found, as JSON."""
-    found = finding.searched(_whole(request), request.query_params.get(SEARCH, finding.ANY))
+    found = finding.searched(_whole(request), request.query_params.get(SEARCH, ANY))
     return _file(json.dumps(found), "application/json", "search.json")
 
 

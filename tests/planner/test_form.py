@@ -228,12 +228,13 @@ def test_what_is_folded_in_the_form_says_what_was_changed_in_it_and_opens_where_
         )
         return [("open" in attributes, said.strip()) for attributes, said in found]
 
-    assert folded("/planner") == [(False, "as usual")] * 5
+    assert folded("/planner") == [(False, "as usual")] * 6
     assert [said for _, said in folded("/planner?ranks=16&context=2&shard=4")] == [
         "as usual",
         "as usual",
         "context 2, shard over 4",
         "as usual",
         "as usual",
+        "as usual",
     ]
-    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, True, False, False]
+    assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, True, False, False, False]
