@@ -13,7 +13,8 @@ import pytest
 from app.planner.rows import search_csv
 from app.theory import estimate, parse_estimate_request, parse_search_request, search
 from app.theory.planner import choices_of, flags_of, front, is_tie, next_bottleneck, one_step_away, terms
-from app.theory.planner.software import runs
+from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.software import runs, stages_of
 from app.theory.planner.ties import tie_pairs, tie_share
 
 PLAN: dict[str, Any] = {
@@ -71,6 +72,29 @@ def test_one_step_on_every_axis_keeps_the_gpus_and_says_why_not() -> None:
     assert batches == {128}, "what a plan leaves open is kept as it came out"
     impossible = [step for step in one_step_away(made(training={"global_batch": 8})) if step.axis == "micro_batch"]
     assert "no multiple" in impossible[0].why_not
+
+
+@pytest.mark.parametrize(
+    ("profile", "zero", "stages"),
+    [("megatron-core", 1, {"0"}), ("megatron", 0, {"1"}), ("fsdp2", 1, {"0", "2"}), (None, 1, {"0", "2"})],
+)
+def test_a_step_goes_to_no_zero_stage_or_pipeline_that_the_software_lacks(
+    profile: str | None, zero: int, stages: set[str]
+) -> None:
+    plan = {name: value for name, value in PLAN.items() if name != "profile"} | (
+        {"profile": profile} if profile else {}
+    )
+    steps = list(one_step_away(parse_estimate_request({**plan, "parallel": {**PLAN["parallel"], "zero": zero}})))
+    assert {step.value for step in steps if step.axis == "zero"} == stages
+    for step in steps:
+        if step.request is not None and step.axis == "zero":
+            assert step.request.parallel.zero in stages_of(profile_of(step.request))
+    if profile is None:
+        (more,) = [step for step in steps if (step.axis, step.value) == ("zero", "2")]
+        assert "as fsdp2 does it" in more.besides, "Megatron-LM has no ZeRO-2"
+    alone = {"profile": "composer", "parallel": {"data": 128, "zero": 3}}
+    composer = list(one_step_away(parse_estimate_request({**PLAN, **alone})))
+    assert not [step for step in composer if step.axis == "pipeline"]
 
 
 def test_a_plan_as_megatron_lm_is_told_it() -> None:

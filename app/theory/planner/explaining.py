@@ -10,13 +10,12 @@ from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.theory.planner.estimate import outcome
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
 from app.theory.planner.results import Estimate, Outcome
-from app.theory.planner.software import runs
+from app.theory.planner.software import ALL_STAGES, runs, stages_of
 from app.theory.records import json_data
 from labs.spec import SCHEDULE_RULES, Recompute, SpecError
 
 DEGREES = ("tensor", "context", "pipeline")  # what data parallelism makes room for
 NOTABLE = 1e-6  # seconds
-MOST_ZERO = 3
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,8 @@ def one_step_away(request: EstimateRequest, by_zero: Mapping[int, Outcome] | Non
     parallel, training = data["parallel"], data["training"]
     with_experts = data["model"].get("experts", 1) > 1
     for axis, value, changed in (
-        *_degrees(parallel),
-        *_sharing(parallel, with_experts),
+        *_degrees(parallel, profile_of(request)),
+        *_sharing(parallel, with_experts, request.profile),
         *_chunks(parallel, profile_of(request)),
     ):
         known = by_zero.get(value) if by_zero and axis == "zero" else None
@@ -122,10 +121,12 @@ def with_batch(request: EstimateRequest) -> EstimateRequest:
 Change = tuple[str, int, dict[str, Any]]  # axis, value, and what of `parallel` is then different
 
 
-def _degrees(parallel: dict[str, Any]) -> Iterator[Change]:
-    """Data parallelism takes what another axis leaves."""
+def _degrees(parallel: dict[str, Any], profile: str) -> Iterator[Change]:
+    """Data parallelism takes what another axis leaves. Stages are for software that has a pipeline."""
     for axis in DEGREES:
         for value in _beside(parallel[axis]):
+            if axis == "pipeline" and value > 1 and not runs(profile, parallel["schedule"]):
+                continue
             data, rest = divmod(parallel["data"] * parallel[axis], value)
             changed = {axis: value, "data": data}
             if axis == "tensor":
@@ -136,11 +137,13 @@ def _degrees(parallel: dict[str, Any]) -> Iterator[Change]:
                 yield axis, value, changed
 
 
-def _sharing(parallel: dict[str, Any], with_experts: bool) -> Iterator[Change]:
+def _sharing(parallel: dict[str, Any], with_experts: bool, profile: str | None) -> Iterator[Change]:
+    """Of ZeRO the stages that the plan's software has; where it is left open, any, as the software that has it."""
+    stages = ALL_STAGES if profile is None else stages_of(profile)
     for value in _beside(parallel["expert"]) if with_experts else ():
         yield "expert", value, {"expert": value}
     for value in (parallel["zero"] - 1, parallel["zero"] + 1):
-        if 0 <= value <= MOST_ZERO:
+        if value in stages:
             yield "zero", value, {"zero": value}
 
 

@@ -56,7 +56,10 @@ def stages_of(profile: str) -> tuple[int, ...]:
     return SOFTWARE[profile].zero  # type: ignore[index]
 
 
+# Whose implementation a plan is counted as that leaves it open: the first that has its ZeRO stage.
+DEFAULTS: tuple[Profile, ...] = ("megatron", "fsdp2")
+
+
 def default_of(zero: int) -> Profile:
-    """Whose implementation a plan is counted as that leaves it open: FSDP2's where weights are sharded, Megatron-LM's
-    otherwise."""
-    return "fsdp2" if zero == 3 else "megatron"
+    """Whose implementation a plan at a ZeRO stage is counted as that leaves it open."""
+    return next(name for name in DEFAULTS if zero in SOFTWARE[name].zero)
