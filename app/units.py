@@ -44,7 +44,7 @@ NAMES: Mapping[Dimension, str] = {
 }
 
 EXAMPLES: Mapping[str, str] = {
-    "bytes": "112 GB",
+    "bytes": "3.5 GB",
     "seconds": "5.9 ms",
     "flop": "6.9e14 FLOPs",
     "tokens": "4.2M tokens",

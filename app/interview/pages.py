@@ -24,7 +24,7 @@ from app.grading.hints import share_left
 from app.grading.questions.choice import ChoiceQuestion
 from app.grading.questions.configuration import ConfigurationQuestion
 from app.grading.questions.layout import Layout, LayoutQuestion
-from app.grading.questions.number import example_of
+from app.grading.questions.number import written_as
 from app.grading.questions.order import OrderItem, OrderQuestion
 from app.interview import drawing, offers, programs, queries, service, stored, timing, versions
 from app.interview.boards import Board, board_id, heard, saved_board
@@ -87,7 +87,7 @@ class PartRow:
 
 @dataclass(frozen=True)
 class SittingPage:
-    """A sitting under way, with the part that is shown. `left` says the time in words, `example` how to answer.
+    """A sitting under way, with the part that is shown. `left` says the time in words, `written_as` how to answer.
 
     `earlier` is the answer that the interviewer asks about, where the part comes of one; `replies`, what there is to
     compute with that had to be asked for; `scene`, the problem that it is a part of; `plan`, the configuration that it
@@ -104,7 +104,7 @@ class SittingPage:
     error: DomainError | None
     seconds_left: int
     left: str
-    example: str
+    written_as: str
     choice: ChoiceQuestion | None
     replies: tuple[GivenReply, ...]
     earlier: str
@@ -322,7 +322,7 @@ def sitting(
         error=error,
         seconds_left=seconds,
         left=timing.left_text(seconds),
-        example=example_of(part.source.unit) if part.source.unit is not None else plan.example if plan else "",
+        written_as=written_as(part.source.unit) if part.source.unit is not None else plan.written_as if plan else "",
         choice=offered(part, values, texts, sitting.id) if part.kind in ("choice", "givens", "set") else None,
         replies=_replies(part, parts, values, current if current.final else None, texts),
         earlier=_earlier(part, saved),

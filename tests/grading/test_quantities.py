@@ -177,7 +177,7 @@ def test_b_is_bytes_where_bytes_are_asked_and_a_billion_where_a_count_is() -> No
 
 
 def test_a_bandwidth_is_no_answer_where_bytes_are_asked() -> None:
-    assert reason("25 GB/s") == "That is a bandwidth; this asks for bytes, such as 112 GB."
+    assert reason("25 GB/s") == "That is a bandwidth; this asks for bytes, such as 3.5 GB."
     assert "That is time" in reason("2 days 3 h")
     assert "That is bytes; this asks for time" in reason("112 GB", "seconds")
     assert "That is bytes; this asks for a plain number" in reason("112 GB", "count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Any
 
@@ -14,18 +15,22 @@ from app.grading.questions.choice import ChoiceQuestion, Option
 from app.grading.questions.configuration import TERMS
 from app.grading.questions.number import Carried
 from app.grading.questions.pairs import PairsQuestion, Right
-from app.units import digits, scaled
+from app.units import SCALES, digits, scaled
 
 # number
 
 
-def test_a_number_says_its_key_range_and_an_example() -> None:
+def test_a_number_says_its_key_range_and_how_it_is_written() -> None:
     asked = NumberQuestion(112e9, "GB", 0.05)
     assert (asked.dimension, asked.key_text, asked.answer_text) == ("bytes", "112 GB", "112 GB")
     assert asked.accepted_text == "106 to 118 GB"
-    assert asked.example == "112 GB"
-    assert NumberQuestion(1, "s", 0.05).example == "2.2 s"
     assert asked.said("112 gigabytes") == "112 gigabytes"
+
+
+def test_how_a_number_is_written_says_no_number() -> None:
+    said = {unit: NumberQuestion(1, unit, 0.05).written_as for unit in SCALES}
+    assert not [each for each in said.values() if re.search(r"\d", each)]
+    assert (said["GB"], said["s"], said["×"], said["billion"]) == ("… GB", "… s", "…×", "…B")
 
 
 @pytest.mark.parametrize(("tolerance", "exact"), [(0.0, True), (0.001, True), (0.0011, False), (0.05, False)])

@@ -79,9 +79,9 @@ class Asked:
         return isinstance(self.question, ChoiceQuestion) and self.question.several
 
     @property
-    def example(self) -> str:
-        """An answer of the kind a number takes."""
-        return self.number.example if self.number else ""
+    def written_as(self) -> str:
+        """How a number is typed, where one is asked for."""
+        return self.number.written_as if self.number else ""
 
     def check(self, answer: str) -> Verdict:
         """What becomes of `answer`; one that cannot be read is invalid and counts nothing."""

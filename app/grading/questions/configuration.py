@@ -126,9 +126,9 @@ class ConfigurationQuestion:
         return {name: LABELS.get(name, name.replace("_", " ").capitalize()) for name in self.fields}
 
     @property
-    def example(self) -> str:
-        """Some plan, right or not: how it may be written."""
-        return ", ".join(f"{name.replace('_', '-')} {values[0]}" for name, values in self.fields.items())
+    def written_as(self) -> str:
+        """How a plan may be written: its fields, without a value that might be right."""
+        return ", ".join(f"{name.replace('_', '-')} …" for name in self.fields)
 
     def said(self, text: str) -> str:
         """An answer as a person reads it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from app.grading.omissions import Node
 from app.grading.quantities import read_quantity
 from app.units import EXAMPLES, SCALES, scaled
 
+_NUMBER = re.compile(r"^[\d.]+(?:e\d+)?")
 EXACT = 0.001  # the largest relative tolerance under which a number of this size has no room beside it
 VALUE_CREDIT = 0.5  # the number is right, its unit is not
 UNIT_EXAMPLES = {
@@ -70,9 +72,9 @@ class NumberQuestion:
         return f"{scaled(low, self.unit, 3).removesuffix(self.unit).strip()} to {scaled(high, self.unit, 3)}"
 
     @property
-    def example(self) -> str:
-        """Some answer to something else in the same unit: how it may be written."""
-        return example_of(self.unit)
+    def written_as(self) -> str:
+        """How an answer may be written."""
+        return written_as(self.unit)
 
     @property
     def is_exact(self) -> bool:
@@ -102,9 +104,9 @@ class NumberQuestion:
         return grade_number(text, key, self.dimension, self.tolerance, slips, VALUE_CREDIT, whole, self.asked_unit)
 
 
-def example_of(unit: str) -> str:
-    """Some quantity in `unit`, as it may be typed."""
-    return UNIT_EXAMPLES.get(unit, EXAMPLES[SCALES[unit][0]])
+def written_as(unit: str) -> str:
+    """How a quantity in `unit` is typed, as "… GB": without a number, which might be the answer, or near it."""
+    return _NUMBER.sub("…", UNIT_EXAMPLES.get(unit, EXAMPLES[SCALES[unit][0]]))
 
 
 def read_number(text: str, unit: str) -> float:
