@@ -17,6 +17,8 @@ from app.lab.sizes import Device, size_of_cpu, size_of_gpu
 from app.lab.waiting import expected_waits
 from labs.spec import RunSize, RunSpec
 
+_GPUS = ("cuda", "mig")
+
 
 @dataclass(frozen=True)
 class DeviceRow:
@@ -60,6 +62,17 @@ class DevicesPage:
     release: str
     limits: Limits
 
+    @property
+    def room(self) -> RunSize | None:
+        """How large a run may be on the largest device that takes one now or next; none where nothing takes any."""
+        sizes = [size for row in self.devices if not row.takes_nothing for _, size in row.sizes if size is not None]
+        return max(sizes, key=lambda size: size.memory_bytes, default=None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a run that is submitted now would start at once."""
+        return not self.queue and any(row.run is None and not row.takes_nothing for row in self.devices)
+
 
 def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
     """The device workers that are there."""
@@ -75,6 +88,11 @@ def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
         for worker in presence.workers_present(session, now)
         if worker.kind == "device"
     ]
+
+
+def has_gpus(rows: Sequence[DeviceRow]) -> bool:
+    """Whether any worker that is there has a GPU."""
+    return any(device.get("kind") in _GPUS for row in rows for device in row.worker.devices)
 
 
 def devices_page(session: Session, now: datetime) -> DevicesPage:
@@ -95,7 +113,7 @@ def _size(device: Device) -> RunSize | None:
     kind = device.get("kind")
     if kind == "cpu":
         return size_of_cpu(device)
-    return size_of_gpu(device, "bf16-mixed") if kind in ("cuda", "mig") else None
+    return size_of_gpu(device, "bf16-mixed") if kind in _GPUS else None
 
 
 def _name(run: Run) -> str:

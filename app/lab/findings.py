@@ -16,7 +16,7 @@ from app.lab.models import ENDED, Run
 from app.lab.naming import title
 from app.lab.records import RunFailure
 from app.lab.view import RunView
-from app.reveal.comparison import Comparison
+from app.reveal.comparison import Comparison, times
 from app.reveal.meter import Meter, finding
 from app.words import counted
 from labs.spec import RunSpec
@@ -91,8 +91,9 @@ def headline(run: Run, rows: list[Comparison]) -> str:
     if off[worst] < 1.02:
         return "Your prediction holds" if len(off) == len(rows) else f"{worst.title}: you had it"
     direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
-    times = f"{off[worst]:.2f}".rstrip("0").rstrip(".") if off[worst] < 100 else "over 100"
-    return f"{worst.title}: your number was {times} times too {direction}"
+    factor = times(off[worst])
+    factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
+    return f"{worst.title}: your number was {factor} times too {direction}"
 
 
 def _beside_theory(rows: Sequence[Comparison]) -> str:

@@ -185,13 +185,17 @@ def spec_of_text(text: str) -> object:
         ) from None
 
 
-def form_after(typed: Mapping[str, str], violations: list[Violation]) -> list[FormField]:
-    """The form as it was sent with what was said first, each violation at its field, the first with the focus."""
+def form_after(typed: Mapping[str, str], violations: list[Violation], has_gpus: bool) -> list[FormField]:
+    """The form as it was sent with what was said first, each violation at its field, the first with the focus. Where
+    there is no GPU, the choice of one says so."""
     errors = {_field_of(each): said(each) for each in reversed(violations)}
     shown = [
         replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path))
         for field in (*FREE_FORM, *SAID_FIRST)
     ]
+    if not has_gpus:
+        here = (("auto", "CPU: no GPU is here"), *_DEVICES[1:])
+        shown = [replace(field, choices=here, help="") if field.name == "device" else field for field in shown]
     first = next((index for index, field in enumerate(shown) if field.error), None)
     return [replace(field, has_focus=index == first) for index, field in enumerate(shown)]
 

@@ -17,6 +17,7 @@ from app.lab.reading import find_run
 from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.view import RunView
+from app.reveal.comparison import times
 from app.reveal.meter import finding
 from app.words import capital
 from labs.spec import RunSpec
@@ -150,7 +151,7 @@ def off(run: Run, item: Experiment | None) -> str | None:
     apart = [row.off_by for row in compared(run, item)[0] if row.off_by is not None]
     if not apart:
         return None
-    return "exact" if max(apart) < 1.005 else f"{max(apart):.2f} × off" if max(apart) < 100 else "over 100 × off"
+    return "exact" if max(apart) < 1.005 else f"{times(max(apart))} × off"
 
 
 def _lacked(run: Run, item: Experiment | None) -> str | None:

@@ -18,7 +18,7 @@ from app.content.schemas import Concept, Experiment, Quantity
 from app.core.errors import DomainError, NotFound, SpecError
 from app.lab import forms, listing, queries, reading
 from app.lab.beyond import Beyond, beyond_form
-from app.lab.devices import DeviceRow, device_rows
+from app.lab.devices import DeviceRow, device_rows, has_gpus
 from app.lab.expected import words_of_form
 from app.lab.explaining import run_values
 from app.lab.forms import FormField
@@ -129,7 +129,8 @@ def index(
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
     message = error.message if isinstance(error, DomainError) and not error.violations else ""
     as_written = [str(replace(each, field=each.field or "spec")) for each in violations]
-    filled = forms.form_after(typed or {}, [] if written else violations)
+    devices = device_rows(session, now)
+    filled = forms.form_after(typed or {}, [] if written else violations, has_gpus(devices))
     said_first = filled[len(forms.FREE_FORM) :]
     return LabPage(
         experiments=[
@@ -138,7 +139,7 @@ def index(
         ],
         show=show,
         suggested=reading.suggest(session, learner_id, content),
-        devices=device_rows(session, now),
+        devices=devices,
         waiting=len(queries.list_queue(session)),
         runs=[listing.row_of(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],
         fields=[each for each in filled if each not in said_first],

@@ -50,7 +50,7 @@ class Comparison:
             return "not predicted" if self.predicted is None else "–"
         if self.off_by < 1.005:
             return "exact"
-        return f"{self.off_by:.2f} ×" if self.off_by < 100 else "over 100 ×"
+        return f"{times(self.off_by)} ×"
 
     @property
     def is_near(self) -> bool:
@@ -70,6 +70,11 @@ class Comparison:
         if self.within is None or self.off_by is None:
             return None
         return self.off_by <= self.within
+
+
+def times(ratio: float) -> str:
+    """A ratio as it is said of a guess: what is far off is no better known for its decimals."""
+    return f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}" if ratio < 100 else "over 100"
 
 
 def is_right(predicted: float, measured: float, dimension: str) -> bool:

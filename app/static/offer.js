@@ -23,6 +23,8 @@ function mark(name, refused) {
     option.text = why ? `${option.dataset.name}: ${why}` : option.dataset.name;
     if (why) byReason.set(why, [...(byReason.get(why) ?? []), option.dataset.name.split(",")[0]]);
   }
+  // which devices are there is said by their names: a line only where the chosen one will not do
+  if (name === "device" && !refused[field.value]) return say(field, "");
   const isAll = byReason.size === 1 && [...byReason.values()][0].length === field.options.length - 1;
   const said = [...byReason].map(([why, names]) => (isAll ? why : `${names.join(", ")}: ${why}`));
   say(field, said.join(" "));
@@ -51,12 +53,15 @@ async function ask() {
   const { refused, wrong, idle, words, written, ...more } = await reply.json();
   follows = more.follows;
   const inWords = document.querySelector("[data-words]");
-  inWords.textContent = words || "This cannot run yet: see the fields.";
+  const labels = Object.keys(wrong).map((name) => document.querySelector(`label[for="f-${CSS.escape(name)}"]`));
+  const named = labels.map((label) => label?.textContent).filter(Boolean);
+  inWords.textContent = words || `This cannot run yet: see ${named.join(", ") || "the fields"}.`;
   const text = /** @type {HTMLTextAreaElement} */ (document.querySelector("[data-written]"));
   const isOurs = text.dataset.kept === undefined; // else it is a run that the fields cannot say
   if (isOurs && written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
     text.value = text.dataset.shown = written;
   }
+  const reasons = new Set(); // each is said once, at the first field that it is true of
   for (const field of form.elements) {
     if (field instanceof HTMLSelectElement) mark(field.name, refused[field.name] ?? {});
     const isText = field instanceof HTMLInputElement && field.type !== "hidden" && !field.name.startsWith("value.");
@@ -67,7 +72,8 @@ async function ask() {
     if ((field instanceof HTMLSelectElement || isText) && field !== document.activeElement) {
       const why = idle[field.name] ?? "";
       field.disabled = why !== ""; // it is not sent then: as the form has it, it stands
-      if (why) say(field, why);
+      if (why) say(field, reasons.has(why) ? "\u00a0" : why);
+      reasons.add(why);
     }
   }
 }

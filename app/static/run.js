@@ -32,6 +32,13 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 
+/** @param {number[]} values */
+const median = (values) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+};
+
 // ---- curves -------------------------------------------------------------------------------------------------
 
 function axes(format) {
@@ -39,7 +46,7 @@ function axes(format) {
     stroke: colour("--ink-3"),
     grid: { stroke: colour("--grid"), width: 1 },
     ticks: { show: false },
-    font: "12px system-ui",
+    font: `12px ${colour("--font-ui")}`, // a canvas has no custom properties
   };
   return [
     {
@@ -106,7 +113,10 @@ function drawCurves() {
   const [first, last] = [steps[0], steps.at(-1)];
   root.querySelector("[data-loss]").textContent = last.loss === null ? "not a number" : number(last.loss, 3);
   root.querySelector("[data-loss-from]").textContent = first.loss === null ? "" : `, from ${number(first.loss, 3)}`;
-  root.querySelector("[data-rate]").textContent = number(last.tokens_per_second);
+  // the run's own figure: the median of plain steps, as the result and its utilisation have it
+  const pace = atPace();
+  const rate = pace.length ? number(1 / median(pace.map((step) => 1 / step.tokens_per_second))) : "–";
+  root.querySelector("[data-rate]").textContent = rate;
   root
     .querySelector('[data-plot="loss"]')
     .setAttribute(
@@ -115,7 +125,7 @@ function drawCurves() {
     );
   root
     .querySelector('[data-plot="rate"]')
-    .setAttribute("aria-label", `Tokens per second by step: ${number(last.tokens_per_second)} at step ${last.step}.`);
+    .setAttribute("aria-label", `Tokens per second by step: ${rate} in the median step.`);
 }
 
 /** @param {RunEvents.StepEvent} step */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import timedelta
 from typing import Any
@@ -66,7 +67,7 @@ def test_a_worker_of_another_release_takes_nothing(database: Database) -> None:
 def test_the_web_server_says_its_release(client: TestClient, database: Database) -> None:
     with database.read() as session:
         assert presence.served_release(session) == release()
-    assert f"pages of release {release()}" in client.get("/lab/devices", headers=HTML).text
+    assert f'release <span class="num">{release()}</span>' in client.get("/lab/devices", headers=HTML).text
 
 
 def test_a_worker_is_drained_and_resumed_on_the_page(client: TestClient, database: Database) -> None:
@@ -75,10 +76,12 @@ def test_a_worker_is_drained_and_resumed_on_the_page(client: TestClient, databas
     assert "It is drained" in _why(database, "device-here-1")
     _announce(database, "device-here-1")
     assert "It is drained" in _why(database, "device-here-1"), "a heartbeat changes nothing"
+    assert "What is submitted waits until a worker takes runs." in client.get("/lab/devices", headers=HTML).text
     html = client.get("/lab/devices", headers=HTML).text
     assert "Drained" in html
     assert "/lab/workers/device-here-1/resume" in html
     client.post("/lab/workers/device-here-1/resume", headers=HTML)
+    assert re.search(r"A run of up to .* starts at once\.", client.get("/lab/devices", headers=HTML).text, re.DOTALL)
     assert _why(database, "device-here-1") == ""
     assert client.post("/lab/workers/nobody/drain", headers=HTML).status_code == 404
     with database.write() as session, pytest.raises(NotFound, match="no device worker 'nobody'"):

@@ -109,7 +109,7 @@ def test_a_collective_is_lit_on_all_its_ranks_and_holds_its_memory() -> None:
     assert "H200" in gather.bump  # and gone after another 30
     assert film.lanes[0].late
     assert not film.lanes[1].late
-    assert re.fullmatch(r"Rank 1 is what rank 0 waits for: [\d.]+ % of the step", film.title)
+    assert re.fullmatch(r"Rank 0 waits for rank 1 for [\d.]+ % of the step", film.title)
 
 
 def test_what_is_drawn_is_what_was_computed_and_moved() -> None:
@@ -216,4 +216,4 @@ def test_a_message_is_drawn_solid_no_longer_than_the_fastest_of_its_size_and_the
     assert [row.took for row in film.reel.rows] == ["2", "≤ 36"]
     assert "when this rank looked next; the fastest of its size took 2 ms." in film.reel.moments[2].says
     # passes from 1.00 to 1.06 s on two ranks, 60 of 120 ms in one
-    assert film.title == "The bubble is what ranks wait for: 50 % of the passes' time"
+    assert film.title == "Ranks wait in the bubble for 50 % of the passes' time"

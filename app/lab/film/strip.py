@@ -42,7 +42,7 @@ def lane_of(rank: RankStep, words: Words, schedule: Expected | None, step: Step,
 
 def still_of(rank: RankStep, step: Step) -> str:
     """For how much of the step a rank did nothing."""
-    return f"{digits(100 * (1 - rank.busy_seconds / step.seconds), 3)} % still"
+    return f"{digits(100 * (1 - rank.busy_seconds / step.seconds), 3)} % idle"
 
 
 def _marks(rank: RankStep, schedule: Expected | None, axis: Axis) -> Iterator[Markup]:

@@ -170,7 +170,7 @@ def finding(spec: RunSpec, step: Step, words: Words) -> str:
     """What cost most of the step besides computing, as a title. In a pipeline that is its bubble, whatever messages are
     under way in it."""
     if is_pipelined(spec) and (bubble := bubble_share(step)) > 0.05:
-        return f"The bubble is what ranks wait for: {digits(100 * bubble, 2)} % of the passes' time"
+        return f"Ranks wait in the bubble for {digits(100 * bubble, 2)} % of the passes' time"
     ranks = len(step.ranks)
     still = 1 - sum(rank.busy_seconds for rank in step.ranks) / (ranks * step.seconds)
     cost: dict[str, float] = {}  # of each kind of collective, while all its ranks were in it
@@ -185,13 +185,13 @@ def finding(spec: RunSpec, step: Step, words: Words) -> str:
     worst = max(cost, key=cost.__getitem__, default=None)
     slow = max(waits, key=waits.__getitem__, default=None)
     if slow is not None and waits[slow] > 0.05 * step.seconds and waits[slow] > max(cost.values()):
-        others = "the others wait" if ranks > 2 else f"rank {1 - slow} waits"
-        return f"Rank {slow} is what {others} for: {digits(100 * waits[slow] / step.seconds, 2)} % of the step"
+        others = "The others wait" if ranks > 2 else f"Rank {1 - slow} waits"
+        return f"{others} for rank {slow} for {digits(100 * waits[slow] / step.seconds, 2)} % of the step"
     if worst is not None and cost[worst] > 0.05 * step.seconds:
         what = _PLURAL.get(worst.split(".")[0], "collectives")
         when = {"forward": " in forward", "backward": " in backward", "optimizer": " after the update"}
         share = digits(100 * cost[worst] / step.seconds, 2)
-        return f"The {what}{when.get(worst.split('.')[1], '')} are what ranks wait for: {share} % of the step"
+        return f"Ranks wait for the {what}{when.get(worst.split('.')[1], '')} for {share} % of the step"
     return f"Ranks compute {digits(100 * (1 - still), 3)} % of the step"
 
 
