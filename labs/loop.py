@@ -167,6 +167,7 @@ def _summary(
         wire_bytes_per_step=None if collectives is None else sum(e.wire_bytes for e in collectives),
         collectives=collectives,
         device_peak_bytes=instrument.allocator_peak_bytes,
+        operations=instrument.operations,
     )
 
 

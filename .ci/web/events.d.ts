@@ -95,6 +95,12 @@ declare namespace RunEvents {
     during?: string | null;
     kind: "memory";
   }
+  /** What the operations of a rank's last watched step took themselves, without the calls in between. */
+  interface OperationSeconds {
+    products: number;
+    others: number;
+    optimizer: number;
+  }
   /** Where the run stands: rank 0 speaks for all, but any rank says that it `failed`, with why in `detail`. `doing` is what takes the time until the first step, in words. */
   interface PhaseEvent {
     t: number;
@@ -173,6 +179,7 @@ declare namespace RunEvents {
     wire_bytes_per_step: number | null;
     collectives: (Collectives)[] | null;
     device_peak_bytes: number | null;
+    operations?: OperationSeconds | null;
   }
   type Any = PhaseEvent | HostEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | DetailEvent | LogEvent | ResultEvent;
 }

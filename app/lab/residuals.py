@@ -35,10 +35,11 @@ def percent_apart(measured: float, law: float) -> str:
     return f"{100 * (measured / law - 1):+.1f} %".replace("-", "−") if law else "–"
 
 
-def pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool) -> str:
+def pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, law: str = "theory") -> str:
     """What residuals do along the axis, in a sentence that says no more than they show.
 
     `places` are x and the residual as a share, in any order; of what `is_exact`, as bytes are, nothing is scatter.
+    `law` is what they are residuals of.
     """
     ordered = sorted(places)
     apart = [each for _, each in ordered]
@@ -48,31 +49,31 @@ def pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool) ->
     ends = f"from {_signed(first)} at {axis} {first_x:g} to {_signed(last)} at {last_x:g}"
     is_one_sided = all(each > _TIE for each in apart) or all(each < -_TIE for each in apart)
     if is_one_sided and max(apart) - min(apart) < _ALIKE * max(map(abs, apart)):
-        return f"Much the same everywhere, {ends}: a factor that theory lacks."
+        return f"Much the same everywhere, {ends}: a factor that {law} lacks."
     steps = [b - a for a, b in pairwise(apart)]
     if len(apart) > 2 and (min(steps) > 0 or max(steps) < 0):
-        towards, side = "Rises" if last > first else "Falls", "always on one side" if is_one_sided else "through theory"
-        return f"{towards} point by point {ends}, {side}: a term that grows in another way than theory's."
+        towards, side = "Rises" if last > first else "Falls", "always on one side" if is_one_sided else f"through {law}"
+        return f"{towards} point by point {ends}, {side}: a term that grows in another way than {law}'s."
     if is_one_sided:
-        return _said_of_one_side(apart, ends, is_exact)
-    return _said_of_both_sides(apart, ends, is_exact)
+        return _said_of_one_side(apart, ends, is_exact, law)
+    return _said_of_both_sides(apart, ends, is_exact, law)
 
 
-def _said_of_one_side(apart: Sequence[float], ends: str, is_exact: bool) -> str:
-    said = f"Always {'above' if apart[0] > 0 else 'below'} theory, {ends}"
+def _said_of_one_side(apart: Sequence[float], ends: str, is_exact: bool, law: str) -> str:
+    said = f"Always {'above' if apart[0] > 0 else 'below'} {law}, {ends}"
     if is_exact:
-        return f"{said}: a term, for bytes do not scatter."
+        return f"{said}: a term, for bytes hardly scatter."
     return f"{said}. Chance alone puts {len(apart)} points on one side once in {2 ** (len(apart) - 1)} times."
 
 
-def _said_of_both_sides(apart: Sequence[float], ends: str, is_exact: bool) -> str:
+def _said_of_both_sides(apart: Sequence[float], ends: str, is_exact: bool, law: str) -> str:
     if is_exact:
-        return f"On both sides, {ends}: a term that grows in another way than theory's, for bytes do not scatter."
+        return f"On both sides, {ends}: a term that grows in another way than {law}'s, for bytes hardly scatter."
     if len(apart) < _LEAST:
         return f"On both sides, {ends}: too few points for a pattern."
     ratio = f"Durbin–Watson {digits(durbin_watson(apart) or 0.0, 2)}"
     if is_patterned(apart):
-        return f"On both sides, and neighbours are alike ({ratio}, where 2 is scatter): a term that theory lacks."
+        return f"On both sides, and neighbours are alike ({ratio}, where 2 is scatter): a term that {law} lacks."
     return f"On both sides with no order along the axis ({ratio}): scatter."
 
 

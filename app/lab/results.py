@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -95,6 +96,7 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
         optimizer_bytes=max((each.model_state_bytes or {}).get("optimizer", 0) for each in summaries.values()) or None,
         activation_bytes=max(each.activation_bytes or 0 for each in summaries.values()) or None,
         device_peak_bytes=max(each.device_peak_bytes or 0 for each in summaries.values()) or None,
+        operations=None if zero.operations is None else asdict(zero.operations),
     )
 
 

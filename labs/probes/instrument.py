@@ -17,17 +17,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.distributed.tensor import DTensor
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from labs.parallel.mesh import Mesh
 from labs.parallel.strategy import Strategy
 from labs.probes.allocator import count_peak_from_now, peak_bytes
 from labs.probes.communication import Ledger
-from labs.probes.gloo import Gloo
-from labs.probes.history import History, Life
+from labs.probes.dispatch import Watch
+from labs.probes.history import History
 from labs.probes.memory import COMPONENTS, MemoryTracker, SavedTensor
+from labs.probes.operations import Operations
 from labs.probes.report import Reporter
 from labs.probes.timeline import Timeline, What, report_spans
 from labs.spec.events import (
@@ -38,6 +37,7 @@ from labs.spec.events import (
     LayerPass,
     MemoryEvent,
     Moment,
+    OperationSeconds,
     Pass,
     Split,
     StepPhase,
@@ -58,66 +58,6 @@ def is_probed(step: int, steps: int) -> bool:
 def is_timed(step: int, steps: int) -> bool:
     """The first typical step, which is a probed one; of a shorter run the last probed one."""
     return step == min(_FIRST_TYPICAL_STEP, steps)
-
-
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees every operation below autograd, forward and backward, and the collectives among them."""
-
-    def __init__(self, memory: MemoryTracker | None, ledger: Ledger | None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._memory = memory
-        self._ledger = ledger
-        self._filled: dict[int, list[Life]] = {}  # by the storage of a payload: the lives of what its collective fills
-        # By the storage of a payload: the lives of what was copied into it. The tensors themselves would stay alive.
-        self._gathered_into: dict[int, list[Life]] = {}
-        self.gloo = Gloo()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if any(issubclass(kind, DTensor) for kind in types):  # it becomes operations on local tensors, seen here again
-            return NotImplemented
-        if self.gloo.is_working:
-            return func(*args, **(kwargs or {}))
-        if self._memory is not None:
-            self.gloo.wait_until_it_let_go()
-            if func.namespace == "c10d":
-                args = self.gloo.lend(func, args)
-        if self._ledger is not None and func.namespace == "c10d":
-            result = self._ledger.call(func, args, kwargs or {})
-            if self._memory is not None:
-                self._follow_payload(self._memory, self._ledger, func, args)
-        else:
-            result = func(*args, **(kwargs or {}))
-        if self._memory is not None:
-            self._memory.see(result)
-            if func.namespace == "fsdp":
-                self._follow_copies(self._memory, func, args, kwargs or {})
-        return result
-
-    def _follow_payload(self, memory: MemoryTracker, ledger: Ledger, func: Any, args: tuple[Any, ...]) -> None:
-        """What the collective fills or sends from is there because of it."""
-        payload = ledger.payload_of(func, args)
-        if not payload:
-            return
-        lives = memory.follow(payload)
-        for each in payload:
-            lives += self._gathered_into.pop(_storage(each), [])
-            self._filled[_storage(each)] = lives
-        ledger.newest.lives = lives
-
-    def _follow_copies(self, memory: MemoryTracker, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """FSDP gathers into one buffer, and copies the parameters out of it; what it reduces it copies into one."""
-        if func._opname == "split_with_sizes_copy":
-            lives = self._filled.get(_storage(args[0]))
-            if lives is not None:
-                lives += memory.follow(kwargs["out"])
-        elif func._opname == "chunk_cat":
-            self._gathered_into[_storage(kwargs["out"])] = memory.follow(args[0])
-
-
-def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata  # type: ignore[no-any-return]
 
 
 class Instrument:
@@ -148,6 +88,8 @@ class Instrument:
         self.largest_peak: Bytes | None = None
         self.allocator_peak_bytes: int | None = None  # the same by the GPU allocator's count
         self.collectives: list[Collectives] | None = None
+        self._operations = Operations(device)
+        self.operations: OperationSeconds | None = None
 
     def watches(self, step: int) -> bool:
         off = self._memory is None and self._ledger is None and self._timeline is None
@@ -162,7 +104,7 @@ class Instrument:
         """While the strategy is applied: what DDP allocates then, and keeps, are its buckets for gradients."""
         with ExitStack() as stack:
             if self._memory is not None:
-                stack.enter_context(_Watch(self._memory, None))
+                stack.enter_context(Watch(self._memory, None))
                 self._memory.new_blocks_belong_to = "gradients"
             yield
         if self._memory is not None:
@@ -233,7 +175,9 @@ class Instrument:
             if self._memory is not None:
                 stack.enter_context(self._memory.writing(self._history))
         if self._memory is not None or self._ledger is not None:
-            watch = _Watch(self._memory, self._ledger)
+            self._operations.start()
+            self._operations.phase = self._phase
+            watch = Watch(self._memory, self._ledger, self._operations)
             self._waits = watch.gloo.waits
             stack.enter_context(watch.gloo.noticing_its_work())
             stack.enter_context(watch)
@@ -250,6 +194,8 @@ class Instrument:
                 self.largest_peak = self._memory.peak
         if self._ledger is not None:
             self.collectives = self._ledger.entries()
+        if self._memory is not None or self._ledger is not None:
+            self.operations = self._operations.seconds()
 
     def enter(self, phase: StepPhase) -> None:
         """The step goes over to `phase`."""
@@ -260,6 +206,7 @@ class Instrument:
             self._memory.phase = phase
         if self._ledger is not None:
             self._ledger.phase = phase
+        self._operations.phase = phase
         if self._timeline is not None:
             self._timeline.layers.enter(phase == "backward")
         if phase == "forward" and "forward_start" not in self.moments:

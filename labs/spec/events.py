@@ -113,6 +113,15 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationSeconds:
+    """What the operations of a rank's last watched step took themselves, without the calls in between."""
+
+    products: float
+    others: float
+    optimizer: float
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingSummary(Circumstances):
     """What a rank found of a whole training run. Null: its probe was off, or nobody knows it on this device."""
 
@@ -132,6 +141,7 @@ class TrainingSummary(Circumstances):
     wire_bytes_per_step: int | None
     collectives: list[Collectives] | None
     device_peak_bytes: int | None
+    operations: Annotated[OperationSeconds | None, Field(exclude_if=_is_absent)] = None
 
 
 # What a rank of a program found: `program`, the circumstances a training's summary has, and its quantities by name.

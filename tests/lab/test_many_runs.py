@@ -14,7 +14,9 @@ from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import forms, presence, service
 from app.lab.models import Chunk, Run
-from app.lab.sweeps.at_peak import said_of_steps
+from app.lab.sweeps.lines import lines_of, said_of_steps
+from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
+from app.theory.lab_runs import Point
 from labs.spec.events import StepEvent, to_json
 from tests.conftest import NOW
 
@@ -28,7 +30,7 @@ def submit(client: TestClient, **changed: Any) -> int:
     return int(reply.json()["id"])
 
 
-def finish(database: Database, run_id: int, **measured: float) -> None:
+def finish(database: Database, run_id: int, **measured: Any) -> None:
     with database.write() as session:
         run = service.find_run(session, 1, run_id)
         run.status, run.started_at, run.ended_at, run.result = "finished", NOW, NOW, measured
@@ -141,7 +143,7 @@ def test_a_sweep_is_a_run_for_every_setting_and_its_page_has_theory_and_residual
     assert html.count("+1.00 %") >= 3
     found = r"<h1>Activations at their largest: always more than theory, at most 1 % off, at Micro-batch \d</h1>"
     assert re.search(found, html)
-    assert "over Micro-batch and Strategy. What is always on one side" in html
+    assert "a factor that theory lacks" in html
     assert "3 of 6 ended" in html
     assert client.get("/lab/sweeps/1?quantity=colour", headers=HTML).status_code == 422
     assert client.post("/lab/sweeps/1/cancel").status_code == 303
@@ -332,6 +334,48 @@ def test_a_sweep_holds_steps_against_their_arithmetic_at_the_peak(client: TestCl
         made = {"step_seconds": seconds, "mfu": mfu, "peak_flops_per_second": peak, "world_size": 2}
         finish(database, run, **made)
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
-    assert "Duration of a step: 10 ms and 2 ± 0 times its arithmetic" in html
+    assert "Duration of a step: 10 ms and 2 times its arithmetic" in html, "nothing is left over, so no error is told"
     assert "however small the step is" in html
-    assert "No step is faster than the peak" in said_of_steps([(0.1, 0.06), (0.2, 0.11), (0.4, 0.21)])
+    assert "What the factor is made of" not in html, "nothing was timed of these runs"
+    below = [[Point("s", "a", x, y) for x, y in enumerate(ys)] for ys in ((0.06, 0.11, 0.21), (0.1, 0.2, 0.4))]
+    assert "No step is faster than the peak" in said_of_steps(*below, lines_of(*below))
+
+
+def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_of(
+    client: TestClient, database: Database
+) -> None:
+    """Steps made as 5 ms and 1.5 of their arithmetic without recomputation, 10 ms and 2 with it; a bit off each."""
+    reply = sweep(client, ("training.micro_batch", [1, 2, 4, 8]), ("training.recompute", ["none", "full"]))
+    for at, run in enumerate(reply.json()["runs"]):
+        batch, is_full = 2 ** (at // 2), at % 2
+        arithmetic = 0.01 * batch * (4 / 3 if is_full else 1)
+        seconds = (0.01 + 2 * arithmetic if is_full else 0.005 + 1.5 * arithmetic) * (1.01, 0.99)[at // 2 % 2]
+        made = {"mfu": 0.01 * batch / seconds, "peak_flops_per_second": 1e10, "world_size": 2}
+        timed = {"products": 1.25 * arithmetic, "others": 0.1 * arithmetic, "optimizer": 0.004}
+        finish(database, run, step_seconds=seconds, operations=timed, **made)
+    html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
+    title = html.split("<h1>")[1].split("</h1>")[0]
+    assert re.search(r"Recompute none: 5.25 ± 0.35 ms and 1.489 ± 0.018 times, Recompute full: ", title), title
+    rows = re.findall(r'<th scope="row">(Recompute \w+)</th><td[^>]*>([^<]+)</td>\s*<td[^>]*>([^<]+)</td>', html)
+    assert [name for name, _, _ in rows] == ["Recompute none", "Recompute full"]
+    assert [offset for _, offset, _ in rows] == ["5.25 ± 0.35 ms", "10.45 ± 0.63 ms"]
+    assert "Products ran at 80 % of the peak" in html
+    assert html.count("Products slower than the peak</th>") == 1
+    assert "it bends" not in html
+
+
+def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
+    """By hand: of 20 ms, products of 8 ms whose arithmetic is 5 ms, 3 and 2 ms of other operations, leave 7 ms."""
+    timed = {"operations": {"products": 0.008, "others": 0.003, "optimizer": 0.002}, "step_seconds": 0.02}
+    parts = parts_of(7, timed, 0.005)
+    assert parts is not None
+    assert parts.seconds == pytest.approx(
+        {"arithmetic": 0.005, "slower": 0.003, "others": 0.003, "optimizer": 0.002, "between": 0.007}
+    )
+    assert sum(parts.seconds[name] for name in PARTS) == pytest.approx(parts.step)
+    said = said_of_parts([parts])
+    assert said.startswith("Run 7, in the middle, takes 4 times its arithmetic: 1 for itself, what lies between")
+    assert "62 % of the peak" in said or "63 % of the peak" in said
+    assert parts_of(7, {"step_seconds": 0.02}, 0.005) is None
+    assert parts_of(7, timed, None) is None
+    assert said_of_parts([]) == ""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from app.theory.compute import attention_flops, training_flops
 from app.theory.transformer import active_parameter_count, tensors
+from labs.model import build_model, write_attention_out
+from labs.probes.operations import PRODUCTS, Operations
 from labs.probes.throughput import model_flops_per_token
 from labs.spec import Model
+from labs.spec.events import OperationSeconds
 from tests.labs.ranks import DDP, twelve_rows
 
 SHAPES = [
@@ -33,3 +39,49 @@ def test_a_run_says_how_much_of_this_machine_it_used(run):
     assert 1e8 < summary["peak_flops_per_second"] < 1e14
     assert summary["mfu"] == pytest.approx(summary["model_flops_per_second"] / summary["peak_flops_per_second"])
     assert 0 < summary["mfu"] < 1
+
+
+class _Seen(TorchDispatchMode):
+    """The names of operations, and of those that torch counts FLOPs of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.every, self.products = set[str](), set[str]()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.every.add(func._opname)
+        if func._overloadpacket in flop_registry:
+            self.products.add(func._opname)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("attention", ["flash", "full"])
+@pytest.mark.parametrize("model", SHAPES, ids=["plain", "grouped-gated", "mixture"])
+def test_whatever_torch_counts_flops_of_is_timed_as_a_product(model, attention):
+    """And attention's fused kernels on a CPU, of which torch counts nothing."""
+    gpt = build_model(model, 32, seed=0)
+    if attention == "full":
+        write_attention_out(gpt)
+    tokens = torch.zeros(2, 33, dtype=torch.long)
+    with _Seen() as seen:
+        gpt(tokens[:, :-1], tokens[:, 1:]).backward()
+    assert seen.products
+    assert seen.products <= PRODUCTS
+    assert attention == "full" or {name for name in seen.every if "attention" in name} <= PRODUCTS
+    assert not PRODUCTS & {"gelu", "add", "native_layer_norm"}
+
+
+def test_operations_are_added_up_by_kind_and_the_optimizers_whatever_they_are():
+    operations = Operations(torch.device("cpu"))
+    ones = torch.ones(64, 64)
+    for phase in ("forward", "optimizer"):
+        operations.phase = phase
+        assert operations.call(torch.ops.aten.mm.default, (ones, ones), {})[0, 0] == 64
+    before = operations.seconds()
+    assert before is not None
+    assert before.products > 0
+    assert before.optimizer > 0
+    assert before.others == 0
+    operations.start()
+    assert operations.seconds() == OperationSeconds(0.0, 0.0, 0.0)
+    assert Operations(torch.device("cuda")).seconds() is None, "a call returns there before its work is done"

@@ -56,6 +56,11 @@ def test_a_rank_does_one_thing_at_a_time_and_messages_take_time(run):
         assert {span["what"] for span in spans} == {"F", "B", "idle", "optimizer"}
         assert done.summary(rank)["collectives"][0]["operation"] == "send"
         assert all(0 < entry["seconds"] < 10 for entry in done.summary(rank)["collectives"])
+        timed = done.summary(rank)["operations"]
+        assert set(timed) == {"products", "others", "optimizer"}
+        assert all(seconds > 0 for seconds in timed.values())
+        passes = sum(each["end"] - each["start"] for each in spans if each["what"] in ("F", "B"))
+        assert timed["products"] < passes, "operations are a part of the passes they are in"
 
 
 def test_the_last_stage_cannot_begin_before_the_first_has_sent(run):

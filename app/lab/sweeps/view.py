@@ -15,15 +15,19 @@ from app.lab.forms import called, get, value_called
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
-from app.lab.sweeps.at_peak import at_peak, said_of_steps
+from app.lab.residuals import pattern
+from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import Knob, is_number
+from app.lab.sweeps.lines import Line, lines_of, said_of_steps
+from app.lab.sweeps.parts import PARTS, StepParts, parts_of, rows_of, said_of_parts
 from app.lab.sweeps.submitting import find_sweep
 from app.theory.lab_runs import Point
-from app.units import value_text
+from app.units import digits, value_text
 from labs.spec import Figure, Quantity, RunSpec
 
 _LOG_FROM = 40.0  # axes of values that lie further apart are of factors, both: a law that is a power is a line then
 _SEEN = 1e-4  # of theory: less is told in the quantity's own unit
+_EXACT = frozenset({"bytes", "flop"})  # dimensions of what is counted, not timed
 _UNITS = {"bytes": "B", "seconds": "s", "flop_per_second": "FLOP/s", "bytes_per_second": "B/s"}
 
 
@@ -40,9 +44,20 @@ class SweepRow:
 
 
 @dataclass(frozen=True)
+class SweepLine:
+    """A series: what its residuals do along the axis, and the line through its points where there is one."""
+
+    series: str
+    offset: str
+    factor: str
+    pattern: str
+
+
+@dataclass(frozen=True)
 class SweepPage:
     """A sweep as it stands. `name` is the quantity's, `knobs` what the form calls the
-    fields that were turned; `finding` is what the residuals say in words."""
+    fields that were turned; `finding` is what the residuals say in words. `parts` has the time of each run's step by
+    what its operations took, under the heads of `part_names`."""
 
     sweep: Sweep
     title: str
@@ -55,6 +70,10 @@ class SweepPage:
     curve: Drawing | None
     residuals: Drawing | None
     finding: str
+    lines: tuple[SweepLine, ...]
+    part_names: tuple[str, ...]
+    parts: tuple[tuple[SweepRow, str, tuple[str, ...]], ...]
+    parts_say: str
     under_way: int
     ended: int
 
@@ -74,18 +93,28 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     expected = at_peak(runs) if name == "step_seconds" else {run.id: run.theory.get(name) for run in runs}
     theory = [point for run in runs if (point := _point(settings[run.id], expected.get(run.id), knobs))]
     measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
+    lines = lines_of(measured, theory)
+    parts = _parts(runs, expected) if name == "step_seconds" else []
+    rows = tuple(_row(run, settings[run.id], name, known[name], expected.get(run.id), knobs) for run in runs)
     return SweepPage(
         sweep=sweep,
         title=sweep.name or f"{title(spec)} over {' and '.join(called(knob.field) for knob in knobs)}",
         summary=describe(spec),
         knobs=tuple(called(knob.field) for knob in knobs),
-        rows=tuple(_row(run, settings[run.id], name, known[name], expected.get(run.id), knobs) for run in runs),
+        rows=rows,
         name=name,
         quantity=known[name],
         quantities=known,
         curve=_curve(known[name], knobs, measured, theory),
-        residuals=_residuals(knobs, measured, theory),
-        finding=_finding(known[name], knobs, measured, theory),
+        residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
+        finding=_finding(known[name], knobs, measured, theory, lines),
+        lines=_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
+        part_names=tuple(PARTS.values()),
+        parts=tuple(
+            (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
+            for each, texts in rows_of(parts)
+        ),
+        parts_say=said_of_parts(parts),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
@@ -154,14 +183,59 @@ def _residual(measured: float, theory: float, quantity: Quantity) -> str:
     return f"{100 * apart:+.2f} %".replace("-", "−")
 
 
-def _residuals(knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]) -> Drawing | None:
-    """Measured over theory, less one, in per cent; none where nothing would be seen of them."""
-    apart = [Point("residual", name, x, 100 * each) for name, x, each in _apart(measured, theory)]
+def _left(
+    quantity: Quantity, lines: Sequence[Line], measured: Sequence[Point], theory: Sequence[Point]
+) -> list[tuple[str, float, float]]:
+    """Series, x and residual: of times, which are a multiple of theory's, against their own lines."""
+    if quantity.dimension == "seconds":
+        return [(line.series, x, left) for line in lines for x, left in line.left]
+    return _apart(measured, theory)
+
+
+def _residuals(knobs: Sequence[Knob], left: Sequence[tuple[str, float, float]], quantity: Quantity) -> Drawing | None:
+    """What is left over in per cent; none where nothing would be seen of it."""
+    apart = [Point("residual", name, x, 100 * each) for name, x, each in left]
     if all(abs(point.y) < 100 * _SEEN for point in apart):
         return None
-    figure = _figure(knobs, "Measured less theory", "%")
+    law = _law_of(quantity)
+    figure = _figure(knobs, f"Measured less {law}", "%")
     drawing = plots.draw_figure("residual", figure, apart, (), plots.RESIDUALS)
-    return None if drawing is None else replace(drawing, finding="In per cent of theory, from 0.")
+    return None if drawing is None else replace(drawing, finding=f"In per cent of {law}, from 0.")
+
+
+def _law_of(quantity: Quantity) -> str:
+    """What its residuals are left of, in words."""
+    return "the line" if quantity.dimension == "seconds" else "theory"
+
+
+def _lines(
+    quantity: Quantity, knobs: Sequence[Knob], lines: Sequence[Line], left: Sequence[tuple[str, float, float]]
+) -> tuple[SweepLine, ...]:
+    by_series: dict[str, list[tuple[float, float]]] = {}
+    for name, x, each in left:
+        by_series.setdefault(name, []).append((x, each))
+    known = {line.series: line for line in lines}
+    axis, is_exact = called(knobs[0].field), quantity.dimension in _EXACT
+    return tuple(
+        SweepLine(
+            name,
+            known[name].offset_text(quantity.dimension) if name in known else "–",
+            known[name].factor_text if name in known else "–",
+            _pattern(axis, places, is_exact, _law_of(quantity)),
+        )
+        for name, places in by_series.items()
+    )
+
+
+def _pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, law: str) -> str:
+    if all(abs(each) < _SEEN for _, each in places):
+        return f"As {law} has it, to {digits(100 * _SEEN, 1)} %."
+    return pattern(axis, places, is_exact, law)
+
+
+def _parts(runs: Sequence[Run], expected: Mapping[int, float | None]) -> list[StepParts]:
+    found = (parts_of(run.id, run.result or {}, expected.get(run.id)) for run in runs)
+    return [each for each in found if each is not None]
 
 
 def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str, float, float]]:
@@ -173,7 +247,13 @@ def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str
     ]
 
 
-def _finding(quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]) -> str:
+def _finding(
+    quantity: Quantity,
+    knobs: Sequence[Knob],
+    measured: Sequence[Point],
+    theory: Sequence[Point],
+    lines: Sequence[Line],
+) -> str:
     """What the residuals say, in a sentence."""
     if not measured:
         return "Nothing has been measured yet."
@@ -181,9 +261,7 @@ def _finding(quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point
     if not apart:
         return f"{quantity.title}: measured only. Theory has no figure for it."
     if quantity.dimension == "seconds":
-        known = {(point.name, point.x): point.y for point in theory}
-        pairs = [(known[each.name, each.x], each.y) for each in measured if (each.name, each.x) in known]
-        return f"{quantity.title}: {said_of_steps(pairs)}"
+        return f"{quantity.title}: {said_of_steps(measured, theory, lines)}"
     return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), apart)}"
 
 
@@ -196,6 +274,5 @@ def _said_of_residuals(knob: str, apart: Sequence[tuple[str, float, float]]) -> 
     signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
     where = f"at most {100 * abs(worst[2]):.2g} % off, at {knob} {worst[1]:g}"
     if len(signs) == 1:
-        more = "more" if signs == {True} else "less"
-        return f"always {more} than theory, {where}. What is always on one side is a term, not noise."
-    return f"{where}, sometimes above theory and sometimes below, as noise is."
+        return f"always {'more' if signs == {True} else 'less'} than theory, {where}."
+    return f"{where}, sometimes above theory and sometimes below."

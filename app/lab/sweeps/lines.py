@@ -1,0 +1,98 @@
+"""Measured = offset + factor × theory, a line for each series: what is there however small theory's figure is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log10
+
+from app.lab.least_squares import fit
+from app.theory.lab_runs import Point
+from app.units import digits, step_for
+
+_UNKNOWN = 0.5  # of a factor: with a standard error beyond that nothing can be said
+_EXACT = 1e-6  # of a value: a smaller error is the computer's
+_TOLD = 2.0  # standard errors: what an offset must be away from nothing to be one
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series' line through its points, by least squares of the relative residuals. Offset and its standard error are
+    in the quantity's base unit; `left` are x and measured over the line, less one."""
+
+    series: str
+    offset: float
+    offset_error: float
+    factor: float
+    factor_error: float
+    left: tuple[tuple[float, float], ...]
+
+    @property
+    def is_known(self) -> bool:
+        return self.factor_error <= _UNKNOWN * abs(self.factor)
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether the offset is more than its error makes of nothing."""
+        return self.is_known and abs(self.offset) > _TOLD * self.offset_error
+
+    def offset_text(self, dimension: str) -> str:
+        unit = step_for(max(abs(self.offset), self.offset_error), dimension)
+        return f"{_with_error(self.offset / unit.size, self.offset_error / unit.size)} {unit.unit}".rstrip()
+
+    @property
+    def factor_text(self) -> str:
+        return _with_error(self.factor, self.factor_error)
+
+
+def _with_error(value: float, error: float) -> str:
+    """To the places that the error leaves; without one where it is nothing but rounding."""
+    if error <= _EXACT * abs(value):
+        return digits(value, 5)
+    return f"{digits(round(value, 1 - floor(log10(error))), 6)} ± {digits(error, 2)}"
+
+
+def lines_of(measured: Sequence[Point], theory: Sequence[Point]) -> tuple[Line, ...]:
+    """A line for every series that has three points with theory, and whose points tell offset and factor apart."""
+    known = {(point.name, point.x): point.y for point in theory}
+    by_series: dict[str, list[tuple[float, float, float]]] = {}
+    for point in measured:
+        if known.get((point.name, point.x)):
+            by_series.setdefault(point.name, []).append((point.x, known[point.name, point.x], point.y))
+    lines = (_line(series, places) for series, places in by_series.items())
+    return tuple(line for line in lines if line is not None)
+
+
+def _line(series: str, places: Sequence[tuple[float, float, float]]) -> Line | None:
+    found = fit([(1.0, expected) for _, expected, _ in places], [value for _, _, value in places], relative=True)
+    if found is None or None in found.errors:
+        return None
+    (offset, factor), (offset_error, factor_error) = found.coefficients, (each or 0.0 for each in found.errors)
+    left = tuple((x, value / (offset + factor * expected) - 1) for x, expected, value in places)
+    return Line(series, offset, offset_error, factor, factor_error, left)
+
+
+def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Sequence[Line]) -> str:
+    """What steps are beside their arithmetic at the peak, a line for each series: two sentences at most."""
+    known: Mapping[tuple[str, float], float] = {(point.name, point.x): point.y for point in theory}
+    ratios = [point.y / known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
+    between = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)} times its arithmetic at this machine's peak"
+    if not lines:
+        return f"{between}. A line takes three points."
+    if not all(line.is_known for line in lines):
+        return f"{between}. These steps scatter too much for a line: take more steps, or a quiet machine."
+    named = len(lines) > 1
+    each = [f"{line.series + ': ' if named else ''}{_said(line)}" for line in lines]
+    said = f"{', '.join(each)} its arithmetic at this machine's peak"
+    if min(ratios) < 1:
+        return f"{said}. No step is faster than the peak: the machine had other work when that was measured."
+    if not any(line.has_offset for line in lines):
+        return f"{said}. Whether a part of it is there however small the step is, these points do not tell."
+    if any(line.has_offset and line.offset < 0 for line in lines):
+        return f"{said}. A negative offset: the larger steps take longer for a FLOP than the smaller ones do."
+    return f"{said}. The first part is there however small the step is."
+
+
+def _said(line: Line) -> str:
+    times = f"{line.factor_text} times"
+    return f"{line.offset_text('seconds')} and {times}" if line.has_offset else times

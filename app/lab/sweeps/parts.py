@@ -1,0 +1,106 @@
+"""Why a step takes longer than its arithmetic at the peak: by what the run itself measured of its operations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.units import digits, value_text
+
+# In the order in which they are told; together they are the step.
+PARTS: Mapping[str, str] = {
+    "arithmetic": "Arithmetic at the peak",
+    "slower": "Products slower than the peak",
+    "others": "Other operations",
+    "optimizer": "Optimizer",
+    "between": "Between them, and waiting",
+}
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """A run's typical step in seconds, by what `PARTS` names. `slower` and `between` may be less than nothing where the
+    machine was busier at one time than at another: they are differences."""
+
+    run_id: int
+    step: float
+    seconds: Mapping[str, float]
+
+    @property
+    def ratio(self) -> float:
+        return self.step / self.seconds["arithmetic"]
+
+    def of_arithmetic(self, part: str) -> float:
+        return self.seconds[part] / self.seconds["arithmetic"]
+
+    @property
+    def of_peak(self) -> float:
+        """The rate of its products, over the peak's."""
+        return self.seconds["arithmetic"] / (self.seconds["arithmetic"] + self.seconds["slower"])
+
+
+def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None) -> StepParts | None:
+    """None where nothing was timed: on a GPU, with the probes off, or by an older release."""
+    timed, step = result.get("operations"), result.get("step_seconds")
+    if not timed or not step or not arithmetic or not timed["products"]:
+        return None
+    seconds = {
+        "arithmetic": arithmetic,
+        "slower": timed["products"] - arithmetic,
+        "others": timed["others"],
+        "optimizer": timed["optimizer"],
+        "between": step - sum(timed[name] for name in ("products", "others", "optimizer")),
+    }
+    return StepParts(run_id, step, seconds)
+
+
+def said_of_parts(every: Sequence[StepParts]) -> str:
+    """What the factor over the arithmetic is made of in the run in the middle, largest first, and what there is of it
+    in the smallest step."""
+    if not every:
+        return ""
+    middle = sorted(every, key=lambda each: each.ratio)[len(every) // 2]
+    added = {part: middle.of_arithmetic(part) for part in _NAMED}
+    ordered = sorted(_NAMED, key=added.__getitem__, reverse=True)
+    named = [f"{_NAMED[part]} {digits(added[part], 2)}" for part in ordered]
+    rates = [100 * each.of_peak for each in every]
+    share = _between(min(rates), max(rates), "%")
+    return (
+        f"Run {middle.run_id}, in the middle, takes {digits(middle.ratio, 3)} times its arithmetic: 1 for itself, "
+        f"{', '.join(named)}. Products ran at {share} of the peak's rate, which is that "
+        f"of one large square product. {_said_of_smallest(every)}"
+    )
+
+
+_NAMED: Mapping[str, str] = {
+    "slower": "products below the peak's rate",
+    "others": "other operations (norms, activations, loss, copies)",
+    "optimizer": "the optimizer",
+    "between": "what lies between operations (Python, autograd, waiting for other ranks)",
+}
+
+
+def _said_of_smallest(every: Sequence[StepParts]) -> str:
+    """What does not shrink with the step, in the smallest: that is an offset's measure."""
+    small = min(every, key=lambda each: each.seconds["arithmetic"])
+    fixed = small.seconds["optimizer"] + max(0.0, small.seconds["between"])
+    return (
+        f"In the smallest step (run {small.run_id}) the optimizer and what lies between operations, which hardly grow "
+        f"with the batch, take {value_text(fixed, 'seconds')}."
+    )
+
+
+def _between(low: float, high: float, unit: str) -> str:
+    ends = digits(low, 2), digits(high, 2)
+    return f"{ends[0]} {unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} {unit}"
+
+
+def rows_of(every: Sequence[StepParts]) -> Iterator[tuple[StepParts, tuple[str, ...]]]:
+    """A run each: its parts in time, as texts."""
+    for each in every:
+        yield each, tuple(_signed(each.seconds[part]) for part in PARTS)
+
+
+def _signed(seconds: float) -> str:
+    return f"{'−' if seconds < 0 else ''}{value_text(abs(seconds), 'seconds')}"
