@@ -4,7 +4,8 @@ The reader asks the database for new chunks when Redis says there are some, and 
 costs a second, never an event. Nobody holds a database session while waiting. For viewers with the run's page before
 them the reader also draws the page's parts, once for all, in a thread: rendering must not keep other requests waiting.
 What is sent is made into bytes once, whoever gets it, and what was sent lately is kept for those who come. With many
-viewers it is the sending that costs: chunks and the parts drawn from them go out together, one write a viewer.
+viewers it is the sending that costs: chunks and the parts drawn from them go out together, one write a viewer, and to a
+crowd two chunks at a time where they come quickly.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
 DRAW_SECONDS = 0.2  # at least, between two drawings of a page; a worker writes chunks a little less often
+CROWD = 16  # viewers, from which on a chunk waits for the next
+GATHERED_SECONDS = 0.5  # two chunks of a worker's: who waited as long for the last delivery gets one at once
+GATHER_SECONDS = 0.6  # behind the last delivery, at most, a chunk waits for another
 MOST_KEPT_CHUNKS = 256  # at the start; a longer run's viewers read for themselves what was before them
 MOST_KEPT_BYTES = 4_000_000  # of chunks, of a run that is looked at
 MOST_QUEUED = 1000  # a viewer further behind than this is disconnected; it resumes with Last-Event-ID
@@ -81,6 +85,8 @@ class _Feed:
     task: asyncio.Task[None] | None = None
     page: LivePage | None = None  # once somebody looks at the page
     drawn_at: float = -inf
+    passed_at: float = -inf  # when there was something to pass on, last
+    sent: tuple[Sequence[Message], bytes] = ((), b"")  # what a viewer was sent last, and its bytes: most get the same
     parts: dict[int, tuple[list[Message], int]] = field(default_factory=dict)  # of a drawing, behind an earlier one
     parts_of: int = 0  # which drawing
 
@@ -88,6 +94,21 @@ class _Feed:
     def is_drawn_in(self) -> float:
         """Seconds until the page may be drawn again, and what came since is passed on; 0 where nobody looks at it."""
         return 0.0 if self.page is None else max(0.0, self.drawn_at + DRAW_SECONDS - time.monotonic())
+
+    @property
+    def gathers_for(self) -> float:
+        """Seconds that a chunk may still wait for the next, so that each of a crowd gets both in one write; 0 where few
+        look on, or the last delivery was long ago."""
+        since = time.monotonic() - self.passed_at
+        return 0.0 if len(self.viewers) < CROWD or since >= GATHERED_SECONDS else GATHER_SECONDS - since
+
+    def bytes_of(self, batch: Sequence[Message]) -> bytes:
+        """As they are sent, put together once for all who get the same."""
+        if len(batch) == 1:
+            return batch[0].wire
+        if self.sent[0] != batch:  # the same messages, mostly: compared by identity first
+            self.sent = batch, b"".join(message.wire for message in batch)
+        return self.sent[1]
 
     def keep(self, message: Message) -> None:
         """Note a chunk that is passed on, and let go of the oldest beyond what is kept."""
@@ -157,19 +178,21 @@ class Hub:
 
     async def stream(self, run_id: int, after: int, *, with_parts: bool = False) -> AsyncIterator[bytes]:
         """What `follow` gives, as bytes that are sent at once."""
-        async for messages in self._batches(run_id, after, with_parts):
-            yield messages[0].wire if len(messages) == 1 else b"".join(message.wire for message in messages)
+        async for feed, messages in self._batches(run_id, after, with_parts):
+            yield feed.bytes_of(messages)
 
     async def follow(self, run_id: int, after: int, *, with_parts: bool = False) -> AsyncIterator[Message]:
         """Every chunk behind `after`, as they come, then the end. Nothing is lost or doubled in between.
 
         `with_parts` also sends all parts of the run's page, then those that change.
         """
-        async for messages in self._batches(run_id, after, with_parts):
+        async for _, messages in self._batches(run_id, after, with_parts):
             for message in messages:
                 yield message
 
-    async def _batches(self, run_id: int, after: int, with_parts: bool) -> AsyncIterator[Sequence[Message]]:
+    async def _batches(
+        self, run_id: int, after: int, with_parts: bool
+    ) -> AsyncIterator[tuple[_Feed, Sequence[Message]]]:
         """The viewer joins the feed, then gets what was passed on before; what comes twice is recognised by its
         sequence."""
         inbox: _Inbox = asyncio.Queue(MOST_QUEUED)
@@ -181,21 +204,21 @@ class Hub:
             if history is None:
                 history, ended = await asyncio.to_thread(self._read, run_id, after)
             if history:
-                yield history
+                yield feed, history
                 after = history[-1].sequence or after
             if page is not None:
                 if ended or not page.drawing:
                     await asyncio.to_thread(page.draw, once=not ended)
                 messages, drawing = feed.parts_after(drawing)
                 if messages:
-                    yield messages
+                    yield feed, messages
             if ended:
-                yield [_end(after, ended)]
+                yield feed, [_end(after, ended)]
                 return
             place = _Place(feed, after, drawing, with_parts)
             while not place.is_over:
                 if batch := place.take(await _all_of(inbox)):
-                    yield batch
+                    yield feed, batch
         finally:
             self._leave(feed, inbox)
 
@@ -237,6 +260,8 @@ class Hub:
                 while feed.ended is None and not await self._pass_on(feed):
                     await wait(POLL_SECONDS)
                     await asyncio.sleep(feed.is_drawn_in)
+                    if feed.gathers_for:
+                        await wait(feed.gathers_for)
         except Exception as error:  # the database went away: viewers reconnect and resume, and so does the feed
             log.warning("stream broke off", run=feed.run_id, error=str(error))
         finally:
@@ -265,6 +290,8 @@ class Hub:
             is_first = feed.drawn_at == -inf and not ended  # unless a viewer that came just now has drawn it
             await asyncio.to_thread(page.draw, once=is_first)
             feed.drawn_at = time.monotonic()
+        if messages:
+            feed.passed_at = time.monotonic()
         for message in messages:
             feed.keep(message)
             self._send(feed, message)

@@ -331,3 +331,41 @@ def test_a_page_is_drawn_at_most_every_so_often_and_goes_out_with_the_chunks_it_
     assert min(gaps) > 0.45, "half a second, but for the time a drawing itself takes"
     assert b"".join(written).count(b"event: chunk") == 20
     assert len(written) <= len(drawn) + 2, "what was there, and the page, to begin with; then one write a drawing"
+
+
+def test_a_crowd_gets_chunks_that_come_quickly_two_at_a_time_in_bytes_made_once(
+    sqlite: Database, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("CROWD", 3), ("GATHERED_SECONDS", 60.0), ("GATHER_SECONDS", 61.0), ("POLL_SECONDS", 60.0)):
+        monkeypatch.setattr(f"app.lab.stream.{name}", value)
+    written: list[list[bytes]] = [[], [], []]
+
+    async def viewers(hub: Hub, writer: _Writer) -> None:
+        async def look_on(pieces: list[bytes]) -> None:
+            async for piece in hub.stream(writer.run_id, 0):
+                pieces.append(piece)
+
+        async def put(step: int) -> None:
+            await asyncio.to_thread(writer.write, step)
+            await asyncio.to_thread(Queue(redis_url).wake_viewers, writer.run_id)
+            await asyncio.sleep(0.1)
+
+        tasks = [asyncio.create_task(look_on(pieces)) for pieces in written]
+        await asyncio.sleep(0.3)
+        for step, deliveries in ((1, 1), (2, 1), (3, 2), (4, 2), (5, 3)):  # the first one at once, then by two
+            await put(step)
+            while written[0] and len(written[0]) < deliveries:
+                await asyncio.sleep(0.02)
+            assert len(written[0]) <= deliveries
+        tasks.pop().cancel()  # no crowd any more: whoever is left gets what comes at once
+        await put(6)
+        while len(written[0]) < 4:
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(writer.end)
+        await asyncio.to_thread(Queue(redis_url).wake_viewers, writer.run_id)
+        await asyncio.gather(*tasks)
+
+    _watch(sqlite, redis_url, viewers)
+    steps = [[int(each) for each in re.findall(rb'"step": ?(\d+)', piece)] for piece in written[0]]
+    assert steps == [[1], [2, 3], [4, 5], [6], []]
+    assert [id(piece) for piece in written[0]] == [id(piece) for piece in written[1]], "made once for all"
