@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 import statistics
 import threading
@@ -37,11 +38,16 @@ IN_A_ROW = 10
 DRAWN_SECONDS, COST, ROW_RATIO = 0.6, 0.03, 1.3  # targets
 LOOKED_AT: dict[str, Any] = {
     "model": "gpt-small",
-    "training": {"steps": 200},  # long enough that looking on is what is measured, not the arrival of a hundred
+    "training": {"steps": 100},  # long enough that looking on is what is measured, not the arrival of a hundred
     "parallel": {"data": 2, "zero": 0},
     "device": "cpu",
 }
+CROWDED: dict[str, Any] = {**LOOKED_AT, "training": {"steps": 50}}
 SHORT: dict[str, Any] = {**LOOKED_AT, "training": {"steps": 5}}
+# A viewer is told a chunk's number before its kind. A client that read line by line would take more of the machine than
+# the server that is measured.
+_CHUNK = re.compile(rb"id: (\d+)\r\nevent: chunk\r\n")
+_LONGEST_HEAD = 64
 
 _WATCH = """() => {
   window.drawn = [];
@@ -62,18 +68,21 @@ def measure(data: Path) -> dict[str, Any]:
         browser = playwright.chromium.launch(executable_path=browser_path())
         page = browser.new_page()
         _watched(product, SHORT, 0)  # one first, for whatever is done once
-        pairs, server, clients = [], [], []
+        pairs, server, clients, web = [], [], [], []
         for _ in range(PAIRS):
             before = _processor_seconds(product)
-            alone = _rate(_watched(product, LOOKED_AT, 0))
+            unseen = _watched(product, LOOKED_AT, 0)
             between = _processor_seconds(product)
-            pairs.append((alone, _drawn(product, page)))
+            pairs.append((_rate(unseen), _drawn(product, page)))
             after = _processor_seconds(product)
+            web.append((between.web - before.web, after.web - between.web))
             alone_share, looked_share = _shares(before, between), _shares(between, after)
             server.append(looked_share[0] - alone_share[0])
             clients.append(looked_share[1] - alone_share[1])
         browser.close()
-        crowd = _watched(product, LOOKED_AT, MANY)
+        before = _processor_seconds(product)
+        crowd = _watched(product, CROWDED, MANY)
+        crowd_web = _processor_seconds(product).web - before.web
         row = _in_a_row(product)
     delays = sorted(each for _, (_, found) in pairs for each in found)
     p95 = delays[min(len(delays) - 1, int(0.95 * len(delays)))]
@@ -86,6 +95,7 @@ def measure(data: Path) -> dict[str, Any]:
         "drawn_p95_seconds": p95,
         "cost_of_tokens_per_second": costs,
         "server_share": server,
+        "web_processor_seconds": {"none": [a for a, _ in web], str(VIEWERS): [b for _, b in web], str(MANY): crowd_web},
         "clients_share": clients,
         "crowd": {"viewers": len(crowd.viewers), "missed_something": missed},
         "in_a_row": row,
@@ -98,6 +108,9 @@ def measure(data: Path) -> dict[str, Any]:
             f"of which web, worker and Redis: {100 * statistics.median(server):.1f} % of the ranks' processor time "
             f"(target ≤ {100 * COST:g} %); the clients and their browser on the same cores: "
             f"{100 * statistics.median(clients):.0f} %",
+            f"the web process: {statistics.median(a for a, _ in web):.2f} s of processor time without viewers, "
+            f"{statistics.median(b for _, b in web):.2f} s with {VIEWERS}, {LOOKED_AT['training']['steps']} steps; "
+            f"{crowd_web:.2f} s with {MANY:,}, who come and go, {CROWDED['training']['steps']} steps",
             f"{len(crowd.viewers):,} viewers of one run: {missed} missed something (target 0)",
             f"{IN_A_ROW} runs in a row: {row['ratio']:.2f} × their ranks' own time (target ≤ {ROW_RATIO:g} ×)",
         ],
@@ -199,27 +212,36 @@ async def _view(url: str, path: str, token: str) -> _Viewer:
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 24)
     who = f"Host: {host}:{port}\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream"
     writer.write(f"GET {path} HTTP/1.1\r\n{who}\r\n\r\n".encode())
-    kind, number = "", 0
-    while line := await reader.readline():
-        text = line.decode().strip()
-        if text.startswith("event:"):
-            kind = text[6:].strip()
-        elif text.startswith("id:") and text[3:].strip().isdecimal():
-            number = int(text[3:])
-        elif kind == "chunk" and text.startswith("data:"):  # the end has the last chunk's number as well
-            viewer.chunks.append(number)
-        if kind == "end" and text.startswith("data:"):
-            viewer.has_ended = True
-            break
+    tail = b""
+    while not viewer.has_ended and (piece := await reader.read(1 << 20)):
+        tail += piece
+        over = 0
+        for found in _CHUNK.finditer(tail):
+            viewer.chunks.append(int(found[1]))
+            over = found.end()
+        viewer.has_ended = b"event: end\r\n" in tail
+        tail = tail[max(over, len(tail) - _LONGEST_HEAD) :]
     writer.close()
     return viewer
 
 
-def _processor_seconds(product: Product) -> tuple[float, float, float]:
-    """What the server has taken until now, the clients, and all ranks that have ended."""
-    server, ranks = 0.0, 0.0
+@dataclass(frozen=True)
+class _Taken:
+    """Processor seconds until now: of the web process, of web, worker and Redis together, of the clients, and of all
+    ranks that have ended."""
+
+    web: float
+    server: float
+    clients: float
+    ranks: float
+
+
+def _processor_seconds(product: Product) -> _Taken:
+    web, server, ranks = 0.0, 0.0, 0.0
     for process in product.children():
         command, taken = " ".join(process.cmdline()), process.cpu_times()
+        if "app.cli serve" in command:
+            web += taken.user + taken.system
         if "serve" in command or "--devices" in command:  # redis-server, too
             server += taken.user + taken.system
         if "labs.host" in command:
@@ -228,13 +250,13 @@ def _processor_seconds(product: Product) -> tuple[float, float, float]:
     others = {process.pid for process in product.children()} | {product.process.pid}
     browser = [each for each in ours.children(recursive=True) if each.pid not in others]
     clients = sum(taken.user + taken.system for each in (ours, *browser) for taken in (each.cpu_times(),))
-    return server, clients, ranks
+    return _Taken(web, server, clients, ranks)
 
 
-def _shares(before: tuple[float, ...], after: tuple[float, ...]) -> tuple[float, float]:
+def _shares(before: _Taken, after: _Taken) -> tuple[float, float]:
     """Of the server and of the clients in between, each over the processor time of the ranks."""
-    server, clients, ranks = (now - then for now, then in zip(after, before, strict=True))
-    return server / ranks, clients / ranks
+    ranks = after.ranks - before.ranks
+    return (after.server - before.server) / ranks, (after.clients - before.clients) / ranks
 
 
 def _rate(watched: _Watched) -> float:
