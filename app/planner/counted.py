@@ -14,9 +14,7 @@ from app.core.errors import SpecError
 from app.planner.made import Plan
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Evaluation, Value, evaluate
-from app.theory.hardware import GPUS
 from app.theory.mesh import Mesh
-from app.theory.planner.asking import USABLE
 from app.units import bytes_text, count_text, scaled, seconds_text
 from labs.spec import Model
 
@@ -102,10 +100,6 @@ class Asked:
         return int(self.values[name])
 
     @property
-    def usable_bytes(self) -> float:
-        return USABLE * self.made.capacity
-
-    @property
     def replicas(self) -> int:
         """Ranks that hold the same and share it out by ZeRO."""
         return int(self.values["shard"] or self.made.form.data * self.axis("context"))
@@ -138,16 +132,9 @@ class Asked:
     def stage_parameters(self) -> float:
         return self.made.size / (self.axis("tensor") * self.axis("pipeline"))
 
-    def link_rates(self) -> tuple[float, float]:
-        """Bytes a second inside a node and between nodes, per GPU, as data sheets or measurements have them."""
-        gpu, measured = GPUS[self.values["gpu"]], self.values["measured"] or {}
-        inside = measured.get("intra_node_bytes_per_second") or gpu.scale_up_bytes_per_second
-        between = measured.get("inter_node_bytes_per_second") or self.values["inter_node"] or gpu.nic_bytes_per_second
-        return inside, between
-
     def ring_rate(self) -> float | None:
         """Bytes a second that a ring over the replicas finds; None where nodes hold unequal parts of it."""
-        (inside, between), per_node, tensor = self.link_rates(), self.made.form.gpus_per_node, self.axis("tensor")
+        (inside, between), per_node, tensor = self.made.link_rates, self.made.form.gpus_per_node, self.axis("tensor")
         if Mesh(tensor=tensor, data=self.replicas).nodes_spanned("data", per_node) == 1:
             return inside
         inputs: dict[str, Value] = {

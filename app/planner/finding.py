@@ -102,13 +102,16 @@ def steps_from(made: Plan) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class Advice:
-    """One thing changed, what it saves (negative) or costs, and the address of the plan with it."""
+    """One thing changed, what a step takes more (negative: less) and the fullest GPU holds more, of a step of
+    `step_seconds`, and the address of the plan with it. `frees` where it is offered for its memory."""
 
     step: Step
     seconds: float
     bytes: float
+    step_seconds: float
     address: str = ""
     is_tie: bool = False
+    frees: bool = False
 
     @property
     def title(self) -> str:
@@ -117,11 +120,23 @@ class Advice:
 
     @property
     def said(self) -> str:
-        """What it takes and holds beside the plan as it is."""
-        seconds = "same step time" if abs(self.seconds) < ALIKE_SECONDS else f"{_more(self.seconds, 'seconds')} a step"
-        seconds += ", a tie" if self.is_tie and abs(self.seconds) >= ALIKE_SECONDS else ""
-        held = "same memory" if abs(self.bytes) < ALIKE_BYTES else f"{_more(self.bytes, 'bytes')} on the fullest GPU"
-        return f"{seconds}, {held}"
+        """What is gained by it, and what that costs."""
+        return f"{self._memory}, and {self._time}" if self.frees else f"{self._time}, and {self._memory}"
+
+    @property
+    def _time(self) -> str:
+        if abs(self.seconds) < ALIKE_SECONDS:
+            return "a step takes as long"
+        percent = f" ({100 * abs(self.seconds) / self.step_seconds:.0f} %)" if self.step_seconds else ""
+        than = "shorter" if self.seconds < 0 else "longer"
+        tie = ", which is a tie" if self.is_tie else ""
+        return f"a step is {seconds_text(abs(self.seconds))}{percent} {than}{tie}"
+
+    @property
+    def _memory(self) -> str:
+        if abs(self.bytes) < ALIKE_BYTES:
+            return "the fullest GPU holds as much"
+        return f"the fullest GPU holds {bytes_text(abs(self.bytes))} {'less' if self.bytes < 0 else 'more'}"
 
 
 def change_of(step: Step) -> str:
@@ -143,25 +158,21 @@ def _instead(step: Step) -> str:
     return named(step.axis, step.instead) if step.axis == "zero" else step.instead
 
 
-def _more(value: float, dimension: str) -> str:
-    text = seconds_text(abs(value)) if dimension == "seconds" else bytes_text(abs(value))
-    return f"{'−' if value < 0 else '+'}{text}"
-
-
 def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:
-    """The changes that save most time and fit, and then the one that frees memory at the least time a byte. What is
-    too close in time to count as faster is a tie."""
+    """The changes that save most time and fit, and where memory is scarce the one that frees it at the least time a
+    byte. What is too close in time to count as faster is a tie."""
     now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     every = [
-        Advice(step, step.step_seconds - now, step.memory_bytes - held, is_tie=is_tie(step.step_seconds, now))
+        Advice(step, step.step_seconds - now, step.memory_bytes - held, now, is_tie=is_tie(step.step_seconds, now))
         for step in steps
         if step.step_seconds is not None and step.memory_bytes is not None
     ]
     every = list({(each.seconds, each.bytes): each for each in reversed(every)}.values())  # of two alike the plainer
     faster = [each for each in every if each.step.fits and (each.seconds <= -ALIKE_SECONDS or not made.stage.fits)]
     chosen = sorted(faster, key=lambda each: each.seconds)[: MOST_ADVICE - 1]
-    smaller = [each for each in every if each.bytes < 0 and each not in chosen]
-    chosen += sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)]
+    if not made.has_room:
+        smaller = [replace(each, frees=True) for each in every if each.bytes < 0 and each not in chosen]
+        chosen += sorted(smaller, key=lambda each: each.seconds / -each.bytes)[: MOST_ADVICE - len(chosen)]
     return tuple(replace(each, address=step_address(made, each.step, scope)) for each in chosen)
 
 

@@ -13,6 +13,7 @@ from app.planner.step import Lane
 from app.theory.collectives import hierarchical_node_bytes
 from app.theory.hardware import GPUS
 from app.theory.planner import Estimate, EstimateRequest, Outcome
+from app.theory.planner.asking import USABLE
 from app.theory.planner.engine.constants import FITTED
 from app.units import count_text, digits
 
@@ -99,6 +100,27 @@ class Plan:
         return capacity_of(self.estimate)
 
     @property
+    def usable_bytes(self) -> float:
+        """What of a GPU's memory one plans with."""
+        return USABLE * self.capacity
+
+    @property
+    def most_bytes(self) -> float:
+        """What the fullest GPU may hold: the upper end of the interval, where there is one."""
+        between = self.estimate.interval.memory_bytes
+        return between[1] if between else self.stage.total
+
+    @property
+    def may_not_fit(self) -> bool:
+        """Whether it fits as estimated, and no longer at the upper end of the interval."""
+        return self.stage.fits and self.most_bytes > self.capacity
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it fits with what one leaves free, and surely."""
+        return self.stage.total <= self.usable_bytes and self.most_bytes <= self.capacity
+
+    @property
     def stage(self) -> StageBar:
         return self.stages[self.chosen]
 
@@ -121,14 +143,21 @@ class Plan:
         found["step"] = texts_in_one_unit([stage.step_seconds or 0.0 for stage in self.stages], "seconds")
         return found
 
+    @property
+    def link_rates(self) -> tuple[float, float]:
+        """Bytes a second inside a node and between nodes, per GPU, as data sheets or measurements have them."""
+        gpu, measured = GPUS[self.form.values["gpu"]], self.form.values["measured"] or {}
+        inside = measured.get("intra_node_bytes_per_second") or gpu.scale_up_bytes_per_second
+        typed = self.form.values["inter_node"] or gpu.nic_bytes_per_second
+        return inside, measured.get("inter_node_bytes_per_second") or typed
+
     def link_text(self, link: str) -> str:
         """What a link of the estimate is called on this GPU, with its data sheet's bytes a second where those hold."""
-        gpu, values = GPUS[self.form.values["gpu"]], self.form.values
-        if link == "intra_node":
-            named, rate = gpu.scale_up, gpu.scale_up_bytes_per_second
-        else:
-            named, rate = "network per GPU", values["inter_node"] or gpu.nic_bytes_per_second
-        return named if values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
+        inside, between = self.link_rates
+        is_inside = link == "intra_node"
+        named = GPUS[self.form.values["gpu"]].scale_up if is_inside else "network per GPU"
+        rate = inside if is_inside else between
+        return named if self.form.values["measured"] else f"{named}, {rate / 1e9:.3g} GB/s"
 
     @property
     def reached(self) -> str:
@@ -146,8 +175,7 @@ class Plan:
             return None
         size = rows[0].payload_bytes_per_rank_per_step
         sent = hierarchical_node_bytes(size, nodes)
-        card = self.form.values["inter_node"] or GPUS[self.form.values["gpu"]].nic_bytes_per_second
-        return TwoLevels(size, nodes, sent, sent / (card * self.form.gpus_per_node))
+        return TwoLevels(size, nodes, sent, sent / (self.link_rates[1] * self.form.gpus_per_node))
 
     @property
     def reduced_otherwise(self) -> str:

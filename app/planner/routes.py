@@ -84,6 +84,7 @@ class PlannerPage:
     mended: str
     compare: str
     selects: str
+    egress: str
     is_tie: bool
     decide: str
     estimate_json: str
@@ -94,6 +95,7 @@ class PlannerPage:
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
     tie_share: float = field(default_factory=tie_share)
     tie_pairs: int = field(default_factory=tie_pairs)
+    ports = staticmethod(saying.ports)
     table_of = staticmethod(beside.table)
     change_of = staticmethod(finding.change_of)
 
@@ -175,6 +177,7 @@ def planner(request: Request) -> HTMLResponse:
         mended="/planner?" + urlencode({**plan.typed, **plan.form.mended}),
         compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
         selects="" if plan.form.is_own else saying.selects(plan),
+        egress="" if plan.form.is_own else saying.egress(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find=_search_address(plan.typed, plan.form.values["profile"] or ANY),

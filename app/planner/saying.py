@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from app.planner.made import Plan
+from app.theory.planner import CollectiveEstimate
+from app.theory.planner.asking import USABLE
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
 from app.units import scaled
-from app.words import capital
+from app.words import capital, counted
 
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
 
@@ -29,11 +31,25 @@ def finding(made: Plan) -> str:
     if total > made.capacity:
         over = f"{scaled(total, 'GB', 3)}, {total / made.capacity:.2f} × what it has"
         return f"{capital(said)}. Does not fit: the fullest GPU needs {over}."
-    room = f"{capital(said)}. Fits with {scaled(made.capacity - total, 'GB', 3)} to spare"
+    room = f"{capital(said)}. {_room(made)}"
     loss = max(made.lanes, key=lambda lane: lane.seconds if lane.is_loss else 0.0, default=None)
     if loss is None or not loss.is_loss or loss.share < NOTABLE:
         return f"{room}."
     return f"{room}; {100 * loss.share:.0f} % of every step is {loss.loss}."
+
+
+def _room(made: Plan) -> str:
+    """Whether a plan that fits as estimated does so surely, and with what one leaves free."""
+    usable, share = made.usable_bytes, f"{100 * USABLE:.0f} %"
+    if made.may_not_fit:
+        most = scaled(made.most_bytes, "GB", 3)
+        return (
+            f"Close: fits as estimated, but may not, for the range ends at {most} of {scaled(made.capacity, 'GB', 3)}"
+        )
+    if made.stage.total > usable:
+        over = scaled(made.stage.total - usable, "GB", 3)
+        return f"Fits, but takes {over} more than the {share} of the memory that one plans with"
+    return f"Fits with {scaled(usable - made.stage.total, 'GB', 3)} to spare below {share} of the memory"
 
 
 def counted_as(made: Plan) -> str:
@@ -47,6 +63,36 @@ def counted_as(made: Plan) -> str:
 def selects(made: Plan) -> str:
     """What selective recomputation repeats in the plan's implementation."""
     return repeats(profile_of(made.request), made.request.training.recompute_modules)
+
+
+def ports(row: CollectiveEstimate) -> str:
+    """Which ranks of a collective's group share a node, and through which network cards they leave it."""
+    beside = row.ranks_per_node
+    if row.cards_per_node == 0:
+        return "inside a node, over a link of its own for each GPU"
+    if row.operation == "send":
+        return "from node to node, each GPU through its own card"
+    nodes = counted(row.group_size // beside, "node")
+    if beside == 1:
+        return f"one GPU in each of {nodes}, through its own card"
+    if row.operation == "all_to_all":
+        return f"{beside} GPUs in each of {nodes}, each through its own card"
+    cards = "one card" if row.cards_per_node == 1 else f"the cards of all {row.cards_per_node}"
+    return f"{beside} GPUs in each of {nodes}; the ring leaves a node through {cards}"
+
+
+def egress(made: Plan) -> str:
+    """What the GPUs of a node share on the way out of it; empty where nothing leaves one."""
+    if not any(row.cards_per_node for row in made.estimate.communication):
+        return ""
+    each, gpus = made.link_rates[1], made.form.gpus_per_node
+    if gpus == 1:
+        return ""
+    rate, whole = scaled(each, "GB/s", 3), scaled(each * gpus, "GB/s", 3)
+    return (
+        f"The {gpus} GPUs of a node leave it at {rate} each, {whole} together. Where they share fewer ports than they"
+        " are, type one GPU's share of a port under Between nodes."
+    )
 
 
 def _finding_of_state(made: Plan) -> str:

@@ -92,7 +92,7 @@ def _held(plan: Asked) -> Iterator[Line]:
 
 def _with_activations(plan: Asked, line: Line, held_bytes: float) -> Line:
     """State and what the plan's micro-batches in flight keep on top, and whether that fits."""
-    whole, usable = line.value + held_bytes, plan.usable_bytes
+    whole, usable = line.value + held_bytes, plan.made.usable_bytes
     verdict = "fits in" if whole <= usable else "more than"
     besides = f"with activations {bytes_text(whole)}, {verdict} {bytes_text(usable)}"
     return Line(line.name, line.value, line.dimension, line.why, line.engine, line.evaluation, besides)
@@ -110,7 +110,7 @@ def _activations(plan: Asked) -> Iterator[Line]:
 
 def _largest(plan: Asked) -> Iterator[Line]:
     """What fits in the memory that a plan may take."""
-    made, usable = plan.made, plan.usable_bytes
+    made, usable = plan.made, plan.made.usable_bytes
     fewest = fewest_ranks(made.size, 3, made.layout, usable)
     if fewest:
         name = f"GPUs on which the fully sharded state fits, {bytes_text(usable)} of each for it"
@@ -164,7 +164,7 @@ def _changed(plan: Asked, **training: object) -> MemoryBytes | None:
 
 
 def _sent(plan: Asked) -> Iterator[Line]:
-    made, inside = plan.made, plan.link_rates()[0]
+    made, inside = plan.made, plan.made.link_rates[0]
     rows = [row for row in made.estimate.communication if row.group in ("data", "shard", "replicate")]
     if plan.replicas > 1:
         reduced = [row for row in rows if row.operation in ("all_reduce", "reduce_scatter")]
@@ -215,7 +215,7 @@ def _data_parallel(plan: Asked, rows: list[CollectiveEstimate]) -> Iterator[Line
     if levels is not None:
         sizes = {"size_bytes": 2 * made.size, "nodes": levels.nodes}
         node = evaluate(FORMULAS.by_name["hierarchical_node_bytes"], sizes)
-        egress = plan.link_rates()[1] * made.form.gpus_per_node
+        egress = made.link_rates[1] * made.form.gpus_per_node
         yield by_formula(
             f"Reduced inside nodes first: {bytes_text(node.value)} leave each node at {scaled(egress, 'GB/s', 3)}",
             "transfer",

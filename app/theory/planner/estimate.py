@@ -148,9 +148,19 @@ def _communication(plan: Plan, timed: StepSeconds | None, worst: StageMemory) ->
             link=row.ranks.link,
             seconds=row.seconds if timed else None,
             exposed_seconds=exposed if timed else None,
+            ranks_per_node=min(row.ranks.size, row.ranks.per_node),
+            cards_per_node=_cards_per_node(row),
         )
         for row, exposed in rows
     )
+
+
+def _cards_per_node(row: Traffic) -> int:
+    """Network cards that a node's ranks of the group send through: one for each, but for a ring of one rail."""
+    if row.ranks.nodes == 1:
+        return 0
+    one_rail = row.operation in ("all_reduce", "all_gather", "reduce_scatter") and not row.ranks.all_rails
+    return 1 if one_rail else row.ranks.per_node
 
 
 def _bubble(plan: Plan) -> float:

@@ -74,7 +74,11 @@ class MemoryEstimate:
 
 @dataclass(frozen=True)
 class CollectiveEstimate:
-    """All collectives of one kind in a step. Payload is the tensor handed over, wire is what one rank sends."""
+    """All collectives of one kind in a step. Payload is the tensor handed over, wire is what one rank sends.
+
+    `ranks_per_node` of the group are on each node it reaches; what leaves the node goes through `cards_per_node` of its
+    network cards, 0 where nothing does.
+    """
 
     name: str
     operation: str
@@ -86,6 +90,8 @@ class CollectiveEstimate:
     link: str
     seconds: float | None
     exposed_seconds: float | None
+    ranks_per_node: int = 1
+    cards_per_node: int = 0
 
 
 @dataclass(frozen=True)
