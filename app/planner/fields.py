@@ -37,7 +37,6 @@ SEARCH = "find"  # of an address besides the form's fields: which search is to b
 ANY = "any"  # implementation
 THIS_PLANS = "plan"  # of a search's schedules: the plan's own alone
 SEARCHED = ("tensor", "pipeline", "context", "micro_batch")  # what a search on the page can be limited in
-REACH = "reach"  # and "seconds_bytes" that its picture must hold besides: a plan one came from stays within the axes
 
 
 @dataclass(frozen=True)

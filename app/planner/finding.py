@@ -9,7 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import ANY, REACH, SEARCH, THIS_PLANS, fields_of
+from app.planner.fields import ANY, SEARCH, THIS_PLANS, fields_of
 from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
 from app.planner.rows import plans_csv
@@ -280,11 +280,4 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
 def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
     ranks = request.parallel.world_size
     chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(ranks)}
-    return urlencode({**made.typed, **chosen, **(_searched_from(made, scope) if scope else {})})
-
-
-def _searched_from(made: Plan, scope: str) -> dict[str, str]:
-    """The search, and how far its picture must reach for the plans one came from to stay in it."""
-    now = made.estimate.time.step_seconds or 0.0, made.stage.total
-    seconds, held = (max(both) for both in zip(made.form.reach, now, strict=True))
-    return {SEARCH: scope, REACH: f"{seconds:.6f}_{held:.0f}"}
+    return urlencode({**made.typed, **chosen, **({SEARCH: scope} if scope else {})})

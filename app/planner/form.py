@@ -8,15 +8,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import FIELDS, OWN, REACH, SEARCH, SIZED, is_asked, is_listed
+from app.planner.fields import FIELDS, OWN, SEARCH, SIZED, is_asked, is_listed
 from app.planner.mending import Replaced, model_of, product, reconciled, request_of, sequence_of
 from app.planner.readers import Tokens
 from app.theory.hardware import GPUS
 from app.theory.planner.own_models import LEAST_PARAMETERS, MOST_PARAMETERS
 from app.units import count_text
 from labs.spec import SCHEDULE_RULES, Model
-
-MOST_REACH = 1e18  # seconds or bytes: more is nothing to draw
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,6 @@ class Form:
     replaced: Mapping[str, Replaced]
     values: Mapping[str, Any]
     asked_ranks: int
-    reach: tuple[float, float] = (0.0, 0.0)  # seconds and bytes, see REACH
     unread: tuple[Unread, ...] = ()
 
     @property
@@ -112,8 +109,8 @@ def read_form(form: Mapping[str, str]) -> Form:
         if isinstance(values["global_batch"], Tokens):
             values["global_batch"] = _sequences(values)
         values = reconciled(values, replaced)
-    unread = tuple(unread_of(form, (*FIELDS, SEARCH, REACH)))
-    return Form(typed, replaced, values, asked, _reach(form.get(REACH, "")), unread)
+    unread = tuple(unread_of(form, (*FIELDS, SEARCH)))
+    return Form(typed, replaced, values, asked, unread)
 
 
 def _check_size(values: dict[str, Any], wrong: dict[str, Replaced]) -> None:
@@ -133,15 +130,6 @@ def _sequences(values: Mapping[str, Any]) -> int:
     each = int(values["micro_batch"]) * max(1, int(values["ranks"]) // product(values)) * together
     wanted: Tokens = values["global_batch"]
     return max(1, round(wanted.value / sequence / each)) * each
-
-
-def _reach(text: str) -> tuple[float, float]:
-    """Seconds and bytes; nothing where they cannot be read, for they only widen a picture."""
-    try:
-        seconds, held = (float(part) for part in text.split("_"))
-    except ValueError:
-        return 0.0, 0.0
-    return (seconds, held) if 0 < seconds < MOST_REACH and 0 < held < MOST_REACH else (0.0, 0.0)
 
 
 def unread_of(form: Mapping[str, str], known: tuple[str, ...]) -> Iterator[Unread]:

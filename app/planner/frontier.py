@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from app.core.charts import Scale, Tick, byte_scale, round_scale
 from app.planner.finding import Choice, Option
 from app.planner.made import Plan
-from app.theory.planner.asking import USABLE
 from app.units import factor_of
 
-SHOWN = 2.0  # times the fastest: as far the axis of time goes for what is merely slow
-MOST = 3.0  # times the fastest, or a GPU's memory: the front and the form's plan widen the axes up to there
+SHOWN = 0.95  # of the plans that were seen, the fastest: what is slower stands beyond the axis of time
+MOST = 2.0  # times the fastest: as far the axis goes for them
 Place = tuple[str, str]  # percent from the left and from the top
 
 
@@ -44,19 +44,16 @@ class Frontier:
 
 
 def draw(made: Plan, choice: Choice) -> Frontier | None:
-    """The scatter of what a search found; None where it found nothing that fits. Its axes hold the form's plan and the
-    ones it came from, so that choosing another moves neither; beyond `MOST` these stand on the edge."""
+    """The scatter of what a search found; None where it found nothing that fits. Its axes are of what was found alone,
+    so that choosing another plan moves neither; the form's plan stands on the edge where it lies beyond them."""
     if not choice.front:
         return None
-    fastest = min(seconds for seconds, _ in choice.seen)
-    slowest = max(seconds for seconds, _ in choice.seen)
+    by_time = sorted(seconds for seconds, _ in choice.seen)
+    fastest, slowest = by_time[0], by_time[ceil(SHOWN * len(by_time)) - 1]
     on_front = max(option.candidate.step_seconds for option in choice.front)
     seconds, held = made.estimate.time.step_seconds or 0.0, made.stage.total
-    reach_seconds, reach_bytes = (max(both) for both in zip(made.form.reach, (seconds, held), strict=True))
-    across = byte_scale([made.capacity, *(size for _, size in choice.seen), min(reach_bytes, MOST * made.capacity)])
-    wanted = max(min(slowest, SHOWN * fastest), on_front, reach_seconds if reach_seconds <= MOST * fastest else 0.0)
-    highest = min(wanted, MOST * fastest)
-    low, high, ticks, unit = _seconds_axis(fastest, highest)
+    across = byte_scale([made.usable_bytes, *(size for _, size in choice.seen)])
+    low, high, ticks, unit = _seconds_axis(fastest, max(min(slowest, MOST * fastest), on_front))
 
     def is_inside(seconds: float, held: float) -> bool:
         return low <= seconds <= high and held <= across.maximum
@@ -79,7 +76,7 @@ def draw(made: Plan, choice: Choice) -> Frontier | None:
         place(seconds, held),
         is_inside(seconds, held),
         sum(option.candidate.memory_bytes <= held for option in choice.front),
-        across.percent(USABLE * made.capacity),
+        across.percent(min(made.usable_bytes, across.maximum)),
         across,
         ticks,
         unit,
@@ -99,6 +96,6 @@ def _seconds_axis(fastest: float, slowest: float) -> tuple[float, float, tuple[T
 
 
 def _path(front: Sequence[OnFront]) -> str:
-    """Steps: from each plan on, nothing is faster until the next."""
+    """Steps from the first plan to the last: from each on, nothing is faster until the next."""
     first = front[0].place
-    return f"M{first[0]} 0V{first[1]}" + "".join(f"H{each.place[0]}V{each.place[1]}" for each in front[1:]) + "H100"
+    return f"M{first[0]} {first[1]}" + "".join(f"H{each.place[0]}V{each.place[1]}" for each in front[1:])

@@ -8,6 +8,7 @@ from typing import Any
 from app.core.errors import Violation
 from app.planner.fields import ANY, SEARCHED, THIS_PLANS
 from app.planner.readers import Memory, Span
+from app.theory.planner.asking import USABLE
 from app.theory.planner.software import BY_STAGE
 from app.units import bytes_text
 
@@ -54,9 +55,15 @@ def _memory(chosen: Memory | None) -> dict[str, float]:
     return {"memory_bytes": chosen.bytes} if chosen.bytes else {"memory_share": chosen.share or 1.0}
 
 
+def usable_bytes(values: Mapping[str, Any], capacity_bytes: float) -> float:
+    """What a plan may take of a GPU's memory."""
+    chosen: Memory = values["search_memory"] or Memory(share=USABLE)
+    return chosen.bytes or (chosen.share or 1.0) * capacity_bytes
+
+
 def memory_text(values: Mapping[str, Any]) -> str:
-    """What a plan may take of a GPU's memory, in words."""
-    chosen: Memory = values["search_memory"] or Memory(share=0.9)
+    """The same in words."""
+    chosen: Memory = values["search_memory"] or Memory(share=USABLE)
     return bytes_text(chosen.bytes) if chosen.bytes else f"{100 * (chosen.share or 1.0):.3g} % of the memory"
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from app.planner.columns import Communication, communication_table, texts_in_one_unit
 from app.planner.fields import SHAPE
 from app.planner.form import Form
+from app.planner.limits import usable_bytes
 from app.planner.mending import sequence_of
 from app.planner.step import Lane
 from app.theory.collectives import hierarchical_node_bytes
 from app.theory.hardware import GPUS
 from app.theory.planner import Estimate, EstimateRequest, Outcome
-from app.theory.planner.asking import USABLE
 from app.theory.planner.engine.constants import FITTED
 from app.units import count_text, digits
 
@@ -102,7 +102,7 @@ class Plan:
     @property
     def usable_bytes(self) -> float:
         """What of a GPU's memory one plans with."""
-        return USABLE * self.capacity
+        return usable_bytes(self.form.values, self.capacity)
 
     @property
     def most_bytes(self) -> float:

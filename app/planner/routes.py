@@ -32,7 +32,7 @@ from app.planner import (
     textbook,
     training,
 )
-from app.planner.fields import ANY, DEFAULTS, REACH, SEARCH, SIZED
+from app.planner.fields import ANY, DEFAULTS, SEARCH, SIZED
 from app.planner.lists import LISTS
 from app.planner.made import Plan
 from app.planner.mending import model_of, sequence_of
@@ -71,7 +71,6 @@ class PlannerPage:
     frontier: frontier.Frontier | None
     cluster: LaidCluster | None
     steps: tuple[Step, ...]
-    reach: str
     advice: tuple[finding.Advice, ...]
     scope: str
     flags: tuple[Flags, ...]
@@ -157,7 +156,6 @@ def planner(request: Request) -> HTMLResponse:
         runner_up=beside.runner_up(choice) if choice else None,
         tie=beside.tie(plan, choice) if choice else None,
         steps_table=beside.steps_table(steps),
-        reach=request.query_params.get(REACH, "") if any(plan.form.reach) else "",
         frontier=frontier.draw(plan, choice) if choice else None,
         cluster=cluster.draw(plan),
         steps=steps,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.planner.limits import memory_text
 from app.planner.made import Plan
 from app.theory.planner import CollectiveEstimate
-from app.theory.planner.asking import USABLE
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
 from app.units import scaled
@@ -40,7 +40,7 @@ def finding(made: Plan) -> str:
 
 def _room(made: Plan) -> str:
     """Whether a plan that fits as estimated does so surely, and with what one leaves free."""
-    usable, share = made.usable_bytes, f"{100 * USABLE:.0f} %"
+    usable, limit = made.usable_bytes, memory_text(made.form.values)
     if made.may_not_fit:
         most = scaled(made.most_bytes, "GB", 3)
         return (
@@ -48,8 +48,8 @@ def _room(made: Plan) -> str:
         )
     if made.stage.total > usable:
         over = scaled(made.stage.total - usable, "GB", 3)
-        return f"Fits, but takes {over} more than the {share} of the memory that one plans with"
-    return f"Fits with {scaled(usable - made.stage.total, 'GB', 3)} to spare below {share} of the memory"
+        return f"Fits, but takes {over} more than {limit}, which one plans with"
+    return f"Fits with {scaled(usable - made.stage.total, 'GB', 3)} to spare below {limit}"
 
 
 def counted_as(made: Plan) -> str:

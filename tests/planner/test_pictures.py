@@ -52,22 +52,21 @@ def test_a_plan_of_the_front_keeps_its_search_and_its_place(made: service.Plan, 
         assert other.yours == each.place
 
 
-def test_a_slower_plan_widens_the_axes_and_they_stay_when_another_is_taken(choice: finding.Choice) -> None:
-    slow = service.plan({**SMALL, "tensor": "8", "zero": "1", "reach": "nonsense"})
+def test_a_slower_plan_stands_on_the_edge_and_moves_no_axis(made: service.Plan, choice: finding.Choice) -> None:
+    slow = service.plan({**SMALL, "tensor": "8", "zero": "1"})
     found = finding.choose(slow, finding.ANY)
-    drawn = frontier.draw(slow, found)
+    drawn, before = frontier.draw(slow, found), frontier.draw(made, choice)
     assert drawn is not None
-    assert drawn.is_yours_inside
-    assert slow.form.unread == ()
-    taken = service.plan(dict(parse_qsl(urlsplit(found.options[0].address).query)))
-    other = frontier.draw(taken, finding.choose(taken, finding.ANY))
-    assert other is not None
-    assert (other.front[0].place, other.seconds_ticks) == (drawn.front[0].place, drawn.seconds_ticks)
-    assert beside.is_fastest(taken, found)
-    assert beside.verdict(taken, found) == "This is the fastest plan that fits in 90 % of the memory"
+    assert before is not None
+    assert (drawn.front[0].place, drawn.seconds_ticks) == (before.front[0].place, before.seconds_ticks)
+    assert not drawn.is_yours_inside
+    assert drawn.yours[1] == "0.00", "slower than the picture goes: at its top"
     ratio = slow.estimate.time.step_seconds / found.options[0].candidate.step_seconds
     said = beside.verdict(slow, found)
     assert said.startswith(f"{100 * (ratio - 1):.0f} % slower" if ratio < 2 else f"{ratio:.1f} × as long")
+    taken = service.plan(dict(parse_qsl(urlsplit(found.options[0].address).query)))
+    assert beside.is_fastest(taken, found)
+    assert beside.verdict(taken, found) == "This is the fastest plan that fits in 90 % of the memory"
 
 
 def test_the_axis_of_time_ends_at_what_is_worth_a_look(made: service.Plan, choice: finding.Choice) -> None:
@@ -77,12 +76,10 @@ def test_the_axis_of_time_ends_at_what_is_worth_a_look(made: service.Plan, choic
     before, after = frontier.draw(made, one), frontier.draw(made, more)
     assert before is not None
     assert after is not None
-    assert (before.outside, after.outside) == (1, 3)
-    assert after.dots == before.dots
+    assert after.outside == before.outside + 2
     largest = float(after.seconds_ticks[-1].text.replace(",", "")) * factor_of(after.unit)
     assert largest <= 1.2 * frontier.MOST * fastest
-    lost = replace(made, form=replace(made.form, reach=(100 * fastest, 1e9)))
-    assert frontier.draw(lost, more).seconds_ticks == after.seconds_ticks, "what one came from does not squash the rest"
+    assert len(after.dots) > 0.9 * len(dict.fromkeys(choice.seen)), "nearly all of them are in the picture"
 
 
 def test_the_bars_beside_another_plan_add_up_to_the_steps_difference(choice: finding.Choice) -> None:
@@ -127,7 +124,9 @@ def test_every_step_and_advice_is_the_estimate_at_its_address(form: dict[str, st
         finding.step_address(now, step, ""): (step.step_seconds, step.memory_bytes) for step in steps if step.request
     }
     advised = finding.advice(now, steps, "")
-    assert len(said) > len(advised) >= 2
+    assert len(said) > len(advised)
+    assert advised or now.has_room, "where memory is short, there is what frees it"
+    assert not any(each.frees for each in advised if now.has_room), "and none where it is not"
     said |= {
         each.address: (now.estimate.time.step_seconds + each.seconds, now.stage.total + each.bytes) for each in advised
     }
@@ -143,14 +142,16 @@ def test_every_step_and_advice_is_the_estimate_at_its_address(form: dict[str, st
 def test_advice_says_all_that_it_changes() -> None:
     large = service.plan({"model": "llama-3-70b", "ranks": "64", "tensor": "8", "zero": "1"})
     steps = finding.steps_from(large)
-    said = {(step.axis, step.value): finding.Advice(step, -0.0004, 2e9, "") for step in steps}
+    said = {(step.axis, step.value): finding.Advice(step, -0.0004, 2e9, 2.0) for step in steps}
     assert said["tensor", "16"].title == "Tensor 16 instead of 8, with sequence parallel"
-    assert said["zero", "2"].title == "ZeRO-2 instead of ZeRO-1, as fsdp2 does it"
+    assert said["zero", "2"].title == "ZeRO-2 instead of ZeRO-1, as PyTorch FSDP2 does it"
     assert said["zero", "0"].title == "No sharding instead of ZeRO-1"
-    assert said["zero", "2"].said == "same step time, +2 GB on the fullest GPU"
+    assert said["zero", "2"].said == "a step takes as long, and the fullest GPU holds 2 GB more"
+    freed = finding.Advice(steps[0], 0.1, -2e9, 2.0, frees=True)
+    assert freed.said == "the fullest GPU holds 2 GB less, and a step is 100 ms (5 %) longer"
     second = finding.steps_from(service.plan({"model": "llama-3-8b", "zero": "2"}))
     besides = {step.value: step.besides for step in second if step.axis == "zero"}
-    assert besides == {"1": ("as megatron does it",), "3": ()}
+    assert besides == {"1": ("as Megatron-LM of 2021 does it",), "3": ()}
 
 
 def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_search(client: TestClient) -> None:
@@ -164,8 +165,8 @@ def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_se
     said = html.split('id="p-find"')[1].split('class="note">')[1].split("</span>")[0]
     counts = [int(each.replace(",", "")) for each in re.findall(numbers, said)]
     assert counts[0] == sum(counts[1:4]), "what is considered is left out or estimated"
-    fit = re.search(rf'id="p-front".*?class="note">({numbers}) that fit', html, re.DOTALL)[1]
-    assert counts[4] == int(fit.replace(",", ""))
+    fit = re.search(rf'id="p-front".*?class="note">({numbers}) plans that fit', html, re.DOTALL)[1]
+    assert counts[4] <= int(fit.replace(",", "")), "the picture has those of two looks for smaller plans besides"
     assert "<b>A tie</b>" in html
     assert "divides by the fewest axes and is the simplest to set up" in html
     assert "a tie</span>" in html

@@ -229,7 +229,8 @@ def test_the_search_call_answers_and_names_every_bad_field(page: TestClient) -> 
     }
     found = page.post("/api/v1/search", json=request).json()
     assert set(found) == {"considered", "decided", "pruned", "evaluated", "seconds", "best", "rejected"} | {
-        "explanation"
+        "explanation",
+        "left_out_by_limits",
     }
     assert found["explanation"]["next_bottleneck"]
     assert [flags["framework"] for flags in found["best"][0]["flags"]] == ["Megatron-LM", "torchtitan"]

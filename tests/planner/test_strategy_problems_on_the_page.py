@@ -38,9 +38,9 @@ def _sized(values: Mapping[str, Any], **form: object) -> dict[str, object]:
 
 def _memory_budget(v: Mapping[str, Any]) -> Pages:
     shape = {name: v[name] for name in ("layers", "hidden", "heads", "ranks", "sequence", "micro_batch")}
-    plan = _sized(v, architecture="gpt", gpu="a100-80gb", recompute="none", zero=3, **shape)
-    usable = {"memory": f"{v['usable'] / 0.9 / 1e9:.6g} GB"}
-    return [(PLANNER, plan), (TEXTBOOK, plan | usable)]
+    memory = {"memory": "80 GB", "search_memory": f"{v['percent']} %"}
+    plan = _sized(v, architecture="gpt", gpu="a100-80gb", recompute="none", zero=3, **memory, **shape)
+    return [(PLANNER, plan), (TEXTBOOK, plan)]
 
 
 def _degrees(v: Mapping[str, Any]) -> Pages:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.theory.planner.estimate import outcome
 from app.theory.planner.requests import EstimateRequest, ParameterCount, parse_estimate_request
@@ -192,4 +193,4 @@ def _besides(now: EstimateRequest, then: EstimateRequest) -> Iterator[str]:
     if now.parallel.schedule != then.parallel.schedule:
         yield f"with schedule {then.parallel.schedule}"
     if profile_of(now) != profile_of(then):
-        yield f"as {profile_of(then)} does it"
+        yield f"as {PROFILES[profile_of(then)].title} does it"
