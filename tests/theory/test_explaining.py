@@ -91,7 +91,7 @@ def test_a_step_goes_to_no_zero_stage_or_pipeline_that_the_software_lacks(
             assert step.request.parallel.zero in stages_of(profile_of(step.request))
     if profile is None:
         (more,) = [step for step in steps if (step.axis, step.value) == ("zero", "2")]
-        assert "as fsdp2 does it" in more.besides, "Megatron-LM has no ZeRO-2"
+        assert "as PyTorch FSDP2 does it" in more.besides, "Megatron-LM has no ZeRO-2"
     alone = {"profile": "composer", "parallel": {"data": 128, "zero": 3}}
     composer = list(one_step_away(parse_estimate_request({**PLAN, **alone})))
     assert not [step for step in composer if step.axis == "pipeline"]
