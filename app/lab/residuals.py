@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import sqrt
 
@@ -30,6 +30,12 @@ def is_patterned(apart: Sequence[float]) -> bool:
     return ratio < 2 - _SURE * sqrt(4 * (count - 2) / (count * count - 1))
 
 
+def is_constant(sizes: Iterable[float]) -> bool:
+    """Whether they differ by less than a tenth of the largest."""
+    every = list(sizes)
+    return max(every) - min(every) < _ALIKE * max(every)
+
+
 def percent_apart(measured: float, law: float) -> str:
     """Measured over the law, less one."""
     return f"{100 * (measured / law - 1):+.1f} %".replace("-", "−") if law else "–"
@@ -48,7 +54,7 @@ def pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, la
         return f"One point, {_signed(first)}."
     ends = f"from {_signed(first)} at {axis} {first_x:g} to {_signed(last)} at {last_x:g}"
     is_one_sided = all(each > _TIE for each in apart) or all(each < -_TIE for each in apart)
-    if is_one_sided and max(apart) - min(apart) < _ALIKE * max(map(abs, apart)):
+    if is_one_sided and is_constant(map(abs, apart)):
         return f"Much the same everywhere, {ends}: a factor that {law} lacks."
     steps = [b - a for a, b in pairwise(apart)]
     if len(apart) > 2 and (min(steps) > 0 or max(steps) < 0):

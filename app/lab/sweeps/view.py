@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -15,7 +16,7 @@ from app.lab.forms import called, get, value_called
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
-from app.lab.residuals import pattern
+from app.lab.residuals import is_constant, pattern
 from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import Knob, is_number
 from app.lab.sweeps.lines import Line, lines_of, said_of_steps
@@ -262,17 +263,30 @@ def _finding(
         return f"{quantity.title}: measured only. Theory has no figure for it."
     if quantity.dimension == "seconds":
         return f"{quantity.title}: {said_of_steps(measured, theory, lines)}"
-    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), apart)}"
+    known = {(point.name, point.x): point.y for point in theory}
+    more = [point.y - known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
+    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), quantity, apart, more)}"
 
 
-def _said_of_residuals(knob: str, apart: Sequence[tuple[str, float, float]]) -> str:
+def _said_of_residuals(
+    knob: str, quantity: Quantity, apart: Sequence[tuple[str, float, float]], more: Sequence[float]
+) -> str:
+    """What the residuals have in common: as shares of theory (`apart`: series, x, share), or in base units (`more`)."""
     worst = max(apart, key=lambda each: abs(each[2]))
     if abs(worst[2]) < 1e-9:
         return f"theory to the last digit, at all {len(apart)} points."
     if abs(worst[2]) < _SEEN:
         return f"as theory has it, to {100 * abs(worst[2]):.1g} %, at all {len(apart)} points."
     signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
+    word = "more" if signs == {True} else "less"
+    shares = [abs(each) for _, _, each in apart]
+    if len(signs) == 1 and len(apart) > 2 and is_constant(map(abs, more)):
+        each = value_text(median(map(abs, more)), quantity.dimension)
+        return f"{each} {word} than theory everywhere. A constant: a fixed term that theory leaves out."
+    if len(signs) == 1 and len(apart) > 2 and is_constant(shares):
+        share = f"{digits(100 * median(shares), 2)} %"
+        return f"{share} {word} than theory everywhere. A constant share: a term that grows as theory's do."
     where = f"at most {100 * abs(worst[2]):.2g} % off, at {knob} {worst[1]:g}"
     if len(signs) == 1:
-        return f"always {'more' if signs == {True} else 'less'} than theory, {where}."
+        return f"always {word} than theory, {where}."
     return f"{where}, sometimes above theory and sometimes below."
