@@ -63,6 +63,10 @@ class DevicesPage:
     limits: Limits
 
     @property
+    def has_gpus(self) -> bool:
+        return any(device["kind"] in _GPUS for row in self.devices for device in row.worker.devices)
+
+    @property
     def room(self) -> RunSize | None:
         """How large a run may be on the largest device that takes one now or next; none where nothing takes any."""
         sizes = [size for row in self.devices if not row.takes_nothing for _, size in row.sizes if size is not None]

@@ -97,6 +97,11 @@ def test_the_page_says_what_waits_and_why_nobody_takes_it(client: TestClient, da
     assert "2 runs wait" in html
     assert f'href="/lab/runs/{gpus}"' in html
     assert "It asks for 2 GPUs, one for every rank; no worker that is there has more than 0." in html
+    assert "doctor gpu" not in html
+    with database.write() as session:
+        gpu = {"kind": "cuda", "name": "H100", "backend": "nccl", "memory_bytes": 8e10, "uuid": "GPU-1"}
+        presence.announce_worker(session, "g", "device", [gpu], utc_now(), None, release())
+    assert "Runs on GPUs have not been tested by this project" in client.get("/lab/devices", headers=HTML).text
 
 
 def test_a_wait_is_told_from_what_runs_took(database: Database) -> None:
