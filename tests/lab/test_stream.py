@@ -91,6 +91,9 @@ def test_viewers_that_join_at_any_time_get_everything_once(
     database: Database, with_redis: bool, request: pytest.FixtureRequest
 ) -> None:
     redis_url = request.getfixturevalue("redis_url") if with_redis else NO_REDIS
+    request.getfixturevalue("monkeypatch").setattr(
+        "app.lab.stream.CROWD", 5
+    )  # some come before there is one, some after
 
     async def viewers(hub: Hub, writer: _Writer) -> list[list[Message]]:
         tasks = [asyncio.create_task(_collect(hub, writer.run_id)) for _ in range(3)]

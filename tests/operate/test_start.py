@@ -97,6 +97,16 @@ def test_a_taken_port_is_said_with_a_way_out(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+def test_gpus_that_are_not_there_are_said_before_anything_is_started(tmp_path: Path) -> None:
+    product = launch(tmp_path, free_port(), RANKZERO_DEVICES="cuda:97")
+    said = product.ended()
+    assert product.process.returncode == 2
+    assert "RANKZERO_DEVICES: --devices cuda:97: there is no GPU 97 here" in said
+    assert "RankZero is starting" not in said
+    assert not (tmp_path / "rankzero.sqlite3").exists()
+    assert _no_traceback(said)
+
+
 def _has(product: Product, part: str) -> bool:
     with contextlib.suppress(AssertionError):
         return _named(product, part).is_running()

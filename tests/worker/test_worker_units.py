@@ -23,6 +23,7 @@ from worker import runs
 from worker.context import Context
 from worker.devices import Devices, UnknownDevice, find_devices
 from worker.failures import explain
+from worker.presence import _look_again
 from worker.pulses import Pulses
 from worker.runs import take_next
 from worker.smi import Gpu
@@ -243,6 +244,36 @@ def test_devices_that_are_not_there_are_named() -> None:
     with pytest.raises(UnknownDevice, match="Accepted: auto, cpu, or cuda:0,1"):
         find_devices("tpu")
     assert find_devices("cpu").describe()[0]["backend"] == "gloo"
+
+
+def test_gpus_that_come_and_go_are_found_again_but_not_under_a_run(
+    sqlite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data=tmp_path, redis_url=f"unix://{tmp_path}/nothing.sock")
+    context = Context(settings, sqlite, Queue(settings.redis), Devices(cpu=True, gpus=()), "device", "w", asked="auto")
+    there: list[Devices | Exception] = [Devices(cpu=True, gpus=GPUS)]
+    nudges: list[int] = []
+
+    def find(asked: str) -> Devices:
+        assert asked == "auto"
+        if isinstance(there[-1], Exception):
+            raise there[-1]
+        return there[-1]
+
+    monkeypatch.setattr("worker.presence.find_devices", find)
+    monkeypatch.setattr(context.queue, "nudge_workers", lambda: nudges.append(1))
+    context.run_id = 7
+    _look_again(context)
+    assert context.devices == Devices(cpu=True, gpus=()), "a run is on them"
+    context.run_id = None
+    _look_again(context)
+    assert context.devices == Devices(cpu=True, gpus=GPUS)
+    assert len(nudges) == 1, "a run that waits for GPUs may be taken now"
+    _look_again(context)
+    assert len(nudges) == 1, "nothing has changed"
+    there.append(UnknownDevice("there is no GPU 1 here"))
+    _look_again(context)
+    assert context.devices == Devices(cpu=True, gpus=(), trouble="there is no GPU 1 here"), "the CPU's runs go on"
 
 
 def test_a_run_that_cannot_be_started_says_why(database: Database, tmp_path: Path) -> None:
