@@ -15,8 +15,9 @@ from labs.code.checks import wire_bytes
 from labs.code.grader import Case, Draw, Grader, Judged
 from labs.code.graders import graders
 from labs.code.inside.frames import clean
+from labs.code.rank import Job
 from labs.code.record import STRANGE, RankError, Record
-from labs.code.running import Job, Outcome, Running
+from labs.code.running import Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
 from labs.spec.code import (
     MOST_CODE_BYTES,

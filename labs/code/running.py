@@ -9,44 +9,24 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
-
-from torch import Tensor
 
 from labs.code.autopsy import perform
-from labs.code.inside import frames
-from labs.code.inside.frames import BadFrame, FrameReader, Header, clean
-from labs.code.memory import Pages, forget_peak, peak_since, read_pages
-from labs.code.record import STRANGE, Moment, Note, RankError, Record
+from labs.code.conversation import Conversation
+from labs.code.inside.frames import BadFrame, clean
+from labs.code.rank import FORKED, LOADED, Job, Rank
+from labs.code.record import STRANGE, RankError, Record
 from labs.code.sandbox import NoSandbox, Sandbox
-from labs.code.switch import MOST_HELD_BYTES, Switch
 from labs.spec.code import Autopsy
 
 MOST_OUTPUT_BYTES = 64 * 1024  # of a rank; the rest is read and thrown away
-MOST_RESULT_BYTES = 64 * 2**20
 _END_SECONDS = 3.0
 _BEGIN_SECONDS = 60.0  # for the ranks to be forked, with all that is ours loaded in them
 _STUCK_SECONDS = 0.1  # of silence while all ranks wait: another thread of one may be about to speak
 _ASKED_SECONDS = 0.4  # for a rank that computes to print where it is
-_FORKED, _SEALED, _LOADED = range(3)  # stages of a rank: before, while and after it loads the learner's file
 _CREDENTIALS = struct.Struct("3i")
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the ranks of a run are to do. `cases` has the inputs of each rank, case by case."""
-
-    task: str
-    source: str
-    ranks: int
-    cases: Sequence[Sequence[Mapping[str, Any]]]
-    gates: Sequence[Mapping[str, Sequence[Any]]] = ()  # of each case: by name, what each rank is given there
-    seed: int = 0
-    deadline_seconds: float = 10.0  # for the learner's file to load, and again from when all ranks have loaded it
-    with_optimizers: bool = False  # what they need is loaded before the ranks begin
 
 
 @dataclass
@@ -58,40 +38,18 @@ class Outcome:
     forged: str | None = None  # what arrived that no rank of ours would send
 
 
-@dataclass
-class _Rank:
-    """A rank as the judge sees it."""
-
-    number: int
-    socket: socket.socket
-    output: int
-    reader: FrameReader = field(default_factory=FrameReader)
-    outgoing: bytearray = field(default_factory=bytearray)
-    pid: int | None = None  # as the kernel says whose bytes these are
-    process: int | None = None  # a descriptor of it
-    pages: Pages | None = None  # at its note before, where its peak could not be forgotten
-    case: int = -1
-    calls: int = 0
-    stage: int = _FORKED
-    waits_for: int | None = None  # a call's identity
-    asked_next: int | None = None
-    ended: bool = False  # it said that it is done, or what went wrong, or is gone
-    printed: bytearray = field(default_factory=bytearray)
-    result_bytes: int = 0
-
-
 class Running:
     """Follows one run; `follow` is all there is to call."""
 
     def __init__(self, job: Job, sandboxes: Sequence[Sandbox], said: Callable[[int, str], None] | None = None) -> None:
         self._job, self._sandboxes, self._said = job, sandboxes, said
         self._started = time.monotonic()
-        self._stage = _FORKED  # that every rank has come to
+        self._stage = FORKED  # that every rank has come to
         self._record = Record(job.ranks)
-        self._switch = Switch(job.ranks, self._deliver, self._now)
-        self._record.calls = self._switch.calls
         self._selector = selectors.DefaultSelector()
-        self._ranks: list[_Rank] = []
+        self._ranks: list[Rank] = []
+        self._conversation = Conversation(job, self._record, self._ranks, self._write, self._now)
+        self._switch = self._conversation.switch
 
     def _now(self) -> float:
         return time.monotonic() - self._started
@@ -118,7 +76,7 @@ class Running:
             reading, writing = os.pipe()
             if hasattr(socket, "SO_PASSCRED"):  # Linux: whose bytes these are, as the kernel says it
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            rank = _Rank(number, ours, reading)
+            rank = Rank(number, ours, reading)
             self._ranks.append(rank)
             with theirs:
                 try:
@@ -136,8 +94,8 @@ class Running:
     def _loop(self) -> Autopsy | None:
         while not all(rank.ended for rank in self._ranks):
             self._look_at_stage()
-            left = (_BEGIN_SECONDS if self._stage == _FORKED else self._job.deadline_seconds) - self._now()
-            if left <= 0 and self._stage == _FORKED:
+            left = (_BEGIN_SECONDS if self._stage == FORKED else self._job.deadline_seconds) - self._now()
+            if left <= 0 and self._stage == FORKED:
                 raise NoSandbox(f"the ranks did not begin in {_BEGIN_SECONDS:g} s")
             if left <= 0:
                 return self._autopsy(at_deadline=True)
@@ -151,7 +109,7 @@ class Running:
     def _look_at_stage(self) -> None:
         """The clock starts again when the last rank comes to a stage: what the machine needs until then is not the
         learner's time. A rank comes to each once, so nobody can put the clock back."""
-        reached = min((rank.stage for rank in self._ranks if not rank.ended), default=_LOADED)
+        reached = min((rank.stage for rank in self._ranks if not rank.ended), default=LOADED)
         if reached > self._stage:
             self._stage, self._started = reached, time.monotonic()
 
@@ -161,10 +119,10 @@ class Running:
             return False
         return all(rank.ended or self._is_waiting(rank) for rank in self._ranks)
 
-    def _is_waiting(self, rank: _Rank) -> bool:
+    def _is_waiting(self, rank: Rank) -> bool:
         return rank.asked_next is not None or (rank.waits_for is not None and not self._is_over(rank))
 
-    def _is_over(self, rank: _Rank) -> bool:
+    def _is_over(self, rank: Rank) -> bool:
         return any(
             call.done_at is not None
             for call in reversed(self._switch.calls)
@@ -178,7 +136,7 @@ class Running:
         returned = {rank.number for rank in self._ranks if rank.asked_next is not None or rank.ended}
         return perform(self._record, self._switch.mismatch, waits, returned, lines, self._now(), at_deadline)
 
-    def _where(self, rank: _Rank) -> int | None:
+    def _where(self, rank: Rank) -> int | None:
         """The learner's line that a rank computes at: it prints its stack when asked."""
         if rank.pid is None:
             return None
@@ -196,7 +154,7 @@ class Running:
 
     # --- what arrives
 
-    def _print(self, rank: _Rank) -> None:
+    def _print(self, rank: Rank) -> None:
         try:
             data = os.read(rank.output, 65536)
         except (BlockingIOError, OSError):
@@ -210,7 +168,7 @@ class Running:
         if fresh and self._said is not None:
             self._said(rank.number, clean(fresh.decode(errors="replace"), MOST_OUTPUT_BYTES))
 
-    def _hear(self, rank: _Rank) -> None:
+    def _hear(self, rank: Rank) -> None:
         self._write(rank)
         try:
             data, ancillary, _, _ = rank.socket.recvmsg(2**18, socket.CMSG_SPACE(_CREDENTIALS.size))
@@ -226,22 +184,22 @@ class Running:
             return
         for header, payload in rank.reader.feed(data):
             try:
-                self._handle(rank, header, payload)
+                self._conversation.handle(rank, header, payload)
             except STRANGE as error:
-                raise BadFrame(f"a frame {_text(header['kind'], 40)!r} that cannot be read") from error
+                raise BadFrame(f"a frame {clean(str(header['kind']), 40)!r} that cannot be read") from error
 
-    def _meet(self, rank: _Rank, pid: int) -> None:
+    def _meet(self, rank: Rank, pid: int) -> None:
         """Hold on to the process itself: its number may be another's once it is gone."""
         if rank.pid is None and pid:
             with contextlib.suppress(OSError):
                 rank.process, rank.pid = os.pidfd_open(pid), pid
 
-    def _signal(self, rank: _Rank, number: signal.Signals) -> None:
+    def _signal(self, rank: Rank, number: signal.Signals) -> None:
         if rank.process is not None:
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(rank.process, number)
 
-    def _gone(self, rank: _Rank) -> None:
+    def _gone(self, rank: Rank) -> None:
         self._selector.unregister(rank.socket)
         if not rank.ended:
             rank.ended = True
@@ -249,142 +207,9 @@ class Running:
                 "Gone", "the process ended without a word", None, None, None, False, ()
             )
 
-    def _handle(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        """A frame of a rank. Raises BadFrame."""
-        if rank.ended:
-            raise BadFrame("a frame after the end")
-        handle = getattr(self, f"_on_{header['kind']}", None)
-        if handle is None:
-            raise BadFrame(f"no frame is called {header['kind'][:40]!r}")
-        if header["kind"] not in ("wait", "mark") and rank.waits_for is not None:
-            rank.waits_for = None
-        handle(rank, header, payload)
-
-    def _comes_to(self, rank: _Rank, stage: int) -> None:
-        if rank.stage != stage - 1:
-            raise BadFrame("it begins a second time")
-        rank.stage = stage
-
-    def _on_hello(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._comes_to(rank, _SEALED)
-        job = {"rank": rank.number, "ranks": self._job.ranks, "task": self._job.task, "source": self._job.source}
-        self._answer(rank, header, {**job, "seed": self._job.seed})
-
-    def _on_loaded(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._comes_to(rank, _LOADED)
-
-    def _on_next(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        rank.asked_next = _number(header)
-        if any(each.asked_next is None for each in self._ranks):
-            return
-        for each in self._ranks:
-            each.case += 1
-            asked, each.asked_next = each.asked_next, None
-            cases = self._job.cases
-            inputs = cases[each.case][each.number] if each.case < len(cases) else None
-            self._answer(each, {"id": asked}, inputs)
-
-    def _on_call(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._check_case(rank)
-        rank.calls += 1
-        self._switch.post(rank.number, rank.case, header, payload)
-
-    def _on_wait(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        call = self._switch.waits(rank.number, header.get("id"))
-        rank.waits_for = None if call.done_at is not None else call.identity
-
-    def _on_mark(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._note(rank, header, self._record.marks)
-
-    def _on_gate(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._check_case(rank)
-        self._note(rank, header, self._record.gates)
-        kept = self._job.gates[rank.case] if rank.case < len(self._job.gates) else {}
-        name = str(header.get("name"))
-        if name not in kept:
-            raise BadFrame("there is no such gate")
-        self._answer(rank, header, kept[name][rank.number])
-
-    def _on_note(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._check_case(rank)
-        pages = read_pages(rank.pid) if rank.pid is not None else None
-        if len(self._record.notes) > 10_000:
-            raise BadFrame("more notes than there may be")
-        components = header.get("held")
-        held = components if isinstance(components, dict) and _are_components(components) else {}
-        self._record.notes.append(
-            Note(
-                rank=rank.number,
-                case=rank.case,
-                name=_text(header.get("name"), 60),
-                bytes=pages.held_bytes if pages else None,
-                peak_bytes=peak_since(pages, rank.pages) if pages else None,
-                components={_text(name, 40): value for name, value in held.items()},
-            )
-        )
-        forgotten = rank.pid is not None and forget_peak(rank.pid)
-        rank.pages = None if forgotten else pages
-        self._answer(rank, header, None)
-
-    def _on_result(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        self._check_case(rank)
-        rank.result_bytes += len(payload)
-        if rank.result_bytes > MOST_RESULT_BYTES:
-            raise BadFrame("more results than there may be")
-        tensors = frames.unpack_tensors(frames.check_specs(header.get("sent")), payload)
-        value = frames.unflatten(header.get("value"), tensors)
-        self._record.results[rank.case, rank.number, _text(header.get("name"), 60)] = value
-
-    def _on_error(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        rank.ended = True
-        lines = header.get("traceback")
-        self._record.errors[rank.number] = RankError(
-            type=_text(header.get("type"), 80),
-            message=_text(header.get("message"), 600),
-            line=_line(header.get("line")),
-            column=_line(header.get("column")),
-            text=_text(header["text"], 200) if header.get("text") else None,
-            refused=header.get("refused") is True,
-            traceback=tuple(_text(each, 300) for each in lines[:16]) if isinstance(lines, list) else (),
-        )
-
-    def _on_done(self, rank: _Rank, header: Header, payload: bytes) -> None:
-        if rank.case < len(self._job.cases):
-            raise BadFrame("it said that it was done before the last case")
-        rank.ended = True
-
-    def _check_case(self, rank: _Rank) -> None:
-        if not 0 <= rank.case < len(self._job.cases):
-            raise BadFrame("it did something outside of every case")
-
-    def _note(self, rank: _Rank, header: Header, moments: list[Moment]) -> None:
-        if len(moments) > 10_000:
-            raise BadFrame("more marks than there may be")
-        name = _text(header.get("name"), 60)
-        moments.append(Moment(rank.number, rank.case, name, self._now(), rank.calls))
-
     # --- what goes back
 
-    def _answer(self, rank: _Rank, header: Header, value: object) -> None:
-        tensors: list[Tensor] = []
-        flat = frames.flatten(value, tensors)
-        answer = {"kind": "answer", "id": header["id"], "value": flat, "tensors": [frames.spec_of(t) for t in tensors]}
-        self._send(rank, answer, tensors)
-
-    def _deliver(self, number: int, identity: int, tensors: Sequence[Tensor]) -> None:
-        rank = self._ranks[number]
-        if rank.waits_for == identity:
-            rank.waits_for = None
-        self._send(rank, {"kind": "result", "id": identity}, [tensor.contiguous() for tensor in tensors])
-
-    def _send(self, rank: _Rank, header: Header, tensors: Sequence[Tensor]) -> None:
-        for part in frames.pack(header, tensors):
-            rank.outgoing += part
-        self._write(rank)
-        if len(rank.outgoing) > MOST_HELD_BYTES:
-            raise BadFrame("it takes nothing of what it is sent")
-
-    def _write(self, rank: _Rank) -> None:
+    def _write(self, rank: Rank) -> None:
         """As much as fits; the rest when there is room again."""
         with contextlib.suppress(BlockingIOError, OSError):
             while rank.outgoing:
@@ -408,22 +233,3 @@ class Running:
                     break
             os.close(rank.output)
         self._selector.close()
-
-
-def _are_components(value: Mapping[object, object]) -> bool:
-    return len(value) < 20 and all(type(each) is int for each in value.values())
-
-
-def _number(header: Header) -> int:
-    number = header.get("id")
-    if type(number) is not int:
-        raise BadFrame("a question without a number")
-    return number
-
-
-def _text(value: object, most: int) -> str:
-    return clean(str(value), most)
-
-
-def _line(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < 10**6 else None

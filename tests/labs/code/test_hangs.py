@@ -10,7 +10,8 @@ import pytest
 
 from labs.code.grader import Draw
 from labs.code.graders.average_grads import GRADER
-from labs.code.running import Job, Outcome, Running
+from labs.code.rank import Job
+from labs.code.running import Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
 from tests.labs.code.hangs import HANGS, Hang
 from tests.support.code_labs import needs_sandboxes
