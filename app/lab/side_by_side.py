@@ -28,6 +28,7 @@ from labs.spec import Quantity, RunSpec
 
 _OFFERED = 40  # newest finished runs that may be put beside those shown
 _ALIKE = 5e-4  # apart by less, two measurements are the same
+_NEAR = 0.05  # a ratio within that of theory's is theory's
 _PER_TOKEN = {
     "payload_bytes_per_step": "Payload per rank and token",
     "wire_bytes_per_step": "Sent per rank and token, around rings",
@@ -172,21 +173,61 @@ def _known(specs: Sequence[RunSpec]) -> dict[str, Quantity]:
 
 
 def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
-    """The quantity in which those that measured it are furthest apart, the first of those alike, and how far. Where
-    steps are of different numbers of tokens, what a step takes counts per token."""
-    best, said = 1 + _ALIKE, ""
+    """The quantity in which those that measured it are furthest apart, the first of those alike, and how far: of those
+    that theory has apart as well, where there are any, for that is what the specs' difference makes. Where steps are of
+    different numbers of tokens, what a step takes counts per token."""
     every = list(_values(runs, specs))
     by_token = {title for title in _PER_TOKEN.values() if any(each[0].title == title for each in every)}
     by_step = {quantity.title for name, quantity in _known(specs).items() if _PER_TOKEN.get(name) in by_token}
-    for quantity, values, _ in every:
-        measured = {run.id: value for run, value in zip(runs, values, strict=True) if value}
-        if len(measured) < 2 or quantity.title in by_step:
-            continue
-        most, least = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
-        ratio = measured[most] / measured[least]
-        if ratio > best * (1 + _ALIKE):
-            best, said = ratio, f"{quantity.title}: run {most} has {ratio:.3g} times that of run {least}"
-    return said
+    apart = [
+        found
+        for quantity, measured, theory in every
+        if quantity.title not in by_step and (found := _apart(runs, quantity, measured, theory)) is not None
+    ]
+    of_theory = [each for each in apart if each.theory_ratio is not None and each.theory_ratio > 1 + _ALIKE]
+    if not apart:
+        return ""
+    first, *rest = of_theory or apart
+    most = first
+    for each in rest:
+        if each.ratio > most.ratio * (1 + _ALIKE):
+            most = each
+    said = f"{most.title}: run {most.most} has {most.ratio:.3g} times that of run {most.least}"
+    if most.theory_ratio is None or not of_theory:
+        steps = {run.id: (run.result or {}).get("steps") for run in runs}
+        counts = steps[most.most], steps[most.least]
+        return f"{said}, in runs of {counts[0]} and {counts[1]} steps" if most.is_time and all(counts) else said
+    is_as_expected = abs(most.ratio / most.theory_ratio - 1) < _NEAR
+    return f"{said}, {'as theory has it' if is_as_expected else f'{most.theory_ratio:.3g} by theory'}"
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """How far runs are apart in a quantity: the ids of those that measured most and least, and their ratio, also in
+    theory where it has a figure for both."""
+
+    title: str
+    most: int
+    least: int
+    ratio: float
+    theory_ratio: float | None
+    is_time: bool
+
+
+def _apart(
+    runs: Sequence[Run], quantity: Quantity, measured: Sequence[float | None], theory: Sequence[float | None]
+) -> _Apart | None:
+    """None where fewer than two measured it, or all the same."""
+    known = [at for at, value in enumerate(measured) if value]
+    if len(known) < 2:
+        return None
+    most, least = (pick(known, key=lambda at: measured[at] or 0.0) for pick in (max, min))
+    ratio = (measured[most] or 0.0) / (measured[least] or 1.0)
+    if ratio <= 1 + _ALIKE:
+        return None
+    high, low = theory[most], theory[least]
+    by_theory = high / low if high and low else None
+    return _Apart(quantity.title, runs[most].id, runs[least].id, ratio, by_theory, quantity.dimension == "seconds")
 
 
 def _text(value: float | None, quantity: Quantity) -> str:

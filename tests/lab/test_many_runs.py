@@ -91,13 +91,21 @@ def test_a_comparison_has_what_differs_and_leaves_out_what_does_not(client: Test
             _write_chunk(session, run_row, steps)
     html = client.get(f"/lab/compare?run={one}&run={other}", headers=HTML).text
     assert "1 field differs between 2 runs" in html
-    assert f"<h1>Duration of a step: run {other} has 2.5 times that of run {one}</h1>" in html
+    said = f"<h1>Model state per rank: run {other} has 2 times that of run {one}, as theory has it</h1>"
+    assert said in html, "a time is further apart, of which theory says nothing"
     assert "FSDP" in html  # a value is called as the form calls it, its field also as the spec names it
     assert "parallel.zero" in html
     assert "training.steps" not in html
     assert "× 2.5" in html
     assert html.count("Run 2</") >= 2
     assert "Loss" in html
+
+
+def test_where_theory_knows_no_difference_a_time_is_told_with_its_steps(client: TestClient, database: Database) -> None:
+    for seconds in (0.1, 0.25):
+        finish(database, submit(client), step_seconds=seconds, steps=4)
+    html = client.get("/lab/compare?run=1&run=2", headers=HTML).text
+    assert "<h1>Duration of a step: run 2 has 2.5 times that of run 1, in runs of 4 and 4 steps</h1>" in html
 
 
 def _write_chunk(session: Any, run: Run, steps: list[StepEvent]) -> None:
@@ -314,7 +322,7 @@ def test_steps_of_more_tokens_are_compared_by_the_token(client: TestClient, data
     for run in runs:
         finish(database, run, payload_bytes_per_step=8e6)
     html = client.get(f"/lab/compare?run={runs[1]}&run={runs[0]}", headers=HTML).text
-    assert "<h1>Payload per rank and token: run 1 has 4 times that of run 2</h1>" in html
+    assert "<h1>Payload per rank and token: run 1 has 4 times that of run 2, as theory has it</h1>" in html
     assert html.index("Run 1</") < html.index("Run 2</"), "the earlier one is what the others are held against"
     assert "Put it beside" in client.get("/lab/compare?run=1", headers=HTML).text
 
