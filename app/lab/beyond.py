@@ -31,7 +31,7 @@ def beyond_form(run_id: int, typed: Mapping[str, str]) -> Beyond | None:
     spec = RunSpec.model_validate_json(typed["spec"])
     names = list(_differences(spec, typed))
     is_planned = bool(names) and all(isinstance(each, Fault) for each in names)
-    said = [_of_fault(each) if isinstance(each, Fault) else each for each in names]
+    said = [said_of_fault(each) if isinstance(each, Fault) else each for each in names]
     more = f" and {len(said) - _MOST_NAMED} more" if len(said) > _MOST_NAMED else ""
     return Beyond(
         words=f"{title(spec)}: {describe(spec)}",
@@ -58,7 +58,8 @@ def _differences(spec: RunSpec, typed: Mapping[str, str]) -> Iterator[Fault | st
             yield f"{name} {_said(path, value)}"
 
 
-def _of_fault(fault: Fault) -> str:
+def said_of_fault(fault: Fault) -> str:
+    """What a fault does, in words."""
     if fault.kind == "nan":
         return f"make a weight of rank {fault.rank} NaN at step {fault.step}"
     return f"{fault.kind} rank {fault.rank} at step {fault.step}"

@@ -13,18 +13,19 @@ from app.content.diagrams.drawing import Drawing
 from app.content.diagrams.svg import nice_ticks, number_text
 from app.core.errors import DomainError, Violation
 from app.lab import findings, queries
+from app.lab.beyond import said_of_fault
 from app.lab.film import Strip
 from app.lab.folds import Folds
 from app.lab.forms import called, choice_called
 from app.lab.listing import MOST_COMPARED, RunRow, row_of
-from app.lab.models import Run
+from app.lab.models import ENDED, Run
 from app.lab.quantities import quantities_of
 from app.lab.reading import find_run
 from app.lab.side_charts import charts_of
-from app.lab.side_times import Term, slower_by, strips_of, terms_of
+from app.lab.side_times import Term, slower_by, strips_of, terms_of, watched_beside_plain
 from app.lab.view import RunView
 from app.units import value_text
-from labs.spec import Quantity, RunSpec
+from labs.spec import Fault, Quantity, RunSpec
 
 _OFFERED = 40  # newest finished runs that may be put beside those shown
 _ALIKE = 5e-4  # apart by less, two measurements are the same
@@ -59,8 +60,10 @@ class Row:
 
 @dataclass(frozen=True)
 class SidePage:
-    """Everything a comparison shows. `finding` is the largest difference in what was measured, empty where there is
-    none; `same` counts the fields that all specs have alike; `others` may be put beside them."""
+    """Everything a comparison shows. `finding` is the largest difference in what was measured, or how one of them
+    failed, empty where there is neither; `watched` says what the steps of the strips are beside plain ones,
+    `ended_before` which runs have no totals; `same` counts the fields that all specs have alike; `others` may be put
+    beside them."""
 
     finding: str
     runs: tuple[RunRow, ...]
@@ -72,6 +75,8 @@ class SidePage:
     strips: tuple[tuple[int, Strip], ...]
     terms: tuple[Term, ...]
     slower: str
+    watched: str
+    ended_before: str
     ticks: tuple[tuple[float, str], ...]
 
 
@@ -100,6 +105,8 @@ def side_by_side(
         strips=strips,
         terms=tuple(terms_of(strips, longest)),
         slower=slower_by(specs, asked, strips),
+        watched=watched_beside_plain(asked, [(run.result or {}).get("step_seconds") for run in runs], strips),
+        ended_before=_ended_before(runs),
         ticks=tuple(
             (100 * tick / (1000 * longest), number_text(tick))
             for tick in (nice_ticks(0, 1000 * longest, 6) if strips else ())
@@ -175,7 +182,7 @@ def _known(specs: Sequence[RunSpec]) -> dict[str, Quantity]:
 def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
     """The quantity in which those that measured it are furthest apart, the first of those alike, and how far: of those
     that theory has apart as well, where there are any, for that is what the specs' difference makes. Where steps are of
-    different numbers of tokens, what a step takes counts per token."""
+    different numbers of tokens, what a step takes counts per token. Where nothing is apart, how one of them failed."""
     every = list(_values(runs, specs))
     by_token = {title for title in _PER_TOKEN.values() if any(each[0].title == title for each in every)}
     by_step = {quantity.title for name, quantity in _known(specs).items() if _PER_TOKEN.get(name) in by_token}
@@ -186,7 +193,7 @@ def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
     ]
     of_theory = [each for each in apart if each.theory_ratio is not None and each.theory_ratio > 1 + _ALIKE]
     if not apart:
-        return ""
+        return next((_failed(run) for run in runs if findings.failure_of(run)), "")
     first, *rest = of_theory or apart
     most = first
     for each in rest:
@@ -228,6 +235,20 @@ def _apart(
     high, low = theory[most], theory[least]
     by_theory = high / low if high and low else None
     return _Apart(quantity.title, runs[most].id, runs[least].id, ratio, by_theory, quantity.dimension == "seconds")
+
+
+def _failed(run: Run) -> str:
+    title = findings.headings(run, ())[0]
+    return f"Run {run.id}: {title[:1].lower()}{title[1:]}"
+
+
+def _ended_before(runs: Sequence[Run]) -> str:
+    """Which of those that ended have nothing in what all came to, and where what they measured is."""
+    ended = [str(run.id) for run in runs if run.status in ENDED and not run.result]
+    if not ended:
+        return ""
+    who = f"{'Run' if len(ended) == 1 else 'Runs'} {' and '.join(ended)}"
+    return f"{who} ended before totals were taken: what was measured until then stands on the page of the run."
 
 
 def _text(value: float | None, quantity: Quantity) -> str:
@@ -272,6 +293,8 @@ def _written(value: object, field: str = "") -> str:
         return choice.split(",")[0]
     if isinstance(value, list | tuple):
         return ", ".join(map(_written, value)) or "none"
+    if isinstance(value, Mapping):
+        return said_of_fault(Fault.model_validate(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.lab.film import TERMS, Strip, step_of, strip_beside
 from app.lab.view import RunView
-from app.units import value_text
+from app.units import Step, digits, step_for, value_text
 from labs.spec import RunSpec
 
 _ALIKE = 5e-4  # of the longest step: a term that is shorter in all is left out
@@ -38,6 +38,7 @@ def strips_of(specs: Sequence[RunSpec], views: Sequence[RunView]) -> tuple[tuple
 
 def terms_of(strips: Sequence[tuple[int, Strip]], longest: float) -> Iterator[Term]:
     """Parts of the steps that any of them has."""
+    step = step_for(longest, "seconds")  # one unit for all, or lengths cannot be read down a column
     for name, title in TERMS.items():
         seconds = [strip.terms[name] for _, strip in strips]
         if not any(each > _ALIKE * longest for each in seconds):
@@ -46,13 +47,33 @@ def terms_of(strips: Sequence[tuple[int, Strip]], longest: float) -> Iterator[Te
             name,
             title,
             tuple(100 * each / longest for each in seconds),
-            tuple(value_text(each, "seconds") for each in seconds),
-            tuple(_signed(each - seconds[0]) for each in seconds),
+            tuple(f"{_in(step, each)} {step.unit}" for each in seconds),
+            tuple(_signed(each - seconds[0], step) for each in seconds),
         )
 
 
-def _signed(seconds: float) -> str:
-    return ("+" if seconds >= 0 else "−") + value_text(abs(seconds), "seconds")
+def _in(step: Step, seconds: float) -> str:
+    size = abs(seconds) / step.size
+    return digits(size, 3) if size >= 1 else f"{size:.2f}"
+
+
+def _signed(seconds: float, step: Step) -> str:
+    return f"{'+' if seconds >= 0 else '−'}{_in(step, seconds)} {step.unit}"
+
+
+def watched_beside_plain(
+    run_ids: Sequence[int], plain_seconds: Sequence[float | None], strips: Sequence[tuple[int, Strip]]
+) -> str:
+    """How much longer the watched step took than the plain ones, which all other times here are of: empty where
+    nothing says how long those take."""
+    said = [
+        f"run {run_ids[at]} {value_text(strip.seconds, 'seconds')} against {value_text(plain, 'seconds')}"
+        for at, strip in strips
+        if (plain := plain_seconds[at])
+    ]
+    if not said:
+        return ""
+    return f"A watched step takes longer than a plain one: {', '.join(said)}. This says where time goes, not how much."
 
 
 def slower_by(specs: Sequence[RunSpec], run_ids: Sequence[int], strips: Sequence[tuple[int, Strip]]) -> str:
@@ -66,4 +87,5 @@ def slower_by(specs: Sequence[RunSpec], run_ids: Sequence[int], strips: Sequence
     if whole <= _ALIKE * long.seconds or apart[most] <= 0:
         return ""
     longer = value_text(whole, "seconds")
-    return f"{TERMS[most]}: {_signed(apart[most])} in run {run_ids[at]}, whose watched step is {longer} longer"
+    more = _signed(apart[most], step_for(apart[most], "seconds"))
+    return f"{TERMS[most]}: {more} in run {run_ids[at]}, whose watched step is {longer} longer"

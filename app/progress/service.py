@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.core.charts import Tick
 from app.core.moment import Moment
 from app.lab.predictions import Guess, Predicted, list_predicted
 from app.progress import figures, guesses
@@ -42,6 +43,11 @@ class Progress:
     def guess_lanes(self) -> list[guesses.GuessLane]:
         return guesses.lanes(self.guessed)
 
+    @property
+    def guess_ticks(self) -> tuple[Tick, ...]:
+        """The axis they stand on."""
+        return guesses.ticks_of(self.guessed)
+
 
 def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Moment) -> Progress:
     """Everything the progress page shows."""
@@ -68,7 +74,6 @@ def progress(session: Session, learner_id: int, catalogue: Catalogue, moment: Mo
         concepts=figures.concept_lanes(recall, answers, catalogue),
         cards_met=len(memories),
         fewest_spread=figures.FEWEST_SPREAD,
-        guess_ticks=guesses.TICKS,
         is_first_day=all(each.elapsed_days == 0 for each in memories),
         recall_now=sum(recall.values()) / len(recall) if recall else 0.0,
         is_capped=len(answers) == study.NEWEST,

@@ -13,7 +13,9 @@ from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import forms, presence, service
+from app.lab.film import Strip
 from app.lab.models import Chunk, Run
+from app.lab.side_times import watched_beside_plain
 from app.lab.sweeps.lines import lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
 from app.theory.lab_runs import Point
@@ -106,6 +108,24 @@ def test_where_theory_knows_no_difference_a_time_is_told_with_its_steps(client: 
         finish(database, submit(client), step_seconds=seconds, steps=4)
     html = client.get("/lab/compare?run=1&run=2", headers=HTML).text
     assert "<h1>Duration of a step: run 2 has 2.5 times that of run 1, in runs of 4 and 4 steps</h1>" in html
+
+
+def test_a_run_that_was_killed_says_so_beside_one_that_was_not(client: TestClient, database: Database) -> None:
+    one, killed = submit(client), submit(client, faults=[{"kind": "kill", "rank": 1, "step": 3}])
+    finish(database, one, model_state_bytes=6.4e6)
+    with database.write() as session:
+        run = session.get_one(Run, killed)
+        run.status, run.ended_at, run.failure = "failed", NOW, {"cause": "killed", "message": "Rank 1 was killed."}
+    html = client.get(f"/lab/compare?run={one}&run={killed}", headers=HTML).text
+    assert f"<h1>Run {killed}: rank 1 was killed</h1>" in html
+    assert "kill rank 1 at step 3" in html
+    assert f"Run {killed} ended before totals were taken" in html
+
+
+def test_a_watched_step_is_told_from_a_plain_one() -> None:
+    strip = Strip(3, 0.2, "", (), "100", {}, ())
+    assert watched_beside_plain([7], [None], [(0, strip)]) == ""
+    assert "run 7 200 ms against 100 ms." in watched_beside_plain([7], [0.1], [(0, strip)])
 
 
 def _write_chunk(session: Any, run: Run, steps: list[StepEvent]) -> None:

@@ -100,10 +100,15 @@ def test_predictions_stand_over_what_was_measured_by_kind() -> None:
     ]
     lanes = guesses.lanes(made)
     assert [lane.label for lane in lanes] == ["Bytes", "Time"]
-    assert lanes[0].dots == (("50.0", ""), ("25.0", ""), ("100.0", "")), "what lies beyond the axis stands at its end"
+    assert lanes[0].dots == (("50.0", ""), ("41.7", ""), ("100.0", "")), "what lies beyond the axis stands at its end"
     assert (lanes[0].middle, lanes[0].value) == ("50.0", "2 of 2")
     assert lanes[0].cells == ("3", "1.00 ×", "5.85 ×", "2 of 2")
-    assert (lanes[1].dots, lanes[1].value) == ((("75.0", "miss"),), "0 of 1")
+    assert (lanes[1].dots, lanes[1].value) == ((("58.3", "miss"),), "0 of 1")
+    assert [tick.text for tick in guesses.ticks_of(made)] == ["1/64", "⅛", "measured", "8", "64 ×"]
+    assert [tick.text for tick in guesses.ticks_of(made[:3])] == ["¼", "½", "measured", "2", "4 ×"]
+    assert guesses.lanes([Guess("bytes", 0.0223, False)])[0].dots == (("4.3", "miss"),), (
+        "45 times too low, in its place"
+    )
     assert guesses.ranges(made) == (2, 3)
 
 
