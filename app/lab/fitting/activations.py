@@ -46,7 +46,7 @@ def fitted(source: Source) -> Law:
         theory = {run.id: float(run.theory["activation_bytes"]) for run, _ in alike}
         expected = fit([each.row for each in fitting.kept], [theory[each.runs[0]] for each in fitting.kept], True)
         if fitting.fitted is not None and expected is not None:
-            return _told(fitting, fitting.fitted, expected)
+            return _law_of(fitting, fitting.fitted, expected)
         if fitting.out:
             return fitting.unfitted()
     return LAW
@@ -59,28 +59,28 @@ def _sample(run: Run, spec: RunSpec) -> Sample:
     return Sample(str(run.id), (run.id,), cells, training.attention, row[0] / _THOUSAND, kept, row, kept)
 
 
-def _told(fitting: Fitting, found: Fitted, expected: Fitted) -> Law:
+def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted) -> Law:
     def at(sample: Sample) -> float:
-        return sum(a * c for a, c in zip(sample.row, found.coefficients, strict=True))
+        return sum(a * c for a, c in zip(sample.row, measured.coefficients, strict=True))
 
-    return fitting.told(
+    return fitting.law_with(
         _FIGURE,
         at,
         [(sample.series, sample.x, at(sample)) for sample in fitting.samples],
         "the law",
-        [_coefficient(found, expected, index) for index in range(len(_COEFFICIENTS))],
-        _beyond(found, expected)
+        [_coefficient(measured, expected, index) for index in range(len(_COEFFICIENTS))],
+        _beyond(measured, expected)
         + residual(
-            found,
+            measured,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
         ),
     )
 
 
-def _coefficient(found: Fitted, expected: Fitted, at: int) -> Coefficient:
+def _coefficient(measured: Fitted, expected: Fitted, at: int) -> Coefficient:
     (name, paper), theory = _COEFFICIENTS[at], f"{expected.coefficients[at]:.4g}"
-    coefficient = Coefficient.of(found, at, name, f"{found.coefficients[at]:.4g}", theory, plainly)
+    coefficient = Coefficient.of(measured, at, name, f"{measured.coefficients[at]:.4g}", theory, plainly)
     return replace(coefficient, published=paper)
 
 

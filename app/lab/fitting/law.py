@@ -149,7 +149,7 @@ class Fitting:
         said = "The points that are left do not tell what is asked for. Put some back."
         return replace(self.law, runs=self._runs(), points=self._points(None), residual=said)
 
-    def told(
+    def law_with(
         self,
         figure: Figure,
         at: Callable[[Sample], float],

@@ -44,23 +44,23 @@ def fitted(source: Source) -> Law:
         fitting = source.fitting(LAW, samples, relative=True)
         found = fitting.fitted
         if found is not None and found.coefficients[1] > 0:
-            return _told(fitting, found)
+            return _law_of(fitting, found)
         if fitting.out:
             return fitting.unfitted()
     return LAW
 
 
-def _told(fitting: Fitting, found: Fitted) -> Law:
-    alpha, beta = found.coefficients
+def _law_of(fitting: Fitting, line: Fitted) -> Law:
+    alpha, beta = line.coefficients
     small, large = fitting.kept[0], fitting.kept[-1]
-    return fitting.told(
+    return fitting.law_with(
         _FIGURE,
         lambda sample: alpha + beta * sample.x,
         [("a message", x, alpha + beta * x) for x in between(fitting.samples[0].x, fitting.samples[-1].x)],
         "α + S/B",
         (
             Coefficient.of(
-                found,
+                line,
                 0,
                 "α",
                 value_text(max(alpha, 0.0), "seconds"),
@@ -68,7 +68,7 @@ def _told(fitting: Fitting, found: Fitted) -> Law:
                 lambda error: value_text(error, "seconds"),
             ),
             Coefficient.of(
-                found,
+                line,
                 1,
                 "B = 1/β",
                 value_text(1 / beta, "bytes_per_second"),
@@ -76,7 +76,7 @@ def _told(fitting: Fitting, found: Fitted) -> Law:
                 partial(_percent_of, beta),
             ),
             Coefficient.of(
-                found,
+                line,
                 1,
                 "β",
                 f"{digits(beta / _NANO, 3)} ns a byte",
@@ -85,7 +85,7 @@ def _told(fitting: Fitting, found: Fitted) -> Law:
             ),
         ),
         residual(
-            found,
+            line,
             [sample.y / (alpha + beta * sample.x) - 1 for sample in fitting.kept],
             "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "
             "which α and B do not have",

@@ -49,7 +49,7 @@ def fitted(source: Source) -> Law:
     found = replace(found, coefficients=(factor,), errors=tuple(e and e * factor for e in found.errors))
     plain = {pair["none"][0].id: pair["none"][0] for pair in pairs}
     views = [source.view(plain[each.runs[0]]) for each in fitting.kept[-_LOOKED_AT:]]
-    return fitting.told(
+    return fitting.law_with(
         _FIGURE,
         lambda sample: factor * sample.x,
         [

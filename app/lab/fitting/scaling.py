@@ -51,28 +51,28 @@ def fitted(source: Source) -> Law:
         ]
         fitting = source.fitting(LAW, samples)
         if fitting.fitted is not None:
-            return _told(fitting, fitting.fitted)
+            return _law_of(fitting, fitting.fitted)
         if fitting.out:
             return fitting.unfitted()
     return LAW
 
 
-def _told(fitting: Fitting, found: Fitted) -> Law:
-    scale, slope = found.coefficients
+def _law_of(fitting: Fitting, line: Fitted) -> Law:
+    scale, slope = line.coefficients
 
     def at(sample: Sample) -> float:
         return exp(scale + slope * log(sample.x))
 
     published, first = KAPLAN_LAWS["parameters"].exponent, fitting.kept[0]
     theirs = [(f"α = {published}", each.x, first.y * (each.x / first.x) ** -published) for each in fitting.samples]
-    return fitting.told(
+    return fitting.law_with(
         _FIGURE,
         at,
         [*(("these models", each.x, at(each)) for each in fitting.samples), *theirs],
         "the law",
-        [replace(Coefficient.of(found, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}")],
+        [replace(Coefficient.of(line, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}")],
         residual(
-            found,
+            line,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "no single power holds over the range: tokens run short for the larger models, and a text has an "
             "entropy that no loss falls below",

@@ -12,7 +12,7 @@ from app.units import digits, step_for
 
 _UNKNOWN = 0.5  # of a factor: with a standard error beyond that nothing can be said
 _EXACT = 1e-6  # of a value: a smaller error is the computer's
-_TOLD = 2.0  # standard errors: what an offset must be away from nothing to be one
+_CLEAR = 2.0  # standard errors: what an offset must be away from nothing to be one
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Line:
     @property
     def has_offset(self) -> bool:
         """Whether the offset is more than its error makes of nothing."""
-        return self.is_known and abs(self.offset) > _TOLD * self.offset_error
+        return self.is_known and abs(self.offset) > _CLEAR * self.offset_error
 
     def offset_text(self, dimension: str) -> str:
         unit = step_for(max(abs(self.offset), self.offset_error), dimension)
