@@ -117,13 +117,22 @@ def path_called(text: str) -> str:
     by_word = {field.path.rpartition(".")[2]: field.path for field in FREE_FORM}
     by_word |= {field.label.casefold(): field.path for field in FREE_FORM}
     by_word |= {each.rpartition(".")[2]: each for each in MORE_KNOBS}
-    return by_word.get(asked.casefold().replace("-", "_"), by_word.get(asked.casefold(), asked))
+    as_path = asked.casefold().replace("-", "_").replace(" ", "_")
+    return by_word.get(as_path, by_word.get(asked.casefold(), asked))
 
 
 def value_called(path: str, value: object) -> str:
     """A value as the form of own runs calls it, in short; what the form does not ask for, as it stands."""
     choice = choice_called(path, value)
     return str(value) if choice is None else choice.split(",")[0]
+
+
+def value_meant(path: str, word: str) -> int | str:
+    """The value that a word stands for, as the form calls the choices of that field: DDP, FSDP; else the word."""
+    asked = word.strip()
+    choices = _BY_PATH[path].choices if path in _BY_PATH else ()
+    by_name = {name.split(",")[0].casefold(): value for value, name in choices}
+    return _number(by_name.get(asked.casefold(), asked))
 
 
 def choice_called(path: str, value: object) -> str | None:

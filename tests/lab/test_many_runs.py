@@ -229,6 +229,26 @@ def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focu
     assert client.get("/lab/sweeps/1", headers=HTML).text.count('name="run"') == 4
 
 
+def test_a_sweep_is_asked_for_in_the_forms_words(client: TestClient) -> None:
+    html = client.get("/lab/sweeps", headers=HTML).text
+    assert 'name="field_1" value="Micro-batch"' in html
+    offered = re.findall(r'<option value="([^"]+)">([^<]+)</option>', html.split('<datalist id="fields">')[1])
+    assert offered
+    assert all(forms.path_called(label) == path for label, path in offered), "each label is its own way back"
+    typed = {
+        "key": "k",
+        "spec": json.dumps({**SPEC, "parallel": {"data": 2}}),
+        "field_1": "Micro-batch",
+        "values_1": "1, 2",
+        "field_2": "Strategy",
+        "values_2": "ddp, FSDP",
+    }
+    assert client.post("/lab/sweeps", data=typed, headers=HTML).headers["location"] == "/lab/sweeps/1"
+    zero = [client.get(f"/api/v1/lab/runs/{run}/spec").json()["parallel"]["zero"] for run in range(1, 5)]
+    assert zero == [0, 3, 0, 3]
+    assert "Micro-batch and Strategy" in client.get("/lab/sweeps", headers=HTML).text
+
+
 # --- what can be kept
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.core.errors import DomainError, Violation
-from app.lab.forms import path_called
+from app.lab.forms import called, path_called, value_meant
 from app.lab.sweeps.knobs import Knob, Value
 
 _EXAMPLE_TRAINING = {"sequence": 128, "micro_batch": 2, "steps": 6}
@@ -37,22 +37,27 @@ class SweepForm:
 
 def form_like(like: str | None) -> SweepForm:
     """A form filled in: with a sweep that gives a law of `app.lab.fitting` its points, else with the example."""
-    spec = json.dumps(EXAMPLE, indent=2)
+    spec, batch = json.dumps(EXAMPLE, indent=2), called("training.micro_batch")
     if like == "activations":
         sequences = "64, 128, 256"
         return SweepForm(
-            "What grows with the square", spec, "training.sequence", sequences, "training.attention", "flash, full"
+            "What grows with the square",
+            spec,
+            called("training.sequence"),
+            sequences,
+            called("training.attention"),
+            "flash, full",
         )
     if like == "recomputation":
         return SweepForm(
             "What recomputation costs",
             json.dumps({**EXAMPLE, "training": {**_EXAMPLE_TRAINING, "steps": 30}}, indent=2),
-            "training.micro_batch",
+            batch,
             "2, 4, 8",
-            "training.recompute",
+            called("training.recompute"),
             "none, full",
         )
-    return SweepForm(spec=spec, field_1="training.micro_batch", values_1="1, 2, 4")
+    return SweepForm(spec=spec, field_1=batch, values_1="1, 2, 4")
 
 
 def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
@@ -68,18 +73,19 @@ def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
         if number == 2 and not field.strip() and not values.strip():
             continue
         if not field.strip():
-            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as training.micro_batch"))
+            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as Micro-batch"))
         elif not values.strip():
             wrong.append(Violation(f"values_{number}", "", "A knob turns to some values.", "such as 1, 2, 4"))
         else:
-            knobs.append(Knob(path_called(field), tuple(_values(values))))
+            path = path_called(field)
+            knobs.append(Knob(path, tuple(_values(path, values))))
     if wrong:
         raise DomainError("Nothing was started.", wrong)
     return spec, knobs
 
 
-def _values(text: str) -> Iterator[Value]:
-    """JSON between commas; what is no JSON is a word."""
+def _values(path: str, text: str) -> Iterator[Value]:
+    """JSON between commas; what is no JSON is a word, of the form's where it has such a choice."""
     try:
         found = json.loads(f"[{text}]")
         if isinstance(found, list):
@@ -91,4 +97,4 @@ def _values(text: str) -> Iterator[Value]:
         try:
             yield json.loads(part)
         except (ValueError, RecursionError):
-            yield part.strip()
+            yield value_meant(path, part)
