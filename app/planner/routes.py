@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic_core import to_json
 
 from app.core.charts import Scale
@@ -274,6 +274,12 @@ def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
     shown = comparing.comparison({"a": a, "b": b})
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.is_wrong else HTTPStatus.OK
     return page(request, "planner/compare.html", {"shown": shown}, status=status)
+
+
+@router.get("/planner/compare/fastest")
+def compare_with_the_fastest(request: Request) -> Response:
+    """A search of the plan's GPUs, and on to the comparison with what it found best."""
+    return RedirectResponse(comparing.fastest_beside(request.query_params), HTTPStatus.SEE_OTHER)
 
 
 @router.get("/planner/decide", response_class=HTMLResponse)

@@ -17,11 +17,7 @@ def finding(made: Plan) -> str:
     """What the plan says in a sentence or two."""
     if made.form.is_own:
         return _finding_of_state(made)
-    values, total = made.form.values, made.stage.total
-    axes = [f"{name} {values[name]:,}" for name in ("tensor", "pipeline", "context", "expert") if values[name] > 1]
-    axes += [f"data {made.form.data:,}"] if made.form.data > 1 else []
-    axes += [made.stage.label if made.chosen or values["zero"] else "no sharding"]
-    said = ", ".join(axes)
+    said, total = division(made), made.stage.total
     asked = made.form.asked_ranks
     if made.ranks < asked:
         said += (
@@ -36,6 +32,14 @@ def finding(made: Plan) -> str:
     if loss is None or not loss.is_loss or loss.share < NOTABLE:
         return f"{room}."
     return f"{room}; {100 * loss.share:.0f} % of every step is {loss.loss}."
+
+
+def division(made: Plan) -> str:
+    """How a plan divides the GPUs: "tensor 2, data 4, ZeRO-1"."""
+    values = made.form.values
+    axes = [f"{name} {values[name]:,}" for name in ("tensor", "pipeline", "context", "expert") if values[name] > 1]
+    axes += [f"data {made.form.data:,}"] if made.form.data > 1 else []
+    return ", ".join([*axes, made.stage.label if made.chosen or values["zero"] else "no sharding"])
 
 
 def _room(made: Plan) -> str:

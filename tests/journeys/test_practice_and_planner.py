@@ -124,7 +124,7 @@ def test_a_pipeline_is_planned_by_keyboard(page: Page) -> None:
     page.set_viewport_size(DESKTOP)
     assert time.bounding_box()["x"] == memory.bounding_box()["x"]  # type: ignore[index]
     expect(page.get_by_label("Schedule", exact=True)).to_be_hidden()
-    page.get_by_label("Pipeline").focus()
+    page.get_by_label("Pipeline", exact=True).focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("4")
     expect(page.get_by_label("Schedule", exact=True)).to_be_visible()

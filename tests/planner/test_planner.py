@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -196,7 +197,8 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
     assert "One step on every axis" in html
     beside = page.get(found.options[0].compare)
     assert beside.status_code == 200
-    assert re.search(r"<h1>(A tie in time[^<]*|The \w+ one takes\s+[\d.]+&nbsp;(% longer|× as long))</h1>", beside.text)
+    title = r"<h1>[^<]+(are a tie|is\s+[\d.]+&nbsp;% faster than [^<]+|is [\d.]+&nbsp;× as fast as [^<]+)</h1>"
+    assert re.search(title, beside.text)
     table = page.get("/planner/search.csv", params=LARGE)
     assert table.headers["content-type"].startswith("text/csv")
     assert table.text.count("\n") == 1 + len(found.options) + len(found.front)
@@ -298,13 +300,32 @@ def test_addresses_that_are_no_plans_are_said_at_their_field_and_kept(page: Test
     assert both.status_code == 200
     assert "tensor: 3 does not divide heads = 32." in both.text
     assert "tensors=4: no field of the planner, left out. Did it mean tensor?" in both.text
-    assert "Where the second differs from the first" in both.text
+    assert "Where data 8, ZeRO-3 differs" in " ".join(both.text.split())
     cluster = "model=llama-3-8b&gpu=h100-80gb&ranks=8"
     unlike = {"a": f"{cluster}&zero=3", "b": f"{cluster}&zero=1&tensor=2&recompute=none&profile=megatron-core"}
     said = " ".join(page.get("/planner/compare", params=unlike).text.split())
-    assert re.search(r"<h1>The second one trains 50&nbsp;% more tokens a second</h1>", said)
+    assert re.search(
+        r"<h1>Tensor 2, data 4, ZeRO-1 trains 50&nbsp;% more tokens a second than data 8, ZeRO-3</h1>", said
+    )
     assert "A step of the first trains 65,536 tokens, one of the second 32,768" in said
     assert '<span class="sub">8&nbsp;×&nbsp;8,192 tokens</span></td>' in said
+
+
+def test_one_plan_is_offered_others_and_the_same_twice_says_so(page: TestClient) -> None:
+    query = "model=llama-3-8b&gpu=h100-80gb&ranks=8&zero=3"
+    alone = page.get("/planner/compare", params={"a": query})
+    assert alone.status_code == 200
+    assert 'class="error"' not in alone.text
+    links = re.findall(r'href="(/planner/compare[^"]*)"', alone.text)
+    assert len(links) >= 4, "the fastest, and the other ZeRO stages"
+    for link in map(unescape, links):
+        offered = page.get(link, follow_redirects=True)
+        assert offered.status_code == 200
+        assert "What the fullest GPU holds" in offered.text
+    twice = page.get("/planner/compare", params={"a": query, "b": f"{query}&micro_batch=1"}).text
+    assert "These two are the same plan" in twice
+    assert "What the fullest GPU holds" not in twice
+    assert "Compare with" in twice
 
 
 def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None:
