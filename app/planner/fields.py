@@ -69,7 +69,7 @@ FIELDS: Mapping[str, Field] = {
     "kv_heads": Field(number(1, MAX_HEADS), "", "model.kv_heads", absent="derived"),
     "ffn_hidden": Field(number(1, 8 * MAX_HIDDEN), "", "model.ffn_hidden", absent="derived"),
     "vocab": Field(number(1, 1e7), "", "model.vocab", absent="derived"),
-    "layout": Field(choice(*get_args(StateLayout)), "zero-16", "training.state_layout"),
+    "layout": Field(choice(*get_args(StateLayout)), "", "training.state_layout", absent="as its software keeps it"),
     "sequence": Field(number(1, 1e8), "", "training.sequence", absent="the model's own"),
     "global_batch": Field(batch, "", "training.global_batch", absent="as many as keep the stages busy"),
     "micro_batch": Field(number(1, 1e5), "1", "training.micro_batch"),

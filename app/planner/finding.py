@@ -263,7 +263,8 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
     request = json.loads(made.request_text)
-    fixed = {name: request["training"][name] for name in ("sequence", "precision", "state_layout")}
+    kept = ("sequence", "precision", "state_layout")  # a layout that is left open is each software's own
+    fixed = {name: value for name, value in request["training"].items() if name in kept}
     schedules = made.form.values["schedules"]
     return {
         "model": request["model"],

@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def layout(self) -> str:
-        return str(self.form.values["layout"])
+        return str(self.request.training.state_layout)
 
     @property
     def ranks(self) -> int:

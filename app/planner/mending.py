@@ -146,7 +146,7 @@ def request_of(values: Mapping[str, Any], data: int, zero: int) -> dict[str, Any
     if values["model"] == OWN:
         return {
             "model": {"parameters": values["parameters"]},
-            "training": {"state_layout": values["layout"]},
+            "training": {"state_layout": values["layout"]} if values["layout"] else {},
             "parallel": {"data": data, "zero": zero},
             "cluster": {"gpu": values["gpu"]} | ({"memory_bytes": values["memory"]} if values["memory"] else {}),
         }

@@ -81,7 +81,7 @@ def _other_stages(form: Form) -> Iterator[tuple[int, EstimateRequest]]:
 def _bar(request: EstimateRequest, at_stage: Outcome, form: Form, answer: Estimate) -> StageBar:
     zero, fewest = request.parallel.zero, None
     if form.is_own:
-        fewest = fewest_ranks(answer.parameters.total, zero, form.values["layout"], capacity_of(answer))
+        fewest = fewest_ranks(answer.parameters.total, zero, request.training.state_layout, capacity_of(answer))
     held, title = held_of(at_stage.per_rank_bytes), PROFILES[profile_of(request)].title
     return StageBar(STAGE_LABELS[zero], held, bool(at_stage.fits), zero, title, fewest, at_stage.step_seconds)
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.planner.fields import DEFAULTS
+from app.planner.fields import DEFAULTS, FIELDS
 from app.planner.service import answer_request, plan
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
@@ -78,7 +78,7 @@ def test_numbers_are_read_as_people_write_them(typed: dict[str, str], parameters
 def test_a_field_that_cannot_be_read_falls_back_and_says_so_at_its_place(name: str, text: str) -> None:
     made = plan(OWN_7B | {name: text})
     assert set(made.errors) == {name}
-    assert made.errors[name].endswith(f"Showing {DEFAULTS[name]}.")
+    assert made.errors[name].endswith(f"Showing {DEFAULTS[name] or FIELDS[name].absent}.")
     assert "Accepted: " in made.errors[name]
     assert made.typed[name] == (text.strip() if name in ("parameters", "ranks") else DEFAULTS[name])
     if name in ("parameters", "ranks"):

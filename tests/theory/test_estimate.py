@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.theory.planner import estimate, fewest_ranks, parse_estimate_request
+from app.theory.planner import estimate, fewest_ranks, parse_estimate_request, parse_search_request, search
 from app.theory.presets import PRESETS
 from app.theory.state import zero_state_bytes
 from labs.spec import LAB_MODELS, SpecError
@@ -309,3 +309,45 @@ def test_a_global_batch_is_shared_evenly(batch: int, accepted: str) -> None:
     assert violation.field == "training.global_batch"
     assert accepted in violation.accepted
     parse_estimate_request({**plan, "training": {"micro_batch": 2, "global_batch": 16}})
+
+
+@pytest.mark.parametrize(
+    ("profile", "precision", "layout"),
+    [
+        (None, "bf16-mixed", "zero-16"),
+        ("zero-paper", "bf16-mixed", "zero-16"),
+        ("megatron-core", "bf16-mixed", "megatron-18"),
+        ("megatron-core", "fp8-mixed", "megatron-18"),
+        ("megatron", "fp16-mixed", "zero-16"),
+        ("fsdp2", "bf16-mixed", "torch-amp"),
+        ("torchtitan", "bf16", "bf16"),
+        ("fsdp2", "fp32", "fp32"),
+    ],
+)
+def test_state_is_kept_as_the_software_keeps_it_unless_a_plan_says_so(
+    profile: str | None, precision: str, layout: str
+) -> None:
+    """Megatron-LM's arguments.py: bf16 accumulates and reduces gradients in fp32; fully_shard keeps fp32 weights."""
+    plan = {"model": "llama-3-8b", "training": {"precision": precision}, "parallel": {"data": 8, "zero": 1}}
+    request = parse_estimate_request(plan | ({"profile": profile} if profile else {}))
+    assert request.training.state_layout == layout
+    chosen = {**plan, "training": {"precision": precision, "state_layout": "mixed-20"}, "profile": profile}
+    assert parse_estimate_request(chosen).training.state_layout == "mixed-20"
+
+
+def test_a_search_counts_each_plans_state_as_its_software_keeps_it() -> None:
+    request = {
+        "model": "llama-3-8b",
+        "training": {"sequence": 8192, "global_batch": 16},
+        "cluster": {"gpu": "h100-80gb", "nodes": 1},
+        "axes": {"micro_batch": [1], "context": [1], "recompute": ["full"], "zero": [1, 3]},
+        "limit": 100,
+    }
+    layouts = {
+        (each.request.profile, each.training.state_layout) for each in search(parse_search_request(request)).best
+    }
+    assert layouts == {("megatron-core", "megatron-18"), ("fsdp2", "torch-amp")}
+    asked = {**request, "training": {**request["training"], "state_layout": "zero-16"}}
+    for each in search(parse_search_request(asked)).best:
+        assert each.training.state_layout == "zero-16"
+        assert each.estimate == estimate(parse_estimate_request(each.request.model_dump(exclude_none=True)))

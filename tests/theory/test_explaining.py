@@ -126,9 +126,9 @@ def test_a_plan_as_megatron_lm_is_told_it() -> None:
     ):
         assert wanted in flags.flags
     assert "--context-parallel-size" not in flags.text
-    assert ("--grad-reduce-in-bf16" in flags.flags) == (request["training"].get("state_layout") != "megatron-18")
-    kept_in_fp32, _ = flags_of(made(training={"state_layout": "megatron-18"}))
-    assert "--grad-reduce-in-bf16" not in kept_in_fp32.flags
+    assert "--grad-reduce-in-bf16" not in flags.flags, "it keeps and reduces them in fp32 unless told otherwise"
+    kept_in_bf16, _ = flags_of(made(training={"state_layout": "zero-16"}))
+    assert "--grad-reduce-in-bf16" in kept_in_bf16.flags
     open_ones = flags_of(made(parallel={"schedule": "zbv", "virtual_stages": 2, "zero": 2}))[0].leaves_open
     assert any("zbv" in each for each in open_ones)
     assert any("ZeRO-2" in each for each in open_ones)

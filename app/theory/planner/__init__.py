@@ -19,7 +19,6 @@ from app.theory.planner.requests import (
     EstimateRequest,
     Measured,
     ParameterCount,
-    Profile,
     parse_estimate_request,
 )
 from app.theory.planner.results import (
@@ -33,7 +32,7 @@ from app.theory.planner.results import (
     TimeEstimate,
 )
 from app.theory.planner.search import search
-from app.theory.planner.software import SOFTWARE
+from app.theory.planner.software import SOFTWARE, Profile
 from app.theory.planner.ties import choices_of, is_tie, tie_pairs, tie_share
 from app.theory.planner.validation import Comparison, Prediction, Summary, compare, predict, summarise
 

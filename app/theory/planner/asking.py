@@ -10,8 +10,8 @@ from pydantic import Field
 from app.theory.hardware import GPUS
 from app.theory.planner.limiting import limit_violations
 from app.theory.planner.limits import Axes, Bound, Limits
-from app.theory.planner.requests import Amount, Cluster, EstimateRequest, Profile, parse_estimate_request
-from app.theory.planner.software import BY_STAGE, ByStage
+from app.theory.planner.requests import Amount, Cluster, EstimateRequest, parse_estimate_request
+from app.theory.planner.software import BY_STAGE, ByStage, Profile
 from app.theory.planner.space import Space
 from app.theory.presets import PRESETS
 from app.units import bytes_text
@@ -105,6 +105,7 @@ def _space(request: SearchRequest, base: EstimateRequest) -> Space:
         request.profile,
         request.axes.expert_nodes or _routed_nodes(request.model),
         request.schedules == "any",
+        "state_layout" in request.training or request.profile == BY_STAGE,
     )
 
 

@@ -117,7 +117,7 @@ def _alone(asked: Asked) -> dict[str, Any]:
     """The request of one GPU that holds everything."""
     return {
         "model": asked.model,
-        "training": {"sequence": asked.sequence, "precision": asked.precision, "state_layout": asked.layout},
+        "training": {"sequence": asked.sequence, "precision": asked.precision, "state_layout": asked.counted_layout},
         "cluster": {"gpu": asked.gpu, "gpus_per_node": asked.per_node},
         "profile": PROFILE,
     }
@@ -125,7 +125,7 @@ def _alone(asked: Asked) -> dict[str, Any]:
 
 def _state(asked: Asked, model: Model, capacity: float) -> tuple[Question, int]:
     """The question, and how many GPUs the state alone would fill."""
-    layout = LAYOUTS[asked.layout]
+    layout = LAYOUTS[asked.counted_layout]
     each = layout.parameters + layout.gradients + layout.optimizer
     count = parameter_count(model, asked.sequence)
     least = ceil(each * count / (USABLE * capacity))

@@ -15,11 +15,12 @@ from typing import Any
 from app.theory.planner.asking import USABLE, SearchRequest, parse_search_request
 from app.theory.planner.candidates import Candidate, SearchResult
 from app.theory.planner.estimate import estimate
-from app.theory.planner.requests import Profile
 from app.theory.planner.results import Estimate
 from app.theory.planner.search import search
+from app.theory.planner.software import Profile, layout_of
 from app.theory.planner.space import divisors
 from app.theory.planner.ties import choices_of, is_tie
+from labs.spec import Precision
 
 PROFILE: Profile = "megatron-core"
 SHARDING: Profile = "fsdp2"  # of what the other has no ZeRO stage for
@@ -33,7 +34,7 @@ LEANEST: Mapping[str, Any] = {"virtual_stages": (1, 2), "micro_batch": (1,), "re
 @dataclass(frozen=True)
 class Asked:
     """What is decided for: `model` as an EstimateRequest has it, `gpus` of `gpu` in nodes of `per_node`, which divides
-    them, and a batch in sequences."""
+    them, and a batch in sequences. An empty `layout` of the state is that of each plan's software."""
 
     model: Any
     gpu: str
@@ -41,8 +42,13 @@ class Asked:
     per_node: int
     sequence: int
     global_batch: int
-    precision: str = "bf16-mixed"
-    layout: str = "zero-16"
+    precision: Precision = "bf16-mixed"
+    layout: str = ""
+
+    @property
+    def counted_layout(self) -> str:
+        """How state is kept where no plan is made yet."""
+        return self.layout or layout_of(PROFILE, self.precision)
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ def _request(asked: Asked, axes: Mapping[str, Any], profile: Profile = PROFILE, 
         "sequence": asked.sequence,
         "global_batch": asked.global_batch,
         "precision": asked.precision,
-        "state_layout": asked.layout,
+        **({"state_layout": asked.layout} if asked.layout else {}),
     }
     return parse_search_request(
         {

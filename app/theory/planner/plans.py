@@ -10,8 +10,9 @@ from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import overlaps_of, plan_of
 from app.theory.planner.fields import PlanParallel
 from app.theory.planner.requests import Cluster, EstimateRequest
+from app.theory.planner.software import layout_of
 from app.theory.planner.space import GATHERS, KEEPS, Order, Shape, Sharding, Space
-from labs.spec import Recompute
+from labs.spec import Precision, Recompute, StateLayout
 
 PLAIN = Order("1f1b", 1)
 UNSHARDED, KEPT = Sharding(0), Sharding(3, 0, KEEPS)
@@ -80,13 +81,24 @@ class Plans:
         return _NOTHING.model_copy(update=chosen)
 
     def _request(self, shape: Shape, parallel: PlanParallel) -> EstimateRequest:
-        chosen = {"micro_batch": shape.micro_batch, "precision": shape.precision, **_recomputed(shape.recompute)}
+        chosen = {
+            "micro_batch": shape.micro_batch,
+            "precision": shape.precision,
+            "state_layout": self._layout(shape.profile, shape.precision),
+            **_recomputed(shape.recompute),
+        }
         training = self.base.training.model_copy(update=chosen)
         changed = {"training": training, "parallel": parallel, "profile": shape.profile}
         return self.base.model_copy(update=changed)
 
-    def _resolve(self, profile: str, precision: str) -> Plan:
-        training = self.base.training.model_copy(update={"precision": precision, "global_batch": None})
+    def _layout(self, profile: str, precision: Precision) -> StateLayout:
+        """As asked, or as the plan's software keeps state."""
+        training = self.base.training
+        return training.state_layout if self.space.keeps_layout else layout_of(profile, precision)
+
+    def _resolve(self, profile: str, precision: Precision) -> Plan:
+        kept = {"precision": precision, "state_layout": self._layout(profile, precision), "global_batch": None}
+        training = self.base.training.model_copy(update=kept)
         cluster = self.base.cluster or Cluster()
         changed = {"training": training, "profile": profile, "cluster": cluster}
         return plan_of(self.base.model_copy(update=changed))

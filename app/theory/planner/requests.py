@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import gcd
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, model_validator
 
@@ -19,12 +19,10 @@ from app.theory.planner.rules import (
     schedule_rules,
     shape_violations,
 )
+from app.theory.planner.software import Profile, layout_of
 from app.theory.presets import PRESETS, model_named
 from labs.spec import Compression, Model, Precision, SpecError, Strict, Violation, check_model, parse
 
-Profile = Literal[
-    "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
-]
 Amount = Annotated[float, Field(ge=1, le=1e21)]
 Few = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -93,7 +91,8 @@ def parse_estimate_request(data: object) -> EstimateRequest:
         return parse(EstimateRequest, data, _check)
     wrong = _check_form(data["model"])
     try:
-        request = parse(EstimateRequest, {**data, "model": _STAND_IN} if wrong else _with_shape(data), _check)
+        shaped = {**data, "model": _STAND_IN} if wrong else _with_shape(data)
+        request = parse(EstimateRequest, _with_layout(shaped), _check)
     except SpecError as error:
         raise SpecError(wrong + error.violations) from None
     if wrong:
@@ -131,6 +130,16 @@ def _with_shape(data: Mapping[str, Any]) -> Mapping[str, Any]:
     if name in PRESETS and isinstance(training, Mapping):
         training = {"sequence": PRESETS[name].sequence, **training}
     return {**data, "model": model.model_dump(), "training": training}
+
+
+def _with_layout(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the state as the plan's software keeps it, unless the plan says how."""
+    training, profile = data.get("training", {}), data.get("profile")
+    if not isinstance(training, Mapping) or "state_layout" in training or profile not in get_args(Profile):
+        return data
+    precision = training.get("precision", "bf16-mixed")
+    layout = layout_of(profile, precision if precision in get_args(Precision) else "bf16-mixed")
+    return {**data, "training": {**training, "state_layout": layout}}
 
 
 def _check(request: EstimateRequest) -> list[Violation]:

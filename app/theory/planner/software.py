@@ -1,5 +1,6 @@
-"""Which software runs which pipeline schedules and ZeRO stages: the one table. The engine prices any of them under any
-implementation; a search offers those that a plan's software runs, unless it is asked for others."""
+"""Which software runs which pipeline schedules and ZeRO stages, and how it keeps state unless told otherwise: the one
+table. The engine prices any of them under any implementation; a search offers those that a plan's software runs, unless
+it is asked for others."""
 
 from __future__ import annotations
 
@@ -7,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from app.theory.planner.requests import Profile
-from labs.spec import Schedule
+from labs.spec import Precision, Schedule, StateLayout
 
+Profile = Literal[
+    "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
+]
 ALL_STAGES = (0, 1, 2, 3)
 ByStage = Literal["by-zero-stage"]
 BY_STAGE: ByStage = "by-zero-stage"  # of a search: whose software a plan is counted as, if that is left open
@@ -17,25 +20,33 @@ BY_STAGE: ByStage = "by-zero-stage"  # of a search: whose software a plan is cou
 
 @dataclass(frozen=True)
 class Runs:
-    """The schedules of an implementation, where that is read, and its ZeRO stages."""
+    """The schedules of an implementation, where that is read, its ZeRO stages, and the layout of the state that it
+    trains in 16-bit brain floats with unless told otherwise."""
 
     schedules: tuple[Schedule, ...]
     source: str
     zero: tuple[int, ...] = ALL_STAGES
+    layout: StateLayout = "zero-16"
 
 
 _ALL: tuple[Schedule, ...] = get_args(Schedule)
-_TORCH = Runs(_ALL, "torch.distributed.pipelining.schedules of PyTorch 2.13")
+# Weights are kept in fp32 and cast where they are gathered; gradients are reduced and kept in fp32 (fully_shard's
+# MixedPrecisionPolicy, torchtitan's training.mixed_precision_reduce, Composer's mixed_precision: DEFAULT).
+_AUTOCAST: StateLayout = "torch-amp"
+_TORCH = Runs(_ALL, "torch.distributed.pipelining.schedules of PyTorch 2.13", layout=_AUTOCAST)
+# Megatron-LM's arguments.py: bf16 accumulates and reduces gradients in fp32, unless --grad-reduce-in-bf16.
+_FP32_GRADIENTS: StateLayout = "megatron-18"
 _DISTRIBUTED_OPTIMIZER = (0, 1)  # what Megatron's shards: the optimizer alone
+_MEGATRON = "Narayanan et al. 2021, section 2.2"
 _MEGATRON_CORE = "Megatron-Core's pipeline_parallel/schedules.py: without and with interleaving"
 
 SOFTWARE: Mapping[Profile, Runs] = {
     "zero-paper": Runs(_ALL, "arithmetic, for no program"),
-    "megatron": Runs(("1f1b", "interleaved"), "Narayanan et al. 2021, section 2.2", _DISTRIBUTED_OPTIMIZER),
-    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE, _DISTRIBUTED_OPTIMIZER),
+    "megatron": Runs(("1f1b", "interleaved"), _MEGATRON, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS),
+    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS),
     "fsdp2": _TORCH,
     "torchtitan": _TORCH,
-    "composer": Runs((), "Composer trains data-parallel, through FSDP: it has no pipeline"),
+    "composer": Runs((), "Composer trains data-parallel, through FSDP: it has no pipeline", layout=_AUTOCAST),
     "deepspeed": Runs(("1f1b",), "DeepSpeed's runtime/pipe/schedule.py: TrainSchedule"),
     "rankzero-labs": Runs(_ALL, "labs/spec/schedules.py"),
 }
@@ -63,3 +74,14 @@ DEFAULTS: tuple[Profile, ...] = ("megatron", "fsdp2")
 def default_of(zero: int) -> Profile:
     """Whose implementation a plan at a ZeRO stage is counted as that leaves it open."""
     return next(name for name in DEFAULTS if zero in SOFTWARE[name].zero)
+
+
+_OF_PRECISION: Mapping[str, StateLayout] = {"fp32": "fp32", "bf16": "bf16", "fp16-mixed": "zero-16"}
+
+
+def layout_of(profile: str | None, precision: Precision) -> StateLayout:
+    """How state is kept unless a plan says so: as its software does, or where that is left open, as ZeRO's paper counts
+    it. Pure precisions keep everything in theirs; fp16's gradients are kept as they come."""
+    if profile is None:
+        return "zero-16"
+    return _OF_PRECISION.get(precision) or SOFTWARE[profile].layout  # type: ignore[index]

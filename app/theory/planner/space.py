@@ -16,9 +16,8 @@ from typing import NamedTuple
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.fields import Overlap
 from app.theory.planner.limits import Axes, Limits
-from app.theory.planner.requests import Profile
 from app.theory.planner.rules import EMPTY_ENDS
-from app.theory.planner.software import ALL_STAGES, BY_STAGE, SOFTWARE, ByStage, default_of
+from app.theory.planner.software import ALL_STAGES, BY_STAGE, SOFTWARE, ByStage, Profile, default_of
 from app.theory.transformer import expert_width
 from labs.spec import SCHEDULE_RULES, Model, Precision, Schedule
 
@@ -85,6 +84,7 @@ class Space:
     profile: Profile | ByStage | None
     expert_nodes: tuple[int, ...] = (0,)
     any_schedule: bool = False
+    keeps_layout: bool = True  # of the state, in every plan; else each as its software does
 
     @property
     def axes(self) -> Axes:
