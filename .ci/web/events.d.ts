@@ -95,7 +95,7 @@ declare namespace RunEvents {
     during?: string | null;
     kind: "memory";
   }
-  /** What the operations of a rank's last watched step took themselves, without the calls in between. */
+  /** What the operations of a rank's watched steps took themselves, in the middle, without the calls in between. */
   interface OperationSeconds {
     products: number;
     others: number;

@@ -83,7 +83,7 @@ class TrainingResult:
     optimizer_bytes: int | None
     activation_bytes: int | None
     device_peak_bytes: int | None = None  # by the GPU allocator's count
-    operations: Mapping[str, float] | None = None  # seconds of rank 0's last watched step, by kind
+    operations: Mapping[str, float] | None = None  # seconds of rank 0's watched steps in the middle, by kind
 
     def to_json(self) -> dict[str, Any]:
         """Flat, as quantities are looked up by name; what was not measured is missing."""

@@ -191,6 +191,7 @@ def _finding(runs: Sequence[Run], specs: Sequence[RunSpec]) -> str:
         for quantity, measured, theory in every
         if quantity.title not in by_step and (found := _apart(runs, quantity, measured, theory)) is not None
     ]
+    apart.sort(key=lambda each: each.title in by_token)  # of those alike, what was measured before what follows from it
     of_theory = [each for each in apart if each.theory_ratio is not None and each.theory_ratio > 1 + _ALIKE]
     if not apart:
         return next((_failed(run) for run in runs if findings.failure_of(run)), "")

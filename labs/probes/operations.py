@@ -1,4 +1,4 @@
-"""How long the operations of a watched step took themselves, without the calls in between and without the probes.
+"""How long the operations of watched steps took themselves, without the calls in between and without the probes.
 
 Three kinds: products of matrices, attention's fused ones among them; the optimizer's operations; all others. What a
 step takes beyond their sum is Python, autograd, the way to each operation, and waiting for other ranks: DDP waits where
@@ -8,7 +8,8 @@ no operation is seen. On a GPU a call returns before its work is done, so nothin
 from __future__ import annotations
 
 import time
-from typing import Any
+from statistics import median
+from typing import Any, Literal
 
 import torch
 
@@ -27,30 +28,32 @@ PRODUCTS = frozenset(
 )
 
 
+_Kind = Literal["products", "others", "optimizer"]
+
+
 class Operations:
-    """Adds up seconds by kind; `phase` is the step's."""
+    """Adds up seconds by kind, a watched step after the other; `phase` is the step's."""
 
     def __init__(self, device: torch.device) -> None:
         self._is_timed = device.type == "cpu"
         self.phase: StepPhase | None = None
-        self._products = self._others = self._optimizer = 0.0
+        self._steps: list[dict[_Kind, float]] = []
 
     def start(self) -> None:
-        self._products = self._others = self._optimizer = 0.0
+        """Another step is watched."""
+        self._steps.append({"products": 0.0, "others": 0.0, "optimizer": 0.0})
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an operation below autograd, timed."""
         began = time.perf_counter()
         result = func(*args, **kwargs)
-        seconds = time.perf_counter() - began
-        if self.phase == "optimizer":
-            self._optimizer += seconds
-        elif func._opname in PRODUCTS:
-            self._products += seconds
-        else:
-            self._others += seconds
+        kind: _Kind = "optimizer" if self.phase == "optimizer" else "products" if func._opname in PRODUCTS else "others"
+        self._steps[-1][kind] += time.perf_counter() - began
         return result
 
     def seconds(self) -> OperationSeconds | None:
-        """What the step came to; None where nothing was timed."""
-        return OperationSeconds(self._products, self._others, self._optimizer) if self._is_timed else None
+        """What a watched step came to in the middle, each kind by itself: others' work on the machine falls on one step
+        and not on another. None where nothing was timed."""
+        if not self._is_timed or not self._steps:
+            return None
+        return OperationSeconds(**{kind: median(step[kind] for step in self._steps) for kind in self._steps[0]})

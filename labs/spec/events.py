@@ -114,7 +114,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class OperationSeconds:
-    """What the operations of a rank's last watched step took themselves, without the calls in between."""
+    """What the operations of a rank's watched steps took themselves, in the middle, without the calls in between."""
 
     products: float
     others: float

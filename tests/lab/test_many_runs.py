@@ -128,6 +128,17 @@ def test_a_watched_step_is_told_from_a_plain_one() -> None:
     assert "run 7 200 ms against 100 ms." in watched_beside_plain([7], [0.1], [(0, strip)])
 
 
+def test_of_what_is_as_far_apart_the_measured_is_told_before_what_follows_from_it(
+    client: TestClient, database: Database
+) -> None:
+    """Sixteen times the batch: the same payload, so a sixteenth for each token, and sixteen times the activations."""
+    for batch in (1, 16):
+        run = submit(client, parallel={"data": 2}, training={"steps": 4, "micro_batch": batch})
+        finish(database, run, payload_bytes_per_step=8e6, activation_bytes=2e6 * batch)
+    html = client.get("/lab/compare?run=1&run=2", headers=HTML).text
+    assert "<h1>Activations at their largest: run 2 has 16 times that of run 1, as theory has it</h1>" in html
+
+
 def _write_chunk(session: Any, run: Run, steps: list[StepEvent]) -> None:
     run.chunks = 1
     session.add(Chunk(run_id=run.id, sequence=1, events=[to_json(each) for each in steps], created_at=NOW))
@@ -169,7 +180,7 @@ def test_a_sweep_is_a_run_for_every_setting_and_its_page_has_theory_and_residual
         finish(database, run, activation_bytes=1.01 * theory["activation_bytes"])
     html = client.get("/lab/sweeps/1?quantity=activation_bytes", headers=HTML).text
     assert html.count("+1.00 %") >= 3
-    assert "<h1>Activations at their largest: 1 % more than theory everywhere</h1>" in html
+    assert "<h1>Activations at their largest: 1\xa0% more than theory everywhere</h1>" in html
     assert "a factor that theory lacks" in html
     assert "3 of 6 ended" in html
     assert client.get("/lab/sweeps/1?quantity=colour", headers=HTML).status_code == 422
@@ -412,7 +423,7 @@ def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_o
         timed = {"products": 1.25 * arithmetic, "others": 0.1 * arithmetic, "optimizer": 0.004}
         finish(database, run, step_seconds=seconds, operations=timed, **made)
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
-    title = html.split("<h1>")[1].split("</h1>")[0]
+    title = html.split("<h1>")[1].split("</h1>")[0].replace("\xa0", " ")
     assert re.search(r"Recompute none: 5.25 ± 0.35 ms and 1.489 ± 0.018 times, Recompute full: ", title), title
     rows = re.findall(r'<th scope="row">(Recompute \w+)</th><td[^>]*>([^<]+)</td>\s*<td[^>]*>([^<]+)</td>', html)
     assert [name for name, _, _ in rows] == ["Recompute none", "Recompute full"]
@@ -434,6 +445,10 @@ def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     said = said_of_parts([parts])
     assert said.startswith("Run 7, in the middle, takes 4 times its arithmetic: 1 for itself, what lies between")
     assert "62 % of the peak" in said or "63 % of the peak" in said
+    assert "less than nothing" not in said
+    slow = parts_of(8, {**timed, "step_seconds": 0.012}, 0.005)
+    assert slow is not None
+    assert "In run 8 the watched steps were slower than the typical one" in said_of_parts([parts, slow])
     assert parts_of(7, {"step_seconds": 0.02}, 0.005) is None
     assert parts_of(7, timed, None) is None
     assert said_of_parts([]) == ""

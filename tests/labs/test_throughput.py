@@ -13,7 +13,6 @@ from labs.model import build_model, write_attention_out
 from labs.probes.operations import PRODUCTS, Operations
 from labs.probes.throughput import model_flops_per_token
 from labs.spec import Model
-from labs.spec.events import OperationSeconds
 from tests.labs.ranks import DDP, twelve_rows
 
 SHAPES = [
@@ -73,15 +72,17 @@ def test_whatever_torch_counts_flops_of_is_timed_as_a_product(model, attention):
 
 def test_operations_are_added_up_by_kind_and_the_optimizers_whatever_they_are():
     operations = Operations(torch.device("cpu"))
-    ones = torch.ones(64, 64)
-    for phase in ("forward", "optimizer"):
-        operations.phase = phase
-        assert operations.call(torch.ops.aten.mm.default, (ones, ones), {})[0, 0] == 64
-    before = operations.seconds()
-    assert before is not None
-    assert before.products > 0
-    assert before.optimizer > 0
-    assert before.others == 0
-    operations.start()
-    assert operations.seconds() == OperationSeconds(0.0, 0.0, 0.0)
+    assert operations.seconds() is None
+    ones, large = torch.ones(64, 64), torch.ones(700, 700)
+    for tensor in (ones, ones, large):  # of three steps the middle counts
+        operations.start()
+        for phase in ("forward", "optimizer"):
+            operations.phase = phase
+            assert operations.call(torch.ops.aten.mm.default, (tensor, tensor), {})[0, 0] == len(tensor)
+    took = operations.seconds()
+    assert took is not None
+    assert took.others == 0
+    kept = [step["products"] for step in operations._steps]
+    assert took.products == sorted(kept)[1]
+    assert 0 < took.optimizer < max(step["optimizer"] for step in operations._steps)
     assert Operations(torch.device("cuda")).seconds() is None, "a call returns there before its work is done"

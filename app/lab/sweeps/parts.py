@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.units import digits, value_text
+from app.words import listed
 
+_SLACK = 0.03  # of a step: what is less than nothing by no more is rounding between a middle and another
 # In the order in which they are told; together they are the step.
 PARTS: Mapping[str, str] = {
     "arithmetic": "Arithmetic at the peak",
@@ -69,8 +71,17 @@ def said_of_parts(every: Sequence[StepParts]) -> str:
     return (
         f"Run {middle.run_id}, in the middle, takes {digits(middle.ratio, 3)} times its arithmetic: 1 for itself, "
         f"{', '.join(named)}. Products ran at {share} of the peak's rate, which is that "
-        f"of one large square product. {_said_of_smallest(every)}"
+        f"of one large square product. {_said_of_smallest(every)}{_said_of_disturbed(every)}"
     )
+
+
+def _said_of_disturbed(every: Sequence[StepParts]) -> str:
+    """That a machine with other work makes differences that cannot be: told, not hidden."""
+    disturbed = [each.run_id for each in every if each.seconds["between"] < -_SLACK * each.step]
+    if not disturbed:
+        return ""
+    named = listed([f"run {each}" for each in disturbed])
+    return f" In {named} the watched steps were slower than the typical one, so that less than nothing is left between."
 
 
 _NAMED: Mapping[str, str] = {
