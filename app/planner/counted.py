@@ -18,6 +18,7 @@ from app.theory.mesh import Mesh
 from app.units import bytes_text, count_text, scaled, seconds_text
 from labs.spec import Model
 
+LAYOUT = "zero-16"
 ALIKE = 0.005  # of a number: what nobody explains
 _UNIT = {"bytes": "GB", "seconds": "s", "fraction": "%"}
 
@@ -98,6 +99,11 @@ class Asked:
 
     def axis(self, name: str) -> int:
         return int(self.values[name])
+
+    @property
+    def layout(self) -> str:
+        """Bytes of a parameter's state: as typed, or those of ZeRO's paper, with which interviews count."""
+        return str(self.values["layout"] or LAYOUT)
 
     @property
     def replicas(self) -> int:

@@ -18,6 +18,7 @@ from app.theory.planner.engine.constants import FITTED
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.results import CollectiveEstimate, MemoryBytes
+from app.theory.state import LAYOUTS, StateLayout
 from app.units import bytes_text, count_text, digits, scaled, seconds_text
 from app.words import counted
 
@@ -52,7 +53,7 @@ def _held(plan: Asked) -> Iterator[Line]:
         layers=plan.shape.layers,
         hidden=plan.shape.hidden,
     )
-    layout, tensor, stages = made.layout, plan.axis("tensor"), plan.axis("pipeline")
+    layout, tensor, stages = plan.layout, plan.axis("tensor"), plan.axis("pipeline")
     yield by_formula(
         "Model state, unsharded and undivided",
         "training_state",
@@ -111,7 +112,7 @@ def _activations(plan: Asked) -> Iterator[Line]:
 def _largest(plan: Asked) -> Iterator[Line]:
     """What fits in the memory that a plan may take."""
     made, usable = plan.made, plan.made.usable_bytes
-    fewest = fewest_ranks(made.size, 3, made.layout, usable)
+    fewest = fewest_ranks(made.size, 3, plan.layout, usable)
     if fewest:
         name = f"GPUs on which the fully sharded state fits, {bytes_text(usable)} of each for it"
         yield Line(name, fewest, "count", "State alone: the engine's plans need room for activations as well.")
@@ -125,7 +126,7 @@ def _largest(plan: Asked) -> Iterator[Line]:
 
 
 def _state_by_formula(plan: Asked, zero: int) -> float:
-    inputs = {"parameters": plan.stage_parameters, "ranks": plan.replicas, "stage": zero, "layout": plan.made.layout}
+    inputs = {"parameters": plan.stage_parameters, "ranks": plan.replicas, "stage": zero, "layout": plan.layout}
     return evaluate(FORMULAS.by_name["zero_state"], inputs).value
 
 
@@ -175,7 +176,7 @@ def _sent(plan: Asked) -> Iterator[Line]:
             f"{made.reduced_otherwise}".strip(),
             sum(row.payload_bytes_per_rank_per_step for row in reduced),
             parameters=plan.stage_parameters,
-            layout=made.layout,
+            layout=plan.layout,
             part="gradients",
         )
         yield from _data_parallel(plan, rows)
@@ -316,12 +317,23 @@ def _reached(made: Plan) -> str:
 
 
 def _why_state(plan: Asked) -> str:
+    said = "The engine counts every tensor of the shape, and shards them as its implementation does."
     if plan.axis("pipeline") > 1:
-        return (
+        said = (
             "The textbook shares the parameters out evenly. The engine's fullest GPU has the layers of one stage and,"
             " at an end of the pipeline, the table of tokens or the head."
         )
-    return "The engine counts every tensor of the shape, and shards them as its implementation does."
+    if plan.made.layout == plan.layout:
+        return said
+    kept, counted_with = LAYOUTS[plan.made.layout], LAYOUTS[plan.layout]
+    return (
+        f"{said} It keeps {_bytes_each(kept)} bytes a parameter, as its software does; the textbook counts"
+        f" {_bytes_each(counted_with)}."
+    )
+
+
+def _bytes_each(layout: StateLayout) -> str:
+    return " + ".join(map(digits, (layout.parameters, layout.gradients, layout.optimizer)))
 
 
 def _why_activations(plan: Asked) -> str:

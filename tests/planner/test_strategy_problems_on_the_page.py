@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.grading.questions import NumberQuestion
+from app.planner.finding import choose
 from app.planner.service import plan
 from app.planner.textbook import textbook
 from app.planner.training import training_of
@@ -118,6 +119,30 @@ def test_the_smallest_stage_that_fits_is_said(content: Catalogue, seed: int) -> 
     fitting = [line.name[-1] for line in stages if "fits in" in line.besides]
     (key,) = next(part.question.key for part in variant.parts if part.id == "g")
     assert key == (f"stage-{fitting[0]}" if fitting else "none")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_search_within_the_problems_limits_finds_the_plan_it_calls_best(content: Catalogue, seed: int) -> None:
+    """SP2 i, a configuration; SP5 l is asked in test_search_limits."""
+    variant = make_variant(content.problems["SP2"], seed)
+    judge = next(part.question for part in variant.parts if part.id == "i")
+    (_, form), *_ = _degrees(variant.values)
+    limits = {
+        "search_memory": "72 GB",
+        "schedules": "plan",
+        "search_software": "by-zero-stage",
+        "search_recompute": "none",
+        "search_zero": "1, 3",
+        "search_context": "1",
+        "search_micro_batch": "1, 2",
+    }
+    model = {"model": variant.values["model"]}
+    made = plan({name: str(value) for name, value in (form | limits | model).items()})
+    best = choose(made, "any").options[0].candidate
+    chosen = {name: getattr(best.parallel, name) for name in ("tensor", "pipeline", "data", "zero")}
+    chosen["micro_batch"] = best.training.micro_batch
+    grade = judge.grade(", ".join(f"{name} {value}" for name, value in chosen.items()))
+    assert (grade.status, "nothing tried is better" in grade.message) == ("correct", True), chosen
 
 
 @pytest.mark.parametrize("seed", SEEDS)
