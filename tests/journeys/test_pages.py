@@ -33,6 +33,7 @@ PAGES = (
     "/lab/strategies",
     "/lab/runs",
     "/lab/sweeps",
+    "/lab/fit",
     "/planner",
     "/planner/decide",
     "/planner?model=llama-3-70b&ranks=64&tensor=8&pipeline=3&zero=1",
