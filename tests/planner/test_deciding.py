@@ -91,7 +91,7 @@ def test_each_question_says_of_which_state_it_is() -> None:
     assert whole.follows.startswith("Without sharding it would fill 2 GPUs")
     assert "unsharded or with ZeRO-1" in replicas.title
     assert replicas.follows.startswith("It fits with ZeRO-1, recomputing everything")
-    assert "all of the state is sharded" in sharded.title
+    assert "all of the state sharded" in sharded.title
 
 
 @pytest.mark.parametrize(("model", "ranks"), [("llama-3-70b", "128"), ("llama-3-8b", "12"), ("deepseek-v3", "2048")])

@@ -44,6 +44,7 @@ from labs.spec import Model
 LONG = 32_768  # tokens, from which a sequence is cut
 TOKENS_OF_A_RANK = 16_384  # of a sequence, that one rank is left with
 NOTABLE = 0.1  # of a step
+WHICH = "Which of them?"
 MOST_EXPERT_RANKS = 64  # more send tokens over more nodes than they save
 INTERRUPTED = FAILURE_RATES["llama-3"]
 
@@ -72,6 +73,11 @@ class Decision:
     def axes(self) -> str:
         """The plan's degrees in words."""
         return axes_text(self.chosen.request) if self.chosen else ""
+
+    @property
+    def reason(self) -> str:
+        """Why this kind of plan and no other, or what to do where none fits."""
+        return next(question.follows for question in self.questions if question.title == WHICH)
 
     @property
     def software(self) -> str:
@@ -104,7 +110,7 @@ def decide(asked: Asked) -> Decision:
     if not best:
         questions += [_unfit(each, asked, decided) for each in looked]
         advice = "Take more GPUs, more memory, or a shorter sequence."
-        questions.append(Question("Which of them?", "None of these fits.", advice))
+        questions.append(Question(WHICH, "None of these fits.", advice))
         return Decision(tuple(questions), None, decided)
     plans = [(each, each.simplest(min(best)) if each.result.best else None) for each in looked]
     questions += [_fit(each, plan) if plan else _unfit(each, asked, decided) for each, plan in plans]
@@ -244,21 +250,21 @@ def _chosen(plans: Sequence[tuple[Kind, Candidate]]) -> tuple[Question, Candidat
         why = "the only one that fits"
     elif simpler:
         least = min(plan.step_seconds for plan in simpler)
-        why = f"a step takes {100 * (1 - chosen.step_seconds / least):.0f} % less than the best that is simpler takes"
+        why = f"a step is {100 * (1 - chosen.step_seconds / least):.0f} % shorter than that of the best simpler plan"
     elif chosen is fastest:
         why = "the simplest that fits, and none is faster"
     else:
         why = "the simplest that fits, and what is faster is so by less than a tie"
     first = next(each for each, plan in plans if plan is fastest)
     beside = [f"{each.name} {_beside(plan, fastest)}" for each, plan in plans if plan is not fastest]
-    says = f"The fastest are {first.name}; beside them {', '.join(beside)}. Up to {100 * tie_share():.1f} % is a tie, "
-    says += "which the simpler wins."
+    says = f"The fastest are {first.name}; a step of {', '.join(beside)} longer. "
+    says += f"Up to {100 * tie_share():.1f} % is a tie, which the simpler wins."
     follows = f"{capital(kind.name)}: {why}."
-    return Question("Which of them?", says if plans[1:] else "There is nothing to weigh.", follows), chosen
+    return Question(WHICH, says if plans[1:] else "There is nothing to weigh.", follows), chosen
 
 
 def _beside(plan: Candidate, fastest: Candidate) -> str:
-    return f"+{100 * (plan.step_seconds / fastest.step_seconds - 1):.1f} %"
+    return f"is {100 * (plan.step_seconds / fastest.step_seconds - 1):.1f} %"
 
 
 def _losses(made: Estimate) -> Question:
@@ -278,9 +284,9 @@ def _losses(made: Estimate) -> Question:
     follows = (
         f"Most is lost to {worst}: what is left to try is {advice[worst]}."
         if lost[worst] > NOTABLE
-        else "Nothing of it is above a tenth."
+        else "Bubble, waiting and recomputation each take less than a tenth of the step."
     )
-    return Question("What does it lose?", says, follows)
+    return Question("Where does time go that is not compute?", says, follows)
 
 
 def _failures(asked: Asked) -> Question:

@@ -86,14 +86,14 @@ def kinds_of(asked: Asked) -> Iterator[Kind]:
     stages = tuple(each for each in divisors(asked.gpus) if each > 1)
     alone = {"tensor": (1,), "pipeline": (1,)}
     yield Kind("replicas", "Does a replica fit on one GPU, unsharded or with ZeRO-1?", alone, {})
-    sharded = "If all of the state is sharded over the replicas, with ZeRO-3?"
+    sharded = "Does it fit with all of the state sharded, ZeRO-3?"
     yield Kind("sharded replicas", sharded, alone | {"zero": (3,)}, {}, SHARDING)
-    yield Kind("tensor groups", "With tensor groups inside a node?", {"tensor": inside, "pipeline": (1,)}, {})
-    yield Kind("stages", "With stages, of single GPUs or of tensor groups?", {"pipeline": stages}, USUAL)
+    yield Kind("tensor groups", "What do tensor groups inside a node bring?", {"tensor": inside, "pipeline": (1,)}, {})
+    yield Kind("stages", "What do pipeline stages bring?", {"pipeline": stages}, USUAL)
 
 
 # What is left where none of them fits with the sequence and the experts divided as a rule has it.
-OTHERWISE = Kind("other divisions", "And if sequence and experts are divided otherwise?", {}, USUAL)
+OTHERWISE = Kind("other divisions", "Does it fit with the sequence and the experts divided otherwise?", {}, USUAL)
 
 
 def fits(made: Estimate) -> bool:
