@@ -9,7 +9,8 @@ from app.codelabs.models import ENDED, CodeSubmission
 from app.codelabs.shown import ShownCheck
 from app.codelabs.words import checks_in_words, mistake_in_words
 from app.content.code_labs import FINISHES, CodeLab
-from labs.spec.code import CodeError, Verdict
+from app.grading.levels import percent
+from labs.spec.code import Check, CodeError, Verdict
 
 PUZZLE_SHARE = 0.5  # what putting a program together counts of what writing it counts
 SIZES = 3  # numbers of ranks that a submission is judged on: 2, 3 and 4
@@ -52,8 +53,10 @@ def _held(checks: Sequence[ShownCheck]) -> tuple[str, bool]:
     """A check by what it is called, and whether it held on every number of ranks. One that nothing was there for says
     so."""
     failed = [each for each in checks if not each.passed]
-    unseen = f" ({failed[0].seen})" if failed and not any(each.expected for each in failed) else ""
-    return checks[0].title + unseen, not failed
+    beside = f" ({failed[0].seen})" if failed and not any(each.expected for each in failed) else ""
+    if failed and (share := sum(map(_share_held, checks)) / SIZES):
+        beside = f" (in {percent(share)} % of the cases)"
+    return checks[0].title + beside, not failed
 
 
 def _raised(error: CodeError | None) -> str:
@@ -66,15 +69,20 @@ def _raised(error: CodeError | None) -> str:
 
 
 def share_of(verdict: Verdict, lab: CodeLab) -> float:
-    """The share of a lab's own checks that held. That a program returns is worth nothing, and what else holds beside a
-    wrong result is worth half: a program that does nothing sends few bytes."""
+    """The share of a lab's own checks that held, each by the share of the cases in which it did. That a program returns
+    is worth nothing, and what else holds beside a wrong result is worth half: a program that does nothing sends few
+    bytes."""
     if verdict.passed:
         return 1.0
     names = [check.id for check in lab.head.checks]
-    right = {each.ranks for each in verdict.checks if each.name == names[0] and each.passed}
-    held = sum(
-        1.0 if each.ranks in right else BESIDE_A_WRONG_RESULT
-        for each in verdict.checks
-        if each.passed and each.name in names and each.name != FINISHES
-    )
+    right = {each.ranks: _share_held(each) for each in verdict.checks if each.name == names[0]}
+    held = 0.0
+    for check in verdict.checks:
+        if check.name in names and check.name != FINISHES:
+            beside = 1.0 if check.name == names[0] else right.get(check.ranks, 0.0)
+            held += _share_held(check) * (BESIDE_A_WRONG_RESULT + (1 - BESIDE_A_WRONG_RESULT) * beside)
     return round(held / (SIZES * len(names)), 4)
+
+
+def _share_held(check: Check) -> float:
+    return 1.0 if check.passed else check.held

@@ -5,7 +5,8 @@
     starter.py     what the editor opens with
     reference.py   one good solution, shown after passing
     right/*.py     solutions in other styles; the first line of each says what the style is: `# in place, odd and even`
-    wrong/*.py     solutions that must be caught; the first line names the mistake: `# mistake: chunk-index`
+    wrong/*.py     solutions that must be caught; the first line names the mistake, and those that it shows besides:
+                   `# mistake: chunk-index, also lost-tail`
     puzzle.*       where it has a short form to be put together on a phone (`code_puzzles`)
 
 What goes in and what is checked stands in `labs/code/graders/`; a check or mistake that it names has its words here.
@@ -34,7 +35,7 @@ T = TypeVar("T")
 CodeLabId = Annotated[str, StringConstraints(pattern=r"^CL\d{2}$")]
 HEAD = "lab.yaml"
 FINISHES = "finishes"  # the check every lab has: each rank returned
-_MISTAKE = re.compile(r"^# mistake: ([a-z0-9-]+)\s*$")
+_MISTAKE = re.compile(r"^# mistake: ([a-z0-9-]+)(?:, also ([a-z0-9-]+(?:, [a-z0-9-]+)*))?\s*$")
 _STYLE = re.compile(r"^# (.+?)\s*$")
 
 
@@ -72,11 +73,12 @@ class CodeLabHead(Item):
 
 @dataclass(frozen=True)
 class Solution:
-    """A program of a lab: of a style, or with a mistake."""
+    """A program of a lab: of a style, or with a mistake. `also` are mistakes that it shows besides."""
 
     name: str
     says: str  # the style, or the mistake's name
     code: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,8 @@ def _solutions(folder: Path, shown: str, first: re.Pattern[str], wanted: str) ->
         found = first.match(head)
         if found is None:
             raise ContentError([ContentProblem(at, 1, "first line", f"it must be {wanted}")])
-        yield Solution(path.stem, found.group(1), code.lstrip("\n"))
+        also = (found[2] or "").split(", ") if found.re is _MISTAKE and found[2] else ()
+        yield Solution(path.stem, found[1], code.lstrip("\n"), tuple(also))
 
 
 def check_code_labs(
@@ -204,5 +207,10 @@ def check_code_labs(
                 yield lab.id, ("mistakes", name, "cure"), f"there is no card {mistake.cure}"
             if not any(each.says == name for each in lab.wrong):
                 yield lab.id, ("mistakes", name), "no solution in wrong/ makes it"
+        for each in lab.wrong:
+            if strange := sorted(set(each.also) - set(lab.head.mistakes)):
+                yield lab.id, ("wrong", each.name), f"it also shows {', '.join(strange)}: no mistakes of the lab"
+            if each.says in each.also:
+                yield lab.id, ("wrong", each.name), f"{each.says} is its mistake, and not one besides"
         if any(check.id == FINISHES for check in lab.head.checks):
             yield lab.id, ("checks",), f"{FINISHES} is a check of every lab and not to be named"

@@ -1,13 +1,13 @@
 """Code labs in an interview: one that is written inside the sitting and run on real ranks, and programs to read.
 
-A program to read is one of a lab's wrong solutions: its mistake is what the judge names when it is run, so there is
-exactly one right answer and nobody wrote it by hand.
+A program to read is one of a lab's wrong solutions: its mistake is what the judge names when it is run. What else it
+shows is not offered beside it, so there is exactly one right answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Annotated
 
@@ -22,6 +22,7 @@ from app.content.schemas import InterviewId, Item
 READING_MINUTES = 5
 POINTS_A_MINUTE = 4
 MOST_MISTAKES = 4  # among which the right one is to be found
+FEWEST_UNTRUE = 2  # that have to be offered beside it
 PASSES = "passes"
 _BY_MISTAKE = re.compile(r"^(cl\d+-read)-[^.]+")
 # What is asked who finds another mistake in a program than its own, and who finds none.
@@ -88,13 +89,23 @@ def make_coding_round(file: CodingFile, labs: Mapping[str, CodeLab]) -> CodingRo
     return made
 
 
-def draw_tasks(file: CodingFile, labs: Mapping[str, CodeLab], seed: int, runs_here: bool, known: set[str]) -> list[str]:
-    """The tasks of a sitting, by what they are called: a lab that its candidate has not passed where there is one, and
-    programs of others. Where learners' code cannot be run all are to be read."""
+def draw_tasks(
+    file: CodingFile,
+    labs: Mapping[str, CodeLab],
+    seed: int,
+    runs_here: bool,
+    known: Collection[str],
+    met: Collection[str] = (),
+) -> list[str]:
+    """The tasks of a sitting, by what they are called: a lab that its candidate has not passed (`known`) where there is
+    one, and programs of others; none of the labs that were `met` in the sitting before, as far as there are others.
+    Where learners' code cannot be run all are to be read."""
     source = Random(f"{file.id}:{file.revision}:{seed}")  # noqa: S311 - replayable, no secret
     fresh = [each for each in file.labs if each not in known] or list(file.labs)
-    written = source.choice(fresh)
-    others = [each for each in labs if each != written]
+    written = source.choice([each for each in fresh if each not in met] or fresh)
+    others = [each for each in labs if each != written and each not in met]
+    if len(others) < file.readings:
+        others = [each for each in labs if each != written]
     read = source.sample(others, min(file.readings, len(others)))
     last = f"{written}.{WRITE}" if runs_here else a_reading(labs[written], source)
     return [*(a_reading(labs[each], source) for each in read), last]
@@ -107,8 +118,10 @@ def a_reading(lab: CodeLab, source: Random) -> str:
 
 
 def _readable(lab: CodeLab) -> list[Solution]:
-    """The programs whose mistake is the lab's own; those that any lab can show are no puzzle."""
-    return [each for each in lab.wrong if each.says in lab.head.mistakes]
+    """The programs whose mistake is the lab's own, where there are others that they do not show; a mistake that any lab
+    can show is no puzzle."""
+    own = [each for each in lab.wrong if each.says in lab.head.mistakes]
+    return [each for each in own if len(set(lab.head.mistakes) - {each.says, *each.also}) >= FEWEST_UNTRUE]
 
 
 def task(reference: str, labs: Mapping[str, CodeLab]) -> TaskQuestion | None:
@@ -150,7 +163,8 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
     mistakes = lab.head.mistakes
     right = mistakes[solution.says]
     source = Random(f"{lab.id}:{solution.name}")  # noqa: S311 - replayable, no secret
-    others = source.sample(sorted(set(mistakes) - {solution.says}), min(MOST_MISTAKES - 1, len(mistakes) - 1))
+    untrue = sorted(set(mistakes) - {solution.says, *solution.also})
+    others = source.sample(untrue, min(MOST_MISTAKES - 1, len(untrue)))
     offered = sorted([solution.says, *others])
     source.shuffle(offered)
     why = f"It is another: {right.title[:1].lower()}{right.title[1:]}."

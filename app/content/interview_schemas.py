@@ -202,7 +202,8 @@ class Question(Strict):
 
     @model_validator(mode="after")
     def _is_questioned(self) -> Question:
-        if unasked := [slip.id for slip in self.slips if not slip.ask]:
+        followed = self.follow_up.slips if self.follow_up else ()
+        if unasked := [slip.id for slip in (*self.slips, *followed) if not slip.ask]:
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
         if unasked := [option.id for option in self.options if not option.correct and not option.ask]:
             raise ValueError(f"{', '.join(unasked)}: a wrong option needs ask, what is asked who chose it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.content import problem_draws, seeded
 from app.content.composed import Composed
@@ -17,6 +17,25 @@ def draw(interview: Interview, seed: int) -> dict[str, object]:
         beyond = problem_draws.LARGEST_SEED + 1 + seed
         return {name: problem_draws.draw(problem, beyond) for name, problem in interview.problems.items()}
     return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
+
+
+def draw_anew(interview: Interview, before: Mapping[str, object], seeds: Iterable[int]) -> dict[str, object]:
+    """What a sitting draws that follows on one that drew `before`: of the draws by `seeds`, which there are some of,
+    the first that has fewest numbers in common with it."""
+    draws = [draw(interview, seed) for seed in seeds]
+    return min(draws, key=lambda each: in_common(each, before))
+
+
+def in_common(drawn: Mapping[str, object], before: Mapping[str, object]) -> int:
+    """How many numbers two sittings of one interview share."""
+    shared = 0
+    for name, value in drawn.items():
+        other = before.get(name)
+        if isinstance(value, Mapping):
+            shared += in_common(value, other if isinstance(other, Mapping) else {})
+        else:
+            shared += name in before and value == other
+    return shared
 
 
 def values_of(interview: Interview, drawn: Mapping[str, object]) -> dict[str, object]:

@@ -49,8 +49,12 @@ def draw_tasks(
     """The tasks of a coding round. Where learners' code cannot be run (`code_labs` is how it is configured) all are to
     be read, and `instead` says why."""
     why = codelabs.why_not_here(session, code_labs)
-    known, seed = codelabs.list_passed_labs(session, learner_id), secrets.randbelow(2**31 - 1)
-    tasks = coding.draw_tasks(interview.file, content.labs, seed, not why, known)
+    known, last = (
+        codelabs.list_passed_labs(session, learner_id),
+        queries.find_newest_of(session, learner_id, interview.id),
+    )
+    met = {each.partition(".")[0] for each in last.drawn.get("questions", ())} if last else set()
+    tasks = coding.draw_tasks(interview.file, content.labs, secrets.randbelow(2**31 - 1), not why, known, met)
     return {"questions": tasks, "values": {}, "instead": why}
 
 

@@ -21,13 +21,16 @@ from app.interview import expectation, queries, timing
 from app.interview.closing import (
     close_if_over,
 )
-from app.interview.drawing import draw
+from app.interview.drawing import draw_anew
 from app.interview.expectation import Expectation
 from app.interview.models import Sitting
 from app.interview.offers import (
     is_generated,
 )
 from app.interview.stored import scorecard_of
+
+LARGEST_SEED = 2**31 - 1
+DRAWS = 8  # among which the one is taken that has least in common with the sitting before
 
 
 def find_sitting(session: Session, learner_id: int, sitting_id: int) -> Sitting:
@@ -61,7 +64,7 @@ def start(
         learner_id=learner_id,
         interview_id=interview.id,
         revision=interview.revision,
-        drawn=dict(drawn) if drawn is not None else draw(interview, secrets.randbelow(2**31 - 1)),
+        drawn=dict(drawn) if drawn is not None else _drawn(session, learner_id, interview),
         started_at=now,
         deadline_at=now + timedelta(minutes=interview.minutes),
     )
@@ -73,6 +76,12 @@ def start(
         assert opened is not None
         return opened
     return sitting
+
+
+def _drawn(session: Session, learner_id: int, interview: Interview) -> dict[str, object]:
+    """The numbers of a new sitting: others than those of the one before it, as far as there are others."""
+    last = queries.find_newest_of(session, learner_id, interview.id)
+    return draw_anew(interview, last.drawn if last else {}, (secrets.randbelow(LARGEST_SEED) for _ in range(DRAWS)))
 
 
 def expect(session: Session, sitting: Sitting, level: str) -> None:

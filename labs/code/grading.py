@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 
+from labs.code.by_case import held_by_case
 from labs.code.checks import wire_bytes
 from labs.code.grader import Case, Draw, Grader, Judged
 from labs.code.graders import graders
@@ -172,7 +173,14 @@ def _run(judging: _Judging, sandboxes: Sequence[Sandbox], ranks: int, seed: int)
     for check in _checks(grader, ranks, cases, outcome):
         judging.check(check)
         checks.append(check)
-    return Judged(ranks, cases, outcome, checks)
+    judged = Judged(ranks, cases, outcome, checks)
+    if outcome.forged is not None or _is_hopeless(judged) or judging.submission.mode == "run":
+        return judged
+
+    def alone(case: Case) -> Record:
+        return Running(_job(judging, judging.submission.code, ranks, [case], seed), sandboxes).follow().record
+
+    return replace(judged, checks=held_by_case(grader, cases, checks, outcome.record, alone))
 
 
 def _job(judging: _Judging, source: str, ranks: int, cases: Sequence[Case], seed: int) -> Job:
@@ -252,6 +260,7 @@ def _verdict(judging: _Judging, runs: Sequence[Judged], seed: int, planned: int)
         score=round(sum(each.passed for each in checks) / total, 4),
         checks=checks,
         mistake=None if passed else _mistake(grader, runs),
+        shows=() if passed else tuple(_shown(grader, runs)),
         autopsy=broken.outcome.autopsy if broken else None,
         error=_error(broken.record) if broken else None,
         seed=seed,
@@ -281,6 +290,16 @@ def _mistake(grader: Grader, runs: Sequence[Judged]) -> str | None:
         if run.record.errors:
             return "crash"
     return None
+
+
+def _shown(grader: Grader, runs: Sequence[Judged]) -> Iterator[str]:
+    """Every mistake of the lab that the runs show, each once."""
+    shown = []
+    for sign in grader.signs:
+        with suppress(*STRANGE):
+            if sign.shows(runs):
+                shown.append(sign.mistake)
+    yield from dict.fromkeys(shown)
 
 
 def _error(record: Record) -> CodeError | None:

@@ -42,6 +42,9 @@ class Check(_Strict):
     expected: str
     seen: str
     meaning: str = ""
+    held: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0, description="the share of the cases in which a check held that did not hold in all of them"
+    )
 
 
 class RankState(_Strict):
@@ -107,6 +110,9 @@ class Verdict(_Strict):
     score: float
     checks: tuple[Check, ...] = ()
     mistake: str | None = None
+    shows: tuple[str, ...] = Field(
+        default=(), description="every mistake of the lab that the runs show; `mistake` is one"
+    )
     autopsy: Autopsy | None = None
     error: CodeError | None = None
     seed: int | None = None

@@ -238,6 +238,13 @@ def test_beside_a_wrong_result_other_checks_count_half_and_returning_nothing() -
     returns = [Check(name="finishes", ranks=ranks, passed=True, expected="", seen="") for ranks in (2, 3, 4)]
     assert share_of(Verdict(lab="CL01", passed=False, score=0.6, checks=(*returns, *cheap)), lab) == 0.25
     assert share_of(Verdict(lab="CL01", passed=False, score=0.3, checks=tuple(returns)), lab) == 0.0
+    some = [
+        Check(name=name, ranks=ranks, passed=False, expected="", seen="", held=0.75)
+        for name in ("sum", "messages")
+        for ranks in (2, 3, 4)
+    ]
+    share = share_of(Verdict(lab="CL01", passed=False, score=0.0, checks=tuple(some)), lab)
+    assert share == round((0.75 + 0.75 * (0.5 + 0.5 * 0.75)) / 2, 4), "what ends one case leaves the others"
 
 
 def test_every_program_to_read_has_one_right_answer_that_the_judge_gives() -> None:
@@ -247,6 +254,7 @@ def test_every_program_to_read_has_one_right_answer_that_the_judge_gives() -> No
             question = coding.task(f"{lab.id}.{coding.READ}.{solution.name}", labs)
             if question is not None:
                 assert [each.id for each in question.options if each.correct] == [solution.says]
+                assert not {each.id for each in question.options} & set(solution.also), "it shows that as well"
                 assert "mistake" not in question.shown, "a program does not say what is wrong with it"
     assert coding.task("CL01.read.nothing", labs) is None
     assert coding.task("CL99.write", labs) is None

@@ -15,6 +15,7 @@ from app.grading.levels import level_of
 from app.interview import answering, closing, drawing, pages, parts, prompts, queries, scoring, service, stored
 from app.interview.models import Sitting
 from tests.conftest import NOW
+from tests.support.shipped import shipped
 
 MINUTES_10 = timedelta(minutes=10)
 
@@ -72,6 +73,26 @@ def test_a_sittings_numbers_never_change(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     assert drawing.draw(interview, 42) == drawing.draw(interview, 42)
     assert len({str(drawing.draw(interview, seed)) for seed in range(40)}) > 5
+
+
+def test_a_sitting_draws_others_than_the_one_before_it(database: Database, content: Catalogue) -> None:
+    before: dict[str, object] = {}
+    for minutes in range(0, 200, 20):
+        sitting = _start(database, content, NOW + timedelta(minutes=minutes))  # closes the one before
+        assert sitting.drawn != before
+        before = sitting.drawn
+
+
+@pytest.mark.parametrize("name", sorted(set(shipped().interviews) - {"T3"}))
+def test_two_sittings_in_a_row_share_few_numbers(name: str) -> None:
+    interview, before = shipped().interviews[name], dict[str, object]()
+    for first in range(0, 50, 10):
+        seeds = range(first, first + service.DRAWS)
+        shared = [drawing.in_common(drawing.draw(interview, seed), before) for seed in seeds]
+        drawn = drawing.draw_anew(interview, before, seeds)
+        assert drawn != before
+        assert drawing.in_common(drawn, before) == min(shared)
+        before = drawn
 
 
 def test_drafts_are_replaced_and_given_answers_stay(database: Database, content: Catalogue) -> None:

@@ -8,6 +8,7 @@ from labs.code.grading import judge
 from labs.code.sandbox import Pool
 from labs.spec.code import MOST_CODE_BYTES, Submission, Verdict
 from tests.support.code_labs import needs_sandboxes
+from tests.support.shipped import shipped
 
 pytestmark = needs_sandboxes
 
@@ -47,6 +48,18 @@ def test_a_file_that_is_no_solution_is_refused_at_its_line(
     if error is None:
         assert verdict.autopsy is not None
         assert "line" in verdict.autopsy.says
+
+
+def test_what_ends_one_case_leaves_the_others_their_share(code_pool: Pool) -> None:
+    reference, short = shipped().labs["CL01"].reference, "):\n    if len(x) < n:\n        "  # one case of each run is
+    verdict = judged(reference.replace("):\n", f"{short}raise IndexError(len(x))\n", 1), code_pool)
+    assert verdict.mistake == "crash"
+    held = {(each.name, each.ranks): each.held for each in verdict.checks}
+    assert {(ranks, held["sum", ranks]) for ranks in (2, 3, 4)} == {(2, 0.6667), (3, 0.75), (4, 0.75)}
+    assert {held["messages", 3], held["finishes", 3]} == {0.75, 0.0}
+    assert "by themselves, 2 of 3 cases hold" in next(each.seen for each in verdict.checks if each.name == "sum")
+    wrong = judged(reference.replace("):\n", f"{short}return x\n", 1), code_pool)
+    assert {each.held for each in wrong.checks if each.name == "sum"} == {0.6667, 0.75}, "no less than where it crashed"
 
 
 def test_a_syntax_error_has_a_place_for_the_caret(code_pool: Pool) -> None:

@@ -24,16 +24,21 @@ class Program:
     name: str
     code: str
     mistake: str | None
+    also: tuple[str, ...] | None = None  # that it shows besides, where it is a program to read
 
     def holds(self, verdict: Verdict) -> bool:
         """Whether it was judged as what it is."""
-        return verdict.passed if self.mistake is None else not verdict.passed and verdict.mistake == self.mistake
+        if self.mistake is None:
+            return verdict.passed
+        beside = set(verdict.shows) - {self.mistake}
+        is_told = self.also is None or beside <= set(self.also)
+        return not verdict.passed and verdict.mistake == self.mistake and is_told
 
 
 def programs(lab: CodeLab) -> Iterator[Program]:
     yield Program(lab.id, "reference", lab.reference, None)
     yield from (Program(lab.id, f"right/{each.name}", each.code, None) for each in lab.right)
-    yield from (Program(lab.id, f"wrong/{each.name}", each.code, each.says) for each in lab.wrong)
+    yield from (Program(lab.id, f"wrong/{each.name}", each.code, each.says, each.also) for each in lab.wrong)
     if (puzzle := lab.puzzle) is not None:
         yield Program(lab.id, "puzzle", puzzle.program(puzzle.head.right), None)
         for wrong in puzzle.head.wrong:

@@ -1,4 +1,4 @@
-# mistake: mean-for-sum
+# mistake: mean-for-sum, also what-arrives
 import torch
 
 

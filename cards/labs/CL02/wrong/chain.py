@@ -1,4 +1,4 @@
-# mistake: passed-along
+# mistake: passed-along, also leaf-first
 def tree_broadcast(x, root, rank, n, send, recv):
     if rank != root:
         recv(x, (rank - 1) % n)

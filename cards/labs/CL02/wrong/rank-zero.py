@@ -1,4 +1,4 @@
-# mistake: root-ignored
+# mistake: root-ignored, also received-twice
 def tree_broadcast(x, root, rank, n, send, recv):
     reach = 1
     while reach < n:

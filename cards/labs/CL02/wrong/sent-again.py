@@ -1,4 +1,4 @@
-# mistake: received-twice
+# mistake: received-twice, also leaf-first, root-sends-all
 def tree_broadcast(x, root, rank, n, send, recv):
     me = (rank - root) % n
     reach = 1

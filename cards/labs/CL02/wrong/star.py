@@ -1,4 +1,4 @@
-# mistake: root-sends-all
+# mistake: root-sends-all, also leaf-first
 def tree_broadcast(x, root, rank, n, send, recv):
     if rank != root:
         recv(x, root)

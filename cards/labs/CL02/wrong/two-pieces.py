@@ -1,4 +1,4 @@
-# mistake: received-twice
+# mistake: received-twice, also leaf-first
 def tree_broadcast(x, root, rank, n, send, recv):
     me = (rank - root) % n
     for part in x.tensor_split(2):

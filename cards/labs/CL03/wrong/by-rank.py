@@ -1,4 +1,4 @@
-# mistake: ranks-disagree
+# mistake: ranks-disagree, also doubled-tail, lost-tail
 import torch
 
 

@@ -1,4 +1,4 @@
-# mistake: same-every-epoch
+# mistake: same-every-epoch, also shards-fixed
 import torch
 
 

@@ -1,4 +1,4 @@
-# mistake: rank-dependent-skip
+# mistake: rank-dependent-skip, also order-differs
 import torch.distributed as dist
 
 

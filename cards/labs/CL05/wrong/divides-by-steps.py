@@ -1,4 +1,4 @@
-# mistake: divided-by-accumulation
+# mistake: divided-by-accumulation, also another-divisor
 import torch
 import torch.distributed as dist
 

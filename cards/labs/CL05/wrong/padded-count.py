@@ -1,4 +1,4 @@
-# mistake: empty-micro-batch
+# mistake: empty-micro-batch, also another-divisor
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: averaged-twice
+# mistake: averaged-twice, also another-divisor
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: replicas-differ
+# mistake: replicas-differ, also buffers-forgotten
 from contextlib import contextmanager
 
 import torch

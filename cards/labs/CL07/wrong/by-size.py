@@ -1,4 +1,4 @@
-# mistake: order-of-forward
+# mistake: order-of-forward, also half-empty
 def make_buckets(parameters, cap_bytes):
     """Fill one open bucket of each dtype, from the last parameter to the first."""
     buckets, open_of, size_of = [], {}, {}

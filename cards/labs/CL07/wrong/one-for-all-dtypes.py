@@ -1,4 +1,4 @@
-# mistake: mixed-dtypes
+# mistake: mixed-dtypes, also half-empty
 def make_buckets(parameters, cap_bytes):
     """Fill one open bucket of each dtype, from the last parameter to the first."""
     buckets, open_of, size_of = [], {}, {}

@@ -1,4 +1,4 @@
-# mistake: tied-early
+# mistake: tied-early, also order-of-forward
 def make_buckets(parameters, cap_bytes):
     """Fill one open bucket of each dtype, from the last parameter to the first."""
     buckets, open_of, size_of = [], {}, {}

@@ -1,4 +1,4 @@
-# mistake: values-for-bytes
+# mistake: values-for-bytes, also over-the-cap
 def make_buckets(parameters, cap_bytes):
     """Fill one open bucket of each dtype, from the last parameter to the first."""
     buckets, open_of, size_of = [], {}, {}

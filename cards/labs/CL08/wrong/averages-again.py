@@ -1,4 +1,4 @@
-# mistake: reduces-gradients-again
+# mistake: reduces-gradients-again, also sent-twice
 import torch
 import torch.distributed as dist
 

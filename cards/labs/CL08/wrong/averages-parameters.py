@@ -1,4 +1,4 @@
-# mistake: reduces-gradients-again
+# mistake: reduces-gradients-again, also not-sent, other-update
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: owners-differ
+# mistake: owners-differ, also other-update
 import torch
 import torch.distributed as dist
 

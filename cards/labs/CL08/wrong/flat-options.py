@@ -1,4 +1,4 @@
-# mistake: groups-ignored
+# mistake: groups-ignored, also other-update
 import torch
 import torch.distributed as dist
 

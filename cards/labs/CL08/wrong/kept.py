@@ -1,4 +1,4 @@
-# mistake: not-sent
+# mistake: not-sent, also other-update, owners-differ
 import torch
 import torch.distributed as dist
 

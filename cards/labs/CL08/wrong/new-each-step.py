@@ -1,4 +1,4 @@
-# mistake: state-lost
+# mistake: state-lost, also other-update
 import torch
 import torch.distributed as dist
 

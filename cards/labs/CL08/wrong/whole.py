@@ -1,4 +1,4 @@
-# mistake: state-not-cut
+# mistake: state-not-cut, also sent-twice
 import torch
 import torch.distributed as dist
 

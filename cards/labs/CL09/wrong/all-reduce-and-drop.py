@@ -1,4 +1,4 @@
-# mistake: all-reduce-then-slice
+# mistake: all-reduce-then-slice, also sent-twice
 import torch.distributed as dist
 
 

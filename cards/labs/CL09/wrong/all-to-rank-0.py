@@ -1,4 +1,4 @@
-# mistake: uneven-owners
+# mistake: uneven-owners, also gradients-kept
 import torch.distributed as dist
 
 

@@ -1,4 +1,4 @@
-# mistake: not-sent
+# mistake: not-sent, also other-update
 import torch.distributed as dist
 
 

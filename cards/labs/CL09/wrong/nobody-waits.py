@@ -1,4 +1,4 @@
-# mistake: not-waited
+# mistake: not-waited, also other-update
 import torch.distributed as dist
 
 

@@ -1,4 +1,4 @@
-# mistake: sum-for-mean
+# mistake: sum-for-mean, also other-update
 import torch.distributed as dist
 
 

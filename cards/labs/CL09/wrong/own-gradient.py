@@ -1,4 +1,4 @@
-# mistake: not-reduced
+# mistake: not-reduced, also other-update
 import torch.distributed as dist
 
 

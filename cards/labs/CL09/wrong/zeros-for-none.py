@@ -1,4 +1,4 @@
-# mistake: missing-gradient
+# mistake: missing-gradient, also other-update
 import torch.distributed as dist
 
 

@@ -1,4 +1,4 @@
-# mistake: all-reduced
+# mistake: all-reduced, also gathers-too-often, not-reduced
 import torch
 import torch.distributed as dist
 from torch import nn

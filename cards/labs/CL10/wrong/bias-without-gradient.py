@@ -1,4 +1,4 @@
-# mistake: bias-forgotten
+# mistake: bias-forgotten, also other-parameters
 import torch
 import torch.distributed as dist
 from torch import nn

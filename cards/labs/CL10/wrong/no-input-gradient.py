@@ -1,4 +1,4 @@
-# mistake: graph-cut
+# mistake: graph-cut, also other-parameters
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,4 +1,4 @@
-# mistake: sum-for-mean
+# mistake: sum-for-mean, also other-parameters
 import torch
 import torch.distributed as dist
 from torch import nn

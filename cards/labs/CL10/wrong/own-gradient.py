@@ -1,4 +1,4 @@
-# mistake: not-reduced
+# mistake: not-reduced, also other-parameters
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -1,4 +1,4 @@
-# mistake: cast-after-sending
+# mistake: cast-after-sending, also gathers-too-often
 import torch
 import torch.distributed as dist
 from torch import nn

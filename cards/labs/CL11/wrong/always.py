@@ -1,4 +1,4 @@
-# mistake: lengthened
+# mistake: lengthened, also another-factor
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: several-factors
+# mistake: several-factors, also another-factor
 import torch
 import torch.distributed as dist
 

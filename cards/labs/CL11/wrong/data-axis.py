@@ -1,4 +1,4 @@
-# mistake: wrong-axis
+# mistake: wrong-axis, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: not-rooted
+# mistake: not-rooted, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

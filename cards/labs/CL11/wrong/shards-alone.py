@@ -1,4 +1,4 @@
-# mistake: left-out
+# mistake: left-out, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: norms-added
+# mistake: norms-added, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

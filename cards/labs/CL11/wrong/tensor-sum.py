@@ -1,4 +1,4 @@
-# mistake: replicas-counted
+# mistake: replicas-counted, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

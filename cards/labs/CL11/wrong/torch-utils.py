@@ -1,4 +1,4 @@
-# mistake: local-norm
+# mistake: local-norm, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

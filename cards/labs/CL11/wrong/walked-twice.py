@@ -1,4 +1,4 @@
-# mistake: not-clipped
+# mistake: not-clipped, also another-factor
 import torch
 import torch.distributed as dist
 

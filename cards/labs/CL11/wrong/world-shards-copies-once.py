@@ -1,4 +1,4 @@
-# mistake: data-counted
+# mistake: data-counted, also another-factor, another-norm
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: missing-backward-reduce
+# mistake: missing-backward-reduce, also more-calls
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear

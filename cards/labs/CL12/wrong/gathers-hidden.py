@@ -1,4 +1,4 @@
-# mistake: gathered
+# mistake: gathered, also more-calls
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear

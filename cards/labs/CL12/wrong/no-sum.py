@@ -1,4 +1,4 @@
-# mistake: missing-forward-reduce
+# mistake: missing-forward-reduce, also more-calls
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear

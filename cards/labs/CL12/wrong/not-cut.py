@@ -1,4 +1,4 @@
-# mistake: wrong-cut
+# mistake: wrong-cut, also whole-kept
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear

@@ -1,4 +1,4 @@
-# mistake: reduced-both-ways
+# mistake: reduced-both-ways, also more-calls
 import torch
 import torch.distributed as dist
 from torch.nn.functional import linear

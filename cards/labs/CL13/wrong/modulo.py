@@ -1,4 +1,4 @@
-# mistake: foreign-target
+# mistake: foreign-target, also another-sum
 import torch
 import torch.distributed as dist
 

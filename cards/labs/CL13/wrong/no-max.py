@@ -1,4 +1,4 @@
-# mistake: overflow
+# mistake: overflow, also another-sum
 import torch
 import torch.distributed as dist
 

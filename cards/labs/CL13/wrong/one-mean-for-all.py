@@ -1,4 +1,4 @@
-# mistake: not-per-token
+# mistake: not-per-token, also another-target-logit
 import torch
 import torch.distributed as dist
 

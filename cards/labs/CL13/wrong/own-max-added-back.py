@@ -1,4 +1,4 @@
-# mistake: local-max
+# mistake: local-max, also another-sum
 import torch
 import torch.distributed as dist
 

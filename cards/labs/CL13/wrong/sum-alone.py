@@ -1,4 +1,4 @@
-# mistake: own-part-alone
+# mistake: own-part-alone, also another-sum, local-softmax
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: target-not-shared
+# mistake: target-not-shared, also another-target-logit
 import torch
 import torch.distributed as dist
 

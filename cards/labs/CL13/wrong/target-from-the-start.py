@@ -1,4 +1,4 @@
-# mistake: target-not-shifted
+# mistake: target-not-shifted, also another-sum
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: bias-gradient-apart
+# mistake: bias-gradient-apart, also more-bytes
 import torch
 import torch.distributed as dist
 from torch.nn.functional import gelu, linear

@@ -1,4 +1,4 @@
-# mistake: norm-gradients-apart
+# mistake: norm-gradients-apart, also more-bytes
 import torch
 import torch.distributed as dist
 from torch.nn.functional import gelu, linear

@@ -1,4 +1,4 @@
-# mistake: missing-backward-gather
+# mistake: missing-backward-gather, also missing-backward-reduce, more-bytes
 import torch
 import torch.distributed as dist
 from torch.nn.functional import gelu, linear

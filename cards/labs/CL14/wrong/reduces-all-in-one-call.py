@@ -1,4 +1,4 @@
-# mistake: weights-reduced
+# mistake: weights-reduced, also all-reduced, more-bytes
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F

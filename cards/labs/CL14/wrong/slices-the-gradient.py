@@ -1,4 +1,4 @@
-# mistake: missing-backward-reduce
+# mistake: missing-backward-reduce, also more-bytes
 import torch
 import torch.distributed as dist
 from torch.nn.functional import gelu, linear

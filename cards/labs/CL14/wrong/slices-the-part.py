@@ -1,4 +1,4 @@
-# mistake: missing-reduce-scatter
+# mistake: missing-reduce-scatter, also more-bytes
 import torch
 import torch.distributed as dist
 from torch.nn.functional import gelu, linear

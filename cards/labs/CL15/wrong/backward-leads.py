@@ -1,4 +1,4 @@
-# mistake: backward-first
+# mistake: backward-first, also longer-bubble, waits-for-ever
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - rank - 1, m)
     actions = [f"F{i}" for i in range(warm_up)]

@@ -1,4 +1,4 @@
-# mistake: waits-for-ever
+# mistake: waits-for-ever, also longer-bubble, too-many-alive
 def schedule_1f1b(rank, p, m):
     warm_up = min(rank, m)
     actions = [f"F{i}" for i in range(warm_up)]

@@ -1,4 +1,4 @@
-# mistake: newest-first
+# mistake: newest-first, also longer-bubble
 def schedule_1f1b(rank, p, m):
     w = min(m, p - rank)
     a = [f"F{i}" for i in range(w)]

@@ -1,4 +1,4 @@
-# mistake: unknown-action
+# mistake: unknown-action, also longer-bubble, too-many-alive
 def schedule_1f1b(rank, p, m):
     warm_up = p - rank - 1
     actions = [f"F{i}" for i in range(warm_up)]

@@ -1,4 +1,4 @@
-# mistake: waits-for-ever
+# mistake: waits-for-ever, also longer-bubble, newest-first
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - rank - 1, m)
     alive = list(range(warm_up))

@@ -1,4 +1,4 @@
-# mistake: missing
+# mistake: missing, also longer-bubble
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - rank - 1, m)
     actions = [f"F{i}" for i in range(warm_up)]

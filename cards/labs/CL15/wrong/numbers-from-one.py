@@ -1,4 +1,4 @@
-# mistake: unknown-action
+# mistake: unknown-action, also longer-bubble, missing
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - rank - 1, m)
     actions = [f"F{i + 1}" for i in range(warm_up)]

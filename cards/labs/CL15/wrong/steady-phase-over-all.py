@@ -1,4 +1,4 @@
-# mistake: doubled
+# mistake: doubled, also longer-bubble, too-many-alive
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - rank - 1, m)
     actions = [f"F{i}" for i in range(warm_up)]

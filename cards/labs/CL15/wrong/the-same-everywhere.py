@@ -1,4 +1,4 @@
-# mistake: same-on-every-stage
+# mistake: same-on-every-stage, also longer-bubble, too-many-alive
 def schedule_1f1b(rank, p, m):
     warm_up = min(p - 1, m)
     actions = [f"F{i}" for i in range(warm_up)]

@@ -1,4 +1,4 @@
-# mistake: library-call
+# mistake: library-call, also sent-twice
 import torch
 import torch.distributed as dist
 

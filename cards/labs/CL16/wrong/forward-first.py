@@ -1,4 +1,4 @@
-# mistake: other-order
+# mistake: other-order, also numbers-ignored
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: oldest-for-any
+# mistake: oldest-for-any, also other-order
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: not-waited
+# mistake: not-waited, also kept, sent-twice
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: another-expert
+# mistake: another-expert, also padded
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: gathers-everything
+# mistake: gathers-everything, also padded
 import torch
 import torch.distributed as dist
 

@@ -1,4 +1,4 @@
-# mistake: padding-inside
+# mistake: padding-inside, also not-filled-up, other-shards
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")

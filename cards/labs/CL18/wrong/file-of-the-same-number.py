@@ -1,4 +1,4 @@
-# mistake: old-shards
+# mistake: old-shards, also other-shards
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")

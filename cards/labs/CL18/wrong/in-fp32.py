@@ -1,4 +1,4 @@
-# mistake: rounded
+# mistake: rounded, also generator-lost
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")

@@ -1,4 +1,4 @@
-# mistake: not-filled-up
+# mistake: not-filled-up, also other-shards
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")

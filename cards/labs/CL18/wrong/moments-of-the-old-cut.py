@@ -1,4 +1,4 @@
-# mistake: moments-lost
+# mistake: moments-lost, also other-shards
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")

@@ -1,4 +1,4 @@
-# mistake: one-writes-all
+# mistake: one-writes-all, also everyone-writes-all
 import torch
 import torch.distributed as dist
 

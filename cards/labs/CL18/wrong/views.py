@@ -1,4 +1,4 @@
-# mistake: not-a-copy
+# mistake: not-a-copy, also generator-lost, other-shards
 import torch
 
 SHARDED = ("shard", "exp_avg", "exp_avg_sq")
