@@ -34,6 +34,14 @@ CAP: Level = (
     "lean no hire"  # the best that an answer with a critical mistake can be, and the least of right definitions
 )
 
+# What of an interview's points has to be reached without being asked about, for each level at least: what comes only
+# when an interviewer points at it is known, and would not be used.
+UNAIDED: dict[Level, float] = {"strong hire": 0.7, "hire": 0.45, "lean no hire": 0.25}
+# A strong hire vouches for more than answers, and what was not shown cannot be vouched for.
+STRONG_RATED = 3  # of the five criteria, that an interview asked for enough to rate
+STRONG_WEAK = 1  # of them that may be at lean no hire or below
+STRONG_CAP: Level = "hire"  # without these, without a right number of one's own, or with a program that does not pass
+
 UNDECIDED_CAP: Level = "hire"  # the best without the stance that a question asks for
 
 
@@ -61,6 +69,16 @@ def level_of(score: float, capped: bool = False, lifted: bool = False, undecided
     if undecided and is_at_least(level, UNDECIDED_CAP):
         return UNDECIDED_CAP
     return CAP if lifted and not is_at_least(level, CAP) else level
+
+
+def unaided_cap(score: float) -> Level:
+    """The best level that goes with so much reached without being asked about, 0 to 1."""
+    return next((level for level, least in UNAIDED.items() if rounded(score) >= least), NAMES[-1])
+
+
+def lower(level: Level, other: Level) -> Level:
+    """The lower one of two levels."""
+    return max(level, other, key=NAMES.index)
 
 
 def following(score: float) -> Threshold | None:

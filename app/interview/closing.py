@@ -18,10 +18,11 @@ from app.interview.models import Sitting, SittingAnswer
 from app.interview.offers import (
     interview_of,
 )
+from app.interview.pace import paced
 from app.interview.parts import (
     parts_of,
 )
-from app.interview.scoring import Scorecard
+from app.interview.scorecards import Scorecard
 from app.interview.stored import answers_of, reactions_in
 
 
@@ -143,4 +144,5 @@ def _graded(session: Session, content: Catalogue, sitting: Sitting, now: datetim
     judged: dict[str, Mapping[str, bool]] = {part: answer.judged for part, answer in saved.items() if answer.judged}
     values, reactions = values_of(interview, sitting.drawn), reactions_in(saved)
     card = scoring.scorecard(interview, values, texts, judged, reactions, handed_in)
+    card = paced(card, interview, sitting.started_at, saved)
     return scoring.with_levels(card, interview, values, texts, reactions)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.grading import levels
 from app.interview.hints import hints_in_words
-from app.interview.scoring import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
+from app.interview.rows import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
 from app.reveal.words import sentences
 
 MOST_QUOTES = 2
 LEAST_SHARE = 0.05  # of an interview's points, below which a criterion is not rated
 BONUS = 2.0  # points of depth that a harder variant makes up for
+LEAST_SAID = 0.25  # of what an answer in words is to say, for it to communicate something
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
+_SHORT = f"{LONGEST_SENTENCE} words a sentence at most, on average"
 TITLES = {
     "correctness": "Correctness",
     "depth": "Depth",
@@ -67,10 +69,11 @@ class _Share:
     reached: float
     points: float
     quote: Quote | None = None
+    is_words: bool = False
 
 
-def criteria(rows: Sequence[Row], overlong: Mapping[str, bool]) -> tuple[Criterion, ...]:
-    """All five. `overlong` tells of each answer in words whether its question took longer than its time."""
+def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
+    """All five."""
     shares: dict[str, list[_Share]] = {each: [] for each in _ABOUT}
     for row in rows:
         for name, share in _shares(row):
@@ -78,7 +81,7 @@ def criteria(rows: Sequence[Row], overlong: Mapping[str, bool]) -> tuple[Criteri
             shares[name].append(replace(share, quote=quote))
     whole = sum(row.points for row in rows)
     rated = [_rated(name, found, whole) for name, found in shares.items()]
-    return (*rated, _communication([row for row in rows if row.kind == "text"], overlong))
+    return (*rated, _communication([row for row in rows if row.kind == "text"]))
 
 
 def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
@@ -94,7 +97,10 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
         worth = row.points * point.weight / weights
-        yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point))
+        yield (
+            point.criterion,
+            _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point), is_words=True),
+        )
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
 
@@ -133,49 +139,54 @@ def _rated(name: str, shares: Sequence[_Share], whole: float) -> Criterion:
         return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
     score = levels.share(min(points, sum(each.reached for each in shares)), points)
     reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
-    return Criterion(name, TITLES[name], score, f"{reached}.", _quotes(shares), score * points, points, _ABOUT[name])
+    quotes = _quotes(shares, levels.reaches(score, "hire"))
+    return Criterion(name, TITLES[name], score, f"{reached}.", quotes, score * points, points, _ABOUT[name])
 
 
-def _quotes(shares: Sequence[_Share]) -> tuple[Quote, ...]:
-    """What weighs most of what was wrong and of what was right, each once."""
+def _quotes(shares: Sequence[_Share], is_good: bool) -> tuple[Quote, ...]:
+    """What weighs most, each once: of a good rating what was right first, else what was wrong; sentences before what
+    was computed or chosen."""
     wrong = [each for each in shares if each.quote and each.quote.kind != "ok"]
     right = [each for each in shares if each.quote and each.quote.kind == "ok"]
     wrong.sort(key=lambda each: each.reached - each.points)
-    right.sort(key=lambda each: -each.reached)
-    mixed = [*wrong[:1], *right[:1], *wrong[1:], *right[1:]]
+    right.sort(key=lambda each: (not each.is_words, -each.reached))
+    first, then = (right, wrong) if is_good else (wrong, right)
+    mixed = [*first[:1], *then[:1], *first[1:], *then[1:]]
     return tuple({each.quote.text: each.quote for each in mixed if each.quote}.values())[:MOST_QUOTES]
 
 
-def _communication(rows: Sequence[Row], overlong: Mapping[str, bool]) -> Criterion:
-    """Four things of each answer in words that anybody can see; one that says none of its points has none of them."""
+def _communication(rows: Sequence[Row]) -> Criterion:
+    """Four things of each answer in words that anybody can see; one that says hardly anything has none of them."""
     asked = [row for row in rows if row.verdict != NOT_ASKED]
     if not asked:
         return Criterion("communication", TITLES["communication"], None, "There was nothing to say in words.", ())
-    seen = {row.id: _seen(row, overlong.get(row.id, False)) for row in asked}
+    seen = {row.id: _seen(row) for row in asked}
     passed = sum(sum(checks.values()) for checks in seen.values())
     names = list(next(iter(seen.values())))
     each = ", ".join(f"{name} {sum(checks[name] for checks in seen.values())}" for name in names)
     answers = f"{len(asked)} {'answer' if len(asked) == 1 else 'answers'} in words"
     rule = f"{passed} of {len(names) * len(asked)} over {answers}: {each}."
     longest = max((one for row in asked for one in sentences(row.said)), key=_words, default="")
-    quotes = (Quote(longest, "un"),) if _words(longest) > LONGEST_SENTENCE else ()
+    is_long = not all(checks[_SHORT] for checks in seen.values())
+    quotes = (Quote(longest, "un"),) if is_long and _words(longest) > LONGEST_SENTENCE else ()
     most = len(names) * len(asked)
     score = levels.share(float(passed), float(most))
     facts = tuple((name, sum(checks[name] for checks in seen.values()), len(asked)) for name in names)
     return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
 
 
-def _seen(row: Row, took_too_long: bool) -> dict[str, bool]:
+def _seen(row: Row) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
-    says_something = any(point.counts for point in row.rubric)
+    weights = sum(point.weight for point in row.rubric)
+    said_share = levels.share(sum(point.weight * point.counts for point in row.rubric), weights)
     seen = {
         "half of it said unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
         "in statements": not any("terms in a row" in note for note in row.notes),
-        f"sentences under {LONGEST_SENTENCE} words": short,
-        "within its time": not took_too_long,
+        _SHORT: short,
+        "within its time": not row.overlong,
     }
-    return {name: says_something and holds for name, holds in seen.items()}
+    return {name: said_share >= LEAST_SAID and holds for name, holds in seen.items()}
 
 
 def _words(text: str) -> int:

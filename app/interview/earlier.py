@@ -8,7 +8,8 @@ from datetime import datetime
 
 from app.grading.levels import Level
 from app.interview.criteria import Criterion
-from app.interview.scoring import NOT_ASKED, Row, Scorecard
+from app.interview.rows import NOT_ASKED, Row
+from app.interview.scorecards import Scorecard
 
 MOST_EARLIER = 3  # what a phone shows beside this one
 

@@ -18,7 +18,7 @@ from app.core.errors import DomainError, Stale, problem_details
 from app.core.queue import WARM_JUDGE
 from app.core.templating import page
 from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
-from app.interview import answering, closing, generated, offers, pages, service
+from app.interview import answering, closing, generated, offers, pages, service, sitting_page
 
 router = APIRouter()
 router.include_router(generated.router)  # first: its address is none of an interview's
@@ -94,7 +94,9 @@ def sitting(
         return page(request, "interview/expectation.html", pages.expectation(content, found))
     if found.closed_at is not None:
         return page(request, "interview/scorecard.html", pages.scorecard(session, content, found))
-    return page(request, "interview/sitting.html", {"shown": pages.sitting(session, content, found, part, now)})
+    return page(
+        request, "interview/sitting.html", {"shown": sitting_page.show_part(session, content, found, part, now)}
+    )
 
 
 @router.post("/interview/sittings/{sitting_id}/answers")
@@ -132,7 +134,7 @@ def save(
         )
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
-        following = pages.next_part(session, content, found, part) if final else part
+        following = sitting_page.next_part(session, content, found, part) if final else part
     return RedirectResponse(f"/interview/sittings/{sitting_id}?part={following}", 303)
 
 
@@ -183,7 +185,7 @@ def _refused(
         )
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
-        shown = pages.sitting(session, content, found, part, now, typed=answer, error=error)
+        shown = sitting_page.show_part(session, content, found, part, now, typed=answer, error=error)
     return page(request, "interview/sitting.html", {"shown": shown}, status=error.status)
 
 

@@ -3,246 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 from markupsafe import Markup
 
 from app.codelabs.service import Outcome
-from app.content.coding import TaskQuestion, as_called_now
+from app.content.coding import TaskQuestion
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
-from app.grading.hints import share_left
-from app.grading.levels import NAMES, Level, level_of, share
+from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
-from app.grading.rubrics.grader import Verdict, grade
+from app.grading.rubrics.grader import grade
 from app.interview.at_levels import at_levels
-from app.interview.givens import GivenReply, replies_to
+from app.interview.givens import replies_to
 from app.interview.hints import said_hints
 from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
 from app.interview.prompts import prompt
 from app.interview.questions import choice_of, leads_somewhere, question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
-from app.reveal.number import SaidNumber, said_number, slip_of
+from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, UNPUSHED, VERDICTS, JudgedPoint, Pushed, Row
+from app.interview.scorecards import Scorecard
+from app.reveal.number import said_number, slip_of
 from app.words import capital
-
-NOT_ASKED, NO_ANSWER = "not asked", "no answer"
-TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
-CORRECTED = "corrected"  # a wrong answer not in words that was put right when it was questioned
-BETTER = "better"  # still wrong when it was questioned, and worth more than before
-UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
-VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
 
 _NOT_REACHED = "It builds on a question that was not answered."
 _NO_NUMBER = "The question before it had no number to follow up."
 _NOT_IN_IT = "It was not asked in this sitting."
 _LEADS_NOWHERE = "Your own figure before it leads to no number here."
 
-
-@dataclass(frozen=True)
-class JudgedPoint:
-    """A point of a text answer's rubric. `heard` is the grader's verdict on `evidence`, None in an older card.
-
-    `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
-    that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
-    say it in `reply`. `criterion` is what a debrief counts it for.
-    """
-
-    id: str
-    point: str
-    weight: int
-    met: bool | None
-    heard: Verdict | None = None
-    credit: float = 0.0
-    evidence: tuple[str, ...] = ()
-    half: str = ""
-    pushed: float = 0.0
-    reply: tuple[str, ...] = ()
-    criterion: str = "correctness"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the grader was unsure and the candidate has not decided."""
-        return self.heard == "unsure" and self.met is None
-
-    @property
-    def counts(self) -> float:
-        """The share of its weight that counts: before there was a grader, the candidate's word alone."""
-        return max(self.credit, self.pushed) if self.heard else float(bool(self.met))
-
-    @property
-    def differs(self) -> bool:
-        """Whether grader and candidate judged it otherwise."""
-        return self.met is not None and self.heard not in (None, "unsure") and self.met != (self.heard == "met")
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
-        """A point as it was stored, now or in an earlier version."""
-        evidence, reply = tuple(stored.get("evidence", ())), tuple(stored.get("reply", ()))
-        return cls(**{**stored, "evidence": evidence, "reply": reply})
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """What the interviewer asked on account of an answer, and what was said to it. `asked` is HTML; a probe has the
-    `point` that it asks for."""
-
-    part: str
-    asked: str
-    said: str
-    verdict: str
-    point: str = ""
-    evidence: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Pushed:
-        """As it was stored."""
-        return cls(**{**stored, "evidence": tuple(stored["evidence"])})
-
-
 Programs = Mapping[str, Outcome]  # what came of programs that were handed in, by the part they answer
-
-
-@dataclass(frozen=True)
-class Row:
-    """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
-
-    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
-    heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
-    `hints` those that were opened, in plain words; `checks`, of a program or a layout, what was looked at and whether
-    it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
-    question says that it counts for; `ticked`, of a set, how many right ones were ticked, how many there are, and how
-    many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text.
-    """
-
-    id: str
-    title: str
-    kind: str
-    said: str
-    points: float
-    verdict: str
-    reached: float = 0.0
-    key: str | None = None
-    message: str = ""
-    explanation: str = ""
-    cure: str | None = None
-    said_text: str | None = None
-    rubric: tuple[JudgedPoint, ...] = ()
-    exemplar: str = ""
-    asked: str = ""
-    slip: str = ""
-    number: SaidNumber | None = None
-    notes: tuple[str, ...] = ()
-    pushed: tuple[Pushed, ...] = ()
-    is_harder: bool = False
-    givens: tuple[GivenReply, ...] = ()
-    hints: tuple[str, ...] = ()
-    checks: tuple[tuple[str, bool], ...] = ()
-    placed: tuple[tuple[str, str], ...] = ()
-    criterion: str | None = None
-    ticked: tuple[int, int, int] | None = None
-    at_levels: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def chip(self) -> str:
-        """Its verdict as it is shown in a word or two: of a set that is right in part, how many of how many."""
-        if self.verdict != VERDICTS["wrong"] or not self.ticked or not self.ticked[0]:
-            return self.verdict
-        right, of, wrong = self.ticked
-        return f"{right} of {of}" + (f", {wrong} wrong" if wrong else "")
-
-    @property
-    def level(self) -> Level:
-        """That of an answer in words, by itself."""
-        return level_of(share(self.reached, self.points)) if self.points else "no hire"
-
-    @property
-    def worth(self) -> float:
-        """What opened hints left of its points."""
-        return self.points * share_left(len(self.hints))
-
-    @property
-    def is_evidence(self) -> bool:
-        """Whether it was asked, answered and judged, and so says what the candidate knows: a sitting may end before."""
-        return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED, NO_ANSWER)
-
-    @property
-    def lost(self) -> float:
-        """The points that were not reached; none while they are to be judged."""
-        return 0.0 if self.verdict == TO_JUDGE else self.points - self.reached
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Row:
-        """A row as it was stored, now or in an earlier version."""
-        number = SaidNumber.from_json(stored["number"]) if stored.get("number") else None
-        rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
-        pushed = tuple(Pushed.from_json(each) for each in stored.get("pushed", ()))
-        notes = tuple(stored.get("notes", ()))
-        givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
-        read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
-        read["ticked"] = tuple(stored["ticked"]) if stored.get("ticked") else None
-        read["hints"] = tuple(stored.get("hints", ()))
-        read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
-        read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
-        read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
-        return cls(**{**stored, **read, "id": as_called_now(stored["id"])})
-
-
-@dataclass(frozen=True)
-class Scorecard:
-    """Every part of a sitting, graded."""
-
-    rows: tuple[Row, ...] = ()
-
-    @property
-    def points(self) -> float:
-        return sum(row.points for row in self.rows)
-
-    @property
-    def reached(self) -> float:
-        return round(sum(row.reached for row in self.rows), 2)
-
-    @property
-    def score(self) -> float:
-        """The share of the points reached, 0 to 1."""
-        return share(sum(row.reached for row in self.rows), self.points)
-
-    @property
-    def to_judge(self) -> list[str]:
-        """The parts whose words nobody has heard yet; only a card of an earlier version has any."""
-        return [row.id for row in self.rows if row.verdict == TO_JUDGE]
-
-    @property
-    def unsure(self) -> list[str]:
-        """The parts with points that the grader leaves to the candidate. Until then they count as missed."""
-        return [row.id for row in self.rows if any(point.is_open for point in row.rubric)]
-
-    @property
-    def level(self) -> Level | None:
-        """None while there are words that nobody has heard."""
-        return None if self.to_judge else level_of(self.score)
-
-    def row(self, part_id: str) -> Row:
-        return next(row for row in self.rows if row.id == part_id)
-
-    def to_json(self) -> dict[str, object]:
-        """As it is stored and exported."""
-        return {
-            "rows": [asdict(row) for row in self.rows],
-            "points": self.points,
-            "reached": self.reached,
-            "score": self.score,
-            "level": self.level,
-            "to_judge": self.to_judge,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Scorecard:
-        """What `to_json` stored, now or in an earlier version."""
-        return cls(tuple(Row.from_json(each) for each in stored["rows"]))
 
 
 def scorecard(
@@ -408,7 +200,7 @@ def _questioned(row: Row, again: Part, known: Values, grade: Grade, sitting: _Si
     if row.verdict != VERDICTS["wrong"]:
         return row
     verdict = CORRECTED if grade.status == "correct" else row.verdict
-    return replace(row, verdict=verdict, reached=row.reached + gained)
+    return replace(row, verdict=verdict, reached=row.reached + gained, gained=row.gained + gained)
 
 
 def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
@@ -444,8 +236,10 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     met = sum(each.credit > 0 for each in points)
     late = sum(each.counts > each.credit for each in points)
     verdict = f"{met} of {len(points)} points heard" + (f", {late} more when asked" if late else "")
-    reached = part.points * sum(each.weight * each.counts for each in points) / sum(each.weight for each in points)
-    return replace(row, verdict=verdict, reached=reached, notes=found.notes)
+    weights = sum(each.weight for each in points)
+    reached = part.points * sum(each.weight * each.counts for each in points) / weights
+    gained = part.points * sum(each.weight * (each.counts - each.credit) for each in points) / weights
+    return replace(row, verdict=verdict, reached=reached, gained=gained, notes=found.notes)
 
 
 def _said_of_own_layout(part: Part, sitting: _Sitting) -> dict[str, Reply]:

@@ -13,7 +13,7 @@ from app.interview.parts import (
     Reaction,
     Reactions,
 )
-from app.interview.scoring import Scorecard
+from app.interview.scorecards import Scorecard
 
 
 def reactions_in(saved: Mapping[str, SittingAnswer]) -> Reactions:

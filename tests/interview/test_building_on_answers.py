@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.core.db import Database
-from app.interview import answering, closing, drawing, pages, parts, prompts, questions, scoring, service
+from app.interview import answering, closing, drawing, pages, parts, prompts, questions, rows, scoring, service
 from tests.conftest import NOW
 
 STATE = {
@@ -79,7 +79,7 @@ def _prompts(interview: Interview, answers: dict[str, str]) -> Iterator[str | No
         yield None if found is None else str(found.striptags())
 
 
-def _rows(interview: Interview, answers: dict[str, str]) -> dict[str, scoring.Row]:
+def _rows(interview: Interview, answers: dict[str, str]) -> dict[str, rows.Row]:
     return {row.id: row for row in scoring.scorecard(interview, {}, answers, {}).rows}
 
 

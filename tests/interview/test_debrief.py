@@ -11,13 +11,17 @@ from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
 from app.interview.criteria import Criterion, criteria
-from app.interview.debrief import _fixes, _letter, debrief
+from app.interview.debrief import debrief
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
+from app.interview.fixes import fixes
+from app.interview.letter import Pace, letter
 from app.interview.models import Sitting
 from app.interview.parts import Reaction, parts_of
 from app.interview.questions import right_answer, rubric_of
-from app.interview.scoring import CORRECTED, JudgedPoint, Row, Scorecard, scorecard, with_levels
+from app.interview.rows import CORRECTED, JudgedPoint, Row
+from app.interview.scorecards import Scorecard
+from app.interview.scoring import scorecard, with_levels
 from app.reveal.words import sentences
 from tests.conftest import NOW
 
@@ -33,7 +37,7 @@ def _card(content: Catalogue, words: str, factor: float = 1.0, **more: str) -> S
 
 
 def _rated(card: Scorecard, late: bool = False) -> dict[str, Criterion]:
-    found = criteria(card.rows, {"q3": late})
+    found = criteria([replace(row, overlong=late) for row in card.rows])
     assert [each.id for each in found] == ORDER
     return {each.id: each for each in found}
 
@@ -47,7 +51,7 @@ def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> N
     assert (rated["trade-offs"].score, rated["trade-offs"].level) == (0.0, "no hire")
     assert (rated["structure"].score, rated["structure"].level) == (None, None), "nothing of M9 asks for it"
     hardly = scorecard(content.interviews["M7"], values_of(content.interviews["M7"], {}), {}, {})
-    assert criteria(hardly.rows, {})[ORDER.index("structure")].score is None, "one light point decides no level"
+    assert criteria(hardly.rows)[ORDER.index("structure")].score is None, "one light point decides no level"
 
 
 def test_what_was_said_when_asked_counts_half_and_is_quoted(content: Catalogue) -> None:
@@ -89,7 +93,7 @@ def test_a_harder_variant_makes_up_for_depth_and_never_more_than_is_lacking(cont
             True,
             3,
         ),
-        ("The weights of a layer are freed after its forward " + "and so on " * 20, False, 2),
+        ("The weights of a layer are freed after its forward " + "and so on " * 20, False, 0),
         ("I would tune it. It should work well.", False, 0),
         ("", False, 0),
     ],
@@ -132,7 +136,7 @@ def test_an_answer_in_words_stands_beside_the_same_at_each_level(content: Catalo
     assert Scorecard.from_json(card.to_json()).row("open").at_levels == row.at_levels
 
 
-def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalogue) -> None:
+def test_the_letter_says_verdict_strength_and_worry_in_sentences(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     values = values_of(interview, draw(interview, 1))
     state = 16 * values["billions"]  # type: ignore[operator]
@@ -147,41 +151,35 @@ def test_the_letter_says_level_right_wrong_and_pace_in_sentences(content: Catalo
     card = scorecard(interview, values, answers, {}, reactions)
     closed = NOW + timedelta(minutes=3)
     sitting = Sitting(started_at=NOW, deadline_at=NOW + timedelta(minutes=10), closed_at=closed, closed_by="candidate")
-    letter = debrief(content, interview, sitting, card, {}, reactions).letter
-    assert letter == (
-        "Lean no hire, 40 of 100 points.",
-        "Right on State and its follow-up.",
-        "Beyond the points: State, harder.",
-        "Traffic: chose “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”.",
-        "Arrange: 4 of 4 places hold another item, 1 of 6 pairs in order.",
-        "Left Explain blank.",
-        "Hardly asked for here: structure.",
-        "Was through after 3 of 10 minutes.",
-    )
+    verdict, strength, worry, outlook = debrief(content, interview, sitting, card, {}, reactions).letter
+    assert verdict.startswith("Lean no hire. The candidate is firm on ")
+    assert strength.startswith(f"Right at once: {state} GB for “State”")
+    assert "I made “State” harder, and that was right as well." in strength
+    assert "the choice was “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”" in worry
+    assert outlook.startswith("“Explain” was left blank. What it would take: ")
+    assert outlook.endswith("It took 3 of 10 minutes: there was time to say more.")
+    assert not any("points" in each for each in (verdict, strength, worry, outlook)), "counts stand beside it"
 
 
-def test_the_letter_of_a_long_sitting_counts_instead_of_listing_and_says_what_it_has_no_evidence_for() -> None:
-    right = [Row(f"r{each}", f"Right {each}", "number", "1", 1.0, "right", 1.0) for each in range(9)]
-    corrected = [Row(f"c{each}", f"Slip {each}", "number", "1", 1.0, CORRECTED, 0.5, key="2") for each in range(4)]
-    ticked = Row("t", "Reasons", "set", "a", 2.0, "wrong", 1.0)
-    point = JudgedPoint("p", "A point.", 1, None, "missed")
-    words = Row("w", "Why", "text", "So basically it scales well, and it is very efficient.", 1.0, "0 of 1", 0.0)
-    rows = (*right, *corrected, ticked, replace(words, rubric=(point,)))
-    sitting = Sitting(started_at=NOW, deadline_at=NOW, closed_at=NOW, closed_by="deadline")
+def test_the_letter_quotes_words_and_says_what_it_cannot_speak_to() -> None:
+    right = [Row(f"r{each}", f"Right {each}", "number", "1 GB", 1.0, "right", 1.0) for each in range(9)]
+    late = Row("c", "Slip", "number", "1", 1.0, CORRECTED, 0.5, key="2", gained=0.5)
+    met = JudgedPoint("m", "Says why.", 2, None, "met", 1.0, ("Each replica gets 16 micro-batches of the batch.",))
+    wrong = JudgedPoint("p", "A point.", 1, None, "contradicted", 0.0, ("Tensor parallelism goes over the network.",))
+    words = Row("w", "Why", "text", "Each replica gets 16.", 3.0, "1 of 2", 2.0, rubric=(met, wrong))
     unrated = Criterion("structure", "Structure", None, "", ())
-    said = _letter(sitting, Scorecard(rows), [unrated])
-    assert said[1:] == [
-        "Right on 9 of 15 parts.",
-        "Wrong at first and put right when questioned: Slip 0, Slip 1, Slip 2 and Slip 3.",
-        "Reasons: ticked what earns 1 of 2 points.",
-        "Why: none of its points; said “it scales well”.",
-        "Hardly asked for here: structure.",
-    ]
+    said = letter(Scorecard((*right, late, words)), [unrated], {}, [], Pace(10, 30, by_candidate=False))
+    assert "“Each replica gets 16 micro-batches of the batch.”" in said[1]
+    assert "1 GB for “Right 0” and 1 GB for “Right 1”" in said[1]
+    assert said[2].startswith("What worries me, in “Why”: “Tensor parallelism goes over the network.” That is not so.")
+    assert "When I asked, “Slip” was put right." in said[2]
+    assert "minutes" not in " ".join(said), "time was up"
+    assert letter(Scorecard(), [unrated], {}, [], Pace(1, 30, by_candidate=True))[0].endswith("nothing to go by.")
 
 
 def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catalogue) -> None:
     near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
-    (fix,) = _fixes(content, content.interviews["M9"], Scorecard((row,)))
-    assert (fix.title, fix.points) == ("Say 1 more thing in “Explain”", 4.0)
-    assert _fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []
+    (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
+    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Above all: Missed.", 4.0)
+    assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []

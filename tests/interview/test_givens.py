@@ -15,7 +15,8 @@ from app.interview.drawing import draw, values_of
 from app.interview.givens_checks import givens_findings
 from app.interview.parts import parts_of
 from app.interview.prompts import prompt
-from app.interview.scoring import Scorecard, scorecard
+from app.interview.scorecards import Scorecard
+from app.interview.scoring import scorecard
 
 ASK = "ask-failures"
 
@@ -72,7 +73,7 @@ def test_what_was_asked_for_counts_once(content: Catalogue, chosen: str, verdict
     assert Scorecard.from_json(card.to_json()) == card
     assert card.reached == pytest.approx(row.reached, abs=0.01), "and nowhere else"
     rows = _card(content, chosen, mfu="1 %", between="1 h").rows  # all is asked, and nothing else of structure said
-    structure = next(each for each in criteria(rows, {}) if each.id == "structure")
+    structure = next(each for each in criteria(rows) if each.id == "structure")
     assert structure.rule.startswith(f"{reached:.3g} of "), structure.rule
 
 

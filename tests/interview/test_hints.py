@@ -19,7 +19,8 @@ from app.interview.hints import hint_id
 from app.interview.models import Sitting
 from app.interview.parts import PUSHED_SHARE, Reaction, again_id, known_to, parts_of
 from app.interview.questions import number_of
-from app.interview.scoring import CORRECTED, Row, scorecard
+from app.interview.rows import CORRECTED, Row
+from app.interview.scoring import scorecard
 from app.units import SCALES
 from tests.support.shipped import shipped
 

@@ -12,7 +12,8 @@ from app.interview.parts import Part, Reaction, parts_of
 from app.interview.prompts import prompt
 from app.interview.questions import right_answer
 from app.interview.reacting import react
-from app.interview.scoring import Row, scorecard
+from app.interview.rows import Row
+from app.interview.scoring import scorecard
 
 WITH_LAYOUTS = ("M4", "M5")
 ACROSS = {"M4": "pipeline 8, tensor 8", "M5": "data 64, tensor 8"}

@@ -17,7 +17,8 @@ from app.interview.parts import Reaction, parts_of
 from app.interview.prompts import prompt
 from app.interview.questions import right_answer, to_arrange
 from app.interview.reacting import react
-from app.interview.scoring import Row, scorecard
+from app.interview.rows import Row
+from app.interview.scoring import scorecard
 from app.theory.pipeline.orders import Plan, one_f_one_b
 
 STEPS = [

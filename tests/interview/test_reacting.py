@@ -16,7 +16,7 @@ from app.content.interview_schemas import ProbedPoint
 from app.content.live import Expressions
 from app.grading.questions import read_number
 from app.grading.rubrics.grader import grade
-from app.interview import scoring
+from app.interview import scorecards
 from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
@@ -184,7 +184,7 @@ def test_a_heavy_point_that_was_not_said_is_asked_for_and_counts_half(content: C
     assert next(each for each in row.rubric if each.id == "bytes").reply == (
         "Three times the weights, where DDP moves two.",
     )
-    assert scoring.Scorecard.from_json(sat.card().to_json()) == sat.card()
+    assert scorecards.Scorecard.from_json(sat.card().to_json()) == sat.card()
 
 
 def test_what_the_answer_says_half_of_and_a_reply_the_other_half_is_heard_together(content: Catalogue) -> None:

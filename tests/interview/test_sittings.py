@@ -12,7 +12,19 @@ from app.content.catalogue import Catalogue
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound
 from app.grading.levels import level_of
-from app.interview import answering, closing, drawing, pages, parts, prompts, queries, scoring, service, stored
+from app.interview import (
+    answering,
+    closing,
+    drawing,
+    parts,
+    prompts,
+    queries,
+    scorecards,
+    scoring,
+    service,
+    sitting_page,
+    stored,
+)
 from app.interview.models import Sitting
 from tests.conftest import NOW
 from tests.support.shipped import shipped
@@ -151,13 +163,13 @@ def test_what_is_asked_about_an_answer_is_decided_once_and_kept(database: Databa
         saved = stored.answers_of(session, found)
         assert saved["q1"].reaction == stored.reactions_in(saved)["q1"].to_json()
         assert saved["q1.again"].reaction is None
-        shown = pages.sitting(session, content, found, "", NOW)
+        shown = sitting_page.show_part(session, content, found, "", NOW)
         assert (shown.current.part.id, shown.current.answer, shown.earlier) == (
             "q1.again",
             saved["q1.again"].answer,
             "100 GB",
         )
-        assert pages.next_part(session, content, found, "q1") == "q1.again"
+        assert sitting_page.next_part(session, content, found, "q1") == "q1.again"
     with database.write() as session:
         closing.close_overdue(session, content, NOW + timedelta(minutes=20))
         row = stored.scorecard_of(_again(session, sitting)).row("q1")
@@ -236,7 +248,7 @@ def test_where_hearing_is_unsure_the_candidate_decides(content: Catalogue) -> No
 def test_a_card_of_before_words_were_heard_is_read_as_it_was() -> None:
     point = {"id": "freed", "point": "Freed.", "weight": 2, "met": None}
     row = {"id": "q3", "title": "Explain", "kind": "text", "said": "x", "points": 40.0, "verdict": "to judge"}
-    card = scoring.Scorecard.from_json({"rows": [row | {"rubric": [point]}]})
+    card = scorecards.Scorecard.from_json({"rows": [row | {"rubric": [point]}]})
     assert (card.level, card.to_judge, card.row("q3").rubric[0].heard) == (None, ["q3"], None)
 
 

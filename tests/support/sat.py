@@ -8,10 +8,12 @@ from typing import Any
 
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
-from app.interview import scoring
+from app.content.live import Expressions
+from app.interview import scorecards, scoring
 from app.interview.drawing import draw, values_of
-from app.interview.parts import Part, Reaction, built_on, parts_of
+from app.interview.parts import Part, Reaction, built_on, known_to, parts_of, scope_of
 from app.interview.prompts import prompt
+from app.interview.questions import right_answer
 from app.interview.reacting import react
 
 
@@ -41,10 +43,22 @@ class Sat:
         if found:
             self.reactions[part.id] = found
 
-    def card(self) -> scoring.Scorecard:
+    def card(self) -> scorecards.Scorecard:
         return scoring.scorecard(self.interview, self.values, self.given, {}, self.reactions)
 
 
 def sit(content: Catalogue, identity: str, seed: int = 1) -> Sat:
     interview = content.interviews[identity]
     return Sat(interview, values_of(interview, draw(interview, seed)))
+
+
+def right_sitting(interview: Interview, seed: int) -> scorecards.Scorecard:
+    """A sitting that answers everything in full at once: keys, and exemplars."""
+    sat = Sat(interview, values_of(interview, draw(interview, seed)))
+    while (part := sat.next()) is not None:
+        if part.kind == "text":
+            known = Expressions(known_to(part, sat.values, sat.own) or scope_of(part.question, sat.values))
+            sat.give(part, " ".join(known.text(known.fill(part.question.exemplar or "")).split()))
+        else:
+            sat.give(part, right_answer(part, sat.values, sat.own))
+    return sat.card()

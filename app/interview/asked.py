@@ -1,0 +1,154 @@
+"""A sitting question by question: what was asked, what was said to it, and how each thing was heard. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.content.interview_schemas import Interview
+from app.interview.parts import Part, Reactions, parts_of
+from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row
+from app.interview.scorecards import Scorecard
+from app.reveal.meter import Meter
+from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the interviewer asked about an answer, and the reply: `marked` where it is words, `verdict` as a page says
+    it and shows it."""
+
+    pushed: Pushed
+    marked: Marked | None
+    verdict: str
+    css: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One part of a question with all there is to say of it. `meter` draws a wrong number, `marked` is an answer in
+    words with its evidence, `exchanges` are what was asked about it."""
+
+    row: Row
+    is_follow_up: bool
+    meter: Meter | None
+    marked: Marked | None
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def said(self) -> frozenset[str]:
+        """The points that count as said: by the candidate's judgement, else by what was heard."""
+        return frozenset(each.id for each in self.row.rubric if (each.heard == "met" if each.met is None else each.met))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with all that followed on it, and the time it took: from the answer before to its own last one."""
+
+    title: str
+    number: int
+    parts: tuple[Answered, ...]
+    budget_minutes: int
+    used_minutes: float | None
+
+    @property
+    def points(self) -> float:
+        return sum(part.row.points for part in self.parts)
+
+    @property
+    def left_out(self) -> str:
+        """Why nothing of it was answered: left blank, not asked; empty where something was."""
+        verdicts = {part.row.verdict for part in self.parts}
+        if verdicts <= {NOT_ASKED}:
+            return "not asked"
+        return "left blank" if verdicts <= {NO_ANSWER, NOT_ASKED} else ""
+
+
+def questions_asked(
+    interview: Interview, card: Scorecard, minutes: Mapping[str, float], reactions: Reactions
+) -> tuple[Asked, ...]:
+    """What was asked, in its order, with the `minutes` that each question took."""
+    rows = {row.id: row for row in card.rows}
+    scored = [part for part in parts_of(interview, reactions) if part.id in rows]
+    found: list[Asked] = []
+    for number, question in enumerate(interview.questions, 1):
+        parts = [part for part in scored if part.question is question]
+        if not parts:
+            continue
+        answered = tuple(_answered(part, rows[part.id]) for part in parts)
+        found.append(Asked(question.title, number, answered, question.minutes, minutes.get(question.id)))
+    return tuple(found)
+
+
+def _answered(part: Part, row: Row) -> Answered:
+    findings = [_finding(row, point) for point in row.rubric]
+    return Answered(
+        row,
+        part.is_follow_up,
+        row.number.meter(row.title) if row.number else None,
+        mark(row.said, findings) if row.kind == "text" and row.said else None,
+        tuple(_exchange(row, each) for each in row.pushed),
+    )
+
+
+# How a reply is shown: what its verdict is called, and how the word is drawn.
+_REPLIES = {
+    "right": ("Put right", "met"),
+    "wrong": ("Stayed wrong", "contra"),
+    "better": ("Better, not right yet", "unsure"),
+    "met": ("Said when asked", "met"),
+    "missed": ("Not said when asked either", "missed"),
+    "contradicted": ("Held the opposite", "contra"),
+    "unsure": ("Near it, not said outright", "unsure"),
+    NO_ANSWER: ("No reply", "missed"),
+}
+
+
+def _exchange(row: Row, pushed: Pushed) -> Exchange:
+    verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
+    if pushed.verdict == "wrong" and not has_stayed(row, pushed):
+        verdict = "Changed, and still wrong"
+    marked = None
+    if row.kind == "text" and pushed.said:
+        point = next(each for each in row.rubric if each.id == pushed.point)
+        kind = UNDERLINED.get(pushed.verdict)
+        finding = Finding(point.id, point.point, verdict, css, 0.0, 0.0, kind, pushed.evidence)
+        marked = mark(pushed.said, [finding])
+    return Exchange(pushed, marked, verdict, css)
+
+
+def _finding(row: Row, point: JudgedPoint) -> Finding:
+    """A point as it was heard, with the candidate's own judgement where that differs or decides."""
+    worth = row.points * point.weight / sum(each.weight for each in row.rubric)
+    if point.heard is None:
+        return _judged_alone(row, point, worth)
+    verdict, css, kind = point.heard, CLASSES[point.heard], UNDERLINED[point.heard]
+    why = why_less(verdict, point.credit, point.point, point.half, row.said)
+    word = "Half met" if verdict == "met" and point.credit < 1 else verdict.capitalize()
+    if verdict == "unsure" and point.met is not None:
+        word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
+        kind, why = ("ok", "") if point.met else ("un", why)
+    elif point.pushed > point.credit:
+        word, css, why = "Said when asked", "met", "It counts half."
+    elif point.differs:
+        own = "you said it" if point.met else "you did not say it"
+        why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
+    return Finding(point.id, point.point, word, css, worth * point.counts, worth, kind, point.evidence, why)
+
+
+def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:
+    """A point of an earlier version's card: judged by the candidate, beside the sentence nearest to it."""
+    near = nearest(point.point, row.said)
+    evidence = (near,) if near else ()
+    if point.met:
+        return Finding(point.id, point.point, "Met", "met", worth, worth, "ok", evidence)
+    if point.met is None:
+        why = "" if near else why_missed(point.point, row.said)
+        return Finding(point.id, point.point, "To judge", "unsure", 0.0, worth, "un", evidence, why)
+    why = "The nearest you came is underlined." if near else why_missed(point.point, row.said)
+    return Finding(point.id, point.point, "Missed", "missed", 0.0, worth, "un", evidence, why)
+
+
+def has_stayed(row: Row, pushed: Pushed) -> bool:
+    """Whether a reply repeats the answer that was asked about."""
+    return pushed.said in (row.said, row.said_text)

@@ -1,0 +1,170 @@
+"""What became of one part of a sitting, and how it is stored. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.content.coding import as_called_now
+from app.grading.hints import share_left
+from app.grading.levels import Level, level_of, share
+from app.grading.rubrics.grader import Verdict
+from app.interview.givens import GivenReply
+from app.reveal.number import SaidNumber
+
+NOT_ASKED, NO_ANSWER = "not asked", "no answer"
+TO_JUDGE = "to judge"  # in a card of a version that did not hear words: they count nothing until their author judges
+CORRECTED = "corrected"  # a wrong answer not in words that was put right when it was questioned
+BETTER = "better"  # still wrong when it was questioned, and worth more than before
+UNPUSHED = ("harder", "own")  # what is worth no points, and is not asked about again
+VERDICTS = {"correct": "right", "wrong": "wrong", "invalid": "not readable"}
+
+
+@dataclass(frozen=True)
+class JudgedPoint:
+    """A point of a text answer's rubric. `heard` is the grader's verdict on `evidence`, None in an older card.
+
+    `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
+    that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
+    say it in `reply`. `criterion` is what a debrief counts it for.
+    """
+
+    id: str
+    point: str
+    weight: int
+    met: bool | None
+    heard: Verdict | None = None
+    credit: float = 0.0
+    evidence: tuple[str, ...] = ()
+    half: str = ""
+    pushed: float = 0.0
+    reply: tuple[str, ...] = ()
+    criterion: str = "correctness"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the grader was unsure and the candidate has not decided."""
+        return self.heard == "unsure" and self.met is None
+
+    @property
+    def counts(self) -> float:
+        """The share of its weight that counts: before there was a grader, the candidate's word alone."""
+        return max(self.credit, self.pushed) if self.heard else float(bool(self.met))
+
+    @property
+    def differs(self) -> bool:
+        """Whether grader and candidate judged it otherwise."""
+        return self.met is not None and self.heard not in (None, "unsure") and self.met != (self.heard == "met")
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
+        """A point as it was stored, now or in an earlier version."""
+        evidence, reply = tuple(stored.get("evidence", ())), tuple(stored.get("reply", ()))
+        return cls(**{**stored, "evidence": evidence, "reply": reply})
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What the interviewer asked on account of an answer, and what was said to it. `asked` is HTML; a probe has the
+    `point` that it asks for."""
+
+    part: str
+    asked: str
+    said: str
+    verdict: str
+    point: str = ""
+    evidence: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Pushed:
+        """As it was stored."""
+        return cls(**{**stored, "evidence": tuple(stored["evidence"])})
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
+
+    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
+    heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
+    `hints` those that were opened, in plain words; `checks`, of a program or a layout, what was looked at and whether
+    it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
+    question says that it counts for; `ticked`, of a set, how many right ones were ticked, how many there are, and how
+    many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text. Of what was `reached`,
+    `gained` came only of being asked about it; it is `overlong` where its question took longer than its time.
+    """
+
+    id: str
+    title: str
+    kind: str
+    said: str
+    points: float
+    verdict: str
+    reached: float = 0.0
+    key: str | None = None
+    message: str = ""
+    explanation: str = ""
+    cure: str | None = None
+    said_text: str | None = None
+    rubric: tuple[JudgedPoint, ...] = ()
+    exemplar: str = ""
+    asked: str = ""
+    slip: str = ""
+    number: SaidNumber | None = None
+    notes: tuple[str, ...] = ()
+    pushed: tuple[Pushed, ...] = ()
+    is_harder: bool = False
+    givens: tuple[GivenReply, ...] = ()
+    hints: tuple[str, ...] = ()
+    checks: tuple[tuple[str, bool], ...] = ()
+    placed: tuple[tuple[str, str], ...] = ()
+    criterion: str | None = None
+    ticked: tuple[int, int, int] | None = None
+    at_levels: tuple[tuple[str, str], ...] = ()
+    gained: float = 0.0
+    overlong: bool = False
+
+    @property
+    def chip(self) -> str:
+        """Its verdict as it is shown in a word or two: of a set that is right in part, how many of how many."""
+        if self.verdict != VERDICTS["wrong"] or not self.ticked or not self.ticked[0]:
+            return self.verdict
+        right, of, wrong = self.ticked
+        return f"{right} of {of}" + (f", {wrong} wrong" if wrong else "")
+
+    @property
+    def level(self) -> Level:
+        """That of an answer in words, by itself."""
+        return level_of(share(self.reached, self.points)) if self.points else "no hire"
+
+    @property
+    def worth(self) -> float:
+        """What opened hints left of its points."""
+        return self.points * share_left(len(self.hints))
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether it was asked, answered and judged, and so says what the candidate knows: a sitting may end before."""
+        return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED, NO_ANSWER)
+
+    @property
+    def lost(self) -> float:
+        """The points that were not reached; none while they are to be judged."""
+        return 0.0 if self.verdict == TO_JUDGE else self.points - self.reached
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Row:
+        """A row as it was stored, now or in an earlier version."""
+        number = SaidNumber.from_json(stored["number"]) if stored.get("number") else None
+        rubric = tuple(JudgedPoint.from_json(point) for point in stored.get("rubric", ()))
+        pushed = tuple(Pushed.from_json(each) for each in stored.get("pushed", ()))
+        notes = tuple(stored.get("notes", ()))
+        givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
+        read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
+        read["ticked"] = tuple(stored["ticked"]) if stored.get("ticked") else None
+        read["hints"] = tuple(stored.get("hints", ()))
+        read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
+        read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
+        read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
+        return cls(**{**stored, **read, "id": as_called_now(stored["id"])})
