@@ -12,7 +12,7 @@ from app.interview.parts import Part, Values
 from app.interview.picking_up import picked_up, subject_of
 from app.interview.prompts import probe_question
 from app.interview.questions import rubric_of
-from app.interview.reacting import hear, next_point
+from app.interview.reacting import hear_reply, next_point
 
 # What says nothing, whatever was asked.
 EMPTY_REPLIES = (
@@ -29,9 +29,9 @@ def probe_findings(part: Part, known: Values, full: str) -> Iterator[str]:
     probed = [each for each in part.question.rubric if each.ask]
     for point in probed:
         ask = probe_question(point, Expressions(known))
-        if empty := next((each for each in EMPTY_REPLIES if hear(rubric, point.id, ask, each).credit), None):
+        if empty := next((each for each in EMPTY_REPLIES if hear_reply(rubric, point.id, ask, each).credit), None):
             yield f"the probe for {point.id} gives itself away: “{empty}” is heard as the answer to it"
-        if not hear(rubric, point.id, ask, " ".join(evidence[point.id])).credit:
+        if not hear_reply(rubric, point.id, ask, " ".join(evidence[point.id])).credit:
             yield f"what the exemplar says of {point.id} is not heard as the answer to its probe"
         left = without(rubric, point.id, full)
         if picked_up(point, ask, left, subject_of(part.question, part.wordings)) is None:

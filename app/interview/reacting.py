@@ -11,6 +11,7 @@ from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.interview.hearing import hear
 from app.interview.parts import (
     Answers,
     Part,
@@ -157,7 +158,7 @@ def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answe
     if part.role == "asked" and (own := about_layout(part, known, answers[part.id])):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
-    heard = grade(rubric, answers[part.question.id]).points
+    heard = hear(rubric, part.question.rubric, answers[part.question.id]).points
     probes = [each for each in parts if each.question is part.question and each.role == "probe"]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}
@@ -231,7 +232,7 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
         text = answers.get(probe.id, "").strip()
         if not text or probe.point is None:
             continue
-        own = hear(rubric, probe.point.id, probe_question(probe.point, Expressions(known)), text)
+        own = hear_reply(rubric, probe.point.id, probe_question(probe.point, Expressions(known)), text)
         heard = {each.id: Reply(each.verdict, each.credit, each.evidence) for each in grade(rubric, text).points}
         for point, reply in {**heard, probe.point.id: own}.items():
             if point not in found or reply.credit > found[point].credit:
@@ -253,7 +254,7 @@ def _heard_together(
     return {each.id: Reply(each.verdict, each.credit, each.evidence) for each in whole if each.credit > best[each.id]}
 
 
-def hear(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
+def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
     """What a reply to `ask` says of a point. Who is asked about a thing does not say its name again: a reply that is
     not heard by itself is heard as the end of the question."""
     rubric = replace(rubric, points=tuple(each for each in rubric.points if each.id == point))

@@ -16,9 +16,9 @@ from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
-from app.grading.rubrics.grader import grade
 from app.interview.at_levels import at_levels
 from app.interview.givens import replies_to
+from app.interview.hearing import hear
 from app.interview.hints import said_hints
 from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
 from app.interview.prompts import prompt
@@ -209,8 +209,8 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     judged = sitting.judged.get(part.id)
     exemplar = str(render_inline(part.question.exemplar or "", Expressions(known)))
     rubric = rubric_of(part, known)
-    heard = grade(rubric, row.said)
-    found = heard if judged is None else grade(rubric, row.said, judged)
+    heard = hear(rubric, part.question.rubric, row.said)
+    found = heard if judged is None else hear(rubric, part.question.rubric, row.said, judged)
     probes = sitting.pushed(part)
     replies = {**heard_in_replies(rubric, probes, known, sitting.answers), **_said_of_own_layout(part, sitting)}
     points = tuple(

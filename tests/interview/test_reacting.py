@@ -21,7 +21,7 @@ from app.interview.parts import Part, Reaction, known_to, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
 from app.interview.questions import configuration_of, options_of, right_answer, rubric_of
-from app.interview.reacting import MOST_PROBES, hear, heard_in_replies, next_point
+from app.interview.reacting import MOST_PROBES, hear_reply, heard_in_replies, next_point
 from app.theory.mesh import AXES
 from app.theory.planner import estimate, parse_estimate_request
 from app.units import SCALES, bytes_text, scaled
@@ -313,8 +313,8 @@ def test_a_reply_is_heard_as_the_end_of_its_question(content: Catalogue) -> None
     sat = sit(content, "M4")
     part = next(each for each in parts_of(sat.interview) if each.id == "mlp")
     rubric = rubric_of(part, known_to(part, sat.values, {}) or {})
-    assert hear(rubric, "column", "Which way is A cut?", "By columns.").evidence == ("By columns.",)
-    assert not hear(rubric, "column", "Which way is A cut?", "By rows.").credit
+    assert hear_reply(rubric, "column", "Which way is A cut?", "By columns.").evidence == ("By columns.",)
+    assert not hear_reply(rubric, "column", "Which way is A cut?", "By rows.").credit
 
 
 def test_the_check_finds_probes_that_lead_nowhere(content: Catalogue) -> None:

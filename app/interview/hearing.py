@@ -1,0 +1,75 @@
+"""How an answer in words is heard in an interview: by the grader of rubrics, as somebody speaks. Pure.
+
+Two things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
+sentences: they are heard as one as well, and a point that is said in them counts. And of several sentences that say a
+point, the one that is quoted is the one that is most about it, not the one that came first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from app.content.interview_schemas import ProbedPoint
+from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, grade
+from app.grading.rubrics.quotes import topic
+from app.reveal.words import sentences
+
+# A sentence that begins so goes on with what the one before began.
+_GOES_ON = re.compile(
+    r"(?:and |so )?(?:then|next|after (?:that|this)|afterwards?|finally|lastly?|second(?:ly)?|third(?:ly)?"
+    r"|(?:at|in) the end)\b[\s,:]*",
+    re.IGNORECASE,
+)
+
+
+def hear(
+    rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
+) -> RubricGrade:
+    """What is heard in `answer`. `points` are the rubric's as content has them; `judged` as `grade` takes them."""
+    plain = grade(rubric, answer, judged)
+    together = _in_one_breath(answer)
+    if len(together) < len(sentences(answer)):
+        whole = grade(rubric, " ".join(together), judged)
+        pairs = zip(plain.points, whole.points, strict=True)
+        plain = replace(plain, points=tuple(_better(one, other, together) for one, other in pairs))
+    texts = {each.id: each.text for each in points}
+    graded = {each.id: each for each in rubric.points}
+    quoted = (_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points)
+    return replace(plain, points=tuple(quoted))
+
+
+def _in_one_breath(answer: str) -> dict[str, tuple[str, ...]]:
+    """An answer's sentences, those that go on with one another joined, each with those it was made of."""
+    groups: list[list[str]] = []
+    for sentence in sentences(answer):
+        if groups and _GOES_ON.match(sentence):
+            groups[-1].append(sentence)
+        else:
+            groups.append([sentence])
+    return {", ".join(each.rstrip(".;") for each in group) + ".": tuple(group) for group in groups}
+
+
+def _better(plain: PointGrade, whole: PointGrade, together: Mapping[str, tuple[str, ...]]) -> PointGrade:
+    """A point as it was heard in single sentences, or in those that go together where that is more."""
+    if plain.verdict == "contradicted" or whole.credit <= plain.credit:
+        return plain
+    evidence = tuple(piece for each in whole.evidence for piece in together.get(each, (each,)))
+    return replace(whole, evidence=evidence)
+
+
+def _quoted(found: PointGrade, point: Point, rubric: Rubric, answer: str, text: str) -> PointGrade:
+    """A point that one sentence says, with the sentence that is most about it."""
+    if found.verdict != "met" or len(found.evidence) != 1 or not text:
+        return found
+    alone, about = replace(rubric, points=(point,), critical=(), floor=(), stance=None), topic(text)
+    said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= found.credit]
+    if not said:
+        return found
+    return replace(found, evidence=(max(said, key=lambda each: _nearness(each, about)),))
+
+
+def _nearness(sentence: str, about: frozenset[str]) -> tuple[int, bool]:
+    """How much of what a point is about stands in a sentence, and whether a figure does."""
+    return len(topic(sentence) & about), any(map(str.isdigit, sentence))

@@ -1,0 +1,47 @@
+"""What is heard of somebody who goes through things one after the other, and which sentence is quoted."""
+
+from __future__ import annotations
+
+from app.content.interview_schemas import ProbedPoint
+from app.content.rubric_schemas import make_points
+from app.grading.rubrics.grader import Rubric, grade
+from app.interview.hearing import hear
+
+POINTS = (
+    ProbedPoint(
+        id="order",
+        text="Announces an order: memory, layout, failures.",
+        weight=2,
+        ask="In which order?",
+        met=("first | order & memory & layout & failure",),
+    ),
+    ProbedPoint(
+        id="batch",
+        text="Checks the batch: micro-batches of a replica, and the bubble.",
+        weight=2,
+        ask="And the batch?",
+        met=("microbatch & each | per", "bubble & microbatch"),
+    ),
+)
+RUBRIC = Rubric(make_points("rubric", POINTS, {}, {}), ())
+ORDER = "First I compute memory. Then I choose the layout. At the end come failures."
+
+
+def _heard(answer: str, point: str) -> tuple[float, tuple[str, ...]]:
+    found = next(each for each in hear(RUBRIC, POINTS, answer).points if each.id == point)
+    return found.credit, found.evidence
+
+
+def test_what_goes_on_from_sentence_to_sentence_is_one_statement() -> None:
+    assert grade(RUBRIC, ORDER).points[0].credit == 0.0, "no sentence of it says it by itself"
+    assert _heard(ORDER, "order") == (1.0, tuple(f"{each}." for each in ORDER.rstrip(".").split(". ")))
+    apart = "First I compute memory. I like the layout. Failures are rare."
+    assert _heard(apart, "order") == (0.0, ())
+
+
+def test_the_sentence_that_is_most_about_a_point_is_quoted() -> None:
+    early = "A pipeline sends one activation per micro-batch."
+    late = "With 16 micro-batches for each replica the bubble is 5.9 %."
+    assert grade(RUBRIC, f"{early} {late}").points[1].evidence == (early,)
+    assert _heard(f"{early} {late}", "batch") == (1.0, (late,))
+    assert _heard(early, "batch") == (1.0, (early,))
