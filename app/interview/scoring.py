@@ -18,6 +18,7 @@ from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
 from app.interview.at_levels import at_levels
 from app.interview.givens import replies_to
+from app.interview.going_back import replaced, said_again
 from app.interview.hearing import hear
 from app.interview.hints import said_hints
 from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
@@ -47,7 +48,8 @@ def scorecard(
 ) -> Scorecard:
     """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
     what was asked on account of answers: it counts for the part it is about."""
-    sitting = _Sitting(parts_of(interview, reactions), values, answers, built_on(answers, reactions), judged, programs)
+    own = built_on(answers, reactions)
+    sitting = _Sitting(parts_of(interview, reactions), values, answers, own, judged, programs, reactions)
     return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
 
 
@@ -81,6 +83,7 @@ class _Sitting:
     built_on: Mapping[str, str]
     judged: Mapping[str, Mapping[str, bool]]
     programs: Programs
+    reactions: Reactions
 
     def said(self, part: Part) -> str:
         return self.answers.get(part.id, "").strip()
@@ -239,7 +242,10 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     weights = sum(each.weight for each in points)
     reached = part.points * sum(each.weight * each.counts for each in points) / weights
     gained = part.points * sum(each.weight * (each.counts - each.credit) for each in points) / weights
-    return replace(row, verdict=verdict, reached=reached, gained=gained, notes=found.notes)
+    changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
+    back = said_again(row.said, changed)
+    notes = (*found.notes, *((back.says,) if back else ()))
+    return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
 
 
 def _said_of_own_layout(part: Part, sitting: _Sitting) -> dict[str, Reply]:
