@@ -69,19 +69,29 @@ def _raised(error: CodeError | None) -> str:
 
 
 def share_of(verdict: Verdict, lab: CodeLab) -> float:
-    """The share of a lab's own checks that held, each by the share of the cases in which it did. That a program returns
-    is worth nothing, and what else holds beside a wrong result is worth half: a program that does nothing sends few
-    bytes."""
+    """The share of a lab's own checks that held. The first, the result, counts by the cases in which it is right. What
+    else is looked at is how it was made: it holds on every number of ranks or not at all, for on two every way costs
+    the same; beside a wrong result it counts half, for a program that does nothing sends few bytes. That a program
+    returns is worth nothing."""
     if verdict.passed:
         return 1.0
-    names = [check.id for check in lab.head.checks]
-    right = {each.ranks: _share_held(each) for each in verdict.checks if each.name == names[0]}
-    held = 0.0
-    for check in verdict.checks:
-        if check.name in names and check.name != FINISHES:
-            beside = 1.0 if check.name == names[0] else right.get(check.ranks, 0.0)
-            held += _share_held(check) * (BESIDE_A_WRONG_RESULT + (1 - BESIDE_A_WRONG_RESULT) * beside)
-    return round(held / (SIZES * len(names)), 4)
+    result, *others = [check.id for check in lab.head.checks]
+    right = _mean_held([each for each in verdict.checks if each.name == result])
+    beside = BESIDE_A_WRONG_RESULT + (1 - BESIDE_A_WRONG_RESULT) * right
+    held = right
+    for name in others:
+        checks = [each for each in verdict.checks if each.name == name and name != FINISHES]
+        held += 0.0 if any(_fails(each) for each in checks) else beside * _mean_held(checks)
+    return round(held / (1 + len(others)), 4)
+
+
+def _mean_held(checks: Sequence[Check]) -> float:
+    return sum(map(_share_held, checks)) / SIZES
+
+
+def _fails(check: Check) -> bool:
+    """Whether it was looked at in a run that ended, and did not hold."""
+    return not check.passed and bool(check.expected)
 
 
 def _share_held(check: Check) -> float:

@@ -26,6 +26,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from app.content.code_puzzles import Puzzle, load_puzzle
 from app.content.files import ContentError, Source, read_yaml, validated
+from app.content.interview_schemas import FollowUp
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_plain
 from app.content.schemas import CardId, Item, Related, Slug, Strict, Text, all_different
@@ -54,8 +55,22 @@ class LabMistake(Strict):
     cure: CardId | None = None
 
 
+class AskedAfterwards(FollowUp):
+    """What an interviewer asks about a program that was written: a number at sizes that it was not run at, of
+    `parameters` that are drawn."""
+
+    parameters: dict[str, Annotated[tuple[int | float, ...], Field(min_length=1)]]
+
+    @model_validator(mode="after")
+    def _is_questioned(self) -> AskedAfterwards:
+        if unasked := [slip.id for slip in self.slips if not slip.ask]:
+            raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
+        return self
+
+
 class CodeLabHead(Item):
-    """The file lab.yaml. `signature` is what the starter defines; `hints` are three, each telling more."""
+    """The file lab.yaml. `signature` is what the starter defines; `hints` are three, each telling more; `afterwards` is
+    asked in an interview about what was written."""
 
     id: CodeLabId
     signature: Text
@@ -63,6 +78,7 @@ class CodeLabHead(Item):
     mistakes: dict[Slug, LabMistake]
     hints: Annotated[tuple[Text, ...], Field(min_length=3, max_length=3)]
     interview_line: Text
+    afterwards: AskedAfterwards | None = None
     related: Related = Related()
 
     @model_validator(mode="after")

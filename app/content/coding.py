@@ -14,6 +14,7 @@ from typing import Annotated
 from markupsafe import Markup
 from pydantic import Field, PrivateAttr
 
+from app.content import seeded
 from app.content.code_labs import CodeLab, CodeLabId, Solution
 from app.content.interview_schemas import Interview, Option, Question
 from app.content.rounds import NoSuchPart
@@ -28,14 +29,18 @@ _BY_MISTAKE = re.compile(r"^(cl\d+-read)-[^.]+")
 # What is asked who finds another mistake in a program than its own, and who finds none.
 WHERE = "Point at the lines that do it. What do the ranks hold once they have run?"
 PLAYED = "Play it through on 2 and on 3 ranks, message by message. What does each hold in the end?"
-WRITE, READ = "write", "read"
+WRITE, READ, ASK = "write", "read", "ask"
+ASKING_MINUTES = 3
+DRAWS = 1000  # of the numbers of what is asked about a program
 
 
 class TaskQuestion(Question):
-    """A code lab's task: to be written (`coding`), or with a program to be read (`choice`)."""
+    """A code lab's task: to be written (`coding`), with a program to be read (`choice`), or a number that is asked
+    about what was written."""
 
     _lab: CodeLab = PrivateAttr()
-    _shown: Markup = PrivateAttr()
+    _shown: Markup | None = PrivateAttr(default=None)
+    _drawn: Mapping[str, object] = PrivateAttr(default_factory=dict)
 
     @property
     def lab(self) -> CodeLab:
@@ -43,9 +48,14 @@ class TaskQuestion(Question):
         return self._lab
 
     @property
-    def shown(self) -> Markup:
-        """The prompt: Markdown has no part in a program."""
+    def shown(self) -> Markup | None:
+        """The prompt where it is a program's: Markdown has no part in it."""
         return self._shown
+
+    @property
+    def drawn(self) -> Mapping[str, object]:
+        """The numbers of what is asked about a program."""
+        return self._drawn
 
 
 class CodingFile(Item):
@@ -83,8 +93,9 @@ def make_coding_round(file: CodingFile, labs: Mapping[str, CodeLab]) -> CodingRo
         for number, each in enumerate(reads, 1)
     ]
     write = _writing(longest).model_copy(update={"id": WRITE, "title": "Write one, run on real ranks", "concepts": ()})
+    asks = [_asking(longest, 0).model_copy(update={"id": ASK, "concepts": ()})] if longest.head.afterwards else []
     head = file.model_dump(exclude={"labs", "readings"})
-    made = CodingRound.model_construct(**head, parameters={}, let={}, questions=(*questions, write))
+    made = CodingRound.model_construct(**head, parameters={}, let={}, questions=(*questions, write, *asks))
     made._file = file
     return made
 
@@ -108,7 +119,8 @@ def draw_tasks(
         others = [each for each in labs if each != written]
     read = source.sample(others, min(file.readings, len(others)))
     last = f"{written}.{WRITE}" if runs_here else a_reading(labs[written], source)
-    return [*(a_reading(labs[each], source) for each in read), last]
+    asked = [f"{written}.{ASK}.{source.randrange(DRAWS)}"] if runs_here and labs[written].head.afterwards else []
+    return [*(a_reading(labs[each], source) for each in read), last, *asked]
 
 
 def a_reading(lab: CodeLab, source: Random) -> str:
@@ -128,10 +140,12 @@ def task(reference: str, labs: Mapping[str, CodeLab]) -> TaskQuestion | None:
     """The question called `reference`; None where content has none."""
     name, _, rest = reference.partition(".")
     lab, (kind, _, program) = labs.get(name), rest.partition(".")
-    if lab is None or kind not in (WRITE, READ):
+    if lab is None or kind not in (WRITE, READ, ASK):
         return None
     if kind == WRITE:
         return _writing(lab)
+    if kind == ASK:
+        return _asking(lab, int(program)) if lab.head.afterwards and program.isdigit() else None
     solution = next((each for each in _readable(lab) if each.name == program), None)
     return _reading(lab, solution) if solution else None
 
@@ -156,6 +170,30 @@ def _writing(lab: CodeLab) -> TaskQuestion:
     question._lab = lab
     asked = Markup("<p>“Write this. It is run on real ranks, with inputs you have not seen.”</p>")
     question._shown = asked + lab.statement
+    return question
+
+
+def _asking(lab: CodeLab, seed: int) -> TaskQuestion:
+    """The number that is asked about what was written of a lab, at the numbers of `seed`."""
+    about = lab.head.afterwards
+    assert about is not None, "asked of labs that have one"
+    question = TaskQuestion.model_construct(
+        id=f"{lab.id.lower()}-{ASK}",
+        kind="number",
+        title=f"{lab.title}, at scale",
+        prompt=about.prompt,
+        minutes=ASKING_MINUTES,
+        points=ASKING_MINUTES * POINTS_A_MINUTE,
+        explanation=about.explanation,
+        concepts=lab.concepts,
+        key=about.key,
+        unit=about.unit,
+        tolerance=about.tolerance,
+        slips=about.slips,
+        follows=(f"{lab.id.lower()}-{WRITE}",),
+    )
+    question._lab = lab
+    question._drawn = seeded.draw(f"{lab.id}:{lab.head.revision}", about.parameters, {}, None, seed)
     return question
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.content.catalogue import Catalogue
 from app.content.checks import Finding
-from app.content.coding import READ, CodingRound, task
+from app.content.coding import ASK, READ, WRITE, CodingRound, task
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
@@ -17,6 +17,7 @@ from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
 from app.interview.hints import hint
+from app.interview.offers import coding_sitting
 from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, own_id, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
@@ -58,6 +59,13 @@ def _coding_findings(interview: CodingRound, catalogue: Catalogue) -> Iterator[s
             question = task(f"{lab.id}.{READ}.{solution.name}", catalogue.labs)
             if question is not None and len(question.options) < LEAST_OPTIONS:
                 yield f"{lab.id} has too few mistakes to tell {solution.name} from"
+        for seed in SEEDS if lab.head.afterwards else ():
+            asked = coding_sitting(catalogue, interview, [f"{lab.id}.{WRITE}", f"{lab.id}.{ASK}.{seed}"])
+            part = next(each for each in parts_of(asked) if each.kind == "number")
+            number = number_of(part, known_to(part, {}, {}) or {})
+            if reason := next(iter((*number_findings(number), *_reactions(part, asked, {}, {}, seed))), None):
+                yield f"{lab.id} afterwards: {reason}"
+                break
     if not set(interview.file.labs) < set(catalogue.labs):
         yield "there is no other lab whose programs could be read"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from app.content.coding import TaskQuestion
 from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
 from app.content.live import Computed
@@ -145,7 +146,10 @@ def _let_of(question: Question, interview: Interview) -> Mapping[str, str]:
 
 
 def scope_of(question: Question, values: Values) -> Values:
-    """Those of a sitting's values that a question of an interview goes by: in a generated sitting its source's."""
+    """Those of a sitting's values that a question of an interview goes by: in a generated sitting its source's, of a
+    number that is asked about a program its own."""
+    if isinstance(question, TaskQuestion):
+        return {**values, **question.drawn}
     return values[question.source.id] if isinstance(question, ChosenQuestion) else values
 
 

@@ -99,7 +99,7 @@ def prompt(part: Part, values: Values, answers: Answers) -> Markup | None:
 
 def _worded(part: Part, expressions: Expressions) -> Markup:
     """A part in the interviewer's words."""
-    if isinstance(part.question, TaskQuestion) and part.role == "asked":
+    if isinstance(part.question, TaskQuestion) and part.role == "asked" and part.question.shown is not None:
         return part.question.shown
     if part.role == "again" and part.reaction is not None:
         return _questioned(part, part.reaction, expressions)

@@ -50,7 +50,7 @@ class Round:
         with database.read() as session:
             found = service.find_sitting(session, LOCAL_LEARNER, self.number)
             self.asked = offers.interview_of(content, found).questions
-        self.part = self.asked[-1].id
+        self.part = next(each.id for each in self.asked if each.kind == "coding")
         self.lab = self.part[:4].upper()
 
     @property
@@ -93,7 +93,7 @@ def sat(
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_it_is_run_as_often_as_one_likes_and_judged_once(sat: Round) -> None:
-    assert [each.kind for each in sat.asked] == ["choice", "choice", "coding"]
+    assert [each.kind for each in sat.asked] == ["choice", "choice", "coding", "number"]
     page = sat.client.get(f"{sat.address}?part={sat.part}").text
     assert escape(sat.content.labs[sat.lab].starter.strip()) in page
     assert "Run the visible checks" in page
@@ -243,6 +243,9 @@ def test_beside_a_wrong_result_other_checks_count_half_and_returning_nothing() -
         for name in ("sum", "messages")
         for ranks in (2, 3, 4)
     ]
+    flat = [*cheap[:2], Check(name="messages", ranks=4, passed=False, expected="6 messages", seen="9")]
+    right = [Check(name="sum", ranks=ranks, passed=True, expected="", seen="") for ranks in (2, 3, 4)]
+    assert share_of(Verdict(lab="CL01", passed=False, score=0.9, checks=(*right, *flat)), lab) == 0.5, "on 4 ranks"
     share = share_of(Verdict(lab="CL01", passed=False, score=0.0, checks=tuple(some)), lab)
     assert share == round((0.75 + 0.75 * (0.5 + 0.5 * 0.75)) / 2, 4), "what ends one case leaves the others"
 

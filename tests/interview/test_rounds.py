@@ -95,7 +95,8 @@ def test_who_is_right_in_all_has_all_points_and_a_rating_of_trade_offs() -> None
     for part in parts_of(found):
         answers[part.id] = right_answer(part, values, answers)
     card = scorecard(found, values, answers, {})
-    assert (card.score, card.level) == (1.0, "strong hire")
+    assert (card.score, card.level, card.decision.by_points) == (1.0, "hire", "strong hire")
+    assert card.decision.held == ("hardly anything here asks for depth, structure or communication",)
     rated = {each.id: each for each in criteria(card.rows)}
     assert (rated["correctness"].score, rated["trade-offs"].score, rated["communication"].score) == (1.0, 1.0, None)
     assert card.rows[-1].explanation.startswith("<"), "the solution stands behind the last part"
