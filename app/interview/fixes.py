@@ -30,12 +30,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Fix:
-    """One thing to do, and the points it would have been worth."""
+    """One thing to do, and the points it would have been worth; its title `is_advice` where it says what to do in words
+    that go on in a sentence."""
 
     title: str
     says: str
     points: float
     links: tuple[Link, ...]
+    is_advice: bool = False
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
@@ -92,7 +94,8 @@ def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fi
     links = (*_to_read(content, _near(interview, row)), full)
     title, says = _as_a_fix(row, heaviest)
     others = f"{counted(len(missed) - 1, 'more point')} of it went unsaid." if missed[1:] else ""
-    return [Fix(title, " ".join(filter(None, (says, others))), lost, links)]
+    is_advice = is_done(heaviest.point) and not title.startswith("Say more in")
+    return [Fix(title, " ".join(filter(None, (says, others))), lost, links, is_advice)]
 
 
 def _as_a_fix(row: Row, point: JudgedPoint) -> tuple[str, str]:

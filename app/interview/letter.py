@@ -28,6 +28,7 @@ MOST_TOPICS = 3  # that a sentence names
 MOST_FIGURES = 2
 LONGEST_QUOTE = 40  # words
 OFTEN_TOLD = 0.1  # of all points, that came only when they were asked about
+HARDER = ", harder"  # as a title ends
 PEOPLE_READ = 3  # titles of what was left blank
 
 
@@ -51,7 +52,7 @@ def letter(
         _verdict(card, asked, topics),
         _strength(card.rows),
         _worry(asked),
-        (*_blanks(card.rows, pace), *_outlook(card, rated, fixes), *_pace(pace)),
+        (*_blanks(card.rows, pace), *_outlook(card, rated, _grounds(asked, topics)[1], fixes), *_pace(pace)),
     )
     return tuple(" ".join(each) for each in map(tuple, paragraphs) if each)
 
@@ -113,7 +114,8 @@ def _strength(rows: Sequence[Row]) -> Iterator[str]:
         yield f"The figures were worked out, not recalled: {told}." if said else f"Right at once: {told}."
     elif not said and (right := [row for row in rows if row.verdict == "right"]):
         yield f"{_titles(right[:MOST_FIGURES])} came right."
-    further = [row.title.removesuffix(", harder") for row in rows if row.verdict == "right" and row.is_harder]
+    right = [row.title for row in rows if row.verdict == "right"]
+    further = [each.removesuffix(HARDER) for each in right if each.endswith(HARDER)]
     if further:
         yield f"I made {listed([f'“{each}”' for each in further[:MOST_FIGURES]])} harder, and that was right as well."
 
@@ -133,7 +135,7 @@ def _is_a_sentence(words: str) -> bool:
 
 
 def _quoted(words: str) -> str:
-    said = words.strip().rstrip(".").strip("“”\"'")
+    said = words.strip().rstrip(".;, ").strip("“”\"'")
     return f"“{said}.”" if said[-1:] not in "?!" else f"“{said}”"
 
 
@@ -225,14 +227,20 @@ def _blanks(rows: Sequence[Row], pace: Pace) -> Iterator[str]:
     yield f"{names} {were} left blank." if pace.by_candidate else f"Time was up before {names} {were} answered."
 
 
-def _outlook(card: Scorecard, rated: Sequence[Criterion], fixes: Sequence[Fix]) -> Iterator[str]:
+def _what_it_takes(shaky: Sequence[str], fixes: Sequence[Fix]) -> Iterator[str]:
+    advice = next((lowered(each.title) for each in fixes if each.is_advice), "")
+    if shaky:
+        yield f"What it would take: {listed(shaky)} right without help{f', and to {advice}' if advice else ''}."
+    elif fixes:
+        yield f"What it would take: to {advice or lowered(fixes[0].title)}."
+
+
+def _outlook(card: Scorecard, rated: Sequence[Criterion], shaky: Sequence[str], fixes: Sequence[Fix]) -> Iterator[str]:
     """What it would take, or what the next round should look at; and what cannot be spoken to."""
     found = [each for each in rated if each.level is not None]
     weakest = min(found, key=lambda each: each.score or 0.0, default=None)
     if card.level and not levels.is_at_least(card.level, "hire"):
-        wanted = [lowered(each.title) for each in fixes[:MOST_FIGURES]]
-        if wanted:
-            yield f"What it would take: {listed(wanted)}."
+        yield from _what_it_takes(shaky, fixes)
     elif weakest and weakest.level != "strong hire":
         yield f"In the next round I would look at {weakest.title.lower()}, the weakest of what was rated."
     unrated = [each.title.lower() for each in rated if each.level is None]
