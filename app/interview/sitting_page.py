@@ -39,6 +39,7 @@ from app.interview.parts import (
 )
 from app.interview.prompts import prompt
 from app.interview.questions import Scene, configuration_of, layout_of, offered, scene, to_arrange
+from app.words import capital
 
 # What an answer is called that is not told in a few words.
 _AS_GIVEN = {
@@ -126,8 +127,19 @@ class SittingPage:
         return self.current.part.kind
 
     @property
+    def other_said(self) -> str | None:
+        """The other answer as a person reads it."""
+        if not self.other:
+            return self.other
+        if self.choice:
+            return self.choice.said(self.other)
+        if self.order and (placed := self.order.placed(self.other)):
+            return "\n".join(f"{place}. {item.text.striptags()}" for place, item in enumerate(placed, 1))
+        return capital(self.layout.said(self.other)) if self.layout else self.other
+
+    @property
     def is_typed(self) -> bool:
-        """Whether it is written into a field, where two tabs may hold two texts that a person can choose between."""
+        """Whether it is written into a field."""
         return self.kind in ("text", "coding", "number", "configuration")
 
     @property

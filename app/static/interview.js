@@ -33,7 +33,7 @@ function showClock() {
 const ticking = setInterval(showClock, 1000);
 
 let timer = 0;
-const over = form?.elements.over; // the version of what is typed over, where it is written into a field
+const over = form?.elements.over; // the version of what is typed over
 const panel = /** @type {HTMLElement | null} */ (form?.querySelector("[data-other]") ?? null);
 let differs = panel?.hidden === false; // another tab saved another text, and none of the two is chosen yet
 /** @type {TwoTexts | null} */
@@ -63,9 +63,11 @@ function served() {
   return withBoard(servedWords(), givenBoard);
 }
 
-function servedWords() {
-  if (order) return givenOrder(order);
-  const fields = [...form.elements].filter((field) => field.name === "answer");
+/** The answer that a form came with, this page's or one that was fetched. */
+function servedWords(given = form) {
+  const arranged = given.querySelector("[data-order]");
+  if (arranged) return givenOrder(arranged);
+  const fields = [...given.elements].filter((field) => field.name === "answer");
   const ticked = fields.filter((field) => field.defaultChecked).map((field) => field.value);
   const isTyped = (field) => field.type !== "radio" && field.type !== "checkbox";
   return fields.find(isTyped)?.defaultValue ?? ticked.join(", ");
@@ -151,7 +153,7 @@ async function readKept() {
   const found = /** @type {HTMLFormElement | null} */ (page?.querySelector("[data-answer]"));
   const field = (name) => /** @type {HTMLInputElement | null} */ (found?.querySelector(`[name=${name}]`));
   if (!found || !field("over")) return null;
-  return { code: withBoard(field("answer").value, field("board")?.value ?? ""), version: field("over").value };
+  return { code: withBoard(servedWords(found), field("board")?.value ?? ""), version: field("over").value };
 }
 
 function restore() {
@@ -184,6 +186,17 @@ function put(text) {
   count();
 }
 
+/** An answer as a person reads it: of ids, what they stand for on the page. */
+function said(text) {
+  const words = wordsOf(text);
+  const fields = [...form.elements].filter((field) => field.name === "answer" && field.type !== "text");
+  const named = words.split(", ").map((id) => {
+    const field = fields.find((each) => each.value === id);
+    return (field?.closest("li")?.querySelector(".step") ?? field?.closest("label"))?.textContent.trim();
+  });
+  return named.every(Boolean) ? named.join("\n") : words;
+}
+
 function twoTexts() {
   return new TwoTexts(panel, over, `answer ${root.dataset.sitting} ${form.elements.part.value}`, {
     hasUndo: form.querySelector("[data-editor]") !== null,
@@ -200,7 +213,7 @@ function twoTexts() {
     read: readKept,
     isUnsaved: () => !giving && value() !== saved, // refused is not saved, either
     isOwn: (text) => recent.includes(text),
-    shown: wordsOf,
+    shown: said,
     mark: (is) => {
       saved = is ? null : value();
     },

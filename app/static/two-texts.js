@@ -66,9 +66,10 @@ export class TwoTexts {
     this.panel.hidden = text === undefined;
     if (text === undefined) return;
     const says = this.panel.querySelector("[data-other-says]");
+    const noun = this.panel.dataset.noun; // what it is called that there are two of
     const words = this.theirs
-      ? "Another text of this was saved in the meantime, in another tab or on another device. Yours is below and not saved. Choose one; the other stays at hand."
-      : "There is another text of this that was not kept.";
+      ? `Another ${noun} was saved in the meantime, in another tab or on another device. Yours is below and not saved. Choose one; the other stays at hand.`
+      : `There is another ${noun} that was not kept.`;
     if (says.textContent !== words) says.textContent = words;
     this.panel.querySelector("pre").textContent = this.page.shown?.(text) ?? text;
     /** @type {HTMLElement} */ (this.panel.querySelector("[data-differ]")).hidden = !this.theirs;

@@ -65,7 +65,7 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
     page.get_by_label(re.compile("Your answer")).fill(f"{state / 8 / int(ranks.group(1)):g} GB")
     _give_by_keyboard(page)
 
-    page.get_by_label("The step moves as many bytes as before").check()
+    _a_choice_of_two_tabs_is_kept(page)
     late: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -350,6 +350,22 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
     page.get_by_text("End the interview").click()
     page.get_by_role("button", name="End it now").click()
     expect(page.get_by_role("button", name="See the debrief")).to_be_visible()
+
+
+def _a_choice_of_two_tabs_is_kept(page: Page) -> None:
+    """What another tab chose since stands beside the own choice, as it is read, until one of the two is taken."""
+    other, mine = page.locator("[data-other]"), page.get_by_label("The step moves as many bytes as before")
+    page.request.post(page.url.partition("?")[0] + "/answers", form={"part": "q2", "answer": "half"})
+    mine.check()
+    expect(other).to_contain_text("Another answer to this was saved in the meantime")
+    expect(other.locator("pre")).to_contain_text("A reduce-scatter moves half of an all-reduce")
+    other.get_by_role("button", name="Take the other").click()
+    expect(page.get_by_label("A reduce-scatter moves half")).to_be_checked()
+    other.get_by_role("button", name="Swap the two").click()
+    expect(mine).to_be_checked()
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
+    other.get_by_role("button", name="Forget the other").click()
+    page.errors.clear()  # type: ignore[attr-defined] - the browser logs the 409
 
 
 def _words_of_two_tabs_are_kept(page: Page) -> None:
