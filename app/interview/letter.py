@@ -114,8 +114,8 @@ def _strength(rows: Sequence[Row]) -> Iterator[str]:
         yield f"The figures were worked out, not recalled: {told}." if said else f"Right at once: {told}."
     elif not said and (right := [row for row in rows if row.verdict == "right"]):
         yield f"{_titles(right[:MOST_FIGURES])} came right."
-    right = [row.title for row in rows if row.verdict == "right"]
-    further = [each.removesuffix(HARDER) for each in right if each.endswith(HARDER)]
+    titles = [row.title for row in rows if row.verdict == "right"]
+    further = [each.removesuffix(HARDER) for each in titles if each.endswith(HARDER)]
     if further:
         yield f"I made {listed([f'“{each}”' for each in further[:MOST_FIGURES]])} harder, and that was right as well."
 

@@ -37,7 +37,7 @@ class Reaction:
     sitting before, `same_as` is the question it was asked about, and `was_put_right` what came of it there; `before`
     is how often a question without a slip of its own was. An answer in words is quoted where
     it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
-    what was `picked` up of it, which may be what was said last; and from what was `noted` of the reply before, which
+    what was `picked` up of it, and from what was `noted` of the reply before, which
     may have said what it was asked for. `went_back` says which of the candidate's own numbers it goes by although that
     was changed since.
     """
@@ -48,7 +48,6 @@ class Reaction:
     quote: str = ""
     astray: bool = False
     picked: str = ""
-    picked_last: bool = False
     noted: str = ""
     noted_as_said: bool = False
     comes_to: str = ""
@@ -63,8 +62,8 @@ class Reaction:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Reaction:
-        """What `to_json` stored."""
-        return cls(**stored)
+        """What `to_json` stored, now or in an earlier version."""
+        return cls(**{name: value for name, value in stored.items() if name != "picked_last"})
 
 
 Reactions = Mapping[str, Reaction]  # by the part whose answer they follow

@@ -35,14 +35,6 @@ _AROUND = ' \t\n,;:.!?–—-"“”‘’'
 
 
 @dataclass(frozen=True)
-class PickedUp:
-    """Words to go on from; `is_last` where they are the end of what was said, and not near to what is asked."""
-
-    words: str
-    is_last: bool
-
-
-@dataclass(frozen=True)
 class Subject:
     """What a question is about: the `terms` of it, by their stems, read through the field's `wordings`."""
 
@@ -70,10 +62,16 @@ def _terms(texts: tuple[str, ...], field: frozenset[str]) -> frozenset[str]:
 
 
 def picked_up(
-    point: ProbedPoint, ask: str, said: str, subject: Subject, gone_from: Collection[str] = ()
-) -> PickedUp | None:
+    point: ProbedPoint,
+    ask: str,
+    said: str,
+    subject: Subject,
+    gone_from: Collection[str] = (),
+    is_astray: bool = False,
+) -> str | None:
     """The words of `said` to go on from to `ask` for `point`, none that were `gone_from` before: those nearest to it,
-    whatever words they have for it, else the last that are about the `subject`; None where there are none."""
+    whatever words they have for it. None where none are near, for a quote about something else is worse than none; of
+    who `is_astray` the last that are about the `subject`."""
     about, asked, shown = subject.of(point.text), subject.of(ask), topic(point.evidence_words)
     clauses = [each for each in _about_something(said, subject) if not _are_in(each, gone_from)]
     if not clauses:
@@ -85,7 +83,9 @@ def picked_up(
         return share * (_OF_A_CUT if words.endswith(_CUT_OFF) else 1)
 
     nearest = max(clauses, key=near)
-    return PickedUp(nearest, is_last=False) if near(nearest) else PickedUp(clauses[-1], is_last=True)
+    if near(nearest):
+        return nearest
+    return clauses[-1] if is_astray else None
 
 
 def _about_something(said: str, subject: Subject) -> list[str]:

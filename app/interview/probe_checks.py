@@ -9,7 +9,6 @@ from app.content.live import Expressions
 from app.grading.rubrics.grader import Rubric, grade
 from app.interview.at_levels import without
 from app.interview.parts import Part, Values
-from app.interview.picking_up import picked_up, subject_of
 from app.interview.prompts import probe_question
 from app.interview.questions import rubric_of
 from app.interview.reacting import hear_reply, next_point
@@ -34,8 +33,6 @@ def probe_findings(part: Part, known: Values, full: str) -> Iterator[str]:
         if not hear_reply(rubric, point.id, ask, " ".join(evidence[point.id])).credit:
             yield f"what the exemplar says of {point.id} is not heard as the answer to its probe"
         left = without(rubric, point.id, full)
-        if picked_up(point, ask, left, subject_of(part.question, part.wordings)) is None:
-            yield f"the probe for {point.id} goes on from nothing that was said: “{left}”"
         reached |= _probes_of(rubric, part.question.rubric, left)
     if missed := [each.id for each in probed if each.id not in reached]:
         yield f"nobody is asked for {', '.join(missed)}, whatever is left out of the exemplar"

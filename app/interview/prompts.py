@@ -181,8 +181,7 @@ def _gone_on_from(reaction: Reaction) -> Markup:
         return spoken + Markup("Let me bring you back to my question. ")
     if not reaction.picked:
         return Markup("")
-    said = Markup("You ended with <q>{}</q>. ") if reaction.picked_last else Markup("You said <q>{}</q>. ")
-    return said.format(reaction.picked)
+    return Markup("You said <q>{}</q>. ").format(reaction.picked)
 
 
 def probe_question(point: ProbedPoint, expressions: Expressions) -> str:

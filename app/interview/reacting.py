@@ -208,9 +208,9 @@ def _gone_on(
     noted = few_words(answers[part.id], subject) if part.role == "probe" else ""
     gone_from = [noted, *(each.reaction.picked for each in probes if each.reaction)]
     ask = probe_question(point, Expressions(known))
-    words = picked_up(point, ask, answers[part.question.id], subject, gone_from)
+    words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
     if words:
-        reaction = replace(reaction, picked=words.words, picked_last=words.is_last)
+        reaction = replace(reaction, picked=words)
     if part.role != "probe" or part.point is None:
         return reaction
     is_heard = part.point.id in replies and replies[part.point.id].credit > 0
