@@ -129,7 +129,8 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
         kind, why = ("ok", "") if point.met else ("un", why)
     elif point.pushed > point.credit:
-        word, css, why = "Said when asked", "met", "It counts half."
+        in_full = "You were near it before, so it counts in full."
+        word, css, why = "Said when asked", "met", in_full if point.pushed == 1 else "It counts half."
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()

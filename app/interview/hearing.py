@@ -1,7 +1,8 @@
 """How an answer in words is heard in an interview: by the grader of rubrics, as somebody speaks. Pure.
 
 Two things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
-sentences: they are heard as one as well, and a point that is said in them counts. And of several sentences that say a
+sentences, as does who goes on with “It …”: they are heard as one as well, and a point that is said in them counts. And
+of several sentences that say a
 point, the one that is quoted is the one that is most about it, not the one that came first.
 """
 
@@ -22,6 +23,13 @@ _GOES_ON = re.compile(
     r"|(?:at|in) the end)\b[\s,:]*",
     re.IGNORECASE,
 )
+# One that begins so speaks of what the one before named.
+_REFERS = re.compile(r"(?:and |so |but )?(?:it|its|this|that|these|those|they|there|which|here)\b", re.IGNORECASE)
+# A reply that says that it was said before.
+_AS_SAID = re.compile(
+    r"\b(?:as I (?:said|mentioned)|(?:I )?(?:already )?said (?:it|that|this|so) (?:already|before)|I already said)\b",
+    re.IGNORECASE,
+)
 
 
 def hear(
@@ -40,11 +48,17 @@ def hear(
     return replace(plain, points=tuple(quoted))
 
 
+def says_as_before(reply: str) -> bool:
+    """Whether a reply says that it only repeats what was said before."""
+    return _AS_SAID.search(reply) is not None
+
+
 def _in_one_breath(answer: str) -> dict[str, tuple[str, ...]]:
     """An answer's sentences, those that go on with one another joined, each with those it was made of."""
     groups: list[list[str]] = []
     for sentence in sentences(answer):
-        if groups and _GOES_ON.match(sentence):
+        refers = bool(groups) and len(groups[-1]) == 1 and _REFERS.match(sentence)
+        if groups and (refers or _GOES_ON.match(sentence)):
             groups[-1].append(sentence)
         else:
             groups.append([sentence])

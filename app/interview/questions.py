@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from app.content.interview_schemas import Option as ContentOption
 from app.content.interview_schemas import Question
-from app.content.live import Expressions
+from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart, PartOption
 from app.content.questions import (
@@ -59,7 +59,26 @@ def number_of(part: Part, known: Values) -> NumberQuestion:
     source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
     if isinstance(source, NumberPart):
         return replace(number, carried=carried_by(source, known, known["own"]))
+    if part.goes_by_own_numbers and part.own is None:
+        return replace(number, so_anyway=_so_anyway(part, known))
     return number
+
+
+def _so_anyway(part: Part, known: Values) -> float | None:
+    """What a number would be after right ones before it; None where those are right, or lead nowhere."""
+    right: dict[str, float] = {}
+    values = {name: value for name, value in known.items() if name not in ("said", "answer")}
+    try:
+        for each in part.builds_on:
+            if each.kind == "number":
+                right[each.name] = make_number(each, {**values, "said": dict(right)}).key
+        values["said"] = right
+        if part.builds_on_own:
+            values["answer"] = make_number(part.question, values).key
+        found = follow_own(part.source, values)
+    except ExpressionError:  # what came before builds on more than this part knows
+        return None
+    return found.key if found else None
 
 
 def rubric_of(part: Part, known: Values) -> Rubric:

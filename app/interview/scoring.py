@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -16,10 +16,12 @@ from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
+from app.grading.questions.number import SEEN
+from app.grading.rubrics.grader import PointGrade
 from app.interview.at_levels import at_levels
 from app.interview.givens import replies_to
 from app.interview.going_back import replaced, said_again
-from app.interview.hearing import hear
+from app.interview.hearing import hear, says_as_before
 from app.interview.hints import said_hints
 from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
 from app.interview.prompts import prompt
@@ -28,6 +30,7 @@ from app.interview.reacting import Reply, heard_in_replies
 from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, UNPUSHED, VERDICTS, JudgedPoint, Pushed, Row
 from app.interview.scorecards import Scorecard
 from app.reveal.number import said_number, slip_of
+from app.units import scaled
 from app.words import capital
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -128,6 +131,8 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
     number = said_number(question, row.said, grade) if isinstance(question, NumberQuestion) else None
+    if isinstance(question, NumberQuestion) and grade.message == SEEN and question.so_anyway is not None:
+        row, number = replace(row, key=scaled(question.so_anyway, question.unit)), None
     row = replace(
         row,
         slip=slip_of(number, grade),
@@ -216,6 +221,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     found = heard if judged is None else hear(rubric, part.question.rubric, row.said, judged)
     probes = sitting.pushed(part)
     replies = {**heard_in_replies(rubric, probes, known, sitting.answers), **_said_of_own_layout(part, sitting)}
+    repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
     points = tuple(
         JudgedPoint(
             each.id,
@@ -226,7 +232,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
             after.credit,
             after.evidence,
             each.half or "",
-            PUSHED_SHARE * replies[each.id].credit if each.id in replies and not before.credit else 0.0,
+            _pushed_credit(each.id, replies, before, repeated),
             replies[each.id].evidence if each.id in replies and not before.credit else (),
             each.criterion,
         )
@@ -246,6 +252,15 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     back = said_again(row.said, changed)
     notes = (*found.notes, *((back.says,) if back else ()))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
+
+
+def _pushed_credit(point: str, replies: Mapping[str, Reply], before: PointGrade, repeated: Collection[str]) -> float:
+    """What a reply makes a point worth that was not heard at first: half, and all of it where it was near then and is
+    only `repeated`."""
+    if point not in replies or before.credit:
+        return 0.0
+    was_there = point in repeated and before.verdict == "unsure"
+    return replies[point].credit * (1.0 if was_there else PUSHED_SHARE)
 
 
 def _said_of_own_layout(part: Part, sitting: _Sitting) -> dict[str, Reply]:

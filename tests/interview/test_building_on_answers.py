@@ -14,6 +14,7 @@ from app.content.interview_schemas import Interview
 from app.core.db import Database
 from app.interview import answering, closing, drawing, pages, parts, prompts, questions, rows, scoring, service
 from tests.conftest import NOW
+from tests.support.sat import sit
 
 STATE = {
     "id": "state",
@@ -88,6 +89,22 @@ def test_a_later_question_goes_by_the_candidates_own_number() -> None:
     assert list(_prompts(interview, {"state": "40 GB"})) == ["How much?", "For your 40 GB?"]
     rows = _rows(interview, {"state": "40 GB", "gpus": "2"})
     assert (rows["state"].verdict, rows["gpus"].verdict) == ("wrong", "right")
+
+
+def test_who_sees_a_wrong_number_and_says_what_is_so_is_right() -> None:
+    rows = _rows(_interview(STATE, GPUS), {"state": "40 GB", "gpus": "0.714"})  # 80 / 112, not 80 / 40
+    assert (rows["state"].verdict, rows["gpus"].verdict, rows["gpus"].key) == ("wrong", "right", "0.7143")
+    assert "does not follow from your number before it" in rows["gpus"].message
+    assert _rows(_interview(STATE, GPUS), {"state": "40 GB", "gpus": "1.4"})["gpus"].verdict == "wrong"
+
+
+def test_a_follow_up_takes_what_is_so_beside_what_follows_from_ones_own_number(content: Catalogue) -> None:
+    sat = sit(content, "M9")
+    first, ranks = 16e9 * sat.values["billions"], sat.values["ranks"]
+    for follow in (first / 2 / ranks, first / ranks):
+        answers = {"q1": f"{first / 2 / 1e9} GB", "q1.follow": f"{follow / 1e9} GB"}
+        card = scoring.scorecard(sat.interview, sat.values, answers, {})
+        assert [card.row(each).verdict for each in answers] == ["wrong", "right"], follow
 
 
 def test_nothing_is_asked_before_what_it_builds_on_is_answered() -> None:

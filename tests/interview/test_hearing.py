@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.content.interview_schemas import ProbedPoint
 from app.content.rubric_schemas import make_points
 from app.grading.rubrics.grader import Rubric, grade
-from app.interview.hearing import hear
+from app.interview.hearing import hear, says_as_before
 
 POINTS = (
     ProbedPoint(
@@ -45,3 +45,15 @@ def test_the_sentence_that_is_most_about_a_point_is_quoted() -> None:
     assert grade(RUBRIC, f"{early} {late}").points[1].evidence == (early,)
     assert _heard(f"{early} {late}", "batch") == (1.0, (late,))
     assert _heard(early, "batch") == (1.0, (early,))
+
+
+def test_what_refers_to_the_sentence_before_is_heard_with_it() -> None:
+    said = "The micro-batches are small. This is 16 for each replica."
+    assert _heard(said, "batch")[0] == 1.0
+    assert grade(RUBRIC, said).points[1].credit == 0.0
+
+
+def test_a_reply_may_say_that_it_repeats() -> None:
+    assert says_as_before("As I said, the average over all ranks.")
+    assert says_as_before("I said it already: the average.")
+    assert not says_as_before("It is said to be the average.")

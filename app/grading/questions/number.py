@@ -14,6 +14,7 @@ from app.units import EXAMPLES, SCALES, scaled
 
 _NUMBER = re.compile(r"^[\d.]+(?:e\d+)?")
 EXACT = 0.001  # the largest relative tolerance under which a number of this size has no room beside it
+SEEN = "That is what it is. It does not follow from your number before it, which it puts right."
 VALUE_CREDIT = 0.5  # the number is right, its unit is not
 UNIT_EXAMPLES = {
     "×": "1.5×",
@@ -40,7 +41,8 @@ class Carried:
 class NumberQuestion:
     """One number: `key` in base units, shown in `unit`; `tolerance` is relative.
 
-    `structure` takes the key apart, when a wrong answer needs it.
+    `structure` takes the key apart, when a wrong answer needs it. Where the key follows from a wrong earlier number of
+    one's own, `so_anyway` is what it would be without that mistake: whoever sees it and says what is so is right.
     """
 
     key: float
@@ -50,6 +52,7 @@ class NumberQuestion:
     structure: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
     asked_unit: str | None = None  # what a bare number is taken in, where the question says “how many GB”
     carried: Carried | None = None  # what follows from own wrong values, where they are known when it is asked
+    so_anyway: float | None = None
 
     @property
     def dimension(self) -> str:
@@ -88,6 +91,8 @@ class NumberQuestion:
     def grade(self, text: str, carried: Carried | None = None) -> Grade:
         """What an answer is worth. What follows from own wrong values counts in full, and so does the key itself."""
         found = self._grade(text, self.key, self.slips)
+        if found.value is not None and found.status == "wrong" and self.is_so_anyway(found.value):
+            return Grade("correct", 1.0, SEEN, found.value)
         carried = carried or self.carried
         if carried is None or found.status != "wrong" or found.value is None:
             return found
@@ -98,6 +103,10 @@ class NumberQuestion:
             return found
         forward = self._grade(text, carried.key, carried.slips)
         return forward if forward.misconception else found
+
+    def is_so_anyway(self, value: float) -> bool:
+        """Whether a value is right though it does not follow from the own number before it."""
+        return self.so_anyway is not None and within(value, self.so_anyway, self.tolerance)
 
     def _grade(self, text: str, key: float, slips: Sequence[KnownSlip]) -> Grade:
         whole = self.structure if key == self.key else None
