@@ -175,10 +175,11 @@ def saved_board(text: str) -> Board:
 
 
 def heard(answers: Mapping[str, str]) -> dict[str, str]:
-    """Answers by part, each with what its board says behind its words."""
+    """Answers by part, each with what its board says behind its words; that stands by itself under the board's id."""
     found = {part: text for part, text in answers.items() if not part.endswith(_SUFFIX)}
     for name, text in answers.items():
         part = name.removesuffix(_SUFFIX)
         if part != name and (says := saved_board(text).says):
-            found[part] = "\n".join((*filter(None, [found.get(part, "").strip()]), *says))
+            found[name] = "\n".join(says)
+            found[part] = "\n".join(filter(None, (found.get(part, "").strip(), found[name])))
     return found

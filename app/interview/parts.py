@@ -38,8 +38,8 @@ class Reaction:
     is how often a question without a slip of its own was. An answer in words is quoted where
     it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
     what was `picked` up of it, and from what was `noted` of the reply before, which
-    may have said what it was asked for. `went_back` says which of the candidate's own numbers it goes by although that
-    was changed since.
+    may have said what it was asked for. A `remark` comes first: which of the candidate's own numbers it goes by
+    although that was changed since, or that a board says something else than the words.
     """
 
     asks: str
@@ -54,7 +54,7 @@ class Reaction:
     same_as: str = ""
     was_put_right: bool = False
     before: int = 0
-    went_back: str = ""
+    remark: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""

@@ -115,8 +115,8 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
 def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Markup:
     """What is said about a wrong answer: the answer back, what is doubted of it, and what may be done."""
     said, doubt = reaction.said, doubted(part, reaction, expressions)
-    if reaction.went_back:
-        doubt = f"It follows from a number that you have changed: {reaction.went_back} {WHICH_HOLDS}"
+    if reaction.remark:
+        doubt = f"It follows from a number that you have changed: {reaction.remark} {WHICH_HOLDS}"
     if reaction.same_as:
         doubt = (SAME_PUT_RIGHT if reaction.was_put_right else SAME_STAYED).format(title=reaction.same_as)
     lead, then = _LEADS[part.kind if said else "missing"]
@@ -168,8 +168,8 @@ def _probed(reaction: Reaction, ask: str) -> Markup:
     """A probe as it is spoken: first what was heard, then what is asked."""
     noted = "<q>{}</q>, good. " if reaction.noted_as_said else "I note <q>{}</q>. "
     before = Markup(noted).format(reaction.noted) if reaction.noted else Markup("")  # noqa: S704 - our own words
-    if reaction.went_back:
-        return Markup("<p>“{}{} I take that one. {}”</p>").format(before, reaction.went_back, ask)
+    if reaction.remark:
+        return Markup("<p>“{}{} {}”</p>").format(before, reaction.remark, ask)
     return Markup("<p>“{}{}{}”</p>").format(before, _gone_on_from(reaction), ask)
 
 

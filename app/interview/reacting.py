@@ -11,6 +11,7 @@ from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.interview.board_doubts import board_doubt
 from app.interview.going_back import goes_by_first, replaced, said_again
 from app.interview.hearing import hear
 from app.interview.parts import (
@@ -67,8 +68,8 @@ def react(
     try:
         found = _to(part, parts, known, answers, reactions)
         is_doubted = found is not None and found.asks == again_id(part.id)
-        if found and (went_back := _went_back(found, part, parts, values, answers, reactions)):
-            return replace(found, went_back=went_back)
+        if found and (remark := _remark(found, part, parts, values, answers, reactions)):
+            return replace(found, remark=remark)
         return repeated(found, part, parts, values, answers, reactions) if found and is_doubted else found
     except ExpressionError:
         if part.goes_by_own_numbers:
@@ -76,16 +77,22 @@ def react(
         raise
 
 
-def _went_back(
+def _remark(
     found: Reaction, part: Part, parts: Collection[Part], values: Values, answers: Answers, reactions: Reactions
 ) -> str:
-    """What is said of a number that was changed when it was questioned, and is gone by, or said, as it was at first."""
-    back = None
+    """What is said first: of a number that was changed when it was questioned and comes up as it was at first, or of a
+    board that says something else than the words beside it."""
     if found.asks == again_id(part.id) and part.kind == "number" and part.own is None:
         back = goes_by_first(part, parts, values, answers, reactions)
-    elif found.asks.startswith(f"{part.id}.probe.") and part.kind == "text":
-        back = said_again(answers[part.id], list(replaced(parts, answers, reactions)))
-    return back.says if back else ""
+        return back.says if back else ""
+    if part.kind != "text" or part.role != "asked":
+        return ""
+    back = said_again(answers[part.id], list(replaced(parts, answers, reactions)))
+    if back:
+        return f"{back.says} I take that one."
+    return board_doubt(
+        part.id, answers, rubric_of(part, known_to(part, values, built_on(answers, reactions)) or values)
+    )
 
 
 def _to(part: Part, parts: Collection[Part], known: Values, answers: Answers, reactions: Reactions) -> Reaction | None:

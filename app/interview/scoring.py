@@ -19,6 +19,7 @@ from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion
 from app.grading.questions.number import SEEN
 from app.grading.rubrics.grader import PointGrade
 from app.interview.at_levels import at_levels
+from app.interview.board_doubts import board_doubt
 from app.interview.givens import replies_to
 from app.interview.going_back import replaced, said_again
 from app.interview.hearing import hear, says_as_before
@@ -250,7 +251,8 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     gained = part.points * sum(each.weight * (each.counts - each.credit) for each in points) / weights
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
-    notes = (*found.notes, *((back.says,) if back else ()))
+    said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
+    notes = (*found.notes, *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
 
 

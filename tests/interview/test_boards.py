@@ -11,10 +11,13 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.core.errors import DomainError
-from app.interview.boards import LONGEST_BOARD, MOST_ARROWS, MOST_ITEMS, Board, heard, read_board
+from app.interview.board_doubts import board_doubt
+from app.interview.boards import LONGEST_BOARD, MOST_ARROWS, MOST_ITEMS, Board, BoardItem, heard, read_board
 from app.interview.drawing import draw, values_of
-from app.interview.parts import has_board, parts_of
+from app.interview.parts import has_board, known_to, parts_of
+from app.interview.questions import rubric_of
 from app.interview.scoring import scorecard
+from tests.support.sat import sit
 
 JSON = {"Accept": "application/json"}
 HTML = {"Accept": "text/html"}
@@ -73,7 +76,8 @@ def test_it_says_its_arrows_and_what_stands_alone() -> None:
     assert board.says[2].startswith("tied embeddings")
     assert read_board("mlp", "") == Board()
     assert heard({"mlp": "By columns. ", "mlp.board": _text([A, B], [SENT]), "x.board": "broken"}) == {
-        "mlp": "By columns.\nStage 0 → Stage 1: activations."
+        "mlp": "By columns.\nStage 0 → Stage 1: activations.",
+        "mlp.board": "Stage 0 → Stage 1: activations.",
     }
 
 
@@ -150,3 +154,20 @@ def test_a_board_where_none_stands_is_not_kept(client: TestClient) -> None:
     data = {"part": "q3", "answer": "words", "board": _text([A, B])}
     assert client.post(f"{sitting}/answers", data=data, headers=JSON).status_code == 200
     assert "Stage 0" not in client.get(f"{sitting}?part=q3").text
+
+
+def test_a_board_that_says_something_else_than_the_words_is_remarked_once(content: Catalogue) -> None:
+    sat = sit(content, "M5")
+    part = next(each for each in parts_of(sat.interview) if each.id == "commit")
+    sat.given |= {"state": "20 GB", "bubble": "3 %"}
+    board = Board(items=(BoardItem(id="b1", x=0, y=0, label="TP 16, PP 1, DP 32"),))
+    words = "I start with tensor 8, data 64 and ZeRO-1."
+    rubric = rubric_of(part, known_to(part, sat.values, sat.given) or {})
+    answers = heard({"commit": words, "commit.board": board.model_dump_json()})
+    says = board_doubt("commit", answers, rubric)
+    assert says == "Your drawing has tensor 16, data 32, and you say tensor 8, data 64. I go by what you say."
+    same = Board(items=(BoardItem(id="b1", x=0, y=0, label="TP 8, DP 64"),))
+    assert board_doubt("commit", heard({"commit": words, "commit.board": same.model_dump_json()}), rubric) == ""
+    assert board_doubt("commit", {"commit": words}, rubric) == ""
+    card = scorecard(sat.interview, sat.values, {**sat.given, **answers}, {})
+    assert says in card.row("commit").notes
