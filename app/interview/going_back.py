@@ -62,8 +62,8 @@ def said_again(text: str, changed: Collection[Replaced]) -> Replaced | None:
     """The changed number that a text says as it was at first, with its unit, and not as it was said last."""
     numbers = [number for sentence in read_words(text).sentences for number in sentence.numbers if number.has_unit]
 
-    def says(each: Replaced, value: float) -> bool:
-        dimension, scale = SCALES[each.unit]
+    def says(number_changed: Replaced, value: float) -> bool:
+        dimension, scale = SCALES[number_changed.unit]
         return any(number.matches(value, dimension, scale, SAME) for number in numbers)
 
     return next((each for each in changed if each.unit and says(each, each.first) and not says(each, each.last)), None)

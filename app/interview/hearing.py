@@ -73,15 +73,15 @@ def _better(plain: PointGrade, whole: PointGrade, together: Mapping[str, tuple[s
     return replace(whole, evidence=evidence)
 
 
-def _quoted(found: PointGrade, point: Point, rubric: Rubric, answer: str, text: str) -> PointGrade:
+def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: str) -> PointGrade:
     """A point that one sentence says, with the sentence that is most about it."""
-    if found.verdict != "met" or len(found.evidence) != 1 or not text:
-        return found
+    if heard.verdict != "met" or len(heard.evidence) != 1 or not text:
+        return heard
     alone, about = replace(rubric, points=(point,), critical=(), floor=(), stance=None), topic(text)
-    said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= found.credit]
+    said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= heard.credit]
     if not said:
-        return found
-    return replace(found, evidence=(max(said, key=lambda each: _nearness(each, about)),))
+        return heard
+    return replace(heard, evidence=(max(said, key=lambda each: _nearness(each, about)),))
 
 
 def _nearness(sentence: str, about: frozenset[str]) -> tuple[int, bool]:

@@ -78,11 +78,11 @@ def react(
 
 
 def _remark(
-    found: Reaction, part: Part, parts: Collection[Part], values: Values, answers: Answers, reactions: Reactions
+    reaction: Reaction, part: Part, parts: Collection[Part], values: Values, answers: Answers, reactions: Reactions
 ) -> str:
     """What is said first: of a number that was changed when it was questioned and comes up as it was at first, or of a
     board that says something else than the words beside it."""
-    if found.asks == again_id(part.id) and part.kind == "number" and part.own is None:
+    if reaction.asks == again_id(part.id) and part.kind == "number" and part.own is None:
         back = goes_by_first(part, parts, values, answers, reactions)
         return back.says if back else ""
     if part.kind != "text" or part.role != "asked":
