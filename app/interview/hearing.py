@@ -1,9 +1,9 @@
 """How an answer in words is heard in an interview: by the grader of rubrics, as somebody speaks. Pure.
 
-Two things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
-sentences, as does who goes on with “It …”: they are heard as one as well, and a point that is said in them counts. And
-of several sentences that say a
-point, the one that is quoted is the one that is most about it, not the one that came first.
+Three things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
+sentences, as does who goes on with “It …”: they are heard as one as well, and a point that is said in them counts. Of
+several sentences that say a point, the one that is quoted is the one that is most about it, not the one that came
+first. And a point that wants a number is said in half without one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, grade
 from app.grading.rubrics.quotes import topic
+from app.grading.rubrics.reading import read
 from app.reveal.words import sentences
 
 # A sentence that begins so goes on with what the one before began.
@@ -25,6 +26,7 @@ _GOES_ON = re.compile(
 )
 # One that begins so speaks of what the one before named.
 _REFERS = re.compile(r"(?:and |so |but )?(?:it|its|this|that|these|those|they|there|which|here)\b", re.IGNORECASE)
+_WANTS_A_NUMBER = re.compile(r"\b(?:in numbers|(?:with|as) a number)\b")
 # A reply that says that it was said before.
 _AS_SAID = re.compile(
     r"\b(?:as I (?:said|mentioned)|(?:I )?(?:already )?said (?:it|that|this|so) (?:already|before)|I already said)\b",
@@ -44,8 +46,16 @@ def hear(
         plain = replace(plain, points=tuple(_better(one, other, together) for one, other in pairs))
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
-    quoted = (_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points)
-    return replace(plain, points=tuple(quoted))
+    quoted = [_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points]
+    return replace(plain, points=tuple(_in_figures(each, texts.get(each.id, "")) for each in quoted))
+
+
+def _in_figures(heard: PointGrade, text: str) -> PointGrade:
+    """A point that wants a number is said in half where its words have none."""
+    if heard.credit < 1 or not _WANTS_A_NUMBER.search(text):
+        return heard
+    has_one = any(each.numbers for words in heard.evidence for each in read(words).sentences)
+    return heard if has_one else replace(heard, credit=0.5)
 
 
 def says_as_before(reply: str) -> bool:

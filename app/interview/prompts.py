@@ -56,7 +56,7 @@ DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
         ),
         "seconds": (
             "What is moved or computed in that time, and at which rate?",
-            "How much work is that, and how fast does whoever does it go?",
+            "How many bytes or FLOPs is that, and at how many a second?",
         ),
         "tokens": (
             "What is above the line there, and what does one token cost?",

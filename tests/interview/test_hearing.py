@@ -57,3 +57,15 @@ def test_a_reply_may_say_that_it_repeats() -> None:
     assert says_as_before("As I said, the average over all ranks.")
     assert says_as_before("I said it already: the average.")
     assert not says_as_before("It is said to be the average.")
+
+
+def test_a_point_that_wants_a_number_is_said_in_half_without_one() -> None:
+    point = ProbedPoint(
+        id="run", text="Says what run it was, in numbers.", weight=2, ask="Which?", met=("train & gpu",)
+    )
+    rubric = Rubric(make_points("rubric", (point,), {}, {}), ())
+    credits = [
+        hear(rubric, (point,), said).points[0].credit
+        for said in ("We trained it on many GPUs.", "We trained it on 128 GPUs.", "We trained it on sixty-four GPUs.")
+    ]
+    assert credits == [0.5, 1.0, 1.0]
