@@ -85,7 +85,7 @@ def _by_interview(weights: list[int], met: list[bool]) -> tuple[str, float]:
     interview = Interview.model_validate({**head, "parameters": {}, "questions": questions})
     answers = {f"q{index}": "right" if is_met else "wrong" for index, is_met in enumerate(met)}
     card = scoring.scorecard(interview, {}, answers, {})
-    return str(card.level), card.score
+    return str(card.decision.by_points), card.score
 
 
 @given(points=st.lists(st.tuples(st.integers(1, 10), st.booleans()), min_size=1, max_size=6))
