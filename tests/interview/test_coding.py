@@ -150,7 +150,7 @@ def test_what_the_judge_still_has_when_it_closes_counts_when_it_comes_and_once(s
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_draft_is_handed_in_when_time_is_up(sat: Round) -> None:
     sat.send("answers", answer=PROGRAM)
-    sat.clock.advance(minutes=41)
+    sat.clock.advance(minutes=sat.content.interviews["T3"].minutes + 1)
     assert "Your program is being run" in sat.client.get(sat.address).text
     assert not sat.judge(1.0), "looking hands nothing in"
     sat.sweep()
