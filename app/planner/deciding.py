@@ -109,8 +109,7 @@ def _batch(given: int | Tokens | None, sequence: int, ranks: int) -> int:
     """Sequences of a step, of which every rank takes as many."""
     if isinstance(given, int):
         return given
-    tokens = given.value if given else STEP_TOKENS
-    return max(ranks, round(tokens / sequence / ranks) * ranks)
+    return (given or Tokens(STEP_TOKENS)).sequences(sequence, ranks, ranks)
 
 
 def _read(name: str, text: str, errors: dict[str, str]) -> Any:

@@ -9,12 +9,12 @@ from typing import Any
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import FIELDS, OWN, SEARCH, SIZED, is_asked, is_listed
-from app.planner.mending import Replaced, model_of, product, reconciled, request_of, sequence_of
+from app.planner.mending import Replaced, batch_rule_of, model_of, product, reconciled, request_of, sequence_of
 from app.planner.readers import Tokens
 from app.theory.hardware import GPUS
 from app.theory.planner.own_models import LEAST_PARAMETERS, MOST_PARAMETERS
 from app.units import count_text
-from labs.spec import SCHEDULE_RULES, Model
+from labs.spec import Model
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Form:
     replaced: Mapping[str, Replaced]
     values: Mapping[str, Any]
     asked_ranks: int
+    batch_asked: int | Tokens | None  # as typed, before it was counted in sequences or replaced
     unread: tuple[Unread, ...] = ()
 
     @property
@@ -102,7 +103,7 @@ def read_form(form: Mapping[str, str]) -> Form:
     replaced: dict[str, Replaced] = {}
     values = {name: _read(name, typed, replaced) for name in FIELDS}
     typed |= {name: FIELDS[name].start for name in typed if not is_listed(name, typed[name])}
-    asked = int(values["ranks"])
+    asked, batch = int(values["ranks"]), values["global_batch"]
     if values["model"] != OWN:
         if values["model"] == SIZED:
             _check_size(values, replaced)
@@ -110,7 +111,7 @@ def read_form(form: Mapping[str, str]) -> Form:
             values["global_batch"] = _sequences(values)
         values = reconciled(values, replaced)
     unread = tuple(unread_of(form, (*FIELDS, SEARCH)))
-    return Form(typed, replaced, values, asked, unread)
+    return Form(typed, replaced, values, asked, batch, unread)
 
 
 def _check_size(values: dict[str, Any], wrong: dict[str, Replaced]) -> None:
@@ -125,11 +126,8 @@ def _check_size(values: dict[str, Any], wrong: dict[str, Replaced]) -> None:
 
 def _sequences(values: Mapping[str, Any]) -> int:
     """A batch said in tokens as the nearest number of sequences that the plan shares out."""
-    sequence, stages = sequence_of(values), int(values["pipeline"])
-    together = SCHEDULE_RULES[values["schedule"]].micro_batches_come_in(stages, int(values["virtual_stages"]))
-    each = int(values["micro_batch"]) * max(1, int(values["ranks"]) // product(values)) * together
     wanted: Tokens = values["global_batch"]
-    return max(1, round(wanted.value / sequence / each)) * each
+    return wanted.sequences(sequence_of(values), *batch_rule_of(values))
 
 
 def unread_of(form: Mapping[str, str], known: tuple[str, ...]) -> Iterator[Unread]:

@@ -9,7 +9,8 @@ from app.planner.columns import Communication, communication_table, texts_in_one
 from app.planner.fields import SHAPE
 from app.planner.form import Form
 from app.planner.limits import usable_bytes
-from app.planner.mending import sequence_of
+from app.planner.mending import batch_rule_of, sequence_of
+from app.planner.readers import Tokens
 from app.planner.step import Lane
 from app.theory.collectives import hierarchical_node_bytes
 from app.theory.hardware import GPUS
@@ -211,9 +212,20 @@ class Plan:
 
     @property
     def batch_remark(self) -> str:
-        """Where a batch is far larger than any that is published, what was understood."""
-        typed = self.typed["global_batch"]
-        if self.form.is_own or not typed or self.batch_tokens <= LARGEST_BATCH:
+        """Where tokens do not share out, what was taken; of a batch far larger than any published, what was
+        understood."""
+        typed, wanted = self.typed["global_batch"], self.form.batch_asked
+        if self.form.is_own or not typed or "global_batch" in self.errors:
+            return ""
+        if isinstance(wanted, Tokens) and round(wanted.value) != self.batch_tokens:
+            unit = batch_rule_of(self.form.values)[1]
+            sequence = sequence_of(self.form.values)
+            return (
+                f"“{typed}” are {wanted.value / sequence:,.1f} sequences of {sequence:,}; taken are "
+                f"{self.global_batch:,}, {self.batch_tokens:,} tokens: the nearest that this plan shares out, in "
+                f"multiples of {unit:,}."
+            )
+        if self.batch_tokens <= LARGEST_BATCH:
             return ""
         understood = f"{self.global_batch:,} sequences, {count_text(self.batch_tokens)} tokens a step"
         return f"“{typed}” was understood as {understood}. If tokens are meant, say so: “{typed} tokens”."

@@ -9,10 +9,11 @@ from typing import Any
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import BY_PATH, FIELDS, OWN, SHAPE, SIZED, is_asked
-from app.theory.planner import parse_estimate_request
+from app.theory.planner import PlanParallel, parse_estimate_request
 from app.theory.planner.own_models import own_model
+from app.theory.planner.rules import batch_rule
 from app.theory.presets import PRESETS
-from labs.spec import SCHEDULE_RULES, Model
+from labs.spec import Model
 
 MOST_ROUNDS = 8  # of putting something that goes in the place of what does not
 AXES = ("tensor", "pipeline", "context")  # what the GPUs must share out to
@@ -84,38 +85,54 @@ def _replace(violation: Violation, values: dict[str, object], wrong: dict[str, R
     name = next((each for each in names if each not in replaced), names[0] if names else "")
     if not name:
         return
+    known, accepted, is_field = wrong.get(name), violation.accepted, BY_PATH.get(violation.field) == name
+    if name in AXES and is_field and (listed := _listed(name, accepted, values)):
+        accepted = ", ".join(f"{each:,}" for each in listed)
     if name in replaced:
         values[name] = _neutral(name)
     else:
-        is_field = BY_PATH.get(violation.field) == name
         values[name] = _accepted(name, violation.accepted if is_field else "", values)
     replaced.add(name)
     shown = values[name] if values[name] is not None else FIELDS[name].absent
     text = f"{shown:,}" if isinstance(shown, int) else str(shown)
-    known = wrong.get(name)
-    wrong[name] = Replaced(known.violation if known else replace(violation, field=name), text)
+    wrong[name] = Replaced(known.violation if known else replace(violation, field=name, accepted=accepted), text)
 
 
 def _accepted(name: str, accepted: str, values: Mapping[str, Any]) -> object:
     """What goes, of a list what is nearest to what was typed: if possible, so that the GPUs share out as well."""
     if name == "global_batch":
         return _fewer_sequences(values)
-    typed = values[name]
-    listed = [int(each) for each in accepted.removesuffix(" or more").split(", ") if each.isdecimal()]
-    if name in AXES:
-        listed = [each for each in listed if values["ranks"] % product({**values, name: each}) == 0] or listed
+    typed, listed = values[name], _listed(name, accepted, values)
     if listed and isinstance(typed, int):
         return min(listed, key=lambda each: (abs(log(each / typed)) if each else 0.0, each))
     return listed[0] if listed else _neutral(name)
 
 
+def _listed(name: str, accepted: str, values: Mapping[str, Any]) -> list[int]:
+    """The values that are accepted, of an axis those that the GPUs share out to, if there are any."""
+    first, _, last = accepted.partition(" to ")
+    if name in AXES and first.isdecimal() and last.isdecimal():
+        listed = list(range(int(first), int(last) + 1))
+        return [each for each in listed if values["ranks"] % product({**values, name: each}) == 0]
+    texts = [each.replace(",", "") for each in accepted.removesuffix(" or more").split(", ")]
+    listed = [int(each) for each in texts if each.isdecimal()]
+    if name in AXES:
+        listed = [each for each in listed if values["ranks"] % product({**values, name: each}) == 0] or listed
+    return listed
+
+
 def _fewer_sequences(values: Mapping[str, Any]) -> int:
     """The largest global batch up to the one typed that shares out to ranks, micro-batches and stages."""
-    stages, rule = int(values["pipeline"]), SCHEDULE_RULES[values["schedule"]]
-    each = int(values["micro_batch"]) * (int(values["ranks"]) // product(values))
-    together = each * rule.micro_batches_come_in(stages, int(values["virtual_stages"]))
-    least = each * rule.least_micro_batches(stages) if stages > 1 else each
-    return max(-(-least // together) * together, int(values["global_batch"]) // together * together)
+    least, unit = batch_rule_of(values)
+    return max(least, int(values["global_batch"]) // unit * unit)
+
+
+def batch_rule_of(values: Mapping[str, Any]) -> tuple[int, int]:
+    """(the least, what it is a multiple of) of the global batch in sequences."""
+    degrees = {name: int(values[name]) for name in ("pipeline", "virtual_stages")}
+    data = max(1, int(values["ranks"]) // product(values))
+    parallel = PlanParallel().model_copy(update={**degrees, "data": data, "schedule": values["schedule"]})
+    return batch_rule(int(values["micro_batch"]), parallel)
 
 
 def _whole_ranks(values: dict[str, Any], wrong: dict[str, Replaced]) -> dict[str, Any]:

@@ -69,6 +69,10 @@ class Tokens:
 
     value: float
 
+    def sequences(self, sequence: int, least: int, unit: int) -> int:
+        """As the nearest number of sequences that is a multiple of `unit`, and `least` or more."""
+        return max(least, round(self.value / sequence / unit) * unit)
+
 
 def batch(name: str, text: str) -> int | Tokens:
     """Sequences of a step, or with the word, tokens."""

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.planner import deciding
 from app.planner.fields import DEFAULTS, FIELDS
 from app.planner.service import answer_request, plan
 from app.theory.hardware import GPUS
@@ -98,10 +99,10 @@ def test_parameters_of_ones_own_are_not_asked_for_where_a_preset_is_chosen() -> 
 @pytest.mark.parametrize(
     ("typed", "errors"),
     [
-        ({"tensor": "3"}, {"tensor": "3 does not divide heads = 32. Accepted: 1, 2, 4, 8, 16. Showing 4."}),
+        ({"tensor": "3"}, {"tensor": "3 does not divide heads = 32. Accepted: 1, 2, 4, 8. Showing 4."}),
         ({"ranks": "100", "tensor": "8"}, {"ranks": "Accepted: a multiple of 8, such as 96 or 104. Showing 96."}),
         ({"ranks": "4", "tensor": "8"}, {"ranks": "Showing 8."}),
-        ({"pipeline": "99"}, {"pipeline": "There are only 32 layers. Accepted: 1 to 32. Showing 1."}),
+        ({"pipeline": "99"}, {"pipeline": "There are only 32 layers. Accepted: 1, 2, 4, 8. Showing 8."}),
         ({"pipeline": "4", "virtual_stages": "9"}, {"virtual_stages": "Accepted: 1 to 8. Showing 1."}),
         ({"pipeline": "4", "schedule": "dualpipev"}, {"virtual_stages": "Accepted: 2. Showing 2."}),
         ({"global_batch": "13"}, {"global_batch": "a multiple of 8, such as 8 or 16. Showing 8."}),
@@ -238,3 +239,16 @@ def test_what_is_folded_in_the_form_says_what_was_changed_in_it_and_opens_where_
         "as usual",
     ]
     assert [is_open for is_open, _ in folded("/planner?context=many")] == [False, False, True, False, False, False]
+
+
+def test_a_batch_in_tokens_is_the_nearest_that_shares_out_and_says_so() -> None:
+    """4,000,000 tokens are 488.3 sequences of 8,192; 61 for each of 8 ranks are 488."""
+    made = plan({"global_batch": "4M tokens"})
+    assert (made.global_batch, made.errors) == (488, {})
+    assert "488.3 sequences of 8,192; taken are 488, 3,997,696 tokens" in made.batch_remark
+    assert plan({"global_batch": f"{8192 * 64} tokens"}).batch_remark == ""
+    staged = plan({"global_batch": "100 tokens", "pipeline": "4", "schedule": "zbv", "virtual_stages": "2"})
+    assert staged.errors == {}
+    assert "multiples of 2" in staged.batch_remark
+    path = deciding.path({"ranks": "24", "global_batch": "4M tokens"})
+    assert "480 sequences" in path.title, "by the same rule: 20 for each of 24 GPUs are nearer than 21"

@@ -194,3 +194,36 @@ def test_slower_links_never_make_a_step_faster(plan: dict[str, Any], factor: int
         return float(answered(changed(plan, "cluster", **given_links))["time"]["step_seconds"])
 
     assert step(factor) >= step(1) * (1 - 1e-12)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_value_that_is_offered_keeps_to_every_rule_of_its_field(data: st.DataObject) -> None:
+    draw = data.draw
+    few, many = st.sampled_from([1, 2, 3, 4, 6, 7, 8]), st.sampled_from([1, 2, 3, 4, 5, 8, 12])
+    experts = draw(st.sampled_from([1, 6, 8, 16]))
+    model = {"layers": 12, "hidden": 768, "heads": 12, "ffn_hidden": draw(st.sampled_from([2048, 3072, 2056]))}
+    model |= {"vocab": 32000, "experts": experts, "active_experts": min(2, experts)}
+    tensor, pipeline = draw(few), draw(st.sampled_from([1, 2, 4]))
+    parallel = {"data": draw(many), "tensor": tensor, "pipeline": pipeline, "context": draw(few), "expert": draw(few)}
+    parallel |= {"sequence_parallel": draw(st.booleans()), "expert_tensor": draw(st.sampled_from([None, 1, 2, 3]))}
+    if pipeline > 1:
+        parallel |= draw(st.sampled_from([{}, {"schedule": "interleaved", "virtual_stages": 3}]))
+    training = {"sequence": draw(st.sampled_from([1536, 2048, 2100])), "global_batch": draw(st.integers(1, 200))}
+    request = {"model": model, "training": training, "parallel": parallel}
+    for field, accepted in _violations(request).items():
+        part, _, name = field.partition(".")
+        offered = accepted.partition("such as ")[2].replace(" or ", ", ") or accepted
+        for text in offered.split(", "):
+            if text.replace(",", "").isdecimal():
+                value = int(text.replace(",", ""))
+                changed = {**request, part: {**request[part], name: value}}
+                assert field not in _violations(changed), (field, value)
+
+
+def _violations(request: dict[str, Any]) -> dict[str, str]:
+    try:
+        parse_estimate_request(request)
+    except SpecError as error:
+        return {each.field: each.accepted for each in error.violations}
+    return {}

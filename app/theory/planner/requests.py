@@ -146,7 +146,7 @@ def _check(request: EstimateRequest) -> list[Violation]:
     shape = request.model if isinstance(request.model, Model) else None
     training, parallel = request.training, request.parallel
     found = [] if shape is None else [*check_model(shape), *shape_violations(shape, training, parallel)]
-    found += [*degree_violations(parallel), *order_violations(parallel)]
+    found += [*degree_violations(parallel, shape), *order_violations(parallel)]
     if request.compression.kind != "none" and parallel.zero:
         message = "Compression hooks replace DDP's all-reduce; ZeRO reduces shards."
         found.append(Violation("compression.kind", request.compression.kind, message, "none, or parallel.zero 0"))

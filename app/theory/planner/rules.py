@@ -4,11 +4,13 @@ names its field and the nearest values that keep it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 from app.theory.mesh import AXES
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.transformer import expert_width
 from labs.spec import (
+    SCHEDULE_RULES,
     Model,
     Parallel,
     ScheduleFields,
@@ -30,13 +32,19 @@ def shape_violations(model: Model, training: PlanTraining, parallel: PlanParalle
     widths = {"heads": model.heads, "ffn_hidden": model.ffn_hidden}
     if model.shared_experts and model.expert_ffn_hidden is not None:
         widths["expert_ffn_hidden"] = model.expert_ffn_hidden
+    tensor, context = parallel.tensor, parallel.context
+    of_rank = sequence // context if sequence % context == 0 else sequence  # tokens; else context is what is wrong
+    whole = gcd(*widths.values(), *((of_rank,) if parallel.sequence_parallel else ()))
     for name, size in widths.items():
-        if size % parallel.tensor:
-            yield _unequal("parallel.tensor", parallel.tensor, f"model.{name}", size)
-    if parallel.sequence_parallel and sequence % (parallel.tensor * parallel.context):
-        yield _unequal("parallel.tensor", parallel.tensor, "training.sequence", sequence)
-    if sequence % parallel.context:
-        yield _unequal("parallel.context", parallel.context, "training.sequence", sequence)
+        if size % tensor:
+            yield _unequal("parallel.tensor", tensor, f"model.{name}", size, whole)
+    if parallel.sequence_parallel and of_rank % tensor:
+        yield _unequal("parallel.tensor", tensor, "training.sequence", sequence, whole)
+    if sequence % context:
+        divides = parallel.sequence_parallel and sequence % tensor == 0
+        yield _unequal(
+            "parallel.context", context, "training.sequence", sequence, sequence // tensor if divides else sequence
+        )
     chunks = parallel.pipeline * parallel.virtual_stages
     if parallel.pipeline > model.layers:
         message = f"There are only {model.layers} layers."
@@ -75,14 +83,15 @@ def _experts(model: Model, parallel: PlanParallel) -> Iterator[Violation]:
     if model.experts > MOST_EXPERTS:
         yield Violation("model.experts", model.experts, "No model has as many experts.", f"1 to {MOST_EXPERTS:,}")
     elif model.experts % expert:
-        yield _unequal("parallel.expert", expert, "model.experts", model.experts)
+        yield _unequal("parallel.expert", expert, "model.experts", model.experts, expert_ranks(parallel, model.experts))
     if model.experts == 1 and cut is not None:
         message = "Only a model with more than one expert has this."
         yield Violation("parallel.expert_tensor", cut, message, "null", ("model.experts",))
     if model.experts > 1 and tensor % parallel.expert_cut == 0:
         if expert_width(model) % parallel.expert_cut:
             of = "model.expert_ffn_hidden" if model.expert_ffn_hidden else "model.ffn_hidden"
-            yield _unequal("parallel.expert_tensor", parallel.expert_cut, of, expert_width(model))
+            width = expert_width(model)
+            yield _unequal("parallel.expert_tensor", parallel.expert_cut, of, width, gcd(width, tensor))
         if parallel.expert_cut < tensor and not parallel.sequence_parallel:
             message = "Tensor ranks that share out experts each send tokens of their own."
             accepted = "true, or parallel.expert_tensor as large as parallel.tensor"
@@ -90,17 +99,24 @@ def _experts(model: Model, parallel: PlanParallel) -> Iterator[Violation]:
             yield Violation("parallel.sequence_parallel", False, message, accepted, involves)
 
 
-def degree_violations(parallel: PlanParallel) -> Iterator[Violation]:
-    """What the axes must divide."""
+def expert_ranks(parallel: PlanParallel, experts: int) -> int:
+    """What expert ranks must divide: the experts, and the ranks there are for them."""
+    ranks, cut = parallel.data * parallel.tensor, parallel.expert_tensor or 1
+    return gcd(experts, ranks // cut if ranks % cut == 0 else ranks)
+
+
+def degree_violations(parallel: PlanParallel, model: Model | None) -> Iterator[Violation]:
+    """What the axes must divide; of a `model` the values offered divide its experts as well."""
     if parallel.shard is not None and parallel.data % parallel.shard:
         yield _unequal("parallel.shard", parallel.shard, "parallel.data", parallel.data)
-    cut = parallel.expert_tensor
+    cut = None if model is not None and model.experts == 1 else parallel.expert_tensor
     if cut is not None and parallel.tensor % cut:
-        yield _unequal("parallel.expert_tensor", cut, "parallel.tensor", parallel.tensor)
+        whole = gcd(parallel.tensor, expert_width(model)) if model and model.experts > 1 else parallel.tensor
+        yield _unequal("parallel.expert_tensor", cut, "parallel.tensor", parallel.tensor, whole)
         return
     whole = parallel.data * parallel.tensor
     if whole % (parallel.expert * (cut or 1)):
-        left = whole // (cut or 1)
+        left = expert_ranks(parallel, model.experts) if model else whole // (cut or 1)
         message = f"{parallel.expert:,} does not divide data × tensor = {parallel.data:,} × {parallel.tensor:,}"
         message += f" over expert_tensor = {cut:,}." if cut else "."
         involves = ("parallel.data", "parallel.tensor", "parallel.expert_tensor")
@@ -154,10 +170,23 @@ def batch_violations(training: PlanTraining, parallel: Parallel) -> Iterator[Vio
             f"{batch:,} sequences are no multiple of micro_batch × data = {training.micro_batch:,} × {parallel.data:,}."
         )
         involves = ("training.micro_batch", "parallel.data")
-        yield Violation("training.global_batch", batch, message, multiples_near(batch, each), involves)
+        least, unit = batch_rule(training.micro_batch, parallel)
+        yield Violation("training.global_batch", batch, message, multiples_near(max(batch, least), unit), involves)
 
 
-def _unequal(field: str, value: int, whole_field: str, whole: int) -> Violation:
-    """`whole` does not split into `value` equal parts; names the divisors nearest to it."""
-    message = f"{value:,} does not divide {whole_field.partition('.')[2]} = {whole:,}."
-    return Violation(field, value, message, nearest_divisors(whole, value), (whole_field,))
+def batch_rule(micro_batch: int, parallel: Parallel) -> tuple[int, int]:
+    """(the least, what it is a multiple of) of a global batch that data ranks, micro-batches and the pipeline's
+    schedule share out."""
+    each, stages = micro_batch * parallel.data, parallel.pipeline
+    if stages == 1:
+        return each, each
+    rule = SCHEDULE_RULES[parallel.schedule]
+    unit = each * rule.micro_batches_come_in(stages, parallel.virtual_stages)
+    return -(-each * rule.least_micro_batches(stages) // unit) * unit, unit
+
+
+def _unequal(field: str, value: int, whole_field: str, size: int, whole: int | None = None) -> Violation:
+    """`size` does not split into `value` equal parts; names the values nearest to it that keep to every rule of the
+    field, the divisors of `whole`."""
+    message = f"{value:,} does not divide {whole_field.partition('.')[2]} = {size:,}."
+    return Violation(field, value, message, nearest_divisors(whole or size, value), (whole_field,))
