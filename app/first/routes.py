@@ -18,7 +18,6 @@ from app.first.models import FirstGuess
 
 router = APIRouter()
 
-DECK = "DK2"  # memory anatomy: its cards go on from the sixteen bytes
 LONGEST_GUESS = 40
 
 
@@ -98,6 +97,6 @@ def _context(
         "over_bytes": numbers.TOTAL_BYTES - numbers.GPU.marketing_bytes,
         "top_bytes": numbers.TOP_BYTES,
         "most_ranks": numbers.MOST_RANKS,
-        "cards": sum(card.deck.id == DECK for card in content.cards.values()),
-        "deck": DECK,
+        "cards": sum(card.deck.id == service.DECK for card in content.cards.values()),
+        "deck": service.DECK,
     }

@@ -62,7 +62,7 @@ def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     if not far.gap.missing:
         return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
     size = sum(term.value for term in far.gap.missing)
-    return far.gap.finding, f"{row.title}: {row.said(size)} that your {row.text} lacks."
+    return far.gap.finding, f"{row.title}: your {row.text} lacks {row.said(size)}."
 
 
 def failure_of(run: Run) -> RunFailure | None:

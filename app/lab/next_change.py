@@ -72,7 +72,8 @@ def restart_change(run: Run, failure: RunFailure) -> Change | None:
     again = run.steps_done - kept
     lost = f", and do {counted(again, 'step')} once more." if again else ", and no step is lost."
     href = f"/lab?{urlencode({'again': run.id, 'change': RESTARTING})}#ff"
-    return Change("Checkpoints and a restart", "none", f"every {counted(every, 'step')}", href, says + lost)
+    after = "after every step" if every == 1 else f"every {every} steps"
+    return Change(f"Write a checkpoint {after}, restart once", "", "", href, says + lost)
 
 
 def restarting(spec: Mapping[str, Any], steps_done: int) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ function setUp(group) {
   group.addEventListener("click", (event) => {
     const button = within(event, "[data-move]");
     if (button) move(button.closest("li"), Number(button.dataset.move), button);
+    if (within(event, "[data-as-shown]")) touch(group, "The order stands as it is shown.");
   });
   group.addEventListener("keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -61,11 +62,16 @@ function move(item, by, focused) {
   if (by < 0) other.before(item);
   else other.after(item);
   focused.focus(); // moving a node in the page takes its focus away
-  const group = item.closest("[data-order]");
+  const items = [...item.parentElement.children];
+  const place = `now ${items.indexOf(item) + 1} of ${items.length}`;
+  touch(item.closest("[data-order]"), `${item.querySelector(".step").textContent}: ${place}`);
+}
+
+// From here on what stands there is an answer: somebody moved an item, or said that none has to be.
+function touch(group, words) {
   group.removeAttribute("data-untouched");
   for (const input of group.querySelectorAll(".steps input")) input.disabled = false;
+  group.querySelector("[data-as-shown]")?.parentElement.remove();
   group.dispatchEvent(new Event("change", { bubbles: true }));
-  const items = [...item.parentElement.children];
-  const said = group.querySelector("[data-moved]");
-  said.textContent = `${item.querySelector(".step").textContent}: now ${items.indexOf(item) + 1} of ${items.length}`;
+  group.querySelector("[data-moved]").textContent = words;
 }

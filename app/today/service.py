@@ -47,6 +47,7 @@ class Today:
     open_sitting: object
     study: study.Desk
     interview: Interview | None
+    was_interviewed: bool  # in any sitting: else the next one would be the first evidence of what is said aloud
     interview_day: date | None
     days_left: int
     minutes_a_day: int | None  # that the plan has for cards
@@ -54,6 +55,11 @@ class Today:
     done: list[tuple[str, int]]
     standings: list[Lane]
     coming: list[Bar]
+
+    @property
+    def cards_href(self) -> str:
+        """Where the cards begin: for who has only guessed how much memory training takes, with what goes on from it."""
+        return f"/study?deck={first.DECK}" if self.is_new and self.has_guessed else "/study"
 
 
 def today(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Today:
@@ -81,6 +87,7 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
     has_studied = study.has_studied(session, learner_id)
+    sat_at = _sat_at(session, learner_id)
     counts = study.count_due_by_day(session, learner_id, study.today(moment), DAYS_AHEAD, moment.zone)
     guess = first.find_guess(session, learner_id)
     return Today(
@@ -93,8 +100,8 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, moment.now),
         desk,
-        _asked_for(checkpoints, "interview", content.interview)
-        or next_interview(content, _sat_at(session, learner_id), moment.now),
+        _asked_for(checkpoints, "interview", content.interview) or next_interview(content, sat_at, moment.now),
+        bool(sat_at),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         plan.minutes_per_day if plan and is_planned else None,

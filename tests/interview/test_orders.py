@@ -132,12 +132,15 @@ def test_it_is_arranged_saved_given_and_told_over_http(client: TestClient) -> No
         data = {"part": "q4", "answer": list(ids), "final": str(final)}
         return " ".join(client.post(f"{sitting}/answers", data=data, headers={"Accept": "text/html"}).text.split())
 
-    assert "data-untouched" in client.get(f"{sitting}?part=q4").text
+    untouched = client.get(f"{sitting}?part=q4").text
+    assert "data-untouched" in untouched
+    assert "data-as-shown" in untouched
     assert "Nothing is moved yet" in save()
     assert "Every item needs an answer; 2 of 4" in save("ddp", "zero-2")
     save("fsdp", "zero-2", "zero-1", "ddp", final=False)
     draft = client.get(f"{sitting}?part=q4").text
     assert "data-untouched" not in draft
+    assert "data-as-shown" not in draft
     assert re.findall(r'type="hidden" name="answer" value="([\w-]+)"', draft) == ["fsdp", "zero-2", "zero-1", "ddp"]
     save("fsdp", "zero-2", "zero-1", "ddp")
     asked = client.get(f"{sitting}?part=q4.again").text

@@ -114,6 +114,8 @@ def _arranges(page: Page, wanted: list[str]) -> None:
     steps = page.locator(".steps button.step")
     expect(page.locator(".ask-s")).to_contain_text("Arrange the four")
     expect(steps).to_have_count(len(wanted))
+    page.get_by_role("button", name="It is right as it stands").click()  # drawn at random, it may be
+    expect(page.locator("[data-saved]")).to_contain_text("Saved")
     for place, text in enumerate(wanted):
         while (at := steps.all_inner_texts().index(text)) > place:
             steps.nth(at).press("ArrowUp")
