@@ -222,9 +222,7 @@ def _must_be_an_answer(part: Part, text: str, values: Values) -> None:
     elif part.kind == "order":
         order = order_of(part, known_to(part, values, {}) or scope_of(part.question, values))
         if order.placed(text) is None:
-            untouched = (
-                "Nothing is moved yet. What is shown was drawn at random: if it is right as it stands, say so."
-            )
+            untouched = "Nothing is moved yet. What is shown was drawn at random: if it is right as it stands, say so."
             why = str(order.grade(text).message) if text.strip() else untouched
             violation = Violation(part.id, text, why, f"each of {', '.join(item.id for item in order.items)} once")
     elif part.kind in ("layout", "configuration"):

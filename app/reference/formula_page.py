@@ -11,7 +11,7 @@ from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
 from app.units import digits, scaled
 from labs.spec import SpecError
 
-MOST_COURSES, COURSE_STEPS = 3, 16  # inputs whose course is drawn, and the steps of one
+MOST_COURSES, COURSE_STEPS = 3, 32  # inputs whose course is drawn, and the steps of one
 MOST_OF_A_KIND = 6  # of the links to cards or problems
 FEW = 4
 _SAME = 1e-9
@@ -99,8 +99,8 @@ def _points(derivation: Derivation, made: Evaluation, parameter: Input) -> list[
     if isinstance(now, str) or not now:
         return []
     found: dict[float, float] = {}
-    for step in range(1, COURSE_STEPS + 1):
-        x = now * 2 * step / COURSE_STEPS
+    for step in range(COURSE_STEPS + 1):
+        x = now / 8 * 16 ** (step / COURSE_STEPS)  # closer where a share of it bends most
         at = max(1, round(x)) if parameter.integer else x
         try:
             value = evaluate(derivation.formula, {**made.inputs, parameter.name: at}).value
