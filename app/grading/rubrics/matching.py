@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from app.grading.rubrics.lexicon import ALTERNATIVES
 from app.grading.rubrics.patterns import Atom, Formula, Group, Pattern, Value, Words
-from app.grading.rubrics.reading import Number, Reading, Sentence
+from app.grading.rubrics.reading import Reading, Sentence
+from app.grading.rubrics.stated_numbers import Number
 
 SLACK = 4  # how many other words may stand among the words of one wording
 REACH = 30  # how many words the parts of one piece of evidence may span: long sentences hold many statements

@@ -19,7 +19,7 @@ from functools import cache, cached_property
 
 from app.grading.rubrics.lexicon import ALTERNATIVES, aliased, stem
 from app.grading.rubrics.numerals import with_digits
-from app.grading.rubrics.reading import formula_form
+from app.grading.rubrics.stated_numbers import formula_form
 
 # Sets of words for one direction or relation.
 SETS = {
