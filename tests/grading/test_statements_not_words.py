@@ -31,7 +31,10 @@ def contradicted(content: Catalogue, rubric: str, text: str) -> set[str]:
     return {each.id for each in graded(content, rubric, text).points if each.verdict == "contradicted"}
 
 
-WORDINGS = make_wordings([["gpu", "accelerator"], ["exposed", "on the critical path"]], [(["h100"], ["gpu"])])
+WORDINGS = make_wordings(
+    [["gpu", "accelerator"], ["exposed", "on the critical path"]],
+    [(["h100"], ["gpu"]), (["nvlink"], ["fast link"]), (["brings no relief"], ["not help"])],
+)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +46,39 @@ WORDINGS = make_wordings([["gpu", "accelerator"], ["exposed", "on the critical p
         ("h100 & hold", "Each GPU holds a shard.", False),  # the special case is not said by the general word
         ("exposed & communication", "Its communication is on the critical path.", True),
         ("exposed & communication", "Its communication is not on the critical path.", False),
+        ("fast link", "It needs NVLink.", True),
+        ("not fast link", "It needs NVLink.", False),
+        ("batch & not help", "A larger batch brings no relief.", True),
+        ("batch & help", "A larger batch brings no relief.", False),
     ],
 )
 def test_a_wording_stands_for_the_others_of_its_row(pattern: str, text: str, expected: bool) -> None:
     assert (find(parse(pattern, number), read(text, WORDINGS)) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "dismissed"),
+    [
+        ("That the ranks differ in order is not an issue.", True),
+        ("The ranks do not all issue their collectives in the same order.", False),
+    ],
+)
+def test_what_is_not_issued_is_not_dismissed(text: str, dismissed: bool) -> None:
+    assert bool(read(text).sentences[0].dismissals) is dismissed
+
+
+@pytest.mark.parametrize(
+    ("british", "american"),
+    [
+        ("each rank synchronises with its neighbour", "every rank synchronizes with its neighbor"),
+        ("a materialised, parallelised, quantised tensor", "a materialized, parallelized, quantized tensor"),
+        ("vanilla data parallelism", "ddp"),
+        ("tensor 8, pipeline 4", "tp = 8, pp = 4"),
+    ],
+)
+def test_spellings_of_one_word_are_read_as_one(british: str, american: str) -> None:
+    first, second = ([each.stem for each in read(text).sentences[0].tokens] for text in (british, american))
+    assert first == second
 
 
 @pytest.mark.parametrize(

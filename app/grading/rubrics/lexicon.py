@@ -26,11 +26,17 @@ _ALIASES = (
     (r"\bn c c l\b", "nccl"),
     (r"\bno[_ -]?sync\b", "nosync"),
     (r"\b(?:fully[- ]sharded data[- ]parallel(?:ism)?)\b", "fsdp"),
-    (r"\bdistributed data[- ]parallel(?:ism)?\b|\bplain dp\b", "ddp"),
+    (
+        r"\b(?:distributed|plain|ordinary|vanilla|classic|pure|naive|standard|regular|simple|traditional) "
+        r"(?:data[- ]?parallel(?:ism)?|dp)\b",
+        "ddp",
+    ),
     (r"\bdata[- ]?parallel(?:ism|izm)?\b", "dp"),
     (r"\btensor[- ]?(?:model[- ])?parall?el(?:l?ism)?\b", "tp"),
     (r"\bpipeline[- ]?(?:model[- ])?parall?el(?:l?ism)?\b", "pp"),
     (r"\bsequence[- ]?parallel(?:ism)?\b", "sp"),
+    (r"\btensor[- ](?=\d+\b)", "tp "),
+    (r"\bpipeline[- ](?=\d+\b)", "pp "),
     (r"\b(?:zero|ds|deepspeed)?[- ]*(?:stage|zero|z)[- ]?([123])\b", r" stage\1 "),
     (r"\bfirst stage\b", "stage1"),
     (r"\ball[- ]?reduc(?:e|es|ed|ing|tions?)\b", "allreduce"),
@@ -96,6 +102,13 @@ _ALIASES = (
     (r"\b(?:mid-?|base)lines?\b", "baseline"),
     (r"\bgigs?\b", "gb"),
     (r"\bk\s*=\s*", "k = "),
+    (r"\beach\b", "every"),
+    (r"\bneighbor", "neighbour"),
+    (
+        r"\b(re|un|de|mis)?(amort|equal|factor|general|initial|linear|local|material|maxim|minim|normal|optim|organ|parallel"
+        r"|priorit|quant|random|real|serial|spars|stabil|standard|summar|synchron|token|util)is(?=e|ing|ation|able)",
+        r"\1\2iz",
+    ),  # one spelling of both
 )
 ALIASES = tuple((re.compile(pattern), read_as) for pattern, read_as in _ALIASES)
 

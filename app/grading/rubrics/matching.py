@@ -195,8 +195,12 @@ def _word_spans(words: Words, sentence: Sentence, denied_too: bool) -> Iterator[
         return
     for start in places[0][: 4 * MOST_SPANS]:
         chosen = [start]
-        for others in places[1:]:
-            allowed = [at for at in others if at not in chosen and _may_follow(at, chosen, words, sentence)]
+        for word, others in zip(words.stems[1:], places[1:], strict=True):
+            allowed = [
+                at
+                for at in others
+                if (at not in chosen or _is_meant(word, at, sentence)) and _may_follow(at, chosen, words, sentence)
+            ]
             if not allowed:
                 break
             chosen.append(min(allowed, key=lambda at: abs(at - chosen[-1])))
@@ -205,6 +209,12 @@ def _word_spans(words: Words, sentence: Sentence, denied_too: bool) -> Iterator[
             # what is called unnecessary is found as well, and judged by that
             if denied_too or denied == words.denied or (denied and _is_dismissed((min(chosen), max(chosen)), sentence)):
                 yield min(chosen), max(chosen)
+
+
+def _is_meant(word: str | frozenset[str], at: int, sentence: Sentence) -> bool:
+    """Whether a word is not written there but said by what is: both words of "fast link" stand where NVLink does."""
+    written = sentence.tokens[at].stem
+    return written != word if isinstance(word, str) else written not in word
 
 
 def _positions(word: str | frozenset[str], sentence: Sentence) -> tuple[int, ...]:
@@ -219,6 +229,6 @@ _ARTICLES = frozenset({"the", "a", "an", "it", "their", "all", "our"})  # as ste
 def _may_follow(at: int, chosen: list[int], words: Words, sentence: Sentence) -> bool:
     if words.ordered:
         between = sentence.tokens[chosen[-1] + 1 : at]
-        return at > chosen[-1] and len(between) <= 2 and all(each.stem in _ARTICLES for each in between)
+        return at >= chosen[-1] and len(between) <= 2 and all(each.stem in _ARTICLES for each in between)
     length = len(words.stems) + SLACK
     return max(*chosen, at) - min(*chosen, at) <= length

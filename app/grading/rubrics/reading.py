@@ -220,9 +220,18 @@ def _denied(words: list[str]) -> list[bool]:
 
 def _dismissals(words: list[str], tokens: tuple[Token, ...]) -> tuple[tuple[int, frozenset[str]], ...]:
     """Where something is called unnecessary or without effect, and the stems that say so."""
-    pairs = ((at, (token.stem, later.stem)) for at, token in enumerate(tokens) for later in tokens[at + 1 : at + 3])
-    found = [(at, frozenset(pair)) for at, pair in pairs if pair in DISMISSING_PAIRS]
+    places = ((at, later) for at in range(len(tokens)) for later in range(at + 1, min(at + 3, len(tokens))))
+    pairs = ((at, later, (tokens[at].stem, tokens[later].stem)) for at, later in places)
+    found = [(at, frozenset(pair)) for at, later, pair in pairs if pair in DISMISSING_PAIRS and _is_noun(words, later)]
     return (*found, *((at, frozenset({stem(word)})) for at, word in enumerate(words) if word in DISMISSALS))
+
+
+def _is_noun(words: list[str], at: int) -> bool:
+    """Whether a word that may be a verb is a noun: "not an issue" dismisses something, "do not issue it" does not."""
+    return words[at] not in _VERBS_TOO or words[at - 1] in {"a", "an", "any", "big", "real", "the", "no"}
+
+
+_VERBS_TOO = frozenset({"issue", "issues", "issued", "issuing"})
 
 
 def _is_list(words: list[str]) -> bool:

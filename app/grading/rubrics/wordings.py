@@ -10,6 +10,7 @@ from app.grading.rubrics.lexicon import aliased, stem
 from app.grading.rubrics.numerals import with_digits
 
 Stems = tuple[str, ...]
+DENIAL = "not"
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,15 @@ class Wordings:
     by_first: Mapping[str, tuple[tuple[Stems, Stems], ...]] = field(default_factory=dict)
 
     def meant(self, stems: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Where in a sentence of `stems` a wording stands, and each stem it says without writing it."""
+        """Where in a sentence of `stems` a wording stands, and each stem it says without writing it.
+
+        What it says is denied stands at its last word, which its own negator denies: "no relief" says "not help".
+        """
         for at, first in enumerate(stems):
             for wording, means in self.by_first.get(first, ()):
                 if tuple(stems[at : at + len(wording)]) == wording:
-                    yield from ((at, each) for each in means)
+                    denied = DENIAL in means
+                    yield from ((at + (len(wording) - 1) * denied, each) for each in means if each != DENIAL)
                     break
 
     @cached_property
