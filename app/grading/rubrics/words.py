@@ -59,7 +59,7 @@ NEIGHBOURS = _words(
 FUNCTION_WORDS = _words(
     """
     a about after all also am an and any are as at back be because been before being between both but by can check
-    checks choose could did divide divided divides do does doing down each else even ever few first fit fits for
+    checks choose could did divide divided divides do does doing down each else even ever every few first fit fits for
     from get gets give gives go goes grow grows had has have having he her here his hold holds how i if in into is
     it its just keep keeps let like look make makes many may me means might more most move moved moves much must
     my need needs no nor not now of off on once one only onto or other our out over own per pick picks put run
