@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from app.planner import beside, finding, saying, service
-from app.planner.fields import ANY, FIELDS
+from app.planner.fields import ANY, FIELDS, query_text
 from app.planner.made import Plan, StageBar
 from app.theory.planner import Term, is_tie, terms, tie_share
 from app.units import bytes_text, seconds_text
@@ -104,7 +104,7 @@ def fastest_beside(query: Mapping[str, str]) -> str:
     """The address where a plan is compared with the fastest that a search finds. Raises SpecError."""
     made = service.plan(query)
     best = finding.choose(made, made.form.values["profile"] or ANY).options
-    mine = urlencode(made.typed)
+    mine = query_text(made.typed)
     return _beside(mine, urlsplit(best[0].address).query if best else mine)
 
 
@@ -114,14 +114,14 @@ def _beside(one: str, other: str) -> str:
 
 def _offered(made: Plan) -> Iterator[Offered]:
     """What a plan can be compared with: the fastest there is, what one change does, and other ZeRO stages."""
-    mine = urlencode(made.typed)
+    mine = query_text(made.typed)
     yield Offered("The fastest that fits", "found by a search", "/planner/compare/fastest?" + mine)
     for each in finding.advice(made, finding.steps_from(made), ""):
         yield Offered(each.title, each.said, _beside(mine, urlsplit(each.address).query))
     for stage in made.stages:
         if stage.zero != made.form.values["zero"]:
             title, now = (each.label if each.zero else "no sharding" for each in (stage, made.stage))
-            other = urlencode({**made.typed, "zero": str(stage.zero)})
+            other = query_text({**made.typed, "zero": str(stage.zero)})
             said = f"a step of {seconds_text(stage.step_seconds or 0.0)}, {bytes_text(stage.total)} on the fullest GPU"
             said += "" if stage.fits else ", which is too much"
             yield Offered(capital(f"{title} instead of {now}"), said, _beside(mine, other))

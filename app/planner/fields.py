@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
+from urllib.parse import urlencode
 
 from app.planner.readers import (
     Choice,
@@ -123,6 +124,11 @@ SHAPE = SIZES  # of a model of one's own: what may be given instead of derived
 # A model of which only the size is known asks for little besides.
 OF_STATE = ("model", "parameters", "layout", "ranks", "zero", "gpu", "memory", "budget", "mfu", "price", "served")
 BY_PATH: Mapping[str, str] = {field.path: name for name, field in FIELDS.items() if field.path}
+
+
+def query_text(values: Mapping[str, str]) -> str:
+    """The part of an address that says a plan, without what the form opens with by itself; the model always."""
+    return urlencode({name: text for name, text in values.items() if name == "model" or text != DEFAULTS.get(name)})
 
 
 def is_listed(name: str, text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
-from app.planner.fields import ANY, SEARCH, THIS_PLANS, fields_of
+from app.planner.fields import ANY, SEARCH, THIS_PLANS, fields_of, query_text
 from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
 from app.planner.rows import plans_csv
@@ -200,7 +200,7 @@ def choose(made: Plan, scope: str = "1") -> Choice:
         _remembered.popitem(last=False)
     batch = made.global_batch
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
-    csv, json_ = (f"/planner/search.{kind}?{urlencode({**made.typed, SEARCH: scope})}" for kind in ("csv", "json"))
+    csv, json_ = (f"/planner/search.{kind}?{query_text({**made.typed, SEARCH: scope})}" for kind in ("csv", "json"))
     return Choice(tuple(options), found, batch, csv, json_, tuple(on_front), seen)
 
 
@@ -244,7 +244,7 @@ def _searched(key: str) -> Outcome:
 
 def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
     query = _query(made, candidate.request, batch, candidate.request.profile or "", scope)
-    beside = urlencode({"a": urlencode(made.typed), "b": query})
+    beside = urlencode({"a": query_text(made.typed), "b": query})
     return Option(candidate, f"/planner?{query}", f"/planner/compare?{beside}")
 
 
@@ -281,4 +281,4 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
 def _query(made: Plan, request: EstimateRequest, batch: int, profile: str, scope: str) -> str:
     ranks = request.parallel.world_size
     chosen = fields_of(request) | {"profile": profile, "global_batch": str(batch), "ranks": str(ranks)}
-    return urlencode({**made.typed, **chosen, **({SEARCH: scope} if scope else {})})
+    return query_text({**made.typed, **chosen, **({SEARCH: scope} if scope else {})})

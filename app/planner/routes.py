@@ -32,7 +32,7 @@ from app.planner import (
     textbook,
     training,
 )
-from app.planner.fields import ANY, DEFAULTS, SEARCH, SIZED
+from app.planner.fields import ANY, DEFAULTS, SEARCH, SIZED, query_text
 from app.planner.lists import LISTS
 from app.planner.made import Plan
 from app.planner.mending import model_of, sequence_of
@@ -147,7 +147,7 @@ def planner(request: Request) -> HTMLResponse:
         training=training.training_of(plan),
         sequence=sequence_of({**plan.form.values, "sequence": None}),
         derived_shape=model_of({**plan.form.values, "model": SIZED}),
-        as_sized="/planner?" + urlencode({**plan.typed, "model": SIZED}),
+        as_sized="/planner?" + query_text({**plan.typed, "model": SIZED}),
         time_scale=step_scale(plan.lanes),
         title=beside.verdict(plan, choice) if choice else plan.title,
         best=choice,
@@ -172,23 +172,23 @@ def planner(request: Request) -> HTMLResponse:
         ),
         errors={**refused, **plan.errors},
         other_schedules=_search_address({**plan.typed, "schedules": "software" if with_any else "any"}, scope),
-        mended="/planner?" + urlencode({**plan.typed, **plan.form.mended}),
-        compare="/planner/compare?" + urlencode({"a": urlencode(plan.typed)}),
+        mended="/planner?" + query_text({**plan.typed, **plan.form.mended}),
+        compare="/planner/compare?" + urlencode({"a": query_text(plan.typed)}),
         selects="" if plan.form.is_own else saying.selects(plan),
         egress="" if plan.form.is_own else saying.egress(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
         find=_search_address(plan.typed, plan.form.values["profile"] or ANY),
         estimate_json=to_json(plan.estimate, indent=2).decode(),
-        json="/planner/estimate.json?" + urlencode(plan.typed),
-        by_textbook="/planner/textbook?" + urlencode(plan.typed),
+        json="/planner/estimate.json?" + query_text(plan.typed),
+        by_textbook="/planner/textbook?" + query_text(plan.typed),
         here=None if plan.form.is_own else _here(plan),
     )
     return page(request, "planner/planner.html", {"shown": shown})
 
 
 def _search_address(typed: Mapping[str, str], scope: str) -> str:
-    return "/planner?" + urlencode({**typed, SEARCH: scope}) + "#p-front"
+    return "/planner?" + query_text({**typed, SEARCH: scope}) + "#p-front"
 
 
 def _here(plan: Plan) -> Here:
@@ -213,7 +213,7 @@ class TextbookPage:
 def by_textbook(request: Request) -> HTMLResponse:
     """What the plan of an address comes to by closed formulas, beside the engine's numbers."""
     plan = service.plan(request.query_params)
-    address = "/planner?" + urlencode(plan.typed)
+    address = "/planner?" + query_text(plan.typed)
     shown = TextbookPage(plan, textbook.textbook(plan), address, wants_fragment(request))
     return page(request, "planner/textbook.html", {"shown": shown})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import get_args
+from urllib.parse import parse_qsl
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.planner import deciding
-from app.planner.fields import DEFAULTS, FIELDS
+from app.planner.fields import DEFAULTS, FIELDS, query_text
 from app.planner.service import answer_request, plan
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
@@ -252,3 +253,21 @@ def test_a_batch_in_tokens_is_the_nearest_that_shares_out_and_says_so() -> None:
     assert "multiples of 2" in staged.batch_remark
     path = deciding.path({"ranks": "24", "global_batch": "4M tokens"})
     assert "480 sequences" in path.title, "by the same rule: 20 for each of 24 GPUs are nearer than 21"
+
+
+def test_an_address_leaves_out_what_the_form_opens_with_and_means_the_same_plan(page: TestClient) -> None:
+    assert query_text(plan({}).typed) == "model=llama-3-8b"
+    chosen = {
+        "model": "llama-3-70b",
+        "ranks": "64",
+        "tensor": "8",
+        "zero": "1",
+        "sequence_parallel": "on",
+        "price": "2",
+    }
+    made = plan(chosen)
+    short = dict(parse_qsl(query_text(made.typed)))
+    assert short == chosen
+    assert plan(short) == plan(made.typed) == made
+    html = page.get("/planner", params=chosen).text
+    assert max(map(len, re.findall(r'href="(/planner[^"]*)"', html))) < 400
