@@ -367,6 +367,8 @@ def test_the_interviewer_speaks_and_listens_on_this_machine_or_not_at_all(page: 
 def _a_choice_of_two_tabs_is_kept(page: Page) -> None:
     """What another tab chose since stands beside the own choice, as it is read, until one of the two is taken."""
     other, mine = page.locator("[data-other]"), page.get_by_label("The step moves as many bytes as before")
+    expect(mine).not_to_be_checked()  # the page is there before the other tab saves
+    page.wait_for_load_state("domcontentloaded")
     page.request.post(page.url.partition("?")[0] + "/answers", form={"part": "q2", "answer": "half"})
     mine.check()
     expect(other).to_contain_text("Another answer to this was saved in the meantime")
