@@ -213,10 +213,20 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
             correct=each == solution.says,
             message=right.says if each == solution.says else why,
             ask=WHERE,
+            did="found another mistake in a program than its own",
         )
         for each in offered
     ]
-    options.append(Option.model_construct(id=PASSES, text="Nothing is wrong", correct=False, message=why, ask=PLAYED))
+    options.append(
+        Option.model_construct(
+            id=PASSES,
+            text="Nothing is wrong",
+            correct=False,
+            message=why,
+            ask=PLAYED,
+            did="found nothing wrong in a program that fails",
+        )
+    )
     question = TaskQuestion.model_construct(
         id=f"{lab.id.lower()}-{READ}",  # it stands in the address: no word of the mistake
         kind="choice",
@@ -225,6 +235,7 @@ def _reading(lab: CodeLab, solution: Solution) -> TaskQuestion:
         minutes=READING_MINUTES,
         points=READING_MINUTES * POINTS_A_MINUTE,
         explanation=right.says,
+        learn="Play a program through on 2 and on 3 ranks, message by message",
         concepts=lab.concepts,
         options=tuple(options),
         cure=right.cure,

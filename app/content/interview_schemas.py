@@ -33,9 +33,10 @@ class Offered(Strict):
 
 class Option(Offered):
     """One answer to a choice. `ask` is what the interviewer asks who chose a wrong one: it names the doubt, never what
-    is right."""
+    is right; `did` is what its chooser did, as a sentence about them goes on."""
 
     ask: Text | None = None
+    did: Text | None = None
 
 
 class Given(Offered):
@@ -95,9 +96,11 @@ class LaidOut(Strict):
 class ProbedPoint(RubricPointFile):
     """A point of an answer in words. `ask` is what the interviewer asks who did not say it; the heavy ones have one.
 
-    `criterion` is what a debrief counts it for.
+    `topic` is what it is about in a few words, as a sentence names it (“recovery from failures”); `criterion` is what
+    a debrief counts it for.
     """
 
+    topic: Text
     ask: Text | None = None
     criterion: Criterion = "correctness"
 
@@ -131,6 +134,8 @@ class Question(Strict):
 
     `hints` to its first number are opened one by one, each at a price; the content check lets none say the number.
 
+    `learn` is what to learn of who got it wrong, as one is told to; a number has it in its slips.
+
     A question of the kind `order` is arranged: its `items` by their values, the lowest first where `direction` does not
     say otherwise. `criterion` is what a debrief counts it, or a choice, for.
 
@@ -153,6 +158,7 @@ class Question(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
     explanation: str
+    learn: Text | None = None
     exhibit: str | None = None
     concepts: tuple[Slug, ...] = ()
     builds_on: tuple[Slug, ...] = ()
@@ -205,6 +211,12 @@ class Question(Strict):
         followed = self.follow_up.slips if self.follow_up else ()
         if unasked := [slip.id for slip in (*self.slips, *followed) if not slip.ask]:
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
+        if untold := [slip.id for slip in (*self.slips, *followed) if not (slip.did and slip.learn)]:
+            raise ValueError(f"{', '.join(untold)}: a slip of a question needs did and learn, for the debrief")
+        if untold := [option.id for option in self.options if not option.correct and not option.did]:
+            raise ValueError(f"{', '.join(untold)}: a wrong option needs did, what its chooser did, for the debrief")
+        if self.kind in ("choice", "givens", "order", "layout") and not self.learn:
+            raise ValueError(f"a {self.kind} question needs learn, for the debrief")
         if unasked := [option.id for option in self.options if not option.correct and not option.ask]:
             raise ValueError(f"{', '.join(unasked)}: a wrong option needs ask, what is asked who chose it")
         return self

@@ -46,11 +46,13 @@ Choices = Annotated[tuple[int | float | str, ...], Field(min_length=1)]
 
 
 class Asked(Strict):
-    """What every part has. `slips` are a number's; other kinds say what is wrong in their own way."""
+    """What every part has. `slips` are a number's; other kinds say what is wrong in their own way. `learn` is what to
+    learn of who got it wrong, as one is told to, of what a round asks; a number has it in its slips."""
 
     id: Slug
     prompt: Text
     points: Points = 1
+    learn: Text | None = None
     slips: tuple[QuestionedSlip, ...] = ()
 
 
@@ -66,13 +68,15 @@ class NumberPart(Asked):
 
 class PartOption(Strict):
     """One thing to tick, with what to say to somebody who was wrong about it. `ask` is what an interviewer asks then:
-    who ticked it where it is wrong, who left it out where it is right."""
+    who ticked it where it is wrong, who left it out where it is right. `did` is what the chooser of a wrong one did, as
+    a sentence about them goes on."""
 
     id: Slug
     text: Text
     correct: Condition = False
     message: Text
     ask: Text | None = None
+    did: Text | None = None
     cure: CardId | None = None
 
     def may_be_misjudged(self, several: bool) -> bool:

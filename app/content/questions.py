@@ -147,7 +147,7 @@ def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, expression
         slip = slips[index]
         with at(index, "message"):
             message = render_inline(slip.message, Expressions(expressions.values)).striptags()
-        yield KnownSlip(slip.id, value, slip.title, message, slip.cure)
+        yield KnownSlip(slip.id, value, slip.title, message, slip.cure, slip.did or "", slip.learn or "")
 
 
 def _wrong_values(
@@ -194,7 +194,14 @@ def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Opt
                 right = option.correct
                 correct = Expressions(values).truth(right) if isinstance(right, str) else right
             text, message = inline(option.text, values, "text"), inline(option.message, values, "message")
-        yield Option(option.id, text, correct, message.striptags(), getattr(option, "cure", None))
+        yield Option(
+            option.id,
+            text,
+            correct,
+            message.striptags(),
+            getattr(option, "cure", None),
+            getattr(option, "did", None) or "",
+        )
 
 
 def make_order(source: OrderSource, values: Values) -> OrderQuestion:

@@ -121,6 +121,9 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
             if unasked := list(_unasked(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} of {problem.id} needs ask at {', '.join(unasked)}")
+            if untold := list(_untold(parts[each.part])):
+                where = ("problems", index, "parts", number, "part")
+                raise NoSuchPart(where, f"{each.part} of {problem.id} needs, for the debrief, {', '.join(untold)}")
             is_last = each is asked.parts[-1]
             questions.append(_question(problem, parts[each.part], each, problem.solution if is_last else ""))
     head = file.model_dump(exclude={"problems"})
@@ -133,6 +136,15 @@ def _unasked(part: AnyPart) -> Iterator[str]:
     if isinstance(part, ChoicePart):
         several = part.kind == "set"
         yield from (each.id for each in part.options if each.may_be_misjudged(several) and not each.ask)
+
+
+def _untold(part: AnyPart) -> Iterator[str]:
+    """What a debrief has no words for: what was done by who got a part wrong, and what they are to learn."""
+    yield from (f"did and learn at {slip.id}" for slip in part.slips if not (slip.did and slip.learn))
+    if part.kind == "choice":
+        yield from (f"did at {each.id}" for each in part.options if each.may_be_misjudged(False) and not each.did)
+    if part.kind != "number" and not part.learn:
+        yield "learn"
 
 
 def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: str) -> BorrowedQuestion:
@@ -148,6 +160,7 @@ def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: st
         points=part.points,
         concepts=asked.concepts,
         explanation=explanation,
+        learn=part.learn,
         slips=part.slips,
         **number,
     )

@@ -96,11 +96,17 @@ def all_different(texts: Sequence[str], what: str) -> None:
 
 
 class Slip(Strict):
-    """A wrong answer people give, as a function of the variant, with what to say about it."""
+    """A wrong answer people give, as a function of the variant, with what to say about it.
+
+    `did` is what its maker did, as a sentence about them goes on (“ran the cluster at its peak”), and `learn` what to
+    do instead, as one is told to: the same words wherever it is the same lesson. What an interview asks has both.
+    """
 
     id: Slug
     value: Text
     title: Text
+    did: Text | None = None
+    learn: Text | None = None
     message: Text
     cure: CardId | None = None
 

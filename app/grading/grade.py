@@ -14,7 +14,8 @@ class Grade:
     """What became of one answer. `credit` is 0..1; an invalid answer has none and counts for nothing.
 
     `value` is a number's, in base units. `misconception` names the likely cause, `title` says it, and `cure` is the
-    id of the card to read.
+    id of the card to read. `did` says what was done, as a sentence about its candidate goes on, and `learn` what to do
+    instead, as one is told to; both are empty where nobody wrote them.
     """
 
     status: Status
@@ -24,6 +25,8 @@ class Grade:
     misconception: str | None = None
     title: str | None = None
     cure: str | None = None
+    did: str = ""
+    learn: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""

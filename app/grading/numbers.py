@@ -18,13 +18,15 @@ OMISSION = "omission"  # the misconception of a slip that nobody listed
 
 @dataclass(frozen=True)
 class KnownSlip:
-    """A wrong answer that has a cause: its value for this variant, in base units."""
+    """A wrong answer that has a cause: its value for this variant, in base units. `did` and `learn` are a `Grade`'s."""
 
     id: str
     value: float
     title: str
     message: str
     cure: str | None = None
+    did: str = ""
+    learn: str = ""
 
     @property
     def is_of_units(self) -> bool:
@@ -80,10 +82,21 @@ def _wrong(
     if tree is not None and (says := explained(tree, value, tolerance)):
         return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "a part of it is missing")
     if listed := listed or next(iter(fitting), None):
-        return Grade("wrong", 0.0, listed.message, value, listed.id, listed.title, listed.cure)
+        return Grade(
+            "wrong", 0.0, listed.message, value, listed.id, listed.title, listed.cure, listed.did, listed.learn
+        )
     if value_credit and (factor := _other_unit(value, key, dimension, tolerance)):
         message = f"The digits are right, and the unit makes them {factor}."
-        return Grade("wrong", value_credit, message, value, "unit", "right number, wrong unit")
+        return Grade(
+            "wrong",
+            value_credit,
+            message,
+            value,
+            "unit",
+            "right number, wrong unit",
+            did="had the digits right and the unit wrong",
+            learn="Carry the units through to the result",
+        )
     if tree is not None and (says := explained(tree, value, tolerance, two=True)):
         return Grade("wrong", 0.0, f"It looks as if {says}.", value, OMISSION, "two parts of it are missing")
     return Grade("wrong", 0.0, _how_far(value, key), value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
 from app.interview.parts import Part, Reactions, parts_of
-from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row
+from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
@@ -148,8 +148,3 @@ def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:
         return Finding(point.id, point.point, "To judge", "unsure", 0.0, worth, "un", evidence, why)
     why = "The nearest you came is underlined." if near else why_missed(point.point, row.said)
     return Finding(point.id, point.point, "Missed", "missed", 0.0, worth, "un", evidence, why)
-
-
-def has_stayed(row: Row, pushed: Pushed) -> bool:
-    """Whether a reply repeats the answer that was asked about."""
-    return pushed.said in (row.said, row.said_text)

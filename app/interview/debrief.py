@@ -9,25 +9,24 @@ from app.content.catalogue import Catalogue
 from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview
 from app.grading import levels
-from app.grading.levels import is_at_least
 from app.interview.asked import Asked, questions_asked
 from app.interview.criteria import Criterion, criteria
-from app.interview.fixes import LEAST_LOST, Fix, fixes
+from app.interview.fixes import Fix, fixes
 from app.interview.letter import Pace, letter
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.pace import minutes_by_question, paced
 from app.interview.parts import Reactions
-from app.interview.rows import CORRECTED
 from app.interview.scorecards import Scorecard
-from app.words import listed
+from app.interview.verdicts import verdict_in_words
 
-MOST_SHORT = 3  # criteria that a title names
+STRUCTURE = "interview-structure"  # a concept of how, not of what
 
 
 @dataclass(frozen=True)
 class Debrief:
     """A scorecard told. `longest_minutes` is the end of the scale of times, `letter` has paragraphs; `next_level` is
-    none where not the points hold the level, but what they say is `held`, the reasons."""
+    none where not the points hold the level, but what they say is `held`, the reasons. `verdict` is what a title says
+    of the answers."""
 
     questions: tuple[Asked, ...]
     criteria: tuple[Criterion, ...]
@@ -36,7 +35,7 @@ class Debrief:
     letter: tuple[str, ...]
     next_level: levels.Threshold | None
     points_to_next: float
-    strength: str = ""
+    verdict: str = ""
     held: tuple[str, ...] = ()
 
     @property
@@ -54,17 +53,11 @@ class Debrief:
 
     @property
     def reason(self) -> str:
-        """What the level rests on above all, as a title goes on: questions left blank, of a hire what was right, else
-        what it is short on."""
+        """What the level rests on above all, as a title goes on."""
         blank, every = sum(each.left_out == "left blank" for each in self.questions), len(self.questions)
-        if self.strength and blank:
-            return f"{self.strength}, {blank} of {every} questions left blank"
         if 2 * blank >= every and blank:
             return f"{'every question' if blank == every else f'{blank} of {every} questions'} left blank"
-        short = [each.title.lower() for each in self.criteria if each.level and not is_at_least(each.level, "hire")]
-        if self.strength or not short:
-            return self.strength or "nothing missed"
-        return "short on everything it asks for" if len(short) > MOST_SHORT else f"short on {listed(short)}"
+        return self.verdict + (f", {blank} of {every} questions left blank" if blank else "")
 
 
 def debrief(
@@ -86,17 +79,19 @@ def debrief(
         rated,
         max((max(float(each.budget_minutes), each.used_minutes or 0.0) for each in questions), default=0.0),
         tuple(to_do),
-        letter(card, rated, _topics(content, interview), to_do, _pace(sitting)) if card.level else (),
+        letter(card, rated, _topics(content, interview), _pace(sitting)) if card.level else (),
         following,
         following.least * card.points - card.reached if following else 0.0,
-        _strength(card) if card.level and is_at_least(card.level, "hire") else "",
+        verdict_in_words(card) if card.level else "",
         held,
     )
 
 
 def _topics(content: Catalogue, interview: Interview) -> dict[str, str]:
     """What each question is about, as a sentence names it: the first of its concepts."""
-    first = {each.id: next(iter(concepts_of(each)), "") for each in interview.questions}
+    first = {
+        each.id: next((name for name in concepts_of(each) if name != STRUCTURE), "") for each in interview.questions
+    }
     return {question: content.concepts[name].title for question, name in first.items() if name in content.concepts}
 
 
@@ -104,16 +99,3 @@ def _pace(sitting: Sitting) -> Pace:
     used = (sitting.closed_at or sitting.deadline_at) - sitting.started_at
     given = sitting.deadline_at - sitting.started_at
     return Pace(used.total_seconds() / 60, given.total_seconds() / 60, sitting.closed_by == "candidate")
-
-
-def _strength(card: Scorecard) -> str:
-    """What was right, as the title of a hire goes on; empty where nothing was missed."""
-    asked = [row for row in card.rows if row.is_evidence]
-    plain, points = [row for row in asked if row.kind != "text"], [each for row in asked for each in row.rubric]
-    if all(row.lost < LEAST_LOST for row in card.rows):
-        return ""
-    put_right = sum(row.verdict == CORRECTED for row in plain)
-    said = [f"{sum(row.verdict == 'right' for row in plain)} of {len(plain)} right"] if plain else []
-    said += [f"{put_right} put right when asked"] if put_right else []
-    said += [f"{sum(each.counts > 0 for each in points)} of {len(points)} points said"] if points else []
-    return ", ".join(said)

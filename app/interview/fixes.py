@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from app.content.catalogue import Catalogue
-from app.content.interview_schemas import Interview
+from app.content.composed import concepts_of
+from app.content.interview_schemas import Interview, Question
 from app.grading.hints import share_left
-from app.interview.advice import as_advice, is_done, lowered
-from app.interview.parts import parts_of
-from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Row
+from app.interview.lessons import LEAST_LOST, Lesson, lessons
+from app.interview.rows import NO_ANSWER, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
-from app.words import counted, listed
+from app.words import counted, listed, lowered
 
 MOST_FIXES = 3
-LEAST_LOST = 0.05  # of points that are worth a word
-LONGEST_TITLE = 14  # words
+MOST_TOPICS = 2  # that a title names
+LONGEST_TITLE = 9  # words, of two topics
 
 
 @dataclass(frozen=True)
@@ -30,111 +30,120 @@ class Link:
 
 @dataclass(frozen=True)
 class Fix:
-    """One thing to do, and the points it would have been worth; its title `is_advice` where it says what to do in words
-    that go on in a sentence."""
+    """One thing to do, and the points it would have been worth. `weight` orders fixes: it is those points, more for
+    what came again and less for what was put right at once."""
 
     title: str
     says: str
     points: float
     links: tuple[Link, ...]
-    is_advice: bool = False
+    weight: float
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
-    """What would have been worth most, at most three: slips with one cure together, points missed in words, blanks."""
-    by_cure: dict[str, list[Row]] = {}
-    found: list[Fix] = []
+    """What matters most, at most three: lessons, points missed in words, blanks."""
+    asked = {each.id: each for each in interview.questions}
+    found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
-        if row.lost < LEAST_LOST or row.verdict == NOT_ASKED:
-            continue
-        if row.cure and row.cure in content.cards:
-            by_cure.setdefault(row.cure, []).append(row)
-        elif row.verdict == NO_ANSWER:
-            again = Link(f"/interview/{interview.slug}", "Sit it again")
-            links = (*_to_read(content, _near(interview, row)), again)
-            found.append(Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, links))
-        elif row.kind == "givens":
-            why = Link(f"#part-{row.id}", "See what was needed")
-            links = (*_to_read(content, _near(interview, row)), why)
-            found.append(Fix(f"Ask for what you need in “{row.title}”", row.message, row.lost, links))
-        elif row.verdict == "right" and row.hints:
-            says = f"It was right; what was open left {100 * share_left(len(row.hints)):.0f} % of its points."
-            why = Link(f"#part-{row.id}", "See how it is computed")
-            links = (*_to_read(content, _near(interview, row)), why)
-            found.append(Fix(f"Do “{row.title}” without a hint", says, row.lost, links))
-        elif row.kind == "text":
-            found += _words_to_say(content, interview, row)
-        else:
-            why = Link(f"#part-{row.id}", "See how it is computed")
-            says = _why(row) or "No known slip leads to your number."
-            title = _slip_title(row)
-            found.append(Fix(title, says, row.lost, (*_to_read(content, _near(interview, row)), why)))
-    found += [_cure(content, cure, rows) for cure, rows in by_cure.items()]
-    return sorted(found, key=lambda each: -each.points)[:MOST_FIXES]
+        if row.lost >= LEAST_LOST:
+            found += _of_row(content, interview, asked.get(row.question), row)
+    return sorted(found, key=lambda each: -each.weight)[:MOST_FIXES]
 
 
-def _near(interview: Interview, row: Row) -> str | None:
-    """The card nearest to a part whose answer has no cure of its own: its question's, or the first of its slips'."""
-    part = next((each for each in parts_of(interview) if each.id == row.id), None)
-    if part is None:
-        return None
-    return part.question.cure or next((each.cure for each in part.source.slips if each.cure), None)
+def _of_row(content: Catalogue, interview: Interview, question: Question | None, row: Row) -> Iterator[Fix]:
+    """What to do about a row that is no lesson of a wrong answer."""
+    read = _to_read(content, question, question.cure if question else None)
+    if row.verdict == NO_ANSWER:
+        again = Link(f"/interview/{interview.slug}", "Sit it again")
+        yield Fix(f"Answer “{row.title}”", "It was left blank.", row.lost, (*read, again), row.lost)
+    elif row.verdict == "right" and row.hints:
+        says = f"It was right; what was open left {100 * share_left(len(row.hints)):.0f} % of its points."
+        links = (*read, _see(row))
+        yield Fix(f"Do “{row.title}” without a hint", says, row.lost, links, row.lost)
+    elif row.kind == "text" and row.said:
+        yield from _words_to_say(row, read)
+    elif row.kind == "coding" and row.checks and row.verdict != "right":
+        read = _to_read(content, question, row.cure)
+        title = f"Mend the program: {lowered(row.slip)}" if row.slip else "Make the program pass on 2, 3 and 4 ranks"
+        yield Fix(title, row.message or f"{row.verdict.capitalize()}.", row.lost, (*read, _see(row)), row.lost)
 
 
-def _words_to_say(content: Catalogue, interview: Interview, row: Row) -> list[Fix]:
+def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     """The points that were not heard in a text answer, together: they are one thing to read. What was near, and is for
     the candidate to judge, is none of them."""
     lacking = {point: point.weight * (1 - point.counts) for point in row.rubric if point.counts < 1}
-    missed = [point for point in lacking if not point.is_open]
-    if not missed:
-        return []
-    lost = row.lost * sum(lacking[point] for point in missed) / sum(lacking.values())
-    heaviest = max(missed, key=lambda point: lacking[point])
-    full = Link(f"#part-{row.id}", "Read a full answer")
-    links = (*_to_read(content, _near(interview, row)), full)
-    title, says = _as_a_fix(row, heaviest)
-    others = f"{counted(len(missed) - 1, 'more point')} of it went unsaid." if missed[1:] else ""
-    is_advice = is_done(heaviest.point) and not title.startswith("Say more in")
-    return [Fix(title, " ".join(filter(None, (says, others))), lost, links, is_advice)]
+    missed = sorted((point for point in lacking if not point.is_open), key=lambda point: -lacking[point])
+    named = missed[: _named(missed)]
+    if named:
+        lost = row.lost * sum(lacking[point] for point in named) / sum(lacking.values())
+        full = Link(f"#part-{row.id}", "Read a full answer")
+        yield Fix(_cover(row, named), _says(row, missed, len(named)), lost, (*read, full), lost)
 
 
-def _as_a_fix(row: Row, point: JudgedPoint) -> tuple[str, str]:
-    """What to do next time, as a title and the rest of it."""
-    told = as_advice(point.point).rstrip(".") if is_done(point.point) else ""
-    cut = min((at for at in map(told.find, ":,") if at > 0), default=len(told))
-    if not told or len(told[:cut].split()) > LONGEST_TITLE:
-        return f"Say more in “{row.title}”", f"Above all: {point.point}"
-    rest = told[cut + 1 :].strip()
-    where = f"In “{row.title}”{', before you are asked' if point.pushed else ''}"
-    return told[:cut], f"{where}: {rest}." if rest else f"{where}."
+def _named(missed: Sequence[JudgedPoint]) -> int:
+    """How many points a title has room for."""
+    topics = [each.topic for each in missed[:MOST_TOPICS]]
+    return MOST_TOPICS if all(topics) and len(" ".join(topics).split()) <= LONGEST_TITLE else 1
 
 
-def _cure(content: Catalogue, card_id: str, rows: Sequence[Row]) -> Fix:
-    first = rows[0]
-    lost = sum(row.lost for row in rows)
-    where = f"In {listed([f'“{row.title}”' for row in rows])}. " if len(rows) > 1 else ""
-    return Fix(_slip_title(first), where + _why(first), lost, _to_read(content, card_id))
+def _cover(row: Row, named: Sequence[JudgedPoint]) -> str:
+    """What to speak of next time, as a title."""
+    topics = [each.topic for each in named if each.topic]
+    if not topics:  # a card of an earlier version
+        return f"Say more in “{row.title}”"
+    return f"Cover {listed(topics)}{' before you are asked' if all(each.pushed for each in named) else ''}"
 
 
-def _slip_title(row: Row) -> str:
-    """What was to be mended in a row: its slip is a label, and says little without the question."""
-    return f"{row.title}: {lowered(row.slip)}" if row.slip else f"Get “{row.title}” right"
+def _says(row: Row, missed: Sequence[JudgedPoint], named: int) -> str:
+    others = len(missed) - named
+    more = f" {counted(others, 'more point')} of it went unsaid." if others else ""
+    return f"Listened for in “{row.title}”: {missed[0].point}{more}"
+
+
+def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) -> Fix:
+    """A lesson with where it went wrong, what is so, and where to read and practise it."""
+    first = lesson.rows[0]
+    question = asked.get(first.question)
+    cure = lesson.cure or _near(question)
+    title = lesson.learn or f"Work “{first.title}” out again"
+    where = listed([f"“{row.title}”" for row in lesson.rows])
+    again = ", again after you had put it right" if lesson.came_again else ""
+    why = _why(first) or "No known slip leads to your answer."
+    links = (*_to_read(content, question, cure, practise=True), _see(first))
+    return Fix(title, f"In {where}{again}. {why}", lesson.lost, links, lesson.weight)
+
+
+def _near(question: Question | None) -> str | None:
+    """The card nearest to a question whose answer has no cure of its own: its own, or the first of its slips'."""
+    if question is None:
+        return None
+    return question.cure or next((each.cure for each in question.slips if each.cure), None)
+
+
+def _see(row: Row) -> Link:
+    return Link(f"#part-{row.id}", "See how it is computed" if row.kind == "number" else "See it below")
 
 
 def _why(row: Row) -> str:
-    """A row's message, without the name of the slip where it begins with that: it stands above as a title."""
+    """A row's message, without the name of the slip where it begins with that: the title says more."""
     named = f"{row.slip}. "
     return row.message[len(named) :] if row.slip and row.message.startswith(named) else row.message
 
 
-def _to_read(content: Catalogue, card_id: str | None) -> tuple[Link, ...]:
-    """A card, and a problem that practises it; nothing where there is no such card."""
+def _to_read(
+    content: Catalogue, question: Question | None, card_id: str | None, *, practise: bool = False
+) -> tuple[Link, ...]:
+    """A card, and a problem that practises it. A card that is about nothing that the question is about is no help; then
+    the first one that is."""
+    about = concepts_of(question) if question else ()
     card = content.cards.get(card_id) if card_id else None
     if card is None:
         return ()
+    if about and not practise and not set(about) & set(card.head.concepts):
+        card = next((each for each in content.cards.values() if about[0] in each.head.concepts), card)
     problems = (
         Link(f"/practice/{problem.slug}", f"{problem.id} with fresh numbers")
         for problem in content.problems.values()
-        if card_id in problem.related.cards
+        if practise and card.id in problem.related.cards
     )
-    return (Link(f"/study/cards/{card_id}", f"{card_id}, {card.head.title}"), *islice(problems, 1))
+    return (Link(f"/study/cards/{card.id}", f"{card.id}, {card.head.title}"), *islice(problems, 1))

@@ -1,35 +1,32 @@
 """What an interviewer would write to the committee: paragraphs, from the rows of a scorecard and nothing else. Pure.
 
-It says what a person would say who has sat there: the verdict and the ground it stands on, what was strong and what
-worried with one quote each, and what it would take. The counts stand on the page beside it.
+It says what a person would say who has sat there: the verdict and what it rests on, the pattern in what was wrong or
+left out, how the candidate reacts, and what to do next. Parts, points and labels stand on the page beside it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from app.grading import levels
-from app.interview.advice import is_done, lowered
-from app.interview.asked import has_stayed
 from app.interview.criteria import Criterion
 from app.interview.deciding import unaided_share
-from app.interview.fixes import Fix
-from app.interview.hints import hints_in_words
-from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, JudgedPoint, Row
+from app.interview.lessons import Lesson, lessons
+from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, JudgedPoint, Row, has_stayed
 from app.interview.scorecards import Scorecard
-from app.reveal.words import sentences
-from app.words import capital, counted, listed
+from app.interview.verdicts import said_share
+from app.words import capital, listed, lowered, number_in_words
 
-FIRM, SHAKY = 0.8, 0.5  # of a topic's points: reached without help, and reached at all
+FIRM = 0.8  # of a topic's points, reached without help
 MOST_TOPICS = 3  # that a sentence names
-MOST_FIGURES = 2
+MOST_WRONG = 3  # of what was done wrong that a sentence names
 LONGEST_QUOTE = 40  # words
-OFTEN_TOLD = 0.1  # of all points, that came only when they were asked about
-HARDER = ", harder"  # as a title ends
-PEOPLE_READ = 3  # titles of what was left blank
+SHORTEST_QUOTE = 6  # below which words say little without their answer
+HALF = 0.5
+LEAST_SAID = 0.25  # of what there is to say in words, that is worth naming
+OFTEN = ("", "once", "twice", "three times", "four times", "five times")
 
 
 @dataclass(frozen=True)
@@ -41,213 +38,292 @@ class Pace:
     by_candidate: bool
 
 
-def letter(
-    card: Scorecard, rated: Sequence[Criterion], topics: Mapping[str, str], fixes: Sequence[Fix], pace: Pace
-) -> tuple[str, ...]:
+def letter(card: Scorecard, rated: Sequence[Criterion], topics: Mapping[str, str], pace: Pace) -> tuple[str, ...]:
     """The paragraphs. `topics` says of each question what it is about, by its id."""
     asked = [row for row in card.rows if row.is_evidence]
     if not asked:
         return (f"{_level(card)}. Nothing was answered, so there is nothing to go by.",)
+    to_learn, quote = lessons(card.rows), _quote(card, asked)
     paragraphs = (
-        _verdict(card, asked, topics),
-        _strength(card.rows),
-        _worry(asked),
-        (*_blanks(card.rows, pace), *_outlook(card, rated, _grounds(asked, topics)[1], fixes), *_pace(pace)),
+        (*_verdict(card, asked), *_shown(card, asked, topics, quote)),
+        _first_named(
+            (
+                *_wrong(to_learn),
+                *_programs(asked),
+                *_opposite(asked, quote),
+                *_left_out(asked),
+                *_blanks(card.rows, pace),
+            )
+        ),
+        (*_reactions(asked), *_outlook(card, asked, rated, to_learn), *_pace(pace)),
     )
-    return tuple(" ".join(each) for each in map(tuple, paragraphs) if each)
+    return tuple(" ".join(each) for each in paragraphs if each)
+
+
+def _first_named(sentences: Sequence[str]) -> Sequence[str]:
+    """A paragraph that says first of whom it speaks."""
+    if sentences and sentences[0].startswith("They "):
+        return (f"The candidate {sentences[0].removeprefix('They ')}", *sentences[1:])
+    return sentences
 
 
 def _level(card: Scorecard) -> str:
     return capital(card.level or "")
 
 
-def _verdict(card: Scorecard, asked: Sequence[Row], topics: Mapping[str, str]) -> Iterator[str]:
+def _verdict(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
     yield f"{_level(card)}."
-    firm, shaky = _grounds(asked, topics)
-    stands, falls = listed([f"on {each}" for each in firm]), listed([f"on {each}" for each in shaky], "or")
-    if firm and shaky:
-        yield f"The candidate is firm {stands}, and not {falls}."
-    elif firm:
-        yield f"The candidate is firm {stands}."
-    elif shaky:
-        yield f"The candidate is firm on nothing that was asked, least of all {listed(shaky)}."
-    else:
-        yield "Something of everything was there, and nothing was there whole."
-    told = sum(row.gained for row in asked)
-    if told > OFTEN_TOLD * card.points:
-        yield "Much came only when I pointed at it: it is known, and would not have been used."
+    plain = [row for row in asked if row.kind not in ("text", "coding")]
+    right = sum(row.verdict == "right" for row in plain)
+    if plain and right == len(plain):
+        one = "The one thing to compute or choose was" if right == 1 else "All that was to be computed or chosen was"
+        yield f"{one} right at the first attempt{_with_hints(plain)}."
+    elif plain:
+        were = "was" if right < 2 else "were"
+        of = f"Of {number_in_words(len(plain))} answers to compute or choose" if len(plain) > 1 else "Of the one answer"
+        said = number_in_words(right) if right else "none"
+        yield f"{of}, {said} {were} right at the first attempt{_with_hints(plain)}."
     if card.decision.held:
         by_points, held = card.decision.by_points, listed(card.decision.held)
-        yield f"The points alone would make it a {by_points}; I stay at {card.level}, because {held}."
+        yield f"The points alone would say {by_points}; I stay at {card.level}, because {held}."
 
 
-def _grounds(asked: Sequence[Row], topics: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The topics that stood firm and those that did not, the heaviest first."""
-    by_topic = sorted(((topics.get(_question(row), row.title), row) for row in asked), key=lambda each: each[0])
-    firm, shaky = [], []
-    for topic, group in groupby(by_topic, key=lambda each: each[0]):
-        rows = [row for _, row in group]
-        points = sum(row.points for row in rows)
-        if unaided_share(rows) >= FIRM:
-            firm.append((points, lowered(topic)))
-        elif levels.share(sum(row.reached for row in rows), points) < SHAKY:
-            shaky.append((points, lowered(topic)))
-    return _heaviest(firm), _heaviest(shaky)
+def _with_hints(rows: Sequence[Row]) -> str:
+    hinted = sum(bool(row.hints) for row in rows if row.verdict == "right")
+    return f", {number_in_words(hinted)} of them with a hint" if hinted else ""
 
 
-def _heaviest(topics: list[tuple[float, str]]) -> list[str]:
-    return [topic for _, topic in sorted(topics, key=lambda each: -each[0])[:MOST_TOPICS]]
-
-
-def _question(row: Row) -> str:
-    return row.id.partition(".")[0]
-
-
-def _strength(rows: Sequence[Row]) -> Iterator[str]:
-    if said := max(_good_words(rows), default=None):
-        _, title, words = said
-        yield f"The best of it, in “{title}”: {_quoted(words)}"
-    figures = [row for row in rows if row.kind == "number" and row.verdict == "right" and not row.is_harder]
-    figures.sort(key=lambda row: -row.points)
-    if figures:
-        told = listed([f"{row.said} for “{row.title}”{hints_in_words(row.hints)}" for row in figures[:MOST_FIGURES]])
-        yield f"The figures were worked out, not recalled: {told}." if said else f"Right at once: {told}."
-    elif not said and (right := [row for row in rows if row.verdict == "right"]):
-        yield f"{_titles(right[:MOST_FIGURES])} came right."
-    titles = [row.title for row in rows if row.verdict == "right"]
-    further = [each.removesuffix(HARDER) for each in titles if each.endswith(HARDER)]
+def _shown(
+    card: Scorecard, asked: Sequence[Row], topics: Mapping[str, str], quote: tuple[str, str] | None
+) -> Iterator[str]:
+    """What was shown, by what it is about, with the sentence that shows most."""
+    if firm := _firm([row for row in asked if row.kind != "text"], topics):
+        yield f"The candidate is firm on {listed(firm)}."
+    further = [row for row in card.rows if row.is_harder and row.verdict == "right" and ".own." not in row.id]
     if further:
-        yield f"I made {listed([f'“{each}”' for each in further[:MOST_FIGURES]])} harder, and that was right as well."
+        made = "a question" if len(further) == 1 else f"{number_in_words(len(further))} questions"
+        yield f"I made {made} harder, and {'that' if len(further) == 1 else 'those'} came right as well."
+    said, share = _by_weight(asked, lambda point: point.credit == 1), said_share(asked)
+    if said and (share or 0.0) >= LEAST_SAID:
+        yield f"Unasked, they spoke of {_named(said)}."
+    elif share is not None:
+        yield "In words there was hardly anything."
+    if quote and quote[0]:
+        yield f"The best of it was on {quote[0]}: {_quoted(quote[1])}"
+
+
+def _named(points: Sequence[JudgedPoint]) -> str:
+    """What the first few points are about, in a sentence."""
+    topics = [each.topic for each in points[:MOST_TOPICS]]
+    return listed(topics, "as well as" if any(" and " in each for each in topics) else "and")
+
+
+def _firm(rows: Sequence[Row], topics: Mapping[str, str]) -> list[str]:
+    """What stood firm without help, the heaviest first."""
+    by_topic = sorted(((topics.get(row.question, ""), row) for row in rows), key=lambda each: each[0])
+    firm = []
+    for topic, group in groupby(by_topic, key=lambda each: each[0]):
+        of_it = [row for _, row in group]
+        if topic and unaided_share(of_it) >= FIRM:
+            firm.append((sum(row.points for row in of_it), lowered(topic)))
+    return [topic for _, topic in sorted(firm, key=lambda each: -each[0])[:MOST_TOPICS]]
+
+
+def _quote(card: Scorecard, asked: Sequence[Row]) -> tuple[str, str] | None:
+    """The one sentence that is quoted, with what it is about: of a hire the best one, else what contradicts most, which
+    has no topic, where anything does."""
+    best = max(_good_words(asked), key=lambda each: each[0], default=None)
+    wrong = max(_wrong_words(asked), key=lambda each: each[0], default=None)
+    if wrong and not levels.is_at_least(card.level or "no hire", "hire"):
+        return "", wrong[1]
+    return best[1:] if best else None
 
 
 def _good_words(asked: Sequence[Row]) -> Iterator[tuple[float, str, str]]:
-    """Sentences that say a point, by how much they show: those with a figure or a trade-off in them count double."""
+    """Sentences that say a point whole, by how much they show: with a figure or a trade-off they count double."""
     for row in asked:
         for point in row.rubric:
-            words = next((each for each in point.evidence if _is_a_sentence(each)), "")
-            if point.heard == "met" and point.credit and words:
+            words = point.evidence[0] if point.evidence else ""
+            if point.heard != "met" or point.credit < 1 or not point.topic or point.criterion == "structure":
+                continue
+            if _is_a_sentence(words):
                 shows = 2 if point.criterion in ("depth", "trade-offs") and any(map(str.isdigit, words)) else 1
-                yield point.credit * point.weight * shows, row.title, words
+                yield point.weight * shows, point.topic, words
+
+
+def _wrong_words(asked: Sequence[Row]) -> Iterator[tuple[float, str]]:
+    for row in asked:
+        for point in row.rubric:
+            if point.heard == "contradicted" and point.evidence and _is_a_sentence(point.evidence[0]):
+                yield float(point.weight), point.evidence[0]
 
 
 def _is_a_sentence(words: str) -> bool:
-    return 4 <= len(words.split()) <= LONGEST_QUOTE
+    return SHORTEST_QUOTE <= len(words.split()) <= LONGEST_QUOTE and words[:1] == words[:1].upper()
 
 
 def _quoted(words: str) -> str:
-    said = words.strip().rstrip(".;, ").strip("“”\"'")
+    said = words.strip().rstrip(".;:,").strip("“”\"'")
     return f"“{said}.”" if said[-1:] not in "?!" else f"“{said}”"
 
 
-def _worry(asked: Sequence[Row]) -> Iterator[str]:
-    worries = sorted(_worries(asked), key=lambda each: -each[0])
-    if worries:
-        yield worries[0][1]
-    slips = Counter(row.slip for row in asked if row.slip and row.kind != "coding")
-    slip, often = max(slips.items(), key=lambda each: each[1], default=("", 0))
-    if often > 1:
-        titles = _titles([row for row in asked if row.slip == slip])
-        yield f"The same slip, {lowered(slip)}, came in {titles}."
-    late = [row for row in asked if row.verdict == CORRECTED]
-    if late and worries and levels.share(len(late), len(asked)) < SHAKY:
-        yield f"When I asked, {_titles(late[:MOST_TOPICS])} {'was' if late[1:] == [] else 'were'} put right."
+def _wrong(to_learn: Sequence[Lesson]) -> Iterator[str]:
+    """The pattern in what was wrong: what came more than once, then what stayed, then what was put right."""
+    told = [each for each in to_learn if each.did]
+    repeated = [each for each in told if each.times > 1]
+    for lesson in repeated[:2]:
+        often = capital(OFTEN[lesson.times]) if lesson.times < len(OFTEN) else "Again and again"
+        again = ", although it had been put right in between" if lesson.came_again else ""
+        yield f"{often} they {lesson.did}{again}."
+    if stayed := [each for each in told if each not in repeated and not each.was_put_right]:
+        yield f"They {'also ' if repeated else ''}{_deeds(stayed)}."
+    late = [each for each in told if each not in repeated and each.was_put_right]
+    if late and len(stayed) < MOST_WRONG:
+        yield f"At first they {'also ' if repeated or stayed else ''}{_deeds(late)}."
+    untold = sum(not each.did for each in to_learn)
+    if untold and not told:
+        yield "I could not trace where the wrong answers came from." if untold > 1 else "One answer was wrong."
 
 
-def _titles(rows: Sequence[Row]) -> str:
-    return listed([f"“{row.title}”" for row in rows])
+def _deeds(of: Sequence[Lesson]) -> str:
+    """What was done, in one sentence."""
+    did = list(dict.fromkeys(each.did for each in of))[:MOST_WRONG]
+    if any("," in each for each in did):
+        return "; ".join((*did[:-1], f"and {did[-1]}")) if did[1:] else did[0]
+    return listed(did)
 
 
-def _worries(asked: Sequence[Row]) -> Iterator[tuple[float, str]]:
-    """What was wrong, with its weight; what was held against a question weighs double, for nobody asked for it."""
+def _programs(asked: Sequence[Row]) -> Iterator[str]:
     for row in asked:
-        for point in row.rubric:
-            worth = row.points * point.weight / sum(each.weight for each in row.rubric)
-            if point.heard == "contradicted" and point.evidence and not point.pushed:
-                then = "" if not _was_asked(row, point) else " I came back to it, and it did not change."
-                yield (
-                    2 * worth,
-                    f"What worries me, in “{row.title}”: {_quoted(point.evidence[0])} That is not so.{then}",
-                )
-            elif not point.counts and not point.is_open:
-                yield worth, _missed(row, point)
-        if row.verdict == "wrong" and row.lost:
-            yield (
-                row.lost,
-                f"What worries me is “{row.title}”{hints_in_words(row.hints)}: {_wrong(row)}{_when_asked(row)}",
-            )
-        elif row.kind == "coding" and row.checks and row.verdict != "right":
-            why = f" {capital(row.slip)}." if row.slip else ""
-            yield row.lost, f"The program for “{row.title}” does not pass: {row.verdict} on real ranks.{why}"
+        if row.kind != "coding" or not row.checks:
+            continue
+        if row.verdict == "right":
+            yield "The program they wrote passes on 2, 3 and 4 real ranks."
+        else:
+            why = f": {lowered(row.slip)}" if row.slip else ""
+            yield f"The program they wrote does not pass on real ranks{why}."
 
 
-def _missed(row: Row, point: JudgedPoint) -> str:
-    asked = ", even when I asked" if _was_asked(row, point) else ""
-    if is_done(point.point):
-        return f"In “{row.title}” a strong candidate {lowered(point.point).rstrip('.')}; this one did not{asked}."
-    return f"In “{row.title}” this was not said{asked}: {lowered(point.point).rstrip('.')}."
+def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[str]:
+    """What is held against what is so; a sentence where that is the one that is quoted."""
+    held = _by_weight(asked, lambda point: point.heard == "contradicted" and point.pushed == 0)
+    if quote and not quote[0]:
+        point = next((each for each in held if quote[1] in each.evidence), None)
+        about = f" on {point.topic}" if point and point.topic else ""
+        yield f"What worries me most is what they hold{about}: {_quoted(quote[1])}"
+        held = [each for each in held if each is not point]
+    if held := [each for each in held if each.topic]:
+        also = "also " if quote and not quote[0] else ""
+        yield f"They {also}said the opposite of what is so on {_named(held)}."
 
 
-def _was_asked(row: Row, point: JudgedPoint) -> bool:
-    return any(each.point == point.id and each.said for each in row.pushed)
+def _left_out(asked: Sequence[Row]) -> Iterator[str]:
+    """What was not said, with what was asked for in vain."""
+
+    def is_missing(point: JudgedPoint) -> bool:
+        return not point.counts and not point.is_open and point.heard != "contradicted"
+
+    missing = _by_weight(asked, is_missing)[:MOST_TOPICS]
+    if not missing:
+        return
+    in_vain = {each.point for row in asked for each in row.pushed if each.said}
+    asked_for = [each for each in missing if each.id in in_vain]
+    though = ""
+    if asked_for and len(asked_for) == len(missing):
+        though = ", even when I asked"
+    elif asked_for:
+        though = f"; I asked about {_named(asked_for)}, in vain"
+    yield f"They left out {_named(missing)}{though}."
 
 
-def _wrong(row: Row) -> str:
-    """What was wrong in a row not in words, with why where that is not told to its candidate."""
-    why = next(iter(sentences(row.message)), "").strip()
-    why = f" {why}" if why and not {"you", "your"} & set(why.lower().replace(",", " ").split()) else ""
-    if row.kind == "number":
-        return f"{row.said}, where {row.key} is right.{why}"
-    if row.kind == "order":
-        return f"{lowered(row.message).rstrip('.')}."
-    if row.kind == "set" and row.ticked:
-        right, of, wrong = row.ticked
-        beside = f" and {counted(wrong, 'false one')}" if wrong else ""
-        return f"{right} of the {of} that hold were ticked{beside}."
-    chosen = (row.said_text or row.said).rstrip(".")
-    if row.kind == "choice":
-        return f"the choice was “{chosen}”.{why}"
-    return f"{lowered(chosen)}.{why}"
-
-
-def _when_asked(row: Row) -> str:
-    said = [each for each in row.pushed if each.said]
-    if any(each.verdict == BETTER for each in said):
-        return " Questioned, it became better and not right."
-    if any(not has_stayed(row, each) for each in said):
-        return " Questioned, it changed and stayed wrong."
-    return " They stayed with it when I questioned it." if said else ""
+def _by_weight(asked: Sequence[Row], holds: Callable[[JudgedPoint], bool]) -> list[JudgedPoint]:
+    """The points of which something holds, by what they were worth."""
+    found = []
+    for row in asked:
+        weights = sum(each.weight for each in row.rubric)
+        found += [(row.points * each.weight / weights, each) for each in row.rubric if each.topic and holds(each)]
+    return [point for _, point in sorted(found, key=lambda each: -each[0])]
 
 
 def _blanks(rows: Sequence[Row], pace: Pace) -> Iterator[str]:
-    blank = [row.title for row in rows if row.verdict == NO_ANSWER and row.points]
-    if not blank:
-        return
-    names = listed([f"“{each}”" for each in blank]) if len(blank) <= PEOPLE_READ else counted(len(blank), "part")
-    were = "was" if len(blank) == 1 else "were"
-    yield f"{names} {were} left blank." if pace.by_candidate else f"Time was up before {names} {were} answered."
+    blank = sum(row.verdict == NO_ANSWER and bool(row.points) for row in rows)
+    if blank:
+        left = f"{number_in_words(blank)} {'answer' if blank == 1 else 'answers'}"
+        yield f"They left {left} blank." if pace.by_candidate else f"Time was up with {left} still to give."
 
 
-def _what_it_takes(shaky: Sequence[str], fixes: Sequence[Fix]) -> Iterator[str]:
-    advice = next((lowered(each.title) for each in fixes if each.is_advice), "")
-    if shaky:
-        yield f"What it would take: {listed(shaky)} right without help{f', and to {advice}' if advice else ''}."
-    elif fixes:
-        yield f"What it would take: to {advice or lowered(fixes[0].title)}."
+def _reactions(asked: Sequence[Row]) -> Iterator[str]:
+    """How the candidate reacts to being asked."""
+    questioned = [row for row in asked if row.kind != "text" and any(each.said for each in row.pushed)]
+    right, of = sum(row.verdict == CORRECTED for row in questioned), len(questioned)
+    if questioned and right == of:
+        which = ("Questioned about an answer, they put it", f"I questioned {number_in_words(of)} answers, and they put")
+        yield f"{which[0]} right themselves." if of == 1 else f"{which[1]} {'both' if of == 2 else 'all'} right."
+    elif of == 1:
+        yield f"Questioned about an answer, they {_kept(questioned)}."
+    elif questioned:
+        put = f"put {number_in_words(right)} right and " if right else ""
+        yield f"I questioned {number_in_words(of)} answers; they {put}{_kept(questioned)}."
+    probed = [each for row in asked if row.kind == "text" for each in row.pushed if each.said]
+    came = sum(each.verdict == "met" for each in probed)
+    if came:
+        amount = "all" if came == len(probed) else "most" if 2 * came > len(probed) else "some"
+        yield f"Asked for what their answers in words lacked, they said {amount} of it."
+    if questioned and right >= HALF * len(questioned) and _unaided_answers(asked) < HALF:
+        yield "They know much of this when pointed at it, and do not use it unasked."
+    own = [row for row in asked if row.is_harder and ".own." in row.id]
+    if own and all(row.verdict == "right" for row in own):
+        yield "What their own layout comes to they could say."
 
 
-def _outlook(card: Scorecard, rated: Sequence[Criterion], shaky: Sequence[str], fixes: Sequence[Fix]) -> Iterator[str]:
-    """What it would take, or what the next round should look at; and what cannot be spoken to."""
+def _kept(questioned: Sequence[Row]) -> str:
+    """What became of what was questioned and not put right."""
+    left = [row for row in questioned if row.verdict != CORRECTED]
+    if any(each.verdict == BETTER for row in left for each in row.pushed):
+        return "came nearer without getting there"
+    stayed = sum(all(has_stayed(row, each) for each in row.pushed if each.said) for row in left)
+    if stayed == len(left):
+        return "stayed with the others" if len(questioned) > len(left) else "stayed with what they had"
+    return (
+        "changed the others without getting them right"
+        if len(questioned) > len(left)
+        else "changed what they had and stayed wrong"
+    )
+
+
+def _unaided_answers(asked: Sequence[Row]) -> float:
+    plain = [row for row in asked if row.kind not in ("text", "coding")]
+    return levels.share(sum(row.verdict == "right" for row in plain), len(plain))
+
+
+def _outlook(
+    card: Scorecard, asked: Sequence[Row], rated: Sequence[Criterion], to_learn: Sequence[Lesson]
+) -> Iterator[str]:
+    """What to do with the candidate, and what to look at next."""
     found = [each for each in rated if each.level is not None]
     weakest = min(found, key=lambda each: each.score or 0.0, default=None)
-    if card.level and not levels.is_at_least(card.level, "hire"):
-        yield from _what_it_takes(shaky, fixes)
-    elif weakest and weakest.level != "strong hire":
-        yield f"In the next round I would look at {weakest.title.lower()}, the weakest of what was rated."
     unrated = [each.title.lower() for each in rated if each.level is None]
-    if unrated and not card.decision.held:
-        yield f"I cannot speak to {listed(unrated, 'or')}, for which hardly anything here asks."
+    if card.level and levels.is_at_least(card.level, "hire"):
+        weak = weakest.title.lower() if weakest and weakest.level != "strong hire" else ""
+        hardly = f"{listed(unrated)}, for which hardly anything was asked here" if unrated else ""
+        look = " and at ".join(filter(None, (weak, hardly)))
+        yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
+        return
+    learn = [_first_clause(each.learn) for each in to_learn if each.learn][:2]
+    if not learn:
+        learn = [f"to speak of {each.topic} unasked" for each in _by_weight(asked, lambda point: not point.counts)[:2]]
+    if learn:
+        yield f"I would see them again once they have learnt {listed(learn)}."
+    else:
+        yield "I would not go on."
+
+
+def _first_clause(learn: str) -> str:
+    """The beginning of what to learn, as a sentence goes on after “learnt”."""
+    clause = lowered(learn).partition(":")[0].partition(",")[0]
+    return clause.removeprefix("know ") if clause.startswith("know ") else f"to {clause}"
 
 
 def _pace(pace: Pace) -> Iterator[str]:
     if pace.by_candidate and 2 * pace.used < pace.given:
-        yield f"It took {max(1, round(pace.used))} of {pace.given:.0f} minutes: there was time to say more."
+        yield f"They used {max(1, round(pace.used))} of {pace.given:.0f} minutes, so there was time for more."

@@ -27,7 +27,7 @@ class JudgedPoint:
 
     `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
     that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
-    say it in `reply`. `criterion` is what a debrief counts it for.
+    say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words.
     """
 
     id: str
@@ -41,6 +41,7 @@ class JudgedPoint:
     pushed: float = 0.0
     reply: tuple[str, ...] = ()
     criterion: str = "correctness"
+    topic: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -86,7 +87,8 @@ class Pushed:
 class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
-    `slip` is a wrong number's mistake as a title says it, `number` what there is to draw of it. `notes` are what was
+    `slip` is a wrong number's mistake as a title says it, `did` what was done, as a sentence about its candidate goes
+    on, `learn` what to do instead; `number` what there is to draw of it. `notes` are what was
     heard in words beyond the points: wrong sums, mere terms. `givens` are what was asked for or had to be told,
     `hints` those that were opened, in plain words; `checks`, of a program or a layout, what was looked at and whether
     it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
@@ -123,7 +125,14 @@ class Row:
     ticked: tuple[int, int, int] | None = None
     at_levels: tuple[tuple[str, str], ...] = ()
     gained: float = 0.0
+    did: str = ""
+    learn: str = ""
     overlong: bool = False
+
+    @property
+    def question(self) -> str:
+        """The question that it is a part of, by its id."""
+        return self.id.partition(".")[0]
 
     @property
     def chip(self) -> str:
@@ -168,3 +177,8 @@ class Row:
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))
         read["checks"] = tuple((str(title), bool(held)) for title, held in stored.get("checks", ()))
         return cls(**{**stored, **read, "id": as_called_now(stored["id"])})
+
+
+def has_stayed(row: Row, pushed: Pushed) -> bool:
+    """Whether a reply repeats the answer that was asked about."""
+    return pushed.said in (row.said, row.said_text)

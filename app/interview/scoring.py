@@ -143,6 +143,8 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         message=grade.message,
         ticked=_ticked(question, row.said) if part.kind == "set" and isinstance(question, ChoiceQuestion) else None,
         cure=grade.cure,
+        did=grade.did,
+        learn=grade.learn or part.question.learn or "",
         said_text=question.said(row.said),
         placed=_placed(question, row.said) if isinstance(question, OrderQuestion) else (),
     )
@@ -236,6 +238,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
             _pushed_credit(each.id, replies, before, repeated),
             replies[each.id].evidence if each.id in replies and not before.credit else (),
             each.criterion,
+            each.topic,
         )
         for each, before, after in zip(part.question.rubric, heard.points, found.points, strict=True)
     )

@@ -16,13 +16,14 @@ Standing = Literal["right", "wrong", "missed", "rightly left out"]
 
 @dataclass(frozen=True)
 class Option:
-    """An option as it is shown, with what to say to somebody who was wrong about it."""
+    """An option as it is shown, with what to say to somebody who was wrong about it, and of them (`did`)."""
 
     id: str
     text: Markup
     correct: bool
     message: str = ""
     cure: str | None = None
+    did: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ class ChoiceQuestion:
         hits, wrong = sum(option.correct for option in chosen), sum(not option.correct for option in chosen)
         credit = round(max(0.0, (hits - wrong) / max(1, len(self.right))), 4)
         cure = next((option.cure for option in told if option.cure), None)
-        return Grade("wrong", credit, _joined(told), None, ticked.id, None, cure)
+        did = "" if self.several else ticked.did
+        return Grade("wrong", credit, _joined(told), None, ticked.id, None, cure, did)
 
     def standing(self, option: Option, text: str) -> Standing:
         """How an option stands after the answer `text`."""

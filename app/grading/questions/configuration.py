@@ -56,6 +56,10 @@ BY_TERM: Mapping[str, Literal["bubble", "communication"]] = {
     "bubble_seconds": "bubble",
     "exposed_communication_seconds": "communication",
 }
+# What to learn from a plan, or a layout, that is none.
+BROKE_A_RULE = "chose a plan that breaks a rule"
+COUNT_GPUS = "Check that the degrees multiply to the GPUs, and divide what they cut"
+FILL_LAST = "Check what the fullest GPU holds before you compare times"
 COMPONENTS = ("parameters", "gradients", "optimizer", "activations", "temporary")
 
 _PAIR = re.compile(r"([a-z][a-z_-]*)\s*[=:]?\s*([0-9]+|[a-z][a-z0-9-]*)", re.IGNORECASE)
@@ -229,19 +233,26 @@ class ConfigurationQuestion:
         mine = self._mine(text)
         if isinstance(mine, str):
             if self.takes_broken and not self.unreadable(text):
-                return Grade("wrong", 0.0, mine, misconception="breaks-a-rule")
+                return Grade("wrong", 0.0, mine, misconception="breaks-a-rule", did=BROKE_A_RULE, learn=COUNT_GPUS)
             return invalid(mine)
         best = self.best()
         if not mine.fits:
             return Grade(
-                "wrong", TOO_BIG_CREDIT, too_big(mine, best), misconception="does-not-fit", title="does not fit"
+                "wrong",
+                TOO_BIG_CREDIT,
+                too_big(mine, best),
+                misconception="does-not-fit",
+                title="does not fit",
+                did="chose a plan that does not fit",
+                learn=FILL_LAST,
             )
         ratio = self.cost(mine) / self.cost(best)
         if ratio <= 1 + self.within:
             return Grade("correct", 1.0, self._verdict(mine, best, ratio))
         credit = round(max(LEAST_CREDIT, 1 / ratio), 2)
         name = "larger than need be" if self.objective == "memory" else "slower than need be"
-        return Grade("wrong", credit, self._verdict(mine, best, ratio), misconception="far-from-best", title=name)
+        verdict, did = self._verdict(mine, best, ratio), f"chose a plan that is {name}"
+        return Grade("wrong", credit, verdict, misconception="far-from-best", title=name, did=did)
 
     def _verdict(self, mine: Judged, best: Judged, ratio: float) -> str:
         said = f"It fits, in {of_capacity(mine)}"

@@ -17,6 +17,8 @@ from typing import Any, Literal
 from app.grading.grade import Grade, invalid
 from app.grading.questions.configuration import (
     BY_TERM,
+    COUNT_GPUS,
+    FILL_LAST,
     LEAST_CREDIT,
     SHORT,
     TOO_BIG_CREDIT,
@@ -48,6 +50,15 @@ MISTAKES: Mapping[Mistake, str] = {
     "bubble": "a layout with too much bubble",
     "communication": "a layout with too much exposed communication",
     "slower": "a layout that is slower than need be",
+}
+
+_LEARN: Mapping[Mistake, str] = {
+    "gpus": COUNT_GPUS,
+    "divides": COUNT_GPUS,
+    "memory": FILL_LAST,
+    "crossing": "Keep tensor parallelism on NVLink, inside the node",
+    "bubble": "Leave each pipeline enough micro-batches to fill it",
+    "communication": "Look for what a step waits for on the network",
 }
 
 _PAIR = re.compile(r"([a-z]+)[\s,=:×-]*(\d+)")
@@ -260,7 +271,17 @@ class LayoutQuestion:
         return self._wrong(self._why_slower(mine, best), credit, self._compared(mine, best))
 
     def _wrong(self, name: Mistake, credit: float, message: str) -> Grade:
-        return Grade("wrong", credit, message, misconception=name, title=MISTAKES[name], cure=self.cures.get(name))
+        what = MISTAKES[name]
+        return Grade(
+            "wrong",
+            credit,
+            message,
+            misconception=name,
+            title=what,
+            cure=self.cures.get(name),
+            did=f"chose {what}",
+            learn=_LEARN.get(name, ""),
+        )
 
     def _broken(self, layout: Layout) -> tuple[Mistake, str] | None:
         """(mistake, what it is) of a layout that cannot be run."""
