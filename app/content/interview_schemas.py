@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import RubricPointFile
-from app.content.schemas import CardId, Fraction, InterviewId, Item, QuestionedSlip, Slug, Strict, Text, Unit
+from app.content.schemas import CardId, Fraction, InterviewId, Item, Phrase, QuestionedSlip, Slug, Strict, Text, Unit
 from app.grading.levels import Level
 from app.grading.questions.layout import Mistake
 from app.grading.rubrics.reading import NO_WORDINGS
@@ -36,7 +36,7 @@ class Option(Offered):
     is right; `did` is what its chooser did, as a sentence about them goes on."""
 
     ask: Text | None = None
-    did: Text | None = None
+    did: Phrase | None = None
 
 
 class Given(Offered):
@@ -100,7 +100,7 @@ class ProbedPoint(RubricPointFile):
     a debrief counts it for.
     """
 
-    topic: Text
+    topic: Phrase
     ask: Text | None = None
     criterion: Criterion = "correctness"
 
@@ -158,7 +158,7 @@ class Question(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     points: Annotated[int, Field(ge=1, le=100)]
     explanation: str
-    learn: Text | None = None
+    learn: Phrase | None = None
     exhibit: str | None = None
     concepts: tuple[Slug, ...] = ()
     builds_on: tuple[Slug, ...] = ()

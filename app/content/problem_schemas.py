@@ -29,6 +29,7 @@ from app.content.schemas import (
     CardId,
     Fraction,
     Item,
+    Phrase,
     ProblemId,
     QuestionedSlip,
     Related,
@@ -52,7 +53,7 @@ class Asked(Strict):
     id: Slug
     prompt: Text
     points: Points = 1
-    learn: Text | None = None
+    learn: Phrase | None = None
     slips: tuple[QuestionedSlip, ...] = ()
 
 
@@ -76,7 +77,7 @@ class PartOption(Strict):
     correct: Condition = False
     message: Text
     ask: Text | None = None
-    did: Text | None = None
+    did: Phrase | None = None
     cure: CardId | None = None
 
     def may_be_misjudged(self, several: bool) -> bool:

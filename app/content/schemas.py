@@ -18,6 +18,8 @@ def _known_unit(unit: str) -> str:
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+# Words that a sentence goes on with, or a title: not a sentence.
+Phrase = Annotated[str, StringConstraints(strip_whitespace=True, max_length=110, pattern=r"^\S.*[^.!?\s]$")]
 CardId = Annotated[str, StringConstraints(pattern=r"^[CX]\d{2,3}$")]
 ProblemId = Annotated[str, StringConstraints(pattern=r"^(P|SP)\d{1,2}$")]
 InterviewId = Annotated[str, StringConstraints(pattern=r"^[MT]\d{1,2}$")]
@@ -105,8 +107,8 @@ class Slip(Strict):
     id: Slug
     value: Text
     title: Text
-    did: Text | None = None
-    learn: Text | None = None
+    did: Phrase | None = None
+    learn: Phrase | None = None
     message: Text
     cure: CardId | None = None
 

@@ -55,7 +55,7 @@ def letter(card: Scorecard, rated: Sequence[Criterion], topics: Mapping[str, str
                 *_blanks(card.rows, pace),
             )
         ),
-        (*_reactions(asked), *_outlook(card, asked, rated, to_learn), *_pace(pace)),
+        (*_reactions(card.rows, asked), *_outlook(card, asked, rated, to_learn), *_pace(pace)),
     )
     return tuple(" ".join(each) for each in paragraphs if each)
 
@@ -252,7 +252,7 @@ def _blanks(rows: Sequence[Row], pace: Pace) -> Iterator[str]:
         yield f"They left {left} blank." if pace.by_candidate else f"Time was up with {left} still to give."
 
 
-def _reactions(asked: Sequence[Row]) -> Iterator[str]:
+def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
     """How the candidate reacts to being asked."""
     questioned = [row for row in asked if row.kind != "text" and any(each.said for each in row.pushed)]
     right, of = sum(row.verdict == CORRECTED for row in questioned), len(questioned)
@@ -271,9 +271,11 @@ def _reactions(asked: Sequence[Row]) -> Iterator[str]:
         yield f"Asked for what their answers in words lacked, they said {amount} of it."
     if questioned and right >= HALF * len(questioned) and _unaided_answers(asked) < HALF:
         yield "They know much of this when pointed at it, and do not use it unasked."
-    own = [row for row in asked if row.is_harder and ".own." in row.id]
+    own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]
     if own and all(row.verdict == "right" for row in own):
-        yield "What their own layout comes to they could say."
+        programs = {row.question for row in asked if row.kind == "coding"}
+        whose = "program" if own[0].question in programs else "layout"
+        yield f"What their own {whose} comes to they could say."
 
 
 def _kept(questioned: Sequence[Row]) -> str:

@@ -70,13 +70,14 @@ def _by_interview(weights: list[int], met: list[bool]) -> tuple[str, float]:
             "id": f"q{index}",
             "kind": "choice",
             "title": "Q",
+            "learn": "Know it",
             "prompt": "Which?",
             "minutes": 1,
             "points": weight,
             "explanation": "So.",
             "options": [
                 {"id": "right", "text": "Right", "correct": True, "message": "Yes."},
-                {"id": "wrong", "text": "Wrong", "message": "No.", "ask": "Is it?"},
+                {"id": "wrong", "text": "Wrong", "message": "No.", "ask": "Is it?", "did": "erred"},
             ],
         }
         for index, weight in enumerate(weights)
@@ -113,7 +114,7 @@ def _hired(score: float) -> bool:
         "exemplar": "W",
         "weak": "V",
         "cure": "C01",
-        "rubric": [{"id": "w", "text": "W", "met": ["w"]}],
+        "rubric": [{"id": "w", "topic": "the word", "text": "W", "met": ["w"]}],
     }
     interview = Interview.model_validate({**head, "parameters": {}, "questions": [words]})
     return _interview(Catalogue(interviews={"M1": interview}), Done({}, (), {"M1": score}), "M1").is_met

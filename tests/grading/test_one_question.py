@@ -32,6 +32,7 @@ OPTIONS = [
     {"id": "star", "text": "A star", "message": "One link has it all."},
     {"id": "tree", "text": "A tree", "message": "Its root works twice."},
 ]
+ASKED = {"ask": "Is it?", "did": "erred"}  # what an interview has besides
 STATUS = {"right": "correct", "wrong": "wrong", "not readable": "invalid"}
 
 HEAD = "---\nid: {id}\ntitle: T\nkind: {kind}\nconcepts: [memory]\nsource: S\n"
@@ -73,9 +74,10 @@ def as_interview(source: Mapping[str, Any], text: str) -> tuple[str, float, str]
     head = {"id": "M1", "slug": "s", "title": "S", "about": "S.", "concepts": ["memory"], "minutes": 9}
     question = {"id": "q", "title": "Q", "minutes": 1, "points": 8, "explanation": "So.", **source}
     if "slips" in question:  # an interviewer asks about them
-        question["slips"] = [{**each, "ask": "Is it?"} for each in question["slips"]]
+        question["slips"] = [{**each, **ASKED, "learn": "Divide it"} for each in question["slips"]]
     if "options" in question:
-        asks = [{} if each.get("correct") else {"ask": "Is it?"} for each in question["options"]]
+        asks = [{} if each.get("correct") else ASKED for each in question["options"]]
+        question["learn"] = "Know it"
         question["options"] = [{**each, **ask} for each, ask in zip(question["options"], asks, strict=True)]
     made = Interview.model_validate({**head, "parameters": {"n": [7]}, "questions": [question]})
     row = scoring.scorecard(made, {"n": 7}, {"q": text}, {}).row("q")

@@ -31,13 +31,20 @@ TRAP = {
     "id": "trap",
     "kind": "choice",
     "title": "Trap",
+    "learn": "Double nothing",
     "prompt": "Twice {{ said.state | GB }}?",
     "minutes": 1,
     "points": 5,
     "explanation": "No.",
     "builds_on": ["state"],
     "options": [
-        {"id": "yes", "text": "It is {{ (2 * said.state) | GB }}.", "message": "No.", "ask": "Is it?"},
+        {
+            "id": "yes",
+            "text": "It is {{ (2 * said.state) | GB }}.",
+            "message": "No.",
+            "ask": "Is it?",
+            "did": "doubled",
+        },
         {"id": "no", "text": "It is {{ training_state(parameters=7e9) | GB }}.", "correct": True, "message": "Yes."},
     ],
 }
@@ -65,7 +72,7 @@ WORDS = {
     "exemplar": "Because.",
     "weak": "Whatever.",
     "cure": "C01",
-    "rubric": [{"id": "why", "text": "Of it.", "met": ["because"]}],
+    "rubric": [{"id": "why", "topic": "the reason", "text": "Of it.", "met": ["because"]}],
 }
 
 

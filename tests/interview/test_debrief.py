@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -11,19 +10,15 @@ from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
 from app.interview.criteria import Criterion, criteria
-from app.interview.debrief import debrief
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
 from app.interview.fixes import fixes
-from app.interview.letter import Pace, letter
-from app.interview.models import Sitting
 from app.interview.parts import Reaction, parts_of
 from app.interview.questions import right_answer, rubric_of
-from app.interview.rows import CORRECTED, JudgedPoint, Row
+from app.interview.rows import JudgedPoint, Row
 from app.interview.scorecards import Scorecard
 from app.interview.scoring import scorecard, with_levels
 from app.reveal.words import sentences
-from tests.conftest import NOW
 
 ORDER = ["correctness", "depth", "trade-offs", "structure", "communication"]
 
@@ -136,50 +131,9 @@ def test_an_answer_in_words_stands_beside_the_same_at_each_level(content: Catalo
     assert Scorecard.from_json(card.to_json()).row("open").at_levels == row.at_levels
 
 
-def test_the_letter_says_verdict_strength_and_worry_in_sentences(content: Catalogue) -> None:
-    interview = content.interviews["M9"]
-    values = values_of(interview, draw(interview, 1))
-    state = 16 * values["billions"]  # type: ignore[operator]
-    answers = {
-        "q1": f"{state} GB",
-        "q1.follow": f"{state / values['ranks']} GB",  # type: ignore[operator]
-        "q1.harder": "7.93 billion",
-        "q2": "half",
-        "q4": "fsdp, zero-2, zero-1, ddp",
-    }
-    reactions = {"q1.follow": Reaction("q1.harder")}
-    card = scorecard(interview, values, answers, {}, reactions)
-    closed = NOW + timedelta(minutes=3)
-    sitting = Sitting(started_at=NOW, deadline_at=NOW + timedelta(minutes=10), closed_at=closed, closed_by="candidate")
-    verdict, strength, worry, outlook = debrief(content, interview, sitting, card, {}, reactions).letter
-    assert verdict.startswith("Lean no hire. The candidate is firm on ")
-    assert strength.startswith(f"Right at once: {state} GB for “State”")
-    assert "I made “State” harder, and that was right as well." in strength
-    assert "the choice was “Yes. A reduce-scatter moves half of an all-reduce, so the traffic halves”" in worry
-    assert outlook.startswith("“Explain” was left blank. What it would take: ")
-    assert outlook.endswith("It took 3 of 10 minutes: there was time to say more.")
-    assert not any("points" in each for each in (verdict, strength, worry, outlook)), "counts stand beside it"
-
-
-def test_the_letter_quotes_words_and_says_what_it_cannot_speak_to() -> None:
-    right = [Row(f"r{each}", f"Right {each}", "number", "1 GB", 1.0, "right", 1.0) for each in range(9)]
-    late = Row("c", "Slip", "number", "1", 1.0, CORRECTED, 0.5, key="2", gained=0.5)
-    met = JudgedPoint("m", "Says why.", 2, None, "met", 1.0, ("Each replica gets 16 micro-batches of the batch.",))
-    wrong = JudgedPoint("p", "A point.", 1, None, "contradicted", 0.0, ("Tensor parallelism goes over the network.",))
-    words = Row("w", "Why", "text", "Each replica gets 16.", 3.0, "1 of 2", 2.0, rubric=(met, wrong))
-    unrated = Criterion("structure", "Structure", None, "", ())
-    said = letter(Scorecard((*right, late, words)), [unrated], {}, [], Pace(10, 30, by_candidate=False))
-    assert "“Each replica gets 16 micro-batches of the batch.”" in said[1]
-    assert "1 GB for “Right 0” and 1 GB for “Right 1”" in said[1]
-    assert said[2].startswith("What worries me, in “Why”: “Tensor parallelism goes over the network.” That is not so.")
-    assert "When I asked, “Slip” was put right." in said[2]
-    assert "minutes" not in " ".join(said), "time was up"
-    assert letter(Scorecard(), [unrated], {}, [], Pace(1, 30, by_candidate=True))[0].endswith("nothing to go by.")
-
-
 def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catalogue) -> None:
     near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
     (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
-    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Above all: Missed.", 4.0)
+    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Listened for in “Explain”: Missed.", 4.0)
     assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from app.grading.levels import STRONG_RATED, UNAIDED
-from app.interview.advice import as_advice, is_done, lowered
 from app.interview.criteria import criteria
 from app.interview.deciding import decide
 from app.interview.rows import JudgedPoint, Row
@@ -68,13 +67,3 @@ def test_a_full_sitting_of_every_interview_in_words_can_be_a_strong_hire() -> No
         rated = [each for each in criteria(card.rows) if each.level]
         assert len(rated) >= STRONG_RATED, name
         assert (card.level, card.decision.held) == ("strong hire", ()), name
-
-
-def test_points_become_advice() -> None:
-    assert is_done("Plans for failures: spares.")
-    assert as_advice("Plans for failures: spares.") == "Plan for failures: spares."
-    assert as_advice("Tries the cheap things.") == "Try the cheap things."
-    assert as_advice("Goes back.") == "Go back."
-    assert not is_done("Buckets must be the same.")
-    assert not is_done("The sum is divided.")
-    assert (lowered("ZeRO left out"), lowered("One NIC"), lowered("I know")) == ("ZeRO left out", "one NIC", "I know")

@@ -10,6 +10,7 @@ from app.interview.hearing import hear, says_as_before
 POINTS = (
     ProbedPoint(
         id="order",
+        topic="the order",
         text="Announces an order: memory, layout, failures.",
         weight=2,
         ask="In which order?",
@@ -17,6 +18,7 @@ POINTS = (
     ),
     ProbedPoint(
         id="batch",
+        topic="the batch",
         text="Checks the batch: micro-batches of a replica, and the bubble.",
         weight=2,
         ask="And the batch?",

@@ -35,6 +35,7 @@ def _interview(**changes: Any) -> Interview:
         "id": "unit",
         "kind": "order",
         "title": "Unit",
+        "learn": "Follow one unit",
         "prompt": "Arrange.",
         "minutes": 2,
         "points": 12,

@@ -334,8 +334,8 @@ def test_the_check_finds_probes_that_lead_nowhere(content: Catalogue) -> None:
 
 def test_heavy_points_need_a_question_and_light_ones_are_not_asked_for() -> None:
     with pytest.raises(ValidationError, match="weight 2 or more needs ask"):
-        ProbedPoint.model_validate({"id": "a", "text": "A.", "weight": 2, "met": ["x"]})
-    light = ProbedPoint.model_validate({"id": "a", "text": "A.", "ask": "A?", "met": ["x"]})
-    heavy = ProbedPoint.model_validate({"id": "b", "text": "B.", "ask": "B?", "weight": 2, "met": ["x"]})
+        ProbedPoint.model_validate({"id": "a", "topic": "a thing", "text": "A.", "weight": 2, "met": ["x"]})
+    light = ProbedPoint.model_validate({"id": "a", "topic": "a thing", "text": "A.", "ask": "A?", "met": ["x"]})
+    heavy = light.model_copy(update={"id": "b", "weight": 2})
     assert next_point([light, heavy], (), ()) is heavy
     assert next_point([light, heavy], (), {"b"}) is None

@@ -143,13 +143,17 @@ def test_a_file_that_asks_for_what_is_not_there_is_named_with_its_line(tmp_path:
         ("P01", "z", "9 problems.0.parts.0.part: z is no part of P01"),
         ("P02", "a", "8 problems.0.problem: there is no problem P02"),
         ("P01", "a", "9 problems.0.parts.0.part: a of P01 needs ask at weights"),
+        ("P01", "a", "9 problems.0.parts.0.part: a of P01 needs, for the debrief, did and learn at weights"),
         ("P01", "a", ""),
     ):
-        if not says:
-            problem_file = cards / "problems" / "P01-state.yaml"
+        problem_file = cards / "problems" / "P01-state.yaml"
+        if "debrief" in says:
             problem_file.write_text(
                 problem_file.read_text().replace("        cure: C01", '        ask: "Is that all?"')
             )
+        elif not says:
+            told = "        did: counted weights\n        learn: Count it all\n        ask:"
+            problem_file.write_text(problem_file.read_text().replace("        ask:", told))
         file.write_text(f"{head}  - problem: {problem}\n    parts: [{{part: {part}, title: It, minutes: 2}}]\n")
         loaded = load(cards)
         assert [str(each).partition(".yaml:")[2][: len(says)] for each in loaded.mistakes] == ([says] if says else [])
