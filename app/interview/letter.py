@@ -89,8 +89,10 @@ def _verdict(card: Scorecard, asked: Sequence[Row]) -> Iterator[str]:
 
 
 def _with_hints(rows: Sequence[Row]) -> str:
-    hinted = sum(bool(row.hints) for row in rows if row.verdict == "right")
-    return f", {number_in_words(hinted)} of them with a hint" if hinted else ""
+    hinted = [bool(row.hints) for row in rows if row.verdict == "right"]
+    if not any(hinted):
+        return ""
+    return f", {number_in_words(sum(hinted))} of them with a hint" if hinted[1:] else ", with a hint"
 
 
 def _shown(

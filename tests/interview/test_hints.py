@@ -117,5 +117,5 @@ def test_opening_charges_once_in_order_before_the_answer_alone(
     debrief = " ".join(client.get(sitting).text.split())
     assert "Hint 1, opened" in debrief
     assert "8.1 of 10.8 points" in debrief
-    assert " for “State” with a hint" in debrief
+    assert "right at the first attempt, with a hint." in debrief
     assert "Do “State” without a hint" in debrief or "Answer “" in debrief
