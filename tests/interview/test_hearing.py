@@ -63,7 +63,12 @@ def test_a_reply_may_say_that_it_repeats() -> None:
 
 def test_a_point_that_wants_a_number_is_said_in_half_without_one() -> None:
     point = ProbedPoint(
-        id="run", text="Says what run it was, in numbers.", weight=2, ask="Which?", met=("train & gpu",)
+        id="run",
+        topic="the run",
+        text="Says what run it was, in numbers.",
+        weight=2,
+        ask="Which?",
+        met=("train & gpu",),
     )
     rubric = Rubric(make_points("rubric", (point,), {}, {}), ())
     credits = [
