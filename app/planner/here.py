@@ -146,13 +146,21 @@ class Dry(Tried):
     differs: tuple[str, ...] = ()
 
 
-def dry(request: EstimateRequest, made: Estimate) -> Dry | None:
-    """The plan itself, of which `made` is the estimate, as a dry run with what it leaves out; None where the lab has no
-    such model, axes or as many ranks."""
+@dataclass(frozen=True)
+class NotDry:
+    """A plan that the lab cannot take dry, and why."""
+
+    reason: str
+
+
+def dry(request: EstimateRequest, made: Estimate) -> Dry | NotDry:
+    """The plan itself, of which `made` is the estimate, as a dry run with what it leaves out; or why there is none."""
     parallel = request.parallel
     names = [name for name, model in {**LAB_MODELS, **LARGE_MODELS}.items() if model == request.model]
-    if not names or parallel.world_size > MOST_DRY:
-        return None
+    if not names:
+        return NotDry(f"The lab has no such model; it has {', '.join({**LAB_MODELS, **LARGE_MODELS})}.")
+    if parallel.world_size > MOST_DRY:
+        return NotDry(f"The plan has {parallel.world_size:,} ranks; a dry run has {MOST_DRY:,} at most.")
     axes = parallel.model_dump(include={"data", *DEGREES, "sequence_parallel"})
     besides = parallel.model_dump(include={"zero", "schedule", "virtual_stages"})
     fields = {"sequence", "micro_batch", "precision", "state_layout", "recompute"}
@@ -166,13 +174,13 @@ def dry(request: EstimateRequest, made: Estimate) -> Dry | None:
         except SpecError as error:
             wrong = {each.field.rpartition(".")[2] for each in error.violations}
             if not wrong & (besides.keys() | (training.keys() - {"sequence", "micro_batch", "micro_batches"})):
-                return None
+                return NotDry(" ".join(each.message for each in error.violations))
             left |= {name: value for name, value in (besides | training).items() if name in wrong}
             besides, training = ({k: v for k, v in each.items() if k not in wrong} for each in (besides, training))
         else:
             fewer = [f"{micro_batches - MOST_MICRO_BATCHES} of its {micro_batches} micro-batches"]
             return _beside(request, made, spec, (*_named(left), *(fewer if micro_batches > MOST_MICRO_BATCHES else ())))
-    return None
+    return NotDry("Too little of the plan is left that the lab can take.")
 
 
 def _beside(request: EstimateRequest, made: Estimate, spec: Mapping[str, Any], left: tuple[str, ...]) -> Dry:

@@ -115,7 +115,7 @@ class Here:
     """The plan beside the machine at hand: as a small run, as a dry run, and priced by what was measured."""
 
     tried: here.Tried
-    dry: here.Dry | None
+    dry: here.Dry | here.NotDry
     by_sheet: Estimate | None
     lab_runs: tuple[here.Priced, ...]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.planner import service
-from app.planner.here import by_sheet, dry, lab_runs, tried_here
+from app.planner.here import Dry, NotDry, by_sheet, dry, lab_runs, tried_here
 from app.theory import estimate, parse_estimate_request
 from app.theory.planner import Measured
 from labs.spec import SpecError, parse_run_spec
@@ -94,7 +94,7 @@ def test_a_plans_shape_runs_here_and_the_plan_itself_dry() -> None:
     assert (spec.parallel.tensor, spec.parallel.pipeline, spec.parallel.data) == (2, 2, 2)
     assert (spec.parallel.schedule, tried.leaves_out) == ("interleaved", ())
     found = dry(request, estimate(request))
-    assert found is not None
+    assert isinstance(found, Dry)
     assert parse_run_spec(found.spec, dry=True).parallel.world_size == request.parallel.world_size
     assert found.spec["training"]["micro_batches"] == 64 // 4, "as many as the plan has"
     assert found.held == pytest.approx(estimate(request).memory.per_rank_bytes.total)
@@ -103,7 +103,12 @@ def test_a_plans_shape_runs_here_and_the_plan_itself_dry() -> None:
     assert any("bytes a logit" in each for each in found.differs)
     more = parse_estimate_request({**PLAN, "training": {"sequence": 8192, "global_batch": 512}})
     many = dry(more, estimate(more))
-    assert many is not None
+    assert isinstance(many, Dry)
     assert many.leaves_out == ("64 of its 128 micro-batches",)
     folded = {**PLAN, "model": "deepseek-v3", "parallel": {"data": 64, "expert": 64}}
-    assert dry(parse_estimate_request(folded), estimate(request)) is None
+    unknown = dry(parse_estimate_request(folded), estimate(request))
+    assert isinstance(unknown, NotDry)
+    assert "no such model" in unknown.reason
+    large = {**PLAN, "training": {"sequence": 8192}, "parallel": {"data": 2048}, "cluster": {"gpu": "h100-80gb"}}
+    wide = dry(parse_estimate_request(large), estimate(request))
+    assert wide == NotDry("The plan has 2,048 ranks; a dry run has 1,024 at most.")

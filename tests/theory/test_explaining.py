@@ -213,3 +213,25 @@ def test_a_search_explains_its_winner_and_is_a_table_for_others() -> None:
     assert [float(row["step_seconds"]) for row in rows] == [each.step_seconds for each in result.best]
     assert estimate(parse_estimate_request(json.loads(rows[2]["request"]))) == result.best[2].estimate
     assert float(rows[0]["step_seconds_low"]) < float(rows[0]["step_seconds"]) < float(rows[0]["step_seconds_high"])
+
+
+@pytest.mark.parametrize(
+    ("parallel", "wanted"),
+    [
+        ({"pipeline": 4}, ("20", "0", "0")),  # 80 layers
+        ({"pipeline": 8, "tensor": 2, "stages": [9, 10, 10, 10, 10, 10, 10, 11]}, None),
+        ({"pipeline": 4, "stages": [19, 21, 21, 19]}, ("21", "2", "2")),
+        ({"pipeline": 4, "stages": [0, 27, 27, 26]}, ("27", "27", "1")),
+        ({"pipeline": 4, "virtual_stages": 2, "schedule": "interleaved"}, ("10", "0", "0")),
+    ],
+)
+def test_torchtitan_is_told_the_layers_of_each_chunk(
+    parallel: dict[str, Any], wanted: tuple[str, str, str] | None
+) -> None:
+    """Where all but the ends are alike: ceil((80 + first + last) / layers) chunks (pipeline_parallel.py)."""
+    _, flags = flags_of(made(parallel=parallel))
+    at = "--parallelism.pipeline_parallel_"
+    names = ("layers_per_stage", "first_stage_less_layers", "last_stage_less_layers")
+    told = [each for each in flags.flags if each.startswith(tuple(at + name for name in names))]
+    assert told == [f"{at}{name} {value}" for name, value in zip(names, wanted or (), strict=False)]
+    assert any("module_fqns_per_model_part" in each for each in flags.leaves_open) == (wanted is None)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.theory.planner.engine.casting import CASTS
+from app.theory.planner.engine.placement import chunk_sizes
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.model_flags import Pairs, megatron_model, torchtitan_model, torchtitan_model_open
 from app.theory.planner.requests import EstimateRequest
@@ -40,6 +41,11 @@ class Flags:
     def text(self) -> str:
         """A line for each flag, ready for a shell."""
         return " \\\n".join(self.flags)
+
+
+def chunks_of(model: Model, parallel: PlanParallel) -> tuple[int, ...]:
+    """Layers of every chunk in order."""
+    return parallel.stages or chunk_sizes(model.layers, parallel.pipeline * parallel.virtual_stages)
 
 
 def flags_of(request: EstimateRequest) -> tuple[Flags, Flags]:
@@ -174,6 +180,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
     inside = max(1, shards // parallel.context) if parallel.zero else 1
     again = False if parallel.zero in (1, 2) else parallel.reshard_after_forward
     modes = {None: "default", True: "always", False: "never"}
+    sizes = chunks_of(model, parallel)
     activation = {"none": "none", "selective": "selective", "full": "full"}[training.recompute]
     pairs = [
         *torchtitan_model(model),
@@ -188,6 +195,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
             if parallel.pipeline > 1
             else ()
         ),
+        *_torchtitan_stages(sizes),
         ("--parallelism.context_parallel_degree", str(parallel.context)),
         *_torchtitan_experts(model, parallel),
         ("--training.local_batch_size", str(_local_batch(request))),
@@ -204,19 +212,30 @@ def _torchtitan(request: EstimateRequest) -> Flags:
     opened = ["data order, learning rate and checkpoints", *torchtitan_model_open(model)]
     if parallel.zero in (1, 2):
         opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights too; kept gathered after forward it is about ZeRO-2")
-    if parallel.virtual_stages > 1:
-        opened.append(
-            f"{parallel.virtual_stages} chunks a stage: they follow from the layers of each stage it is given"
-        )
+    if not tuple(_torchtitan_stages(sizes)) and len(sizes) > 1:
+        layers = ", ".join(map(str, sizes))
+        opened.append(f"chunks of {layers} layers: parallelism.module_fqns_per_model_part lists the modules of each")
     if training.precision in CASTS:
         opened.append(f"{training.precision.removesuffix('-mixed')}: the converter and its recipe")
     if training.recompute_modules:
         opened.append("recomputation by module: its selective mode goes by operation")
-    if parallel.stages is not None:
-        opened.append("which stage has which layers: parallelism.module_fqns_per_model_part says so")
     if parallel.expert_nodes:
         opened.append("how many nodes a token may reach")
     return Flags("torchtitan", _joined(pairs), tuple(opened))
+
+
+def _torchtitan_stages(sizes: tuple[int, ...]) -> Pairs:
+    """Layers of a chunk, and how many fewer the first and the last one hold, where all between are alike: torchtitan
+    counts the ends as so many layers, of which it takes one each unless told otherwise
+    (torchtitan/distributed/pipeline_parallel.py)."""
+    if len(sizes) == 1:
+        return
+    most = max(sizes)
+    if any(size != most for size in sizes[1:-1]):
+        return
+    yield "--parallelism.pipeline_parallel_layers_per_stage", str(most)
+    yield "--parallelism.pipeline_parallel_first_stage_less_layers", str(most - sizes[0])
+    yield "--parallelism.pipeline_parallel_last_stage_less_layers", str(most - sizes[-1])
 
 
 def _torchtitan_experts(model: Model, parallel: PlanParallel) -> Pairs:
