@@ -38,16 +38,22 @@ def hear(
     rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
 ) -> RubricGrade:
     """What is heard in `answer`. `points` are the rubric's as content has them; `judged` as `grade` takes them."""
-    plain = grade(rubric, answer, judged)
-    together = _in_one_breath(answer)
-    if len(together) < len(sentences(answer)):
-        whole = grade(rubric, " ".join(together), judged)
-        pairs = zip(plain.points, whole.points, strict=True)
-        plain = replace(plain, points=tuple(_better(one, other, together) for one, other in pairs))
+    plain = hear_quickly(rubric, answer, judged)
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
     quoted = [_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points]
     return replace(plain, points=tuple(_in_figures(each, texts.get(each.id, "")) for each in quoted))
+
+
+def hear_quickly(rubric: Rubric, answer: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
+    """What is heard in `answer`, as the interviewer goes on from it: which sentence is quoted for a point can wait."""
+    plain = grade(rubric, answer, judged)
+    together = _in_one_breath(answer)
+    if len(together) == len(sentences(answer)):
+        return plain
+    whole = grade(rubric, " ".join(together), judged)
+    pairs = zip(plain.points, whole.points, strict=True)
+    return replace(plain, points=tuple(_better(one, other, together) for one, other in pairs))
 
 
 def _in_figures(heard: PointGrade, text: str) -> PointGrade:

@@ -13,7 +13,7 @@ from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.interview.board_doubts import board_doubt
 from app.interview.going_back import goes_by_first, replaced, said_again
-from app.interview.hearing import hear
+from app.interview.hearing import hear_quickly
 from app.interview.parts import (
     Answers,
     Part,
@@ -180,7 +180,7 @@ def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answe
     if part.role == "asked" and (own := about_layout(part, known, answers[part.id])):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
-    heard = hear(rubric, part.question.rubric, answers[part.question.id]).points
+    heard = hear_quickly(rubric, answers[part.question.id]).points
     probes = [each for each in parts if each.question is part.question and each.role == "probe"]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}
