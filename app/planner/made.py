@@ -19,6 +19,7 @@ from app.theory.planner.engine.constants import FITTED
 from app.units import count_text, digits
 
 ROUNDED = 0.01  # of a model's parameters: what its name leaves out
+NEAR = 0.05  # of the parameters that were asked for
 LARGEST_BATCH = 256e6  # tokens: four times those of DeepSeek-V3, 15,360 sequences of 4,096
 
 
@@ -237,7 +238,10 @@ class Plan:
         assert shape is not None, "a size alone has no shape"
         given = [name for name in SHAPE if typed[name]]
         how = "derived" if not given else "as typed" if len(given) == len(SHAPE) else "in part derived"
-        return f"{shape.layers} layers of {shape.hidden:,}, {shape.heads} heads, {how}"
+        wanted = float(self.form.values["parameters"])
+        missed = abs(self.parameters / wanted - 1) > NEAR
+        apart = f": not the {count_text(wanted)} that were asked, which these sizes cannot make" if missed else ""
+        return f"{shape.layers} layers of {shape.hidden:,}, {shape.heads} heads, {how}{apart}"
 
 
 def capacity_of(answer: Estimate) -> float:

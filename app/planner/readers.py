@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 from app.core.errors import SpecError, Violation
@@ -16,6 +17,7 @@ from app.theory.planner.space import GATHERS
 from app.units import BYTES, FLOP, NONE, SECONDS, TOKENS, count_text
 from labs.spec import parse
 
+ALIKE = 0.7  # of two names' letters
 Reader = Callable[[str, str], Any]
 Spent = Literal["flops", "gpu_seconds", "seconds", "tokens"]
 
@@ -29,8 +31,20 @@ class Choice:
 
     def __call__(self, name: str, text: str) -> Any:
         if text not in self.known:
-            raise SpecError([Violation(name, text, f"“{text}” is not known.", ", ".join(self.known))])
+            near = _meant(text, self.known)
+            message = f"“{text}” is not known{f': {near} is nearest' if near else ''}."
+            raise SpecError([Violation(name, text, message, ", ".join(self.known))])
         return self.means(text)
+
+
+_SIZE = re.compile(r"\d+(?:\.\d+)?[mbt]\b")  # of a model, in its name
+
+
+def _meant(text: str, known: tuple[str, ...]) -> str:
+    """The one of a list that a name is like, as an older release or somebody else has it; none of another size."""
+    name = text.lower()
+    alike = [each for each in known if _SIZE.findall(each) == _SIZE.findall(name)]
+    return next(iter(get_close_matches(name, alike, 1, ALIKE)), "")
 
 
 def choice(*known: str) -> Choice:

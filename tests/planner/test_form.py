@@ -271,3 +271,23 @@ def test_an_address_leaves_out_what_the_form_opens_with_and_means_the_same_plan(
     assert plan(short) == plan(made.typed) == made
     html = page.get("/planner", params=chosen).text
     assert max(map(len, re.findall(r'href="(/planner[^"]*)"', html))) < 400
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("llama-3.1-405b", "llama-3-405b is nearest"),
+        ("Llama-2-70B", "llama-2-70b is nearest"),
+        ("llama-3-9b", "is not known."),  # none is that large
+        ("abacus", "is not known."),
+    ],
+)
+def test_a_model_that_is_not_there_is_like_none_of_another_size(typed: str, nearest: str) -> None:
+    assert nearest in plan({"model": typed}).errors["model"]
+
+
+def test_sizes_that_cannot_make_the_parameters_that_were_asked_say_so() -> None:
+    sized = {"model": "sized", "parameters": "7B"}
+    assert "not the 7B that were asked" in plan(sized | {"vocab": "10000000"}).shape_text
+    assert "asked" not in plan(sized).shape_text
+    assert "asked" not in plan(sized | {"heads": "7"}).shape_text
