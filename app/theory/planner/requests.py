@@ -89,15 +89,17 @@ def parse_estimate_request(data: object) -> EstimateRequest:
     """A request from untrusted data. Raises SpecError naming every violated field."""
     if not isinstance(data, Mapping) or "model" not in data:
         return parse(EstimateRequest, data, _check)
-    wrong = _check_form(data["model"])
     try:
-        shaped = {**data, "model": _STAND_IN} if wrong else _with_shape(data)
-        request = parse(EstimateRequest, _with_layout(shaped), _check)
+        return parse(EstimateRequest, _with_layout(_with_shape(data)), _check)
+    except SpecError:
+        wrong = _check_form(data["model"])
+        if not wrong:
+            raise
+    try:
+        parse(EstimateRequest, _with_layout({**data, "model": _STAND_IN}), _check)
     except SpecError as error:
         raise SpecError(wrong + error.violations) from None
-    if wrong:
-        raise SpecError(wrong)
-    return request
+    raise SpecError(wrong)
 
 
 # The rest of a request is checked with this where its model cannot be read.
