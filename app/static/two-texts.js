@@ -43,7 +43,8 @@ export class TwoTexts {
   /** The server has `code` now, and calls it `version`. */
   kept(code, version) {
     this.version.value = version;
-    this.asides.drop(code);
+    // a save that comes late may be of a text that was set aside since: the server will not have that for long
+    if (code === this.page.text()) this.asides.drop(code);
     this.#show();
   }
 

@@ -2,6 +2,8 @@
 import { within } from "./dom.js";
 import { setUpFilms } from "./film.js";
 
+const IN_SIGHT_PX = 160; // of a verdict its heading and what follows at once
+
 /** The results panel of a page. */
 export class Verdicts {
   /**
@@ -49,7 +51,10 @@ export class Verdicts {
       mine.close();
       const found = await this.show(id);
       if (!found) return;
-      this.said.textContent = found.querySelector("[data-outcome]").textContent.trim();
+      const outcome = found.querySelector("[data-outcome]");
+      this.said.textContent = outcome.textContent.trim();
+      const { top } = outcome.getBoundingClientRect();
+      if (top < 0 || top > innerHeight - IN_SIGHT_PX) outcome.scrollIntoView({ block: "center" });
       this.ended(found);
     });
   }

@@ -57,6 +57,7 @@ def test_a_lab_from_a_hang_to_the_reference(page: Page) -> None:
     expect(page.get_by_role("button", name=re.compile("^Run"))).to_be_focused()
     editor.press("Control+Shift+Enter")
     expect(outcome).to_contain_text("Passed", timeout=JUDGED_MS)
+    expect(outcome).to_be_in_viewport()
     expect(page.get_by_text("The reference", exact=True)).to_be_visible()
 
     # its run beside the reference's: a message is lit on both of its ranks, and the other rank has it too
