@@ -19,6 +19,7 @@ from app.planner.readers import (
     memory,
     modules,
     number,
+    rate_of_a_gpu,
     span,
 )
 from app.theory.hardware import GPUS
@@ -106,7 +107,7 @@ FIELDS: Mapping[str, Field] = {
     ),
     "gpus_per_node": Field(number(1, 1e6), "", "cluster.gpus_per_node", absent="what its link joins"),
     "inter_node": Field(
-        number(1, 1e15, "bytes_per_second", is_whole=False),
+        rate_of_a_gpu,
         "",
         "cluster.inter_node_bytes_per_second",
         absent="what is usual beside this GPU",

@@ -77,6 +77,18 @@ def number(low: float, high: float, dimension: str = "count", is_whole: bool = T
     return read
 
 
+_OF_A_NODE = re.compile(r"(?:per|a|/|each)\s*(?:node|host|server|machine)\b", re.I)
+
+
+def rate_of_a_gpu(name: str, text: str) -> float:
+    """Bytes a second of one GPU; what is said of a whole node is refused, for its cards are shared out otherwise."""
+    if _OF_A_NODE.search(text):
+        message = f"“{text}” is of a node."
+        accepted = "what one GPU has, such as 6.25 GB/s of 400 Gb/s for a node of 8"
+        raise SpecError([Violation(name, text, message, accepted)])
+    return float(number(1, 1e15, "bytes_per_second", is_whole=False)(name, text))
+
+
 @dataclass(frozen=True)
 class Tokens:
     """A global batch said in tokens; the sequences follow from the plan's sequence."""

@@ -291,3 +291,9 @@ def test_sizes_that_cannot_make_the_parameters_that_were_asked_say_so() -> None:
     assert "not the 7B that were asked" in plan(sized | {"vocab": "10000000"}).shape_text
     assert "asked" not in plan(sized).shape_text
     assert "asked" not in plan(sized | {"heads": "7"}).shape_text
+
+
+def test_a_rate_of_a_node_is_not_taken_as_one_gpus() -> None:
+    for text in ("400 Gb/s per node", "400 Gb/s/node", "50 GB/s a node"):
+        assert "6.25 GB/s of 400 Gb/s for a node of 8" in plan({"inter_node": text}).errors["inter_node"]
+    assert plan({"inter_node": "6.25 GB/s per GPU"}).form.values["inter_node"] == 6.25e9
