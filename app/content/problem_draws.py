@@ -24,12 +24,26 @@ def level_of(problem: Problem, seed: int) -> int:
 def draw(problem: Problem, seed: int) -> dict[str, object]:
     """The parameters of `seed`, such that no two slips meet where that can be. Raises ExpressionError when none of the
     draws satisfies the conditions."""
+    name = f"{problem.id}:{problem.revision}"
+    return seeded.draw(name, problem.parameters, problem.let, _where(problem, seed), seed, partial(_lost, problem))
+
+
+def draw_for_sitting(problem: Problem, seed: int) -> dict[str, object]:
+    """The parameters of a sitting that is the `seed`-th, beyond the seeds of practice, with the fewest slips that lead
+    to what is right. Raises ExpressionError."""
+    beyond, name = LARGEST_SEED + 1 + seed, f"{problem.id}:{problem.revision}"
+    where = _where(problem, beyond)
+    hidden = partial(_lost, problem)
+    return seeded.clearest(name, problem.parameters, problem.let, where, beyond, lambda values: hidden(values).hidden)
+
+
+def _where(problem: Problem, seed: int) -> str | None:
+    """The condition on the draws of a seed: the problem's, and its level's."""
     where = problem.where
     if problem.levels:
         narrowed = problem.levels[level_of(problem, seed)].where
         where = f"({where}) and ({narrowed})" if where else narrowed
-    name = f"{problem.id}:{problem.revision}"
-    return seeded.draw(name, problem.parameters, problem.let, where, seed, partial(_lost, problem))
+    return where
 
 
 def _lost(problem: Problem, values: Mapping[str, object]) -> seeded.Lost:

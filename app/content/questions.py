@@ -20,7 +20,7 @@ from app.content.problem_schemas import OrderItem as ItemSource
 from app.content.schemas import Slip
 from app.content.seeded import Lost
 from app.content.structures import structure_of
-from app.grading.numbers import KnownSlip, within
+from app.grading.numbers import SLIP_TOLERANCE, KnownSlip, within
 from app.grading.questions import (
     Carried,
     ConfigurationQuestion,
@@ -92,7 +92,8 @@ def make_number(source: NumberSource, values: Values, let: Mapping[str, str] | N
     with at("key"):
         key = float(expressions.number(source.key))
     with at("slips"):
-        slips = distinct_slips(list(_known_slips(source.slips, key, source.tolerance, expressions)), source.tolerance)
+        known = list(_known_slips(source.slips, key, source.tolerance, expressions))
+    slips = distinct_slips(known, min(source.tolerance, SLIP_TOLERANCE))
     structure = partial(structure_of, source.key, let or {}, values)
     return NumberQuestion(key, source.unit, source.tolerance, slips, structure, _unit_asked_for(source))
 
@@ -138,7 +139,7 @@ def carried_by(source: NumberPart, values: Values, own: Mapping[str, float]) -> 
     if not changed:
         return None
     found = follow_own(source, {**values, "answer": {**right, **mine}})
-    return Carried(source.carries, found.key, found.slips) if found else None
+    return Carried(source.carries, found.key, found.slips, found.structure) if found else None
 
 
 def _known_slips(slips: Sequence[Slip], key: float, tolerance: float, expressions: Expressions) -> Iterator[KnownSlip]:

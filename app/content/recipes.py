@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
-from app.content import problem_draws, seeded
+from app.content import interview_draws, problem_draws
 from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.coding import READING_MINUTES, WRITE, a_reading
@@ -340,7 +340,7 @@ def _values(source: Interview | Problem, scene: Mapping[str, object], seed: int)
     narrowed = {
         name: (scene[name],) if scene.get(name) in choices else choices for name, choices in source.parameters.items()
     }
-    return seeded.draw(f"{source.id}:{source.revision}", narrowed, source.let, None, seed)  # type: ignore[arg-type]
+    return interview_draws.draw(source, seed, narrowed)  # type: ignore[arg-type]
 
 
 def _head(content: Catalogue, recipe: Recipe, scene: Mapping[str, object] | None = None) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from app.content.catalogue import Catalogue
 from app.content.checks import Finding
 from app.content.coding import ASK, READ, WRITE, CodingRound, task
+from app.content.interview_draws import hidden_slips
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.questions import hint_findings, number_findings
@@ -72,6 +73,8 @@ def _coding_findings(interview: CodingRound, catalogue: Catalogue) -> Iterator[s
 
 def _finding(interview: Interview, seed: int) -> str | None:
     values = values_of(interview, draw(interview, seed))
+    if not interview.is_round and (hidden := list(hidden_slips(interview, values))):
+        return f"{', '.join(hidden)}: a slip that counts as right; draw numbers where they differ, or ask more exactly"
     answers: dict[str, str] = {}
     for part in parts_of(interview):
         asked = prompt(part, values, answers)

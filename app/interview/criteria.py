@@ -116,7 +116,7 @@ def _number_quote(row: Row) -> Quote | None:
         return Quote(f"{row.title}{hints_in_words(row.hints)}: {said}", "ok")
     if row.kind == "order":
         return Quote(f"{row.title}: {row.message}", "un" if row.verdict == CORRECTED else "no")
-    right = f", where {row.key} is right" if row.key and row.kind == "number" else ""
+    right = f", where {row.right_text}" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
     return Quote(
         f"{row.title}{hints_in_words(row.hints)}: {said}{right}{then}", "un" if row.verdict == CORRECTED else "no"

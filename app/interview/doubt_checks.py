@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice, product
 
@@ -16,7 +17,9 @@ from app.interview.prompts import prompt
 from app.interview.questions import choice_of, configuration_of
 from app.interview.reacting import react
 
+_FIGURE = re.compile(r"\d[\d,.]*")
 GIVEN_AWAY = 0.5  # of the words of a right option: a question with more of them names it
+LONGER = 1.25  # times the longest wrong option: a longer one is right, as everybody knows who has sat a test
 TRIED = 12  # plans, of all that can be put together
 
 
@@ -28,6 +31,8 @@ def doubt_findings(part: Part, interview: Interview, values: Values, answers: An
         yield from _planned(part, interview, values, answers)
         return
     question = choice_of(part, known)
+    if not question.several and (longer := _stands_out(question)):
+        yield f"{part.id}: {longer}"
     for option, said in _misjudged(question):
         asked = _asked(part, interview, values, {**answers, part.id: said})
         if asked is None or asked[0] != option:
@@ -36,6 +41,20 @@ def doubt_findings(part: Part, interview: Interview, values: Values, answers: An
         named = [each.id for each in question.right if each.id not in said and _names(asked[1], each.text.striptags())]
         if named:
             yield f"{part.id}: what is asked about {option} names what is right, {', '.join(named)}"
+
+
+def _stands_out(question: ChoiceQuestion) -> str:
+    """How the right option can be told from the others without knowing; empty where it cannot."""
+    right, wrong = (
+        [str(each.text.striptags()) for each in question.options if each.correct is is_right]
+        for is_right in (True, False)
+    )
+    longest, figures = max(map(len, wrong)), max(len(_FIGURE.findall(each)) for each in wrong)
+    if any(len(each) > LONGER * longest + 8 for each in right):
+        return f"the right option has {max(map(len, right))} letters, and the longest wrong one {longest}"
+    if any(len(_FIGURE.findall(each)) > figures + 1 for each in right):
+        return f"the right option alone has figures; of the wrong ones none has more than {figures}"
+    return ""
 
 
 def _misjudged(question: ChoiceQuestion) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from app.content import problem_draws, seeded
+from app.content import interview_draws, problem_draws, seeded
 from app.content.composed import Composed
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
@@ -13,10 +13,9 @@ from app.content.rounds import Round
 
 def draw(interview: Interview, seed: int) -> dict[str, object]:
     """The parameters of a sitting, drawn by seed. They are stored: a later revision must not change a sitting."""
-    if isinstance(interview, Round):  # beyond the seeds that practice has
-        beyond = problem_draws.LARGEST_SEED + 1 + seed
-        return {name: problem_draws.draw(problem, beyond) for name, problem in interview.problems.items()}
-    return seeded.draw(f"{interview.id}:{interview.revision}", interview.parameters, interview.let, None, seed)
+    if isinstance(interview, Round):
+        return {name: problem_draws.draw_for_sitting(each, seed) for name, each in interview.problems.items()}
+    return interview_draws.draw(interview, seed)
 
 
 def draw_anew(interview: Interview, before: Mapping[str, object], seeds: Iterable[int]) -> dict[str, object]:

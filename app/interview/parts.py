@@ -10,7 +10,7 @@ from typing import Any, Literal
 from app.content.coding import TaskQuestion
 from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
-from app.content.live import Computed
+from app.content.live import Computed, Expressions
 from app.content.questions import make_layout
 from app.content.rounds import BorrowedQuestion
 from app.grading.quantities import Unreadable
@@ -84,6 +84,7 @@ class Part:
     is_follow_up: bool
     points: float
     builds_on: tuple[Question, ...] = ()
+    leads_up: tuple[Question, ...] = ()  # the numbers that it builds on, and that these do, in order
     let: Mapping[str, str] = field(default_factory=dict)  # what the interview computes, to explain a wrong number
     wordings: Wordings = NO_WORDINGS  # through which an answer in words is read
     role: Role = "asked"
@@ -130,12 +131,20 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
         earlier = tuple(by_id[each] for each in question.builds_on)
         following = question.points * FOLLOW_UP_SHARE if question.follow_up else 0.0
         let = _let_of(question, interview)
-        whole = Part(question.id, question, False, float(question.points), earlier, let, interview.wordings)
+        numbers = _numbers_before(question, by_id)
+        whole = Part(question.id, question, False, float(question.points), earlier, numbers, let, interview.wordings)
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
             found += _with_reactions(follow, reactions)
     return found
+
+
+def _numbers_before(question: Question, by_id: Mapping[str, Question]) -> tuple[Question, ...]:
+    found: list[Question] = []
+    for earlier in (by_id[each] for each in question.builds_on):
+        found += [each for each in (*_numbers_before(earlier, by_id), earlier) if each.kind == "number"]
+    return tuple(dict.fromkeys(found))
 
 
 def _let_of(question: Question, interview: Interview) -> Mapping[str, str]:
@@ -247,6 +256,21 @@ def known_to(part: Part, values: Values, answers: Answers) -> dict[str, object] 
         return known
     layout = layout_said(part, known, answers.get(part.question.id, ""))
     return {**known, "layout": layout} if layout else None
+
+
+def by_theory(part: Part, known: Values) -> dict[str, object]:
+    """`known` with what is right in the place of the candidate's own numbers. Raises ExpressionError."""
+    right: dict[str, object] = {**known, "said": {}}
+    for each in part.leads_up:
+        right["said"] = {**right["said"], each.name: _key(each, right)}  # type: ignore[dict-item]
+    if part.builds_on_own:
+        right["answer"] = _key(part.question, right)
+    return right
+
+
+def _key(question: Question, known: Values) -> float:
+    assert question.key is not None, "asked of numbers alone"
+    return float(Expressions(known).number(question.key))
 
 
 def layout_said(part: Part, known: Values, text: str) -> Mapping[str, int] | None:

@@ -30,6 +30,14 @@ LAYOUT_DOUBTS: Mapping[str, str] = {
     "slower": "What do the GPUs do less well in it, and why is it split that far?",
 }
 
+# The same, of who has just worked a number about it out, `{said}`; by what is wrong, that number's id in content.
+WORKED_OUT: Mapping[str, str] = {"crossing": "crossing", "memory": "state", "bubble": "bubble"}
+AFTER_THE_NUMBER: Mapping[str, str] = {
+    "crossing": "You have {said} for one layer. What would it be inside a node, and do you keep it?",
+    "memory": "You have {said} of state on one GPU. What has the card, and what would you cut?",
+    "bubble": "You have {said} of bubble. What would make it smaller, and what does that cost?",
+}
+
 # About a plan, behind what it comes to.
 PLAN_DOUBTS: Mapping[str, str] = {
     **LAYOUT_DOUBTS,
@@ -139,6 +147,8 @@ _LEADS: Mapping[str, tuple[str, str]] = {
 
 def doubted(part: Part, reaction: Reaction, expressions: Expressions) -> str:
     """What `reaction` doubts of the answer to `part`, in the words that content or theory has for it."""
+    if part.kind == "layout" and reaction.picked:
+        return AFTER_THE_NUMBER[reaction.slip or ""].format(said=reaction.picked)
     if part.kind in _BY_MISTAKE:
         return _BY_MISTAKE[part.kind][reaction.slip or ""]
     if ask := _own_words(part, reaction):

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from app.content.interview_schemas import Option as ContentOption
 from app.content.interview_schemas import Question
-from app.content.live import ExpressionError, Expressions
+from app.content.live import Expressions
 from app.content.markdown import render, render_inline
 from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart, PartOption
 from app.content.questions import (
@@ -28,6 +28,7 @@ from app.content.questions import (
 from app.content.rounds import BorrowedQuestion
 from app.content.rubric_schemas import make_points
 from app.grading.questions import (
+    Carried,
     ChoiceQuestion,
     ConfigurationQuestion,
     LayoutQuestion,
@@ -36,7 +37,8 @@ from app.grading.questions import (
     shuffled,
 )
 from app.grading.rubrics.grader import Rubric
-from app.interview.parts import Answers, Part, Values, known_to, scope_of, unlinked
+from app.interview.parts import Answers, Part, Values, by_theory, known_to, scope_of, unlinked
+from app.units import scaled
 
 
 @dataclass(frozen=True)
@@ -54,31 +56,36 @@ def leads_somewhere(part: Part, known: Values) -> bool:
 
 
 def number_of(part: Part, known: Values) -> NumberQuestion:
-    """The number a part asks for. Raises ExpressionError."""
-    number = make_number(part.source, known, part.let)
+    """The number a part asks for: right is what theory says, and what follows from the candidate's own numbers.
+
+    Raises ExpressionError.
+    """
     source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
-    if isinstance(source, NumberPart):
-        return replace(number, carried=carried_by(source, known, known["own"]))
-    if part.goes_by_own_numbers and part.own is None:
-        return replace(number, so_anyway=_so_anyway(part, known))
-    return number
+    if isinstance(source, NumberPart) and isinstance(part.question, BorrowedQuestion):
+        carried = carried_by(source, known, known["own"])
+        carried = replace(carried, parts=_own_of_problem(part.question, known)) if carried else None
+        return replace(make_number(source, known, part.let), carried=carried)
+    mine = make_number(part.source, known, part.let)
+    if not part.goes_by_own_numbers:
+        return mine
+    right = make_number(part.source, by_theory(part, known), part.let)
+    if mine.key == right.key:
+        return right
+    return replace(right, carried=Carried(_own_numbers(part, known), mine.key, mine.slips, mine.structure))
 
 
-def _so_anyway(part: Part, known: Values) -> float | None:
-    """What a number would be after right ones before it; None where those are right, or lead nowhere."""
-    right: dict[str, float] = {}
-    values = {name: value for name, value in known.items() if name not in ("said", "answer")}
-    try:
-        for each in part.builds_on:
-            if each.kind == "number":
-                right[each.name] = make_number(each, {**values, "said": dict(right)}).key
-        values["said"] = right
-        if part.builds_on_own:
-            values["answer"] = make_number(part.question, values).key
-        found = follow_own(part.source, values)
-    except ExpressionError:  # what came before builds on more than this part knows
-        return None
-    return found.key if found else None
+def _own_of_problem(question: BorrowedQuestion, known: Values) -> tuple[str, ...]:
+    """The candidate's own wrong numbers of the earlier parts that a part of a problem goes on with."""
+    own, right = known["own"], known["answer"]
+    wrong = (each for each in question.carries.values() if own.get(each.id, right[each.id]) != right[each.id])
+    return tuple(scaled(own[each.id], each.unit) for each in wrong)
+
+
+def _own_numbers(part: Part, known: Values) -> tuple[str, ...]:
+    """The candidate's own numbers that a part goes by, as a person reads them."""
+    own = [(each, known["said"][each.name]) for each in part.builds_on if each.kind == "number"]
+    own += [(part.question, known["answer"])] if part.builds_on_own else []
+    return tuple(scaled(value, each.unit or "") for each, value in own)
 
 
 def rubric_of(part: Part, known: Values) -> Rubric:

@@ -3,12 +3,15 @@ not said is asked for, and who got every number of a question right at once is a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from app.content.interview_schemas import PROBED_FROM, OwnLayout, ProbedPoint
 from app.content.live import ExpressionError, Expressions
+from app.grading.numbers import within
+from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.interview.board_doubts import board_doubt
@@ -30,7 +33,7 @@ from app.interview.parts import (
     read,
 )
 from app.interview.picking_up import few_words, picked_up, repeats, subject_of
-from app.interview.prompts import probe_question
+from app.interview.prompts import WORKED_OUT, probe_question
 from app.interview.questions import (
     choice_of,
     configuration_of,
@@ -43,6 +46,8 @@ from app.interview.questions import (
 from app.interview.repeats import repeated
 from app.units import scaled
 
+SPOKEN_TOLERANCE = 0.05  # relative, of a number that somebody says in a sentence
+_WITH_UNIT = re.compile(r"\d[\d,]*(?:\.\d+)? ?(?:[A-Za-zµ]+(?:/s)?|%)")
 MOST_PROBES = 2  # of one answer, as a person would ask
 
 
@@ -66,7 +71,7 @@ def react(
     if known is None or not leads_somewhere(part, known):
         return None
     try:
-        found = _to(part, parts, known, answers, reactions)
+        found = _to(part, parts, known, answers, reactions, _own_numbers(part, parts, values, answers))
         is_doubted = found is not None and found.asks == again_id(part.id)
         if found and (remark := _remark(found, part, parts, values, answers, reactions)):
             return replace(found, remark=remark)
@@ -95,13 +100,20 @@ def _remark(
     )
 
 
-def _to(part: Part, parts: Collection[Part], known: Values, answers: Answers, reactions: Reactions) -> Reaction | None:
+def _to(
+    part: Part,
+    parts: Collection[Part],
+    known: Values,
+    answers: Answers,
+    reactions: Reactions,
+    asked: Sequence[NumberQuestion],
+) -> Reaction | None:
     if part.kind == "number" and part.own is None:
         return _to_number(part, parts, known, answers, reactions)
     if part.question.kind == "layout":
-        return _to_layout(part, known, answers)
+        return _to_layout(part, known, answers, asked)
     if part.question.kind == "text":
-        return _to_words(part, parts, known, answers)
+        return _to_words(part, parts, known, answers, asked)
     to = {"order": _to_order, "choice": _to_choice, "set": _to_choice, "configuration": _to_plan}.get(part.kind)
     return to(part, known, answers) if to and part.role == "asked" else None
 
@@ -157,16 +169,21 @@ def _to_plan(part: Part, known: Values, answers: Answers) -> Reaction | None:
     return Reaction(again_id(part.id), said=text, slip=found.mistake, comes_to=found.comes_to) if found else None
 
 
-def _to_layout(part: Part, known: Values, answers: Answers) -> Reaction | None:
+def _to_layout(part: Part, known: Values, answers: Answers, asked: Sequence[NumberQuestion]) -> Reaction | None:
     """A number about the layout first, and who sees then what it comes to may change it."""
     text = answers[part.question.id]
-    if part.role == "asked" and (own := about_layout(part, known, text)):
+    if part.role == "asked" and (own := about_layout(part, known, text, asked)):
         return Reaction(own_id(part, own))
     question = layout_of(part, known)
     found = question.grade(text)
     if part.role == "again" or found.status == "correct":
         return None
-    return Reaction(again_id(part.question.id), said=question.said(text), slip=found.misconception)
+    slip = found.misconception or ""
+    # who has just worked out what it comes to is asked what follows from that
+    is_it = part.own is not None and part.own.id == WORKED_OUT.get(slip)
+    is_right = is_it and number_of(part, known).grade(answers[part.id]).status == "correct"
+    worked_out = answers[part.id] if is_right else ""
+    return Reaction(again_id(part.question.id), said=question.said(text), slip=slip, picked=worked_out)
 
 
 def is_last_number(part: Part) -> bool:
@@ -174,10 +191,12 @@ def is_last_number(part: Part) -> bool:
     return part.is_follow_up or part.question.follow_up is None
 
 
-def _to_words(part: Part, parts: Collection[Part], known: Values, answers: Answers) -> Reaction | None:
+def _to_words(
+    part: Part, parts: Collection[Part], known: Values, answers: Answers, before: Sequence[NumberQuestion]
+) -> Reaction | None:
     """What is asked next, after the answer and the replies to what was asked before: about the own layout, then for
     what was not said."""
-    if part.role == "asked" and (own := about_layout(part, known, answers[part.id])):
+    if part.role == "asked" and (own := about_layout(part, known, answers[part.id], before)):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
     heard = hear_quickly(rubric, answers[part.question.id]).points
@@ -225,13 +244,38 @@ def _gone_on(
     return replace(reaction, noted=noted, noted_as_said=is_heard)
 
 
-def about_layout(part: Part, known: Values, text: str) -> OwnLayout | None:
-    """What is asked about the layout that an answer places or commits to; None where that is none."""
+def _own_numbers(part: Part, parts: Collection[Part], values: Values, answers: Answers) -> list[NumberQuestion]:
+    """The numbers that were asked about own layouts before `part`."""
+    if not part.question.own:
+        return []
+    before = takewhile(lambda each: each.id != part.id, parts)
+    owns = ((each, known_to(each, values, answers)) for each in before if each.own)
+    return [number_of(each, known) for each, known in owns if known is not None]
+
+
+def about_layout(part: Part, known: Values, text: str, asked: Iterable[NumberQuestion] = ()) -> OwnLayout | None:
+    """What is asked about the layout that an answer places or commits to: the first of its questions that holds, unless
+    its number was `asked` for in this sitting or stands in the answer. None where there is none."""
     layout = layout_said(part, known, text) if part.question.own else None
     if layout is None:
         return None
-    expressions = Expressions({**known, "layout": layout})
-    return next((each for each in part.question.own if expressions.truth(each.when)), None)
+    known = {**known, "layout": layout}
+    for own in part.question.own:
+        if not Expressions(known).truth(own.when):
+            continue
+        number = number_of(replace(part, own=own), known)
+        was_asked = any(each.unit == number.unit and within(each.key, number.key, number.tolerance) for each in asked)
+        if not was_asked and not _is_said(number, text):
+            return own
+    return None
+
+
+def _is_said(number: NumberQuestion, text: str) -> bool:
+    """Whether an answer in words has the number, about as exact as somebody speaks; a bare count may be anything."""
+    if number.dimension == "count":
+        return False
+    said = (read(each, number.unit) for each in _WITH_UNIT.findall(text))
+    return any(value is not None and within(value, number.key, SPOKEN_TOLERANCE) for value in said)
 
 
 def _is_missed(grade: PointGrade) -> bool:

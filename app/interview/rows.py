@@ -94,7 +94,8 @@ class Row:
     it held. `placed` has for each place of an order what belongs there and what was put there; `criterion` is what its
     question says that it counts for; `ticked`, of a set, how many right ones were ticked, how many there are, and how
     many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text. Of what was `reached`,
-    `gained` came only of being asked about it; it is `overlong` where its question took longer than its time.
+    `gained` came only of being asked about it; it is `overlong` where its question took longer than its time. `key` is
+    right by theory; where own wrong numbers lead elsewhere, `own_key` follows from them, `own_from`, and counts too.
     """
 
     id: str
@@ -128,6 +129,14 @@ class Row:
     did: str = ""
     learn: str = ""
     overlong: bool = False
+    own_key: str = ""
+    own_from: str = ""
+
+    @property
+    def right_text(self) -> str:
+        """What is right, in words: by theory, and after own wrong numbers where it goes by these."""
+        after = f", or {self.own_key} after {self.own_from}" if self.own_key else ""
+        return f"{self.key} is right{after}"
 
     @property
     def question(self) -> str:

@@ -16,7 +16,6 @@ from app.content.markdown import render, render_inline
 from app.grading.grade import Grade
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
-from app.grading.questions.number import SEEN
 from app.grading.rubrics.grader import PointGrade
 from app.interview.at_levels import at_levels
 from app.interview.board_doubts import board_doubt
@@ -24,14 +23,23 @@ from app.interview.givens import replies_to
 from app.interview.going_back import replaced, said_again
 from app.interview.hearing import hear, says_as_before
 from app.interview.hints import said_hints
-from app.interview.parts import NOTHING_ASKED, PUSHED_SHARE, Part, Reactions, Values, built_on, known_to, parts_of
+from app.interview.parts import (
+    NOTHING_ASKED,
+    PUSHED_SHARE,
+    Part,
+    Reactions,
+    Values,
+    built_on,
+    by_theory,
+    known_to,
+    parts_of,
+)
 from app.interview.prompts import prompt
 from app.interview.questions import choice_of, leads_somewhere, question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
 from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, UNPUSHED, VERDICTS, JudgedPoint, Pushed, Row
 from app.interview.scorecards import Scorecard
 from app.reveal.number import said_number, slip_of
-from app.units import scaled
 from app.words import capital
 
 _NOT_REACHED = "It builds on a question that was not answered."
@@ -131,9 +139,10 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     grade = question.grade(row.said)
-    number = said_number(question, row.said, grade) if isinstance(question, NumberQuestion) else None
-    if isinstance(question, NumberQuestion) and grade.message == SEEN and question.so_anyway is not None:
-        row, number = replace(row, key=scaled(question.so_anyway, question.unit)), None
+    number = None
+    if isinstance(question, NumberQuestion):
+        number = said_number(question.by_own, row.said, grade)
+        row = _after_own(row, part, known, question)
     row = replace(
         row,
         slip=slip_of(number, grade),
@@ -152,6 +161,17 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
         row = _laid_out(row, part, known, question)
     for again in sitting.pushed(part):
         row = _questioned(row, again, known, question.grade(sitting.said(again)), sitting)
+    return row
+
+
+def _after_own(row: Row, part: Part, known: Values, question: NumberQuestion) -> Row:
+    """The row of a number that goes by own wrong ones, with what follows from these; explained by what it comes to."""
+    own = question.by_own
+    if own.grade(question.key_text).status == "correct":
+        return row
+    row = replace(row, own_key=own.key_text, own_from=" and ".join(question.carried.parts if question.carried else ()))
+    if part.role == "asked" and replace(question, carried=None).grade(row.said).status == "correct":
+        row = replace(row, explanation=str(render(part.source.explanation, Expressions(by_theory(part, known)))))
     return row
 
 

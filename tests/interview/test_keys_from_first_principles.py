@@ -72,7 +72,7 @@ def zero_and_fsdp(v: Drawn) -> Keys:
     flops = {"a100-80gb": 0.5, "h100-80gb": 0.4}[v["device"]] * PEAK[v["device"]]
     return {
         "held": 2 * parameters + (2 + 12) * parameters / ranks,
-        "held.harder": 2 * parameters + (2 + 4 + 1 + 1) * parameters / ranks,
+        "held.harder": (4 + 1 + 1) * parameters / ranks,
         "moved": 2 * passed,
         "accumulated": 3 * passed * v["accumulation"],
         "accumulated.follow": 2 * passed * v["accumulation"],

@@ -56,7 +56,8 @@ def test_a_layout_over_nodes_is_asked_what_it_costs_and_may_be_changed(content: 
         _row(content, name, {**answers, "layout.again": ACROSS[name]}, reactions),
     )
     assert (changed.verdict, stayed.verdict) == ("corrected", "wrong")
-    assert (stayed.reached, changed.reached) == pytest.approx((3.0, 6.5)), "half of what was lost"
+    assert 0 < stayed.reached <= 0.2 * stayed.points, "the one thing that is asked is missed"
+    assert changed.reached == pytest.approx((stayed.reached + stayed.points) / 2), "half of what was lost"
     assert stayed.cure == "C70"
     assert any(not held and "Tensor 8 over 8 nodes" in text for text, held in stayed.checks)
     assert stayed.at_levels[0][0] == "strong hire"

@@ -19,9 +19,7 @@ from app.grading.questions.configuration import (
     BY_TERM,
     COUNT_GPUS,
     FILL_LAST,
-    LEAST_CREDIT,
     SHORT,
-    TOO_BIG_CREDIT,
     Judged,
     bytes_by_component,
     deciding_term,
@@ -36,6 +34,9 @@ from app.words import listed
 from labs.spec import SpecError
 
 STEEPNESS = 3  # credit falls with this power of how many times as long as the best a step takes
+# What is asked is which axis lies where and whether it fits: who misses that has little, whatever else is in order.
+CROSSING_CREDIT = 0.2  # at most, of one whose blocking groups leave the node and that is slower for it
+TOO_BIG_CREDIT = 0.1  # of one that does not fit
 MOST_DEGREE = 100_000
 LOOKED_AT = 10  # layouts of a search that are tried with the question's plan
 WITHIN_A_NODE: tuple[Axis, ...] = ("tensor", "context")  # compute waits for them in every layer
@@ -252,8 +253,8 @@ class LayoutQuestion:
         return found
 
     def grade(self, text: str) -> Grade:
-        """What a layout is worth: nothing where it breaks a rule, little where it does not fit, and else the less the
-        longer a step takes than the best one."""
+        """What a layout is worth: nothing where it breaks a rule, little where it does not fit or where what every
+        layer waits for crosses nodes, else the less the longer a step takes than the best one."""
         layout = self.read(text)
         if isinstance(layout, str):
             return invalid(layout)
@@ -267,8 +268,9 @@ class LayoutQuestion:
         ratio = mine.seconds / best.seconds
         if ratio <= 1 + self.within:
             return Grade("correct", 1.0, self._compared(mine, best))
-        credit = round(max(LEAST_CREDIT, ratio**-STEEPNESS), 2)
-        return self._wrong(self._why_slower(mine, best), credit, self._compared(mine, best))
+        why, credit = self._why_slower(mine, best), ratio**-STEEPNESS
+        credit = round(min(credit, CROSSING_CREDIT) if why == "crossing" else credit, 2)
+        return self._wrong(why, credit, self._compared(mine, best))
 
     def _wrong(self, name: Mistake, credit: float, message: str) -> Grade:
         what = MISTAKES[name]

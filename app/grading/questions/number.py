@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.grading.grade import Grade
-from app.grading.numbers import KnownSlip, grade_number, within
+from app.grading.numbers import OMISSION, KnownSlip, grade_number, within
 from app.grading.omissions import Node
 from app.grading.quantities import read_quantity
 from app.units import EXAMPLES, SCALES, scaled
 
 _NUMBER = re.compile(r"^[\d.]+(?:e\d+)?")
 EXACT = 0.001  # the largest relative tolerance under which a number of this size has no room beside it
-SEEN = "That is what it is. It does not follow from your number before it, which it puts right."
+TOGETHER = 1e-6  # relative, within which two mistakes lead to the very same number
 VALUE_CREDIT = 0.5  # the number is right, its unit is not
 UNIT_EXAMPLES = {
     "×": "1.5×",
@@ -35,14 +35,14 @@ class Carried:
     parts: tuple[str, ...]
     key: float
     slips: tuple[KnownSlip, ...]
+    structure: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class NumberQuestion:
     """One number: `key` in base units, shown in `unit`; `tolerance` is relative.
 
-    `structure` takes the key apart, when a wrong answer needs it. Where the key follows from a wrong earlier number of
-    one's own, `so_anyway` is what it would be without that mistake: whoever sees it and says what is so is right.
+    `structure` takes the key apart, when a wrong answer needs it.
     """
 
     key: float
@@ -52,7 +52,6 @@ class NumberQuestion:
     structure: Callable[[], Node | None] | None = field(default=None, repr=False, compare=False)
     asked_unit: str | None = None  # what a bare number is taken in, where the question says “how many GB”
     carried: Carried | None = None  # what follows from own wrong values, where they are known when it is asked
-    so_anyway: float | None = None
 
     @property
     def dimension(self) -> str:
@@ -88,29 +87,41 @@ class NumberQuestion:
         """An answer as a person reads it."""
         return text
 
+    @property
+    def by_own(self) -> NumberQuestion:
+        """The question as it follows from own wrong values; itself where there are none."""
+        own = self.carried
+        return replace(self, key=own.key, slips=own.slips, structure=own.structure, carried=None) if own else self
+
     def grade(self, text: str, carried: Carried | None = None) -> Grade:
         """What an answer is worth. What follows from own wrong values counts in full, and so does the key itself."""
-        found = self._grade(text, self.key, self.slips)
-        if found.value is not None and found.status == "wrong" and self.is_so_anyway(found.value):
-            return Grade("correct", 1.0, SEEN, found.value)
-        carried = carried or self.carried
-        if carried is None or found.status != "wrong" or found.value is None:
+        found = self._grade(text)
+        asked = replace(self, carried=carried or self.carried)
+        if asked.carried is None or found.value is None:
             return found
-        if within(found.value, carried.key, self.tolerance):
-            message = f"It follows from your own {' and '.join(carried.parts)}, so it counts in full."
+        mine, parts = asked.by_own, " and ".join(asked.carried.parts)
+        follows = within(found.value, mine.key, self.tolerance)
+        if found.status == "correct":
+            then = f"From your own {parts} it would be {mine.key_text}; what is right counts as well."
+            return found if follows else replace(found, message=f"{found.message} {then}".strip())
+        if follows:
+            message = f"It follows from your own {parts}, so it counts in full."
             return Grade("correct", 1.0, message, found.value)
-        if found.misconception:
-            return found
-        forward = self._grade(text, carried.key, carried.slips)
-        return forward if forward.misconception else found
+        forward = mine._grade(text)
+        explained = max((found, forward), key=_knows_the_cause)
+        return forward if self.carried and not explained.misconception else explained
 
-    def is_so_anyway(self, value: float) -> bool:
-        """Whether a value is right though it does not follow from the own number before it."""
-        return self.so_anyway is not None and within(value, self.so_anyway, self.tolerance)
+    def _grade(self, text: str) -> Grade:
+        return grade_number(
+            text, self.key, self.dimension, self.tolerance, self.slips, VALUE_CREDIT, self.structure, self.asked_unit
+        )
 
-    def _grade(self, text: str, key: float, slips: Sequence[KnownSlip]) -> Grade:
-        whole = self.structure if key == self.key else None
-        return grade_number(text, key, self.dimension, self.tolerance, slips, VALUE_CREDIT, whole, self.asked_unit)
+
+def _knows_the_cause(grade: Grade) -> int:
+    """How well it is known what was done: a slip by its name, or merely what is missing or in which unit it is."""
+    if grade.misconception is None:
+        return 0
+    return 1 if grade.misconception in (OMISSION, "unit") else 2
 
 
 def written_as(unit: str) -> str:
@@ -136,9 +147,15 @@ def carried_values(
 
 
 def distinct_slips(slips: Sequence[KnownSlip], tolerance: float) -> tuple[KnownSlip, ...]:
-    """The slips that can be told from all before them: in some variants two mistakes lead to the same number."""
+    """The slips that can be told apart: in some variants two mistakes lead to the same number, and are named together
+    by the first."""
     found: list[KnownSlip] = []
     for slip in slips:
-        if not any(within(slip.value, other.value, tolerance) for other in found):
+        place = next((n for n, other in enumerate(found) if within(slip.value, other.value, tolerance)), None)
+        if place is None:
             found.append(slip)
+        elif within(slip.value, found[place].value, TOGETHER):
+            first = found[place]
+            message = f"{first.message} Or else: {slip.message}"
+            found[place] = replace(first, title=f"{first.title}, or {slip.title}", message=message)
     return tuple(found)
