@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from app.content.interview_schemas import Interview, Question
+from app.content.interview_schemas import FollowUp, Interview, Question
 from app.content.problem_schemas import AnyPart, ChoicePart, ConfigurationPart, NumberPart, OrderPart, Problem
 from app.content.schemas import InterviewId, Item, ProblemId, Slug, Strict, Text
 
@@ -33,6 +33,7 @@ class AskedPart(Strict):
     title: Text
     minutes: Annotated[int, Field(ge=1, le=30)]
     concepts: tuple[Slug, ...] = ()  # that it is about; all of its round's where it names none
+    harder: FollowUp | None = None  # asked of who is right at once; its expressions see what the part's do
 
 
 class AskedProblem(Strict):
@@ -162,6 +163,7 @@ def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: st
         explanation=explanation,
         learn=part.learn,
         slips=part.slips,
+        harder=asked.harder,
         **number,
     )
     question._problem, question._part = problem, part

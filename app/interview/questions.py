@@ -61,6 +61,8 @@ def number_of(part: Part, known: Values) -> NumberQuestion:
     Raises ExpressionError.
     """
     source = part.question.part if isinstance(part.question, BorrowedQuestion) else None
+    if source is not None and part.role == "harder":
+        return make_number(part.source, known, part.let)
     if isinstance(source, NumberPart) and isinstance(part.question, BorrowedQuestion):
         carried = carried_by(source, known, known["own"])
         carried = replace(carried, parts=_own_of_problem(part.question, known)) if carried else None
