@@ -118,7 +118,7 @@ def tie(made: Plan, choice: Choice) -> Tie | None:
     software = tuple(dict.fromkeys(each.candidate.request.profile or "" for each in tied))
     runs_in = profile_of(simplest.candidate.request)
     elsewhere = "" if runs_in == profile_of(made.request) else PROFILES[runs_in].title
-    left = made.capacity - roomiest.candidate.memory_bytes
+    left = made.usable_bytes - roomiest.candidate.memory_bytes
     return Tie(tied, roomiest, left, simplest, elsewhere, software)
 
 

@@ -122,7 +122,14 @@ def _largest(plan: Asked) -> Iterator[Line]:
     each = plan.activations(plan.values["attention"], 1).value
     why = f"State and activations in {bytes_text(usable)}; the engine counts the head and the buffers besides."
     engine = _bisect(lambda size: _engine_held(plan, size) > usable)
-    yield Line("Largest micro-batch that fits, in sequences", max(0, (usable - state) // each), "count", why, engine)
+    label = plan.made.stage.label if plan.axis("zero") else "no sharding"
+    yield Line(
+        f"Largest micro-batch that fits with {label}, in sequences",
+        max(0, (usable - state) // each),
+        "count",
+        why,
+        engine,
+    )
 
 
 def _state_by_formula(plan: Asked, zero: int) -> float:
