@@ -137,7 +137,7 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
     five = _refused(database, {**LARGE, "model": {**LARGE["model"], "hidden": 8192, "heads": 64}})
     assert five["model.layers"].message.endswith("a run may have 8,888M on worker large.")
     shown = client.get("/lab/devices", headers=HTML).text
-    assert "for a run up to 71.1 GB, 4.44B parameters" in " ".join(shown.split())
+    assert "A run of up to 71.1 GB, 4.44B parameters" in " ".join(shown.split())
     assert re.search(r'class="sub">for a run up to', shown), "`num` would keep the line from wrapping on a phone"
     with database.write() as session:
         presence.retire_worker(session, "large")

@@ -36,8 +36,14 @@ def total(found: list[dict[str, Any]], what: str = "wire", **where: Any) -> floa
 )
 def test_data_parallel_traffic_is_f17(zero: int, strategy: str, profile: str, accumulation: int) -> None:
     """16-bit weights and gradients of 2N bytes each, over 8 ranks."""
-    found = rows(training={"global_batch": 8 * accumulation}, parallel={"data": 8, "zero": zero}, profile=profile)
+    training = {"global_batch": 8 * accumulation, "state_layout": "zero-16"}
+    found = rows(training=training, parallel={"data": 8, "zero": zero}, profile=profile)
     assert total(found) == pytest.approx(data_parallel_step_bytes(2 * PARAMETERS, 8, strategy, accumulation))
+
+
+def test_megatron_reduces_in_fp32_unless_a_layout_says_otherwise() -> None:
+    found = rows(training={"global_batch": 8}, parallel={"data": 8}, profile="megatron")
+    assert total(found) == pytest.approx(data_parallel_step_bytes(4 * PARAMETERS, 8, "ddp"))
 
 
 def test_fsdp_keeps_its_root_gathered_and_reduces_in_fp32() -> None:
