@@ -52,7 +52,6 @@ def choice(*known: str) -> Choice:
     return Choice(known)
 
 
-_OF_A_NODE = re.compile(r"(per|a|/)\s*(node|host|server|machine)", re.I)
 _EXAMPLES = {
     "bytes": "such as 80 GB",
     "bytes_per_second": "such as 50 GB/s",
@@ -67,9 +66,6 @@ def number(low: float, high: float, dimension: str = "count", is_whole: bool = T
     accepted = _EXAMPLES.get(dimension) or f"{count_text(low)} to {count_text(high)}"
 
     def read(name: str, text: str) -> Any:
-        if dimension == "bytes_per_second" and _OF_A_NODE.search(text):
-            message = f"“{text}” is of a node, and asked is one GPU's share: divide it by the GPUs that share it."
-            raise SpecError([Violation(name, text, message, accepted)])
         try:
             value = read_quantity(text, dimension).value
         except Unreadable as error:
