@@ -30,6 +30,11 @@ def number_in_words(number: int) -> str:
     return _SMALL[number] if 0 <= number < len(_SMALL) else f"{number:,}"
 
 
+def often(times: int) -> str:
+    """How often something was: once, twice, three times."""
+    return {1: "once", 2: "twice"}.get(times, f"{number_in_words(times)} times")
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """1 layer, 4 layers; with `many` where that is not `one` and an s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

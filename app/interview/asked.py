@@ -10,7 +10,7 @@ from app.interview.parts import Part, Reactions, parts_of
 from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.reveal.meter import Meter
-from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, why_less, why_missed
+from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, stands_in, why_less, why_missed
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,16 @@ def questions_asked(
 
 
 def _answered(part: Part, row: Row) -> Answered:
-    findings = [_finding(row, point) for point in row.rubric]
-    return Answered(
-        row,
-        part.is_follow_up,
-        row.number.meter(row.title) if row.number else None,
-        mark(row.said, findings) if row.kind == "text" and row.said else None,
-        tuple(_exchange(row, each) for each in row.pushed),
-    )
+    marked = mark(row.said, [_finding(row, point) for point in row.rubric]) if row.kind == "text" and row.said else None
+    exchanges, last, numbers = [], marked.last_number if marked else 0, dict[str, int]()
+    for pushed in row.pushed:
+        exchanges.append(_exchange(row, pushed, last + 1))
+        if (words := exchanges[-1].marked) and words.last_number:
+            last = numbers[pushed.point] = words.last_number
+    if marked:
+        marked = marked.continued(numbers)
+    meter = row.number.meter(row.title) if row.number else None
+    return Answered(row, part.is_follow_up, meter, marked, tuple(exchanges))
 
 
 # How a reply is shown: what its verdict is called, and how the word is drawn.
@@ -104,7 +106,8 @@ _REPLIES = {
 }
 
 
-def _exchange(row: Row, pushed: Pushed) -> Exchange:
+def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
+    """What was asked and replied; the notes of a reply go on from those of the answer, with number `first`."""
     verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
     if pushed.verdict == "wrong" and not has_stayed(row, pushed):
         verdict = "Changed, and still wrong"
@@ -113,7 +116,7 @@ def _exchange(row: Row, pushed: Pushed) -> Exchange:
         point = next(each for each in row.rubric if each.id == pushed.point)
         kind = UNDERLINED.get(pushed.verdict)
         finding = Finding(point.id, point.point, verdict, css, 0.0, 0.0, kind, pushed.evidence)
-        marked = mark(pushed.said, [finding])
+        marked = mark(pushed.said, [finding], first)
     return Exchange(pushed, marked, verdict, css)
 
 
@@ -130,11 +133,16 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         kind, why = ("ok", "") if point.met else ("un", why)
     elif point.pushed > point.credit:
         in_full = "You were near it before, so it counts in full."
-        word, css, why = "Said when asked", "met", in_full if point.pushed == 1 else "It counts half."
+        word, css, kind, why = "Said when asked", "met", None, in_full if point.pushed == 1 else "It counts half."
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()
-    return Finding(point.id, point.point, word, css, worth * point.counts, worth, kind, point.evidence, why)
+    evidence = point.evidence
+    if point.credit and kind == "ok" and not any(stands_in(row.said, each) for each in evidence):
+        near = nearest(point.point, row.said)
+        evidence, taken = ((near,), "The nearest is underlined.") if near else ((), "No one of them says all of it.")
+        why = f"{why} It takes more than one sentence of yours. {taken}".strip()
+    return Finding(point.id, point.point, word, css, worth * point.counts, worth, kind, evidence, why)
 
 
 def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:

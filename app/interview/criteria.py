@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.grading import levels
@@ -15,7 +15,7 @@ LEAST_SHARE = 0.05  # of an interview's points, below which a criterion is not r
 BONUS = 2.0  # points of depth that a harder variant makes up for
 LEAST_SAID = 0.25  # of what an answer in words is to say, for it to communicate something
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
-_SHORT = f"{LONGEST_SENTENCE} words a sentence at most, on average"
+_SHORT = f"took {LONGEST_SENTENCE} words a sentence at most, on average"
 TITLES = {
     "correctness": "Correctness",
     "depth": "Depth",
@@ -35,11 +35,13 @@ _BY_KIND = {"givens": "structure", "set": "trade-offs", "configuration": "trade-
 
 @dataclass(frozen=True)
 class Quote:
-    """What was said, and how it counted: `kind` as evidence is underlined. `part` is where; empty for all of it."""
+    """What was said, and how it counted: `kind` as evidence is underlined. `part` is where; empty for all of it. Only
+    what the candidate wrote `is_words`; a number or a choice is told of."""
 
     text: str
     kind: str
     part: str = ""
+    is_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,6 @@ class _Share:
     reached: float
     points: float
     quote: Quote | None = None
-    is_words: bool = False
 
 
 def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
@@ -80,7 +81,11 @@ def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
             quote = replace(share.quote, part=row.id) if share.quote else None
             shares[name].append(replace(share, quote=quote))
     whole = sum(row.points for row in rows)
-    rated = [_rated(name, found, whole) for name, found in shares.items()]
+    quoted: set[str] = set()
+    rated = []
+    for name, counted in shares.items():
+        rated.append(_rated(name, counted, whole, quoted))
+        quoted |= {each.text for each in rated[-1].quotes}
     return (*rated, _communication([row for row in rows if row.kind == "text"]))
 
 
@@ -97,10 +102,7 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
         worth = row.points * point.weight / weights
-        yield (
-            point.criterion,
-            _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point), is_words=True),
-        )
+        yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point))
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
 
@@ -113,9 +115,12 @@ def _number_quote(row: Row) -> Quote | None:
         is_right = row.verdict == "right"
         return Quote(f"{row.title}: {'all that was needed' if is_right else row.verdict}", "ok" if is_right else "un")
     if row.verdict == "right":
-        return Quote(f"{row.title}{hints_in_words(row.hints)}: {said}", "ok")
+        chosen = "chose “{}”" if row.kind in ("choice", "set") else "{}"
+        return Quote(f"{row.title}{hints_in_words(row.hints)}: {chosen.format(said.rstrip('.'))}", "ok")
     if row.kind == "order":
         return Quote(f"{row.title}: {row.message}", "un" if row.verdict == CORRECTED else "no")
+    if row.kind in ("choice", "set"):
+        said = f"chose “{said.rstrip('.')}”"
     right = f", where {row.right_text}" if row.key and row.kind == "number" else ""
     then = "; put right when questioned" if row.verdict == CORRECTED else ""
     return Quote(
@@ -127,32 +132,40 @@ def _point_quote(point: JudgedPoint) -> Quote | None:
     """The words that a point rests on, first those that were said unasked."""
     kinds = {"met": "ok", "contradicted": "no"}
     if point.reply and point.pushed:
-        return Quote(point.reply[0], "un")
+        return _words_quote(point.reply[0], "un")
     if point.heard in kinds and point.evidence:
-        return Quote(point.evidence[0], kinds[point.heard])
+        return _words_quote(point.evidence[0], kinds[point.heard])
     return None
 
 
-def _rated(name: str, shares: Sequence[_Share], whole: float) -> Criterion:
+def _words_quote(words: str, kind: str) -> Quote:
+    return Quote(words.rstrip(" ;,:"), kind, is_words=True)
+
+
+def _rated(name: str, shares: Sequence[_Share], whole: float, quoted: Collection[str]) -> Criterion:
     points = sum(each.points for each in shares)
     if points < LEAST_SHARE * whole or not points:
         return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
     score = levels.share(min(points, sum(each.reached for each in shares)), points)
     reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
-    quotes = _quotes(shares, levels.reaches(score, "hire"))
+    quotes = _quotes(shares, levels.reaches(score, "hire"), quoted)
     return Criterion(name, TITLES[name], score, f"{reached}.", quotes, score * points, points, _ABOUT[name])
 
 
-def _quotes(shares: Sequence[_Share], is_good: bool) -> tuple[Quote, ...]:
-    """What weighs most, each once: of a good rating what was right first, else what was wrong; sentences before what
-    was computed or chosen."""
-    wrong = [each for each in shares if each.quote and each.quote.kind != "ok"]
-    right = [each for each in shares if each.quote and each.quote.kind == "ok"]
-    wrong.sort(key=lambda each: each.reached - each.points)
-    right.sort(key=lambda each: (not each.is_words, -each.reached))
-    first, then = (right, wrong) if is_good else (wrong, right)
-    mixed = [*first[:1], *then[:1], *first[1:], *then[1:]]
-    return tuple({each.quote.text: each.quote for each in mixed if each.quote}.values())[:MOST_QUOTES]
+def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) -> tuple[Quote, ...]:
+    """What weighs most, each once: of a good rating what was right, else what was wrong, then what was right. Sentences
+    come before what was computed or chosen, and before those that another criterion has (`quoted`)."""
+
+    def rank(share: _Share) -> tuple[bool, bool, float]:
+        assert share.quote is not None, "of those that have one"
+        weight = share.reached if share.quote.kind == "ok" else share.points - share.reached
+        return share.quote.text in quoted, not share.quote.is_words, -weight
+
+    said = sorted((each for each in shares if each.quote), key=rank)
+    right = [each for each in said if each.quote and each.quote.kind == "ok"]
+    wrong = [each for each in said if each.quote and each.quote.kind != "ok"]
+    shown = (right or wrong) if is_good else [*wrong[:1], *right[:1], *wrong[1:]]
+    return tuple({each.quote.text: each.quote for each in shown if each.quote}.values())[:MOST_QUOTES]
 
 
 def _communication(rows: Sequence[Row]) -> Criterion:
@@ -163,12 +176,12 @@ def _communication(rows: Sequence[Row]) -> Criterion:
     seen = {row.id: _seen(row) for row in asked}
     passed = sum(sum(checks.values()) for checks in seen.values())
     names = list(next(iter(seen.values())))
-    each = ", ".join(f"{name} {sum(checks[name] for checks in seen.values())}" for name in names)
+    each = ", ".join(f"{sum(checks[name] for checks in seen.values())} {name}" for name in names)
     answers = f"{len(asked)} {'answer' if len(asked) == 1 else 'answers'} in words"
     rule = f"{passed} of {len(names) * len(asked)} over {answers}: {each}."
     longest = max((one for row in asked for one in sentences(row.said)), key=_words, default="")
     is_long = not all(checks[_SHORT] for checks in seen.values())
-    quotes = (Quote(longest, "un"),) if is_long and _words(longest) > LONGEST_SENTENCE else ()
+    quotes = (Quote(longest, "un", is_words=True),) if is_long and _words(longest) > LONGEST_SENTENCE else ()
     most = len(names) * len(asked)
     score = levels.share(float(passed), float(most))
     facts = tuple((name, sum(checks[name] for checks in seen.values()), len(asked)) for name in names)
@@ -181,10 +194,10 @@ def _seen(row: Row) -> dict[str, bool]:
     weights = sum(point.weight for point in row.rubric)
     said_share = levels.share(sum(point.weight * point.counts for point in row.rubric), weights)
     seen = {
-        "half of it said unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
-        "in statements": not any("terms in a row" in note for note in row.notes),
+        "said half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "spoke in sentences": not any("terms in a row" in note for note in row.notes),
         _SHORT: short,
-        "within its time": not row.overlong,
+        "kept to its time": not row.overlong,
     }
     return {name: said_share >= LEAST_SAID and holds for name, holds in seen.items()}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.grading import levels
-from app.words import listed
+from app.words import listed, number_in_words, often
 
 NOT_SAID = ""  # who would rather not say
 
@@ -40,13 +40,15 @@ def over_sittings(expectations: Sequence[Expectation]) -> str:
     """How good somebody's expectations have been; nothing before there are two."""
     if len(expectations) < 2:
         return ""
-    kinds = {
-        "as you said": sum(not each.above for each in expectations),
-        "lower than you said": sum(each.above > 0 for each in expectations),
-        "higher than you said": sum(each.above < 0 for each in expectations),
-    }
-    counted = listed([f"{count} {name}" for name, count in kinds.items() if count])
-    return f"Of {len(expectations)} sittings before which you said a level, it came out {counted}."
+    above = sum(each.above > 0 for each in expectations)
+    below = sum(each.above < 0 for each in expectations)
+    kinds = (
+        ("the right level", len(expectations) - above - below),
+        ("too high a one", above),
+        ("too low a one", below),
+    )
+    expected = listed([f"{name} {often(count)}" for name, count in kinds if count])
+    return f"Over {number_in_words(len(expectations))} sittings you expected {expected}."
 
 
 def _steps(count: int) -> str:

@@ -17,7 +17,7 @@ from app.interview.lessons import Lesson, lessons
 from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, JudgedPoint, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.interview.verdicts import said_share
-from app.words import capital, listed, lowered, number_in_words
+from app.words import capital, listed, lowered, number_in_words, often
 
 FIRM = 0.8  # of a topic's points, reached without help
 MOST_TOPICS = 3  # that a sentence names
@@ -26,7 +26,6 @@ LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
 HALF = 0.5
 LEAST_SAID = 0.25  # of what there is to say in words, that is worth naming
-OFTEN = ("", "once", "twice", "three times", "four times", "five times")
 
 
 @dataclass(frozen=True)
@@ -174,9 +173,8 @@ def _wrong(to_learn: Sequence[Lesson]) -> Iterator[str]:
     told = [each for each in to_learn if each.did]
     repeated = [each for each in told if each.times > 1]
     for lesson in repeated[:2]:
-        often = capital(OFTEN[lesson.times]) if lesson.times < len(OFTEN) else "Again and again"
         again = ", although it had been put right in between" if lesson.came_again else ""
-        yield f"{often} they {lesson.did}{again}."
+        yield f"{capital(often(lesson.times))} they {lesson.did}{again}."
     if stayed := [each for each in told if each not in repeated and not each.was_put_right]:
         yield f"They {'also ' if repeated else ''}{_deeds(stayed)}."
     late = [each for each in told if each not in repeated and each.was_put_right]
@@ -271,7 +269,7 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
     if came:
         amount = "all" if came == len(probed) else "most" if 2 * came > len(probed) else "some"
         yield f"Asked for what their answers in words lacked, they said {amount} of it."
-    if questioned and right >= HALF * len(questioned) and _unaided_answers(asked) < HALF:
+    if questioned and right > HALF * len(questioned) and _unaided_answers(asked) < HALF:
         yield "They know much of this when pointed at it, and do not use it unasked."
     own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]
     if own and all(row.verdict == "right" for row in own):

@@ -33,7 +33,7 @@ from app.interview.parts import (
 )
 from app.interview.prompts import prompt
 from app.interview.questions import layout_of, scene
-from app.interview.rows import NOT_ASKED
+from app.interview.rows import NO_ANSWER, NOT_ASKED
 from app.interview.scorecards import Scorecard
 from app.interview.sitting_page import board_of
 from app.theory.planner.groups import LaidCluster
@@ -170,7 +170,10 @@ def judging(content: Catalogue, sitting: Sitting) -> dict[str, object]:
     return {"sitting": sitting, "interview": offers.interview_of(content, sitting), "closed_by": _closed_by(sitting)}
 
 
-def _closed_by(sitting: Sitting) -> str:
+def _closed_by(sitting: Sitting, card: Scorecard | None = None) -> str:
+    """Who ended a sitting; with what was still open, where there is a card that says so."""
+    if card and sitting.closed_by == "candidate" and not any(row.verdict == NO_ANSWER for row in card.rows):
+        return "you answered everything"
     return "you ended it" if sitting.closed_by == "candidate" else "time was up"
 
 
@@ -197,7 +200,7 @@ def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[st
         "minutes_used": used / 60,
         "counts_for": named(content.concepts, interview.concepts),
         "html": Markup,
-        "closed_by": _closed_by(sitting),
+        "closed_by": _closed_by(sitting, card),
         "expectation": compare(sitting.expected_level, card.level),
         "expectations": over_sittings(service.list_expectations(session, sitting.learner_id)),
     }

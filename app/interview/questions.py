@@ -40,6 +40,8 @@ from app.grading.rubrics.grader import Rubric
 from app.interview.parts import Answers, Part, Values, by_theory, known_to, scope_of, unlinked
 from app.units import scaled
 
+PlainQuestion = NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion | LayoutQuestion
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -150,9 +152,7 @@ def layout_of(part: Part, known: Values) -> LayoutQuestion:
     return make_layout(part.question, known)
 
 
-def question_of(
-    part: Part, known: Values
-) -> NumberQuestion | ChoiceQuestion | OrderQuestion | ConfigurationQuestion | LayoutQuestion:
+def question_of(part: Part, known: Values) -> PlainQuestion:
     """What grades an answer that is not in words. Raises ExpressionError."""
     if part.kind == "number":
         return number_of(part, known)

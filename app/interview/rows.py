@@ -68,7 +68,7 @@ class JudgedPoint:
 @dataclass(frozen=True)
 class Pushed:
     """What the interviewer asked on account of an answer, and what was said to it. `asked` is HTML; a probe has the
-    `point` that it asks for."""
+    `point` that it asks for. `placed` is a new order; `message` says of a layout or a plan what it comes to now."""
 
     part: str
     asked: str
@@ -76,11 +76,14 @@ class Pushed:
     verdict: str
     point: str = ""
     evidence: tuple[str, ...] = ()
+    placed: tuple[str, ...] = ()
+    message: str = ""
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pushed:
         """As it was stored."""
-        return cls(**{**stored, "evidence": tuple(stored["evidence"])})
+        read = {"evidence": tuple(stored["evidence"]), "placed": tuple(stored.get("placed", ()))}
+        return cls(**{**stored, **read})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from app.content.coding import TaskQuestion
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.grading.grade import Grade
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
 from app.grading.rubrics.grader import PointGrade
@@ -35,7 +34,7 @@ from app.interview.parts import (
     parts_of,
 )
 from app.interview.prompts import prompt
-from app.interview.questions import choice_of, leads_somewhere, question_of, rubric_of
+from app.interview.questions import PlainQuestion, choice_of, leads_somewhere, question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
 from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, UNPUSHED, VERDICTS, JudgedPoint, Pushed, Row
 from app.interview.scorecards import Scorecard
@@ -160,7 +159,7 @@ def _graded(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     if isinstance(question, LayoutQuestion):
         row = _laid_out(row, part, known, question)
     for again in sitting.pushed(part):
-        row = _questioned(row, again, known, question.grade(sitting.said(again)), sitting)
+        row = _questioned(row, again, known, question, sitting)
     return row
 
 
@@ -218,15 +217,21 @@ def _asked_for(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     return replace(row, givens=givens, verdict=f"{asked} of {needed} asked for", message=message)
 
 
-def _questioned(row: Row, again: Part, known: Values, grade: Grade, sitting: _Sitting) -> Row:
+def _questioned(row: Row, again: Part, known: Values, question: PlainQuestion, sitting: _Sitting) -> Row:
     """The row of a wrong answer not in words with what was said when it was questioned: put right, it earns half of
     what it lost; made better, half of what that gained."""
     said = sitting.said(again)
+    grade = question.grade(said)
     if said and row.kind in ("choice", "set"):
         said = choice_of(again, known).said(said)
     gained = PUSHED_SHARE * max(0.0, row.worth * grade.credit - row.reached) if said else 0.0
     became = BETTER if gained and grade.status == "wrong" else VERDICTS[grade.status]
     pushed = Pushed(again.id, _asked(again, sitting), said, became if said else NO_ANSWER)
+    if isinstance(question, OrderQuestion):
+        placed = tuple(each.text.striptags() for each in question.placed(said) or ())
+        pushed = replace(pushed, said=question.said(said), placed=placed)
+    elif row.kind in ("layout", "configuration") and said:
+        pushed = replace(pushed, said=question.said(said), message=grade.message)
     row = replace(row, pushed=(*row.pushed, pushed))
     if row.verdict != VERDICTS["wrong"]:
         return row

@@ -20,7 +20,7 @@ def verdict_in_words(card: Scorecard) -> str:
         return shown or "nothing was asked"
     plain = _plain(asked)
     late = sum(row.verdict == CORRECTED for row in plain)
-    if late and 2 * late >= sum(row.verdict != "right" for row in plain) and late >= HALF * len(plain):
+    if late and 2 * late > sum(row.verdict != "right" for row in plain) and late >= HALF * len(plain):
         return "known when you are pointed at it, not used unasked"
     did = next((each.did for each in lessons(card.rows) if each.did and not each.was_put_right), "")
     return f"you {did}" if did else shown or "hardly anything was answered"

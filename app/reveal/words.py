@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -59,6 +59,10 @@ class Note:
     finding: Finding
 
 
+def _place(note: Note) -> float:
+    return float("inf") if note.number is None else note.number
+
+
 @dataclass(frozen=True)
 class Piece:
     """A piece of an answer, underlined as `kind` where it is evidence; `ends`: the notes whose evidence ends here."""
@@ -75,12 +79,23 @@ class Marked:
     pieces: tuple[Piece, ...]
     notes: tuple[Note, ...]
 
+    def continued(self, numbers: Mapping[str, int]) -> Marked:
+        """The answer with the numbers that points have elsewhere, by their ids, for the notes that have none here."""
+        notes = [replace(each, number=each.number or numbers.get(each.finding.id)) for each in self.notes]
+        return replace(self, notes=tuple(sorted(notes, key=_place)))
 
-def mark(text: str, findings: Sequence[Finding]) -> Marked:
-    """`text` with the evidence of `findings` underlined. What does not stand in it is not underlined."""
+    @property
+    def last_number(self) -> int:
+        """The largest number of its notes; 0 where none has one."""
+        return max((each.number or 0 for each in self.notes), default=0)
+
+
+def mark(text: str, findings: Sequence[Finding], first: int = 1) -> Marked:
+    """`text` with the evidence of `findings` underlined, numbered from `first`. What does not stand in it is not
+    underlined."""
     placed = {each.id: _places(text, each.evidence) if each.kind else () for each in findings}
     order = sorted((each for each in findings if placed[each.id]), key=lambda each: placed[each.id][0])
-    numbers = {each.id: number for number, each in enumerate(order, 1)}
+    numbers = {each.id: number for number, each in enumerate(order, first)}
     notes = [Note(numbers[each.id], each) for each in order]
     notes += [Note(None, each) for each in findings if each.id not in numbers]
     spans = [(*span, each.kind, numbers[each.id]) for each in order for span in placed[each.id]]
@@ -92,6 +107,11 @@ def mark(text: str, findings: Sequence[Finding]) -> Marked:
         ends = tuple(sorted({span[3] for span in over if span[1] == end}))
         pieces.append(Piece(text[start:end], kind, ends))
     return Marked(tuple(pieces), tuple(notes))
+
+
+def stands_in(text: str, passage: str) -> bool:
+    """Whether a passage stands in `text`, in any marks and spaces."""
+    return bool(_places(text, (passage,)))
 
 
 def _places(text: str, evidence: Sequence[str]) -> tuple[tuple[int, int], ...]:

@@ -76,12 +76,16 @@ def order(direction: Any = "ascending") -> OrderQuestion:
 
 
 @pytest.mark.parametrize(
-    ("given", "credit", "moved", "pairs"),
-    [("b a c d", 0.6667, 2, 5), ("b c a d", 0.3333, 3, 4), ("d c b a", 0.0, 4, 0), ("a b d c", 0.6667, 2, 5)],
+    ("given", "credit", "placed", "pairs"),
+    [
+        ("b a c d", 0.6667, "Two of 4 items are in their", 5),
+        ("b c a d", 0.3333, "One of 4 items is in its", 4),
+        ("d c b a", 0.0, "None of 4 items is in its", 0),
+    ],
 )
-def test_an_order_says_how_many_places_hold_another(given: str, credit: float, moved: int, pairs: int) -> None:
+def test_an_order_says_how_many_items_are_in_place(given: str, credit: float, placed: str, pairs: int) -> None:
     found = order().grade(given)
-    said = f"{moved} of 4 places hold another item, {pairs} of 6 pairs in order."
+    said = f"{placed} place; {pairs} of 6 pairs stand the right way round."
     assert (found.status, found.credit, found.message) == ("wrong", credit, said)
 
 

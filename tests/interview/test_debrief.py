@@ -9,6 +9,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.grading.levels import NAMES
 from app.grading.rubrics.grader import grade
+from app.interview.asked import questions_asked
 from app.interview.criteria import Criterion, criteria
 from app.interview.drawing import draw, values_of
 from app.interview.expectation import compare, over_sittings
@@ -108,7 +109,7 @@ def test_expectations_are_compared(content: Catalogue) -> None:
     assert low.says == "You expected no hire, 2 levels too low"
     assert compare("", "hire") is compare(None, "hire") is compare("hire", None) is None
     assert over_sittings([same]) == ""
-    assert over_sittings([same, high, high]).endswith("it came out 1 as you said and 2 lower than you said.")
+    assert over_sittings([same, high, high]).endswith("you expected the right level once and too high a one twice.")
 
 
 def test_an_answer_in_words_stands_beside_the_same_at_each_level(content: Catalogue) -> None:
@@ -137,3 +138,42 @@ def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catal
     (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
     assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Listened for in “Explain”: Missed.", 4.0)
     assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []
+
+
+def test_a_good_rating_is_proved_by_what_was_right_and_words_come_once(content: Catalogue) -> None:
+    """Two criteria do not quote one sentence where there is another; a choice is told of, not quoted."""
+    one, other = "Each replica gets 16 micro-batches.", "It costs a third more FLOPs;"
+    points = [
+        JudgedPoint("a", "A.", 1, None, "met", 1.0, (one,), criterion="depth"),
+        JudgedPoint("b", "B.", 2, None, "met", 1.0, (one,), criterion="trade-offs"),
+        JudgedPoint("c", "C.", 1, None, "met", 1.0, (other,), criterion="trade-offs"),
+    ]
+    words = Row("w", "Why", "text", f"{one} {other}", 8.0, "3 of 3", 8.0, rubric=tuple(points))
+    late = Row("n.follow", "N, follow-up", "number", "3", 1.0, "corrected", 0.5, key="4")
+    gap = Row("g", "The gap", "choice", "x", 4.0, "right", 4.0, said_text="Offer a choice.", criterion="trade-offs")
+    rated = {each.id: each for each in criteria((words, late, gap))}
+    assert [each.text for each in rated["depth"].quotes] == [one], "and not the wrong number"
+    texts = [(each.text, each.is_words) for each in rated["trade-offs"].quotes]
+    assert texts[0] == ("It costs a third more FLOPs", True)
+    assert (one, True) not in texts
+    assert texts[1] == ("The gap: chose “Offer a choice”", False)
+
+
+def test_notes_are_numbered_through_a_question_and_a_met_point_shows_its_words(content: Catalogue) -> None:
+    interview = content.interviews["M9"]
+    said, reply = "A layer's weights are freed after forward.", "Three times the weights, where DDP moves two."
+    reactions = {"q3": Reaction("q3.probe.bytes")}
+    card = _card(content, said, **{"q3.probe.bytes": reply})
+    (asked,) = [each for each in questions_asked(interview, card, {}, reactions) if each.number == 3]
+    (part,) = asked.parts
+    assert part.marked is not None
+    replied = part.exchanges[0].marked
+    assert replied is not None
+    by_point = {each.finding.id: each.number for each in part.marked.notes}
+    assert replied.notes[0].number == by_point["bytes"] == part.marked.last_number, "the point that it says has it too"
+    row = card.row("q3")
+    lost = replace(row.rubric[0], evidence=("It stands nowhere in it.",))
+    (again,) = questions_asked(interview, Scorecard((replace(row, rubric=(lost, *row.rubric[1:])),)), {}, reactions)
+    note = next(each.finding for each in again.parts[0].marked.notes if each.finding.id == lost.id)  # type: ignore[union-attr]
+    assert note.verdict == "Met"
+    assert note.why.startswith("It takes more than one sentence of yours.")

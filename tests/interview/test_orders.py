@@ -89,13 +89,14 @@ def test_put_right_when_asked_it_earns_half_of_what_it_lost() -> None:
     assert (stayed.verdict, stayed.reached) == ("wrong", pytest.approx(8.0, abs=1e-3)), "one of six pairs, twice"
     assert (righted.verdict, righted.reached) == ("corrected", pytest.approx(10.0, abs=1e-3))
     assert righted.placed[1] == ("Compute", "Free")
+    assert len(righted.pushed[0].placed) == len(righted.placed), "the second order stands in the debrief as well"
     assert Row.from_json({**vars(righted), "pushed": []}).placed == righted.placed
 
 
 def test_of_two_that_send_the_same_either_is_right_on_either_place(content: Catalogue) -> None:
     interview = content.interviews["M9"]
     card = scorecard(interview, values_of(interview, draw(interview, 1)), {"q4": "zero-1, fsdp, ddp, zero-2"}, {})
-    assert card.row("q4").message == "3 of 4 places hold another item, 4 of 6 pairs in order."
+    assert card.row("q4").message == "One of 4 items is in its place; 4 of 6 pairs stand the right way round."
     assert card.row("q4").placed == (("ZeRO-1", "ZeRO-1"), ("DDP", "FSDP"), ("ZeRO-2", "DDP"), ("FSDP", "ZeRO-2"))
 
 
@@ -153,6 +154,6 @@ def test_it_is_arranged_saved_given_and_told_over_http(client: TestClient) -> No
     client.post(f"{sitting}/expectation", data={"level": ""})
     told = " ".join(client.get(sitting).text.split())
     assert "You: FSDP" in told
-    assert "You arranged it again." in told
+    assert "<ol><li>ZeRO-1</li>" in told.replace("> <", "><"), "the second order beside the first"
     assert "Put right" in told
     assert "5 of 10 points" in told

@@ -14,6 +14,7 @@ from app.grading.grade import Grade, invalid
 from app.grading.numbers import within
 from app.grading.questions.reading import incomplete, read_ids
 from app.units import scaled
+from app.words import capital, number_in_words
 
 Direction = Literal["ascending", "descending"]
 
@@ -33,7 +34,7 @@ class OrderItem:
 class OrderQuestion:
     """Items to put in order. Those of equal value, and those that read the same, may change places.
 
-    `message` is said of a wrong order; without one it says how many places hold another `noun`, and how
+    `message` is said of a wrong order; without one it says how many of each `noun` are in place, and how
     many pairs are in order, which is what it is worth.
     """
 
@@ -110,7 +111,7 @@ class OrderQuestion:
         standing = sum(self._may_precede(before, after) for before, after in pairs)
         if standing == len(pairs):
             return Grade("correct", 1.0, "")
-        said = self.message or f"{self._moved(placed)}, {standing} of {len(pairs)} pairs in order."
+        said = self.message or f"{self._in_place(placed)}; {standing} of {len(pairs)} pairs stand the right way round."
         return Grade("wrong", round(max(0.0, 2 * standing / len(pairs) - 1), 4), said)
 
     def _may_precede(self, before: float, after: float) -> bool:
@@ -126,6 +127,7 @@ class OrderQuestion:
         left = {text: iter(values) for text, values in by_text.items()}
         return [next(left[item.text]) for item in placed]
 
-    def _moved(self, placed: Sequence[OrderItem]) -> str:
-        moved = sum(mine.text != own.text for mine, own in zip(placed, self.beside(placed), strict=True))
-        return f"{moved} of {len(placed)} places hold another {self.noun}"
+    def _in_place(self, placed: Sequence[OrderItem]) -> str:
+        right = sum(mine.text == own.text for mine, own in zip(placed, self.beside(placed), strict=True))
+        count, where = capital(number_in_words(right)), "is in its place" if right < 2 else "are in their place"
+        return f"{count} of {len(placed)} {self.noun}s {where}"

@@ -42,5 +42,8 @@ def test_steps_are_put_in_order_and_equal_ones_may_change_places(kinds: Catalogu
     assert showing.check(f"{first},{compute},{second},{scatter}").status == "correct"
     assert showing.check(f"{second},{compute},{first},{scatter}").status == "correct"
     found = showing.check(f"{compute},{first},{second},{scatter}")
-    assert (found.status, found.message) == ("wrong", "2 of 4 places hold another step, 5 of 6 pairs in order.")
+    assert (found.status, found.message) == (
+        "wrong",
+        "Two of 4 steps are in their place; 5 of 6 pairs stand the right way round.",
+    )
     assert "<li>gather</li><li>compute</li><li>gather</li><li>scatter</li>" in found.right
