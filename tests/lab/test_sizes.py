@@ -138,7 +138,7 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
     assert five["model.layers"].message.endswith("a run may have 8,888M on worker large.")
     shown = client.get("/lab/devices", headers=HTML).text
     assert "A run of up to 71.1 GB, 4.44B parameters" in " ".join(shown.split())
-    assert re.search(r'class="sub">for a run up to', shown), "`num` would keep the line from wrapping on a phone"
+    assert re.search(r'class="sub" id="room-now">A run of up to', shown), "`num` would keep it from wrapping on a phone"
     with database.write() as session:
         presence.retire_worker(session, "large")
         why = takers.why_nobody_takes(session, RunSpec.model_validate(run.spec), NOW)
