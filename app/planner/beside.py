@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from app.planner.columns import Column, bytes_column, seconds_column
 from app.planner.finding import Choice, Option
+from app.planner.limits import memory_text
 from app.planner.made import Plan
 from app.theory.planner import Estimate, Step, choices_of, is_tie, terms
-from app.theory.planner.asking import USABLE
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
 
-_ROOM = f"fits in {100 * USABLE:.0f} % of the memory"
 ALIKE = 0.005  # of a step's time: not worth a word
 TWICE = 2.0  # from here on it is said how many times as long, below it how many per cent longer
 _KINDS = {"compute": "forward", "recompute": "weight", "optimizer": "optimizer", "bubble": "idle"}
@@ -69,8 +68,9 @@ def verdict(made: Plan, choice: Choice) -> str:
         return "This plan does not fit"
     if not choice.options:
         return made.title
+    room = f"fits in {memory_text(made.form.values)}"
     if is_fastest(made, choice):
-        return f"This is the fastest plan that {_ROOM}"
+        return f"This is the fastest plan that {room}"
     seconds, best = made.estimate.time.step_seconds or 0.0, choice.options[0].candidate.step_seconds
     fastest = "the fastest that fits"
     if made.ranks < made.form.asked_ranks:
@@ -80,7 +80,7 @@ def verdict(made: Plan, choice: Choice) -> str:
     ratio = seconds / best
     if ratio >= TWICE:
         return f"{ratio:.1f} × as long a step as {fastest}"
-    return f"{100 * (ratio - 1):.0f} % slower than {fastest}" if ratio > 1 else f"Faster than any plan that {_ROOM}"
+    return f"{100 * (ratio - 1):.0f} % slower than {fastest}" if ratio > 1 else f"Faster than any plan that {room}"
 
 
 def apart(seconds: float, other: float) -> str:

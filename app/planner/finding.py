@@ -159,8 +159,8 @@ def _instead(step: Step) -> str:
 
 
 def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:
-    """The changes that save most time and fit, and where memory is scarce the one that frees it at the least time a
-    byte. What is too close in time to count as faster is a tie."""
+    """The changes that save most time and fit in what one plans with, and where memory is scarce the one that frees it
+    at the least time a byte. What is too close in time to count as faster is a tie."""
     now, held = made.estimate.time.step_seconds or 0.0, made.stage.total
     every = [
         Advice(step, step.step_seconds - now, step.memory_bytes - held, now, is_tie=is_tie(step.step_seconds, now))
@@ -168,7 +168,9 @@ def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...
         if step.step_seconds is not None and step.memory_bytes is not None
     ]
     every = list({(each.seconds, each.bytes): each for each in reversed(every)}.values())  # of two alike the plainer
-    faster = [each for each in every if each.step.fits and (each.seconds <= -ALIKE_SECONDS or not made.stage.fits)]
+    usable = made.usable_bytes if made.stage.total <= made.usable_bytes else made.capacity
+    fitting = [each for each in every if each.step.fits and held + each.bytes <= usable]
+    faster = [each for each in fitting if each.seconds <= -ALIKE_SECONDS or not made.stage.fits]
     chosen = sorted(faster, key=lambda each: each.seconds)[: MOST_ADVICE - 1]
     if not made.has_room:
         smaller = [replace(each, frees=True) for each in every if each.bytes < 0 and each not in chosen]

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from app.planner import beside, cluster, finding, frontier, saying, service
 from app.theory import estimate, parse_estimate_request
 from app.theory.mesh import AXES, Mesh
-from app.units import factor_of
+from app.units import bytes_text, factor_of
 
 SMALL = {"model": "llama-3-8b", "ranks": "8", "global_batch": "64"}
 
@@ -137,6 +137,19 @@ def test_every_step_and_advice_is_the_estimate_at_its_address(form: dict[str, st
         assert (then.estimate.time.step_seconds, then.stage.total) == pytest.approx((seconds, held))
         work.add(then.global_batch)
     assert len(work) == 1, "a step does as many sequences as the plan it is a step from"
+
+
+def test_nothing_is_advised_that_takes_more_than_one_plans_with() -> None:
+    free = service.plan({"model": "llama-3-70b", "ranks": "64", "tensor": "8", "pipeline": "2", "zero": "1"})
+    larger = max(each.bytes for each in finding.advice(free, finding.steps_from(free), ""))
+    assert larger > 0, "more memory for a shorter step"
+    limit = free.stage.total + larger / 2
+    tight = service.plan({**free.typed, "search_memory": f"{limit / 1e9:.6f} GB"})
+    advised = finding.advice(tight, finding.steps_from(tight), "")
+    assert all(tight.stage.total + each.bytes <= tight.usable_bytes for each in advised)
+    found = finding.choose(tight, finding.ANY)
+    taken = service.plan(dict(parse_qsl(urlsplit(found.options[0].address).query)))
+    assert beside.verdict(taken, found) == f"This is the fastest plan that fits in {bytes_text(limit)}"
 
 
 def test_advice_says_all_that_it_changes() -> None:
