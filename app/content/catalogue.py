@@ -16,14 +16,22 @@ from app.content.files import ContentError, Source, read_card, read_yaml, valida
 from app.content.handbook import Handbook, load_handbook, mark_terms
 from app.content.interview_schemas import Interview
 from app.content.kept import kept
-from app.content.live import COMPILED
+from app.content.live import COMPILED, ExpressionError
 from app.content.pages import Page
 from app.content.preparation_schemas import Preparation
 from app.content.problem_schemas import Problem
 from app.content.recordings import Recording, facts
 from app.content.roles import ROLES, Role, RolesFile
 from app.content.rounds import NoSuchPart, RoundFile, make_round
-from app.content.rubric_schemas import LEXICON, MISCONCEPTIONS, Knowledge, LexiconFile, MisconceptionsFile, RubricFile
+from app.content.rubric_schemas import (
+    LEXICON,
+    MISCONCEPTIONS,
+    Knowledge,
+    LexiconFile,
+    MisconceptionsFile,
+    RubricFile,
+    falsehoods,
+)
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
 from app.core.errors import ContentProblem
@@ -187,16 +195,17 @@ class _Loader:
         knowledge = self._knowledge()
         problems = self._items("problems/*.yaml", Problem)
         labs = self._labs()
+        rubrics = self._rubrics(knowledge)
         loaded = Catalogue(
             concepts,
             decks,
             cards,
             problems,
-            {**self._interviews(knowledge), **self._rounds(problems, labs)},
+            {**self._interviews(knowledge, rubrics), **self._rounds(problems, labs)},
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
-            rubrics=self._rubrics(knowledge),
+            rubrics=rubrics,
             preparation=self._single("preparation.yaml", Preparation) or Preparation(),
             statements=self._single(STATEMENTS, Statements) or Statements(),
             labs=labs,
@@ -223,17 +232,21 @@ class _Loader:
         false = self._single(MISCONCEPTIONS, MisconceptionsFile) or MisconceptionsFile()
         return Knowledge(lexicon.wordings(), false.misconceptions)
 
-    def _interviews(self, knowledge: Knowledge) -> Mapping[str, Interview]:
+    def _interviews(self, knowledge: Knowledge, rubrics: Mapping[str, RubricFile]) -> Mapping[str, Interview]:
         paths = sorted(self.folder.glob("recordings/*.yaml"))
         recordings = [each for each in (self._read(path, Recording) for path in paths) if each is not None]
         recorded = {each.id: facts(each) for each in recordings}
         interviews: dict[str, Interview] = self._items("interviews/*.yaml", Interview)
+        try:
+            false = falsehoods(knowledge, rubrics)
+        except ExpressionError:  # the rubrics' check says which line
+            false = ()
         for id_, interview in interviews.items():
             try:
                 interviews[id_] = interview.hand_out(recorded)
             except ValueError as error:
                 self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
-            interviews[id_].read_with(knowledge.wordings)
+            interviews[id_].read_with(knowledge.wordings, false)
         return interviews
 
     def _rounds(self, problems: Mapping[str, Problem], labs: Mapping[str, CodeLab]) -> Mapping[str, Interview]:

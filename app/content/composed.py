@@ -125,7 +125,8 @@ def compose(content: Catalogue, references: Iterable[str], head: Mapping[str, ob
     concepts = tuple(dict.fromkeys(concept for question in asked for concept in concepts_of(question)))
     composed = Composed(**{**head, "concepts": concepts, "parameters": {}, "questions": tuple(asked)})
     if content.interviews:
-        composed.read_with(next(iter(content.interviews.values())).wordings)  # they are the same for all
+        shared = next(iter(content.interviews.values()))  # the same for all
+        composed.read_with(shared.wordings, shared.falsehoods)
     return composed
 
 

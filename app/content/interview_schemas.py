@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.problem_schemas import OrderItem
-from app.content.rubric_schemas import RubricPointFile
+from app.content.rubric_schemas import Falsehood, RubricPointFile
 from app.content.schemas import CardId, Fraction, InterviewId, Item, Phrase, QuestionedSlip, Slug, Strict, Text, Unit
 from app.grading.levels import Level
 from app.grading.questions.layout import Mistake
+from app.grading.rubrics.grader import Misconception
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
@@ -262,10 +263,11 @@ class Interview(Item):
     let: dict[str, str] = Field(default_factory=dict)
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
     _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
+    _falsehoods: tuple[Falsehood, ...] = PrivateAttr(default=())
 
-    def read_with(self, wordings: Wordings) -> None:
+    def read_with(self, wordings: Wordings, falsehoods: tuple[Falsehood, ...]) -> None:
         """Read answers with these; the catalogue gives every interview those of the rubrics."""
-        self._wordings = wordings
+        self._wordings, self._falsehoods = wordings, falsehoods
 
     def hand_out(self, recorded: Mapping[str, Mapping[str, Any]]) -> Interview:
         """The interview with what its recordings say among its `let`, from what all recordings say, by their ids.
@@ -295,6 +297,16 @@ class Interview(Item):
     def wordings(self) -> Wordings:
         """The words of the field that mean the same, as answers are read."""
         return self._wordings
+
+    @property
+    def falsehoods(self) -> tuple[Falsehood, ...]:
+        """What is false whatever is asked."""
+        return self._falsehoods
+
+    def false_about(self, question: Question) -> tuple[Misconception, ...]:
+        """What people get wrong of what a question is about."""
+        about = set(question.concepts or self.concepts)
+        return tuple(each.misconception for each in self._falsehoods if each.concepts & about)
 
     @model_validator(mode="after")
     def _builds_on_what_came_before(self) -> Interview:

@@ -113,6 +113,8 @@ def for_page() -> dict[str, object]:
     ends = (1.0, *(each.least for each in THRESHOLDS))
     return {
         "thresholds": THRESHOLDS[:-1],
+        "unaided": UNAIDED,
+        "strong_rated": STRONG_RATED,
         "percent": percent,
         "cap": CAP,
         "middle": middle,

@@ -15,7 +15,7 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
-from app.grading.rubrics.grader import PointGrade
+from app.grading.rubrics.grader import PointGrade, remarks
 from app.interview.at_levels import at_levels
 from app.interview.board_doubts import board_doubt
 from app.interview.givens import replies_to
@@ -280,7 +280,7 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
-    notes = (*found.notes, *filter(None, said_first))
+    notes = (*found.notes, *remarks(part.falsehoods, row.said, part.wordings), *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
 
 

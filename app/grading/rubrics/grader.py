@@ -126,7 +126,7 @@ class RubricGrade:
 def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
     """Grade `text`. `judged` are a person's decisions on points that were unsure; without them they count as missed."""
     reading = read(text, rubric.wordings)
-    held = _misconceptions(rubric, reading)
+    held = _held(rubric.misconceptions, reading)
     against = {point: found for each, found in held for point in each.points}
     graded = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
     points = tuple(_judged(each, judged or {}) for each in graded)
@@ -180,9 +180,16 @@ def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
     return PointGrade(grade.id, "met" if met else "missed", float(met), grade.evidence)
 
 
-def _misconceptions(rubric: Rubric, reading: Reading) -> list[tuple[Misconception, Passage]]:
+def remarks(misconceptions: Iterable[Misconception], text: str, wordings: Wordings = NO_WORDINGS) -> tuple[str, ...]:
+    """What is so beside sentences of `text` that read like one of `misconceptions`: they may be meant otherwise, so
+    nothing is taken for them."""
+    held = _held(misconceptions, read(text, wordings))
+    return tuple(f"Beside “{found.text.rstrip('.')}”: {each.so}" for each, found in held)
+
+
+def _held(misconceptions: Iterable[Misconception], reading: Reading) -> list[tuple[Misconception, Passage]]:
     """What the answer says that is false whatever the question, each with its sentence."""
-    claims = ((each, _claimed(each.patterns, reading, SUBJECTS)) for each in rubric.misconceptions)
+    claims = ((each, _claimed(each.patterns, reading, SUBJECTS)) for each in misconceptions)
     return [(each, found) for each, found in claims if found is not None]
 
 
