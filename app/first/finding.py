@@ -9,6 +9,7 @@ from app.first.numbers import GPU, LAYOUT, PARAMETERS, TOTAL_BYTES, gb
 from app.grading.omissions import Node, left_out
 from app.theory.state import training_state_bytes
 from app.units import digits
+from app.words import listed
 
 RIGHT_WITHIN = 1.15  # a diamond dragged along three powers of ten is no finer
 NAMED_WITHIN = 1.2
@@ -71,22 +72,24 @@ def lacking(guess_bytes: float) -> frozenset[str]:
     weights_bytes = training_state_bytes(PARAMETERS, LAYOUT.name, "parameters")
     if not weights_bytes / NAMED_WITHIN <= guess_bytes <= TOTAL_BYTES / RIGHT_WITHIN:
         return frozenset()
-    names = {_short(term) for term in _terms_left_out(guess_bytes) or ()}
+    ways = _ways_left_out(guess_bytes)
+    names = {_short(term) for term in ways[0]} if len(ways) == 1 else set()
     if len(names & {_MASTER, _MOMENTS}) == 1:
         return frozenset()  # half of the optimizer's state is none of its parts
     parts = {_WEIGHTS: "parameters", _GRADIENTS: "gradients", _MOMENTS: "optimizer"}
     return frozenset(part for name, part in parts.items() if name in names)
 
 
-def _terms_left_out(guess_bytes: float) -> tuple[Node, ...] | None:
+def _ways_left_out(guess_bytes: float) -> list[tuple[Node, ...]]:
     tree = structure_of(f"training_state(parameters={PARAMETERS!r})", {}, {})
     assert tree is not None
     return left_out(tree, guess_bytes, NAMED_WITHIN)
 
 
 def _left_out(guess_bytes: float, counted: str) -> tuple[str, str]:
-    terms = _terms_left_out(guess_bytes)
-    names = {_short(term) for term in terms or ()}
+    ways = _ways_left_out(guess_bytes)
+    terms = ways[0] if ways else ()
+    names = {_short(term) for term in terms}
     optimizer = (
         f"Adam keeps {LAYOUT.optimizer:g} bytes for each parameter: an fp32 copy of the weight, a mean and a variance, "
         "4 bytes each."
@@ -100,13 +103,13 @@ def _left_out(guess_bytes: float, counted: str) -> tuple[str, str]:
         )
     if names == {_MASTER, _MOMENTS}:
         return "You counted weights and gradients, not the optimizer", optimizer
-    missing = sum(term.value for term in terms or ())
-    listed = " and ".join(name for name in (_WEIGHTS, _GRADIENTS, _MASTER, _MOMENTS) if name in names)
+    missing = sum(term.value for term in terms)
+    said = (", or " if len(names) > 1 else " or ").join(listed([_short(term) for term in way]) for way in ways)
     if names == {_MASTER}:
         return "Close: you left out the fp32 copy", (
             f"Adam updates an fp32 copy of the weights, 4 bytes beside its mean and variance: {gb(missing)} here."
         )
-    return f"You left out {listed}", f"That is {gb(missing)} of the {gb(TOTAL_BYTES)}. {optimizer}"
+    return f"You left out {said}", f"That is {gb(missing)} of the {gb(TOTAL_BYTES)}. {optimizer}"
 
 
 def _short(term: Node) -> str:

@@ -15,6 +15,7 @@ from app.units import CLOCK, factor_of
 
 ONE_TOLERANCE = 0.006  # relative: three figures of an answer, and no room for a guess
 TWO_TOLERANCE = 0.002  # two mistakes reach many numbers, so they must be met closely
+AS_NEAR = 1.002  # times as far off as the nearest: what is measured is a few bytes off what is typed
 MOST_PAIRS = 1500
 MOST_TERMS = 10  # of a sum that is tried with any of them left out
 
@@ -92,28 +93,35 @@ def mistakes(node: Node, value: float, tolerance: float, two: bool = False) -> l
     return [each for off, each in fitting if off == least]
 
 
-def left_out(node: Node, value: float, within: float) -> tuple[Node, ...] | None:
-    """The terms of a sum without which it comes nearest to `value`; None where it comes no nearer than `within` times.
+def left_out(node: Node, value: float, within: float) -> list[tuple[Node, ...]]:
+    """The terms of a sum without which it comes nearest to `value`; none where it comes no nearer than `within` times.
 
-    However many: whoever counts one term of four left out three. Of two ways that come as near, the one with fewer,
-    then the one that leaves out what is added last. What is taken away is not left out.
+    However many: whoever counts one term of four left out three. Of ways that come as near, those with the fewest
+    terms; of these the one that stops before the end of the sum, or else all. What is taken away is not left out.
     """
-    return next(iter(ways_left_out(node, value, within)), None)
+    ways = ways_left_out(node, value, within)
+    plain = [way for way in ways if len(way) == len(ways[0])]
+    stopped = [way for way in plain if way == _terms_added(node)[-len(way) :]]
+    return stopped or plain
 
 
 def ways_left_out(node: Node, value: float, within: float) -> list[tuple[Node, ...]]:
-    """All that come as near as the nearest, in the order of `left_out`; empty where none comes near."""
-    terms = [term for sign, term in node.terms if sign > 0 and term.value]
-    found: list[tuple[float, int, tuple[Node, ...]]] = []
+    """All that come as near as the nearest, those with fewer terms first; empty where none comes near."""
+    terms = _terms_added(node)
+    found: list[tuple[float, tuple[Node, ...]]] = []
     for count in range(1, min(len(terms), MOST_TERMS)):
-        for chosen in combinations(reversed(terms), count):
+        for chosen in combinations(terms, count):
             rest = node.value - sum(term.value for term in chosen)
             if rest > 0 and value > 0:
                 off = max(rest / value, value / rest)
                 if off <= within:
-                    found.append((round(off, 6), count, chosen[::-1]))
-    least = min((off for off, *_ in found), default=0.0)
-    return [chosen for off, _, chosen in sorted(found, key=lambda each: each[:2]) if off == least]
+                    found.append((off, chosen))
+    least = min((off for off, _ in found), default=0.0)
+    return [chosen for off, chosen in found if off <= least * AS_NEAR]
+
+
+def _terms_added(node: Node) -> tuple[Node, ...]:
+    return tuple(term for sign, term in node.terms if sign > 0 and term.value)
 
 
 def _slips(node: Node, path: Path) -> Iterator[Slip]:

@@ -56,9 +56,17 @@ def find_gap(predicted: float, measured: float, terms: Sequence[Term], tree: Nod
         nodes = [Node(term.name, term.value) for term in terms]
         by_node = {id(node): term for node, term in zip(nodes, terms, strict=True)}
         whole = Node("", sum(term.value for term in terms), terms=tuple((1, node) for node in nodes))
-        lacking = left_out(whole, predicted, NAMED_WITHIN)
-        if lacking:
-            missing = tuple(by_node[id(node)] for node in lacking)
-            return Gap("You left out " + listed([term.name for term in missing]), missing)
+        ways = [[by_node[id(node)] for node in way] for way in left_out(whole, predicted, NAMED_WITHIN)][:2]
+        if ways:
+            return lacking_one_of(ways, sum(term.value for term in ways[0]))
     says = explained(tree, predicted, _TOLERANCE) if tree else None
     return Gap(capital(says)) if says else Gap()
+
+
+def lacking_one_of(ways: Sequence[Sequence[Term]], lacks: float) -> Gap:
+    """The gap of terms that were left out. Where it may be those or others, it is one term that bears both names and
+    is none of the whole's: no picture shows which."""
+    names = [listed([term.name for term in way]) for way in ways]
+    name = (", or " if any(len(way) > 1 for way in ways) else " or ").join(names)
+    missing = tuple(ways[0]) if len(ways) == 1 else (Term(name, ways[0][0].kind, lacks, lacks),)
+    return Gap(f"You left out {name}", missing)

@@ -147,8 +147,13 @@ class Meter:
         picture above says as much else."""
         if not self.is_ended or self.row.measured is None or len(self.terms) < 2:
             return None
-        is_split = self.row.predicted is None or self.row.is_near or (self.gap is not None and self.gap.missing)
+        is_split = self.row.predicted is None or self.row.is_near or self._is_missing_here
         return TermBars(self) if is_split else None
+
+    @property
+    def _is_missing_here(self) -> bool:
+        """Whether what the number lacks are terms of the whole: of one or another, none can be drawn as missing."""
+        return self.gap is not None and any(term in self.terms for term in self.gap.missing)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -18,7 +19,7 @@ from app.lab.predict import theory_record
 from app.lab.quantities import quantities_of
 from app.lab.terms import spoken, terms_of
 from app.reveal.gap import Term, find_gap
-from app.reveal.meter import finding
+from app.reveal.meter import Meter, finding
 from labs.spec import RunSpec, parse_run_spec
 from tests.conftest import NOW
 from tests.support import events
@@ -62,7 +63,7 @@ def test_whoever_leaves_out_the_second_gather_is_told_so_with_its_bytes() -> Non
         (1.0, ""),
         (4 / 16, "You left out the gradients and the optimizer"),
         (8 / 16, "You left out the optimizer"),
-        (12 / 16, "You left out the gradients"),
+        (12 / 16, "You left out the weights or the gradients"),
         (2.0, "ranks (2)"),
         (0.33, ""),
     ],
@@ -120,13 +121,56 @@ def test_no_name_is_better_than_a_wrong_one() -> None:
     assert find_gap(50.0, 40.0, terms, None).finding == ""
 
 
-def test_left_out_prefers_few_terms_and_the_last_ones() -> None:
+def _left_out(tree: Node | None, value: float) -> list[str]:
+    assert tree is not None
+    return [" ".join(term.label for term in way) for way in left_out(tree, value, 1.06)]
+
+
+def test_left_out_prefers_few_terms_and_those_that_end_the_sum() -> None:
     tree = Node("", 8.0, terms=tuple((1, Node(name, size)) for name, size in (("a", 2.0), ("b", 2.0), ("c", 4.0))))
-    assert [term.label for term in left_out(tree, 4.0, 1.01) or ()] == ["c"]
-    assert [term.label for term in left_out(tree, 6.0, 1.01) or ()] == ["b"]
-    assert [term.label for term in left_out(tree, 2.0, 1.01) or ()] == ["b", "c"]
-    assert left_out(tree, 5.0, 1.01) is None
-    assert left_out(structure_of("2 * 3", {}, {}) or tree, 2.0, 1.01) is None, "a product has no terms"
+    assert _left_out(tree, 4.0) == ["c"], "not a and b"
+    assert _left_out(tree, 6.0) == ["a", "b"], "the one or the other"
+    assert _left_out(tree, 2.0) == ["b c"], "who has one counts from the start"
+    assert _left_out(tree, 5.0) == []
+    assert _left_out(structure_of("2 * 3", {}, {}), 2.0) == [], "a product has no terms"
+
+
+def test_one_term_comes_before_two_that_are_a_few_bytes_nearer() -> None:
+    sizes = (("a", 6_497_280.0), ("b", 6_497_280.0), ("c", 12_994_960.0))
+    tree = Node("", sum(size for _, size in sizes), terms=tuple((1, Node(name, size)) for name, size in sizes))
+    assert _left_out(tree, 13e6) == ["c"]
+    apart = Node("", 10.0, terms=tuple((1, Node(name, size)) for name, size in (("a", 3.0), ("b", 2.1), ("c", 4.9))))
+    assert _left_out(apart, 4.9) == ["a b"], "what is nearer by more than bytes is the nearer"
+
+
+def _measured(predicted: float) -> Meter:
+    """A run in fp32 whose optimizer holds a few bytes that theory does not count."""
+    spec = _spec(data=2, zero=3)
+    facts = _facts(spec)
+    held = {**facts.theory["model_state"]}
+    held["optimizer"] += 400
+    facts = replace(facts, result={"model_state": held})
+    name = "model_state_bytes"
+    said = {name: {"text": "so much", "value": predicted, "within": None}}
+    (row,) = compare({name: quantities_of(spec)[name]}, said, facts.theory, {name: sum(held.values())})
+    return make_meter(row, facts)
+
+
+def test_in_fp32_half_of_the_state_lacks_the_optimizer_and_the_picture_says_so() -> None:
+    meter = _measured(13e6)
+    assert meter.gap is not None
+    assert meter.bars is not None
+    assert meter.gap.finding == "You left out the optimizer"
+    assert [kind for kind, _ in meter.bars.yours] == ["parameters", "gradients", "hole"]
+    assert [name for *_, name, is_missing in meter.bars.names if is_missing] == ["optimizer"]
+
+
+def test_of_one_term_or_another_none_is_drawn_as_missing() -> None:
+    meter = _measured(19.5e6)
+    assert meter.gap is not None
+    assert meter.gap.finding == "You left out the weights or the gradients"
+    assert meter.gap_text == "weights or the gradients, 6.497 MB"
+    assert meter.bars is None
 
 
 def test_while_it_runs_page_and_api_tell_the_prediction_and_nothing_else(

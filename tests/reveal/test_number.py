@@ -36,7 +36,11 @@ def _said(text: str, slips: tuple[KnownSlip, ...] = ()) -> SaidNumber | None:
         ("14 GB", "Weights only", "gradients, fp32 master copy and optimizer's moments, 98 GB"),
         ("12.6 GB", "Habit", "habit: 99.4 GB missing"),  # nothing of the sum says what it has
         ("150 GB", "By hand", "by hand: 38 GB too much"),
-        ("43 GB", "You left out the gradients and the optimizer's moments", "gradients and optimizer's moments, 70 GB"),
+        (
+            "43 GB",
+            "You left out the weights and the optimizer's moments, or the gradients and the optimizer's moments",
+            "weights and the optimizer's moments, or the gradients and the optimizer's moments, 70 GB",
+        ),
         ("35 GB", "", "77 GB more than you said"),
         ("200 GB", "", "88 GB too much"),
     ],
