@@ -19,13 +19,14 @@ from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
-from app.lab.forms import FREE_FORM, MORE_KNOBS, called
+from app.lab.forms import FREE_FORM, MORE_KNOBS, called, path_called
 from app.lab.naming import describe, title
 from app.lab.sweeps import (
     MOST_RUNS,
     Knob,
     SweepForm,
     Value,
+    base_of,
     cancel_sweep,
     form_like,
     read_form,
@@ -89,7 +90,8 @@ def _page(
 def _base(form: SweepForm) -> str:
     """What all runs of the sweep have alike, in words; what cannot be read is shown as it was typed."""
     try:
-        spec = parse_run_spec(json.loads(form.spec), sizes=of_any_size)
+        turned = {path_called(field) for field in (form.field_1, form.field_2)}
+        spec = parse_run_spec(base_of(json.loads(form.spec), turned), sizes=of_any_size)
     except (ValueError, RecursionError, SpecError):
         return "as it was typed"
     return f"{title(spec)}, {describe(spec)}"

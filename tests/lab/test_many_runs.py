@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import Any
@@ -16,6 +17,7 @@ from app.lab import forms, presence, service
 from app.lab.film import Strip
 from app.lab.models import Chunk, Run
 from app.lab.side_times import watched_beside_plain
+from app.lab.sweeps import base_of
 from app.lab.sweeps.lines import lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
 from app.theory.lab_runs import Point
@@ -258,6 +260,63 @@ def test_a_sweep_is_asked_for_in_the_forms_words(client: TestClient) -> None:
     zero = [client.get(f"/api/v1/lab/runs/{run}/spec").json()["parallel"]["zero"] for run in range(1, 5)]
     assert zero == [0, 3, 0, 3]
     assert "Micro-batch and Strategy" in client.get("/lab/sweeps", headers=HTML).text
+
+
+def test_a_sweep_of_strategies_has_two_ranks_and_says_so(client: TestClient, database: Database) -> None:
+    """On one rank FSDP sends nothing, and that would look like an advantage."""
+    knobs = {"field_1": "Micro-batch", "values_1": "1, 2, 4", "field_2": "Strategy", "values_2": "DDP, FSDP"}
+    form = client.get("/lab/sweeps", headers=HTML).text
+    assert "With Strategy, 1 data rank becomes 2." in form
+    example = html.unescape(form.split('name="spec"')[1].split(">")[1].split("</textarea")[0])
+    assert json.loads(example)["parallel"] == {"data": 1}
+    sent = client.post("/lab/sweeps", data={"key": "k", "spec": example, **knobs}, headers=HTML)
+    assert sent.headers["location"] == "/lab/sweeps/1"
+    specs = [client.get(f"/api/v1/lab/runs/{run}/spec").json()["parallel"] for run in range(1, 7)]
+    assert {each["data"] for each in specs} == {2}
+    for run in range(1, 7):
+        theory = client.get(f"/api/v1/lab/runs/{run}").json()["theory"]
+        assert theory["payload_bytes_per_step"] > 0
+        finish(database, run, payload_bytes_per_step=theory["payload_bytes_per_step"])
+    shown = client.get("/lab/sweeps/1?quantity=payload_bytes_per_step", headers=HTML).text
+    assert "theory to the last digit, at all 6 points</h1>" in shown
+    assert "All on 2 data ranks: with 1, no strategy would have anyone to send to." in shown
+
+
+@pytest.mark.parametrize(
+    ("parallel", "fields", "data"),
+    [
+        ({"data": 4}, {"parallel.zero"}, 4),
+        ({"data": 1}, {"training.micro_batch"}, 1),
+        ({"data": 1}, {"parallel.data", "parallel.zero"}, 1),
+        ({}, {"parallel.zero"}, 2),
+        (None, {"parallel.zero"}, 2),
+    ],
+)
+def test_only_strategies_on_one_rank_get_another(parallel: Any, fields: set[str], data: int) -> None:
+    base: Any = base_of({"model": "gpt-mini", "parallel": parallel}, fields)
+    assert base["parallel"]["data"] == data
+    assert base_of("no spec", fields) == "no spec"
+
+
+def test_a_series_of_zeros_is_named_and_counted(client: TestClient, database: Database) -> None:
+    asked = ("training.micro_batch", [1, 2, 4]), ("parallel.zero", [0, 3])
+    runs = sweep(client, *asked, parallel={"data": 1}).json()["runs"]
+    theory = {run: client.get(f"/api/v1/lab/runs/{run}").json()["theory"]["payload_bytes_per_step"] for run in runs}
+    assert sorted(theory.values())[:3] == [0, 0, 0]
+    for run in runs:
+        finish(database, run, payload_bytes_per_step=theory[run])
+    address = "/lab/sweeps/1?quantity=payload_bytes_per_step"
+    shown = client.get(address, headers=HTML).text
+    assert "theory to the last digit, at all 6 points</h1>" in shown
+    row = re.search(r'<th scope="row">FSDP</th>.*?</tr>', shown, re.DOTALL)
+    assert row is not None
+    assert "0 B, theory 0 B." in row[0]
+    assert "All on 1 data rank, where what is sent goes to nobody." in shown
+    finish(database, runs[1], payload_bytes_per_step=4000)
+    assert "4 kB with FSDP at Micro-batch 1; theory has 0 B</h1>" in client.get(address, headers=HTML).text
+    for run in runs:
+        finish(database, run, **({"payload_bytes_per_step": 0} if theory[run] == 0 else {}))
+    assert "0 B, theory to the last digit, at all 3 points</h1>" in client.get(address, headers=HTML).text
 
 
 # --- what can be kept

@@ -3,7 +3,7 @@
 Each of its runs is an ordinary run of the queue: taken, ended and taken again like any other.
 """
 
-from app.lab.sweeps.form import SweepForm, form_like, read_form
+from app.lab.sweeps.form import SweepForm, base_of, form_like, read_form
 from app.lab.sweeps.knobs import Knob, Value
 from app.lab.sweeps.submitting import MOST_RUNS, cancel_sweep, submit_sweep
 from app.lab.sweeps.view import sweep_page
@@ -13,6 +13,7 @@ __all__ = [
     "Knob",
     "SweepForm",
     "Value",
+    "base_of",
     "cancel_sweep",
     "form_like",
     "read_form",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.core.errors import DomainError, Violation
-from app.lab.forms import called, path_called, value_meant
-from app.lab.sweeps.knobs import Knob, Value
+from app.lab.forms import called, get, path_called, value_meant
+from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value
 
 _EXAMPLE_TRAINING = {"sequence": 128, "micro_batch": 2, "steps": 6}
 EXAMPLE = {
@@ -81,7 +81,15 @@ def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
             knobs.append(Knob(path, tuple(_values(path, values))))
     if wrong:
         raise DomainError("Nothing was started.", wrong)
-    return spec, knobs
+    return base_of(spec, {knob.field for knob in knobs}), knobs
+
+
+def base_of(spec: object, turned: Collection[str]) -> object:
+    """The spec that these fields are turned in. Strategies differ in what goes between data ranks: one becomes two."""
+    if STRATEGY not in turned or DATA in turned or not isinstance(spec, Mapping) or get(spec, DATA, 1) != 1:
+        return spec
+    parallel = spec.get("parallel") or {}
+    return {**spec, "parallel": {**parallel, "data": 2}} if isinstance(parallel, Mapping) else spec
 
 
 def _values(path: str, text: str) -> Iterator[Value]:

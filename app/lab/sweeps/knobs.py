@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+STRATEGY, DATA = "parallel.zero", "parallel.data"
+
 Value = int | float | str | bool | list[Any]
 
 

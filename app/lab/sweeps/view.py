@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -18,7 +18,7 @@ from app.lab.naming import describe, title
 from app.lab.quantities import quantities_of
 from app.lab.residuals import is_constant, pattern
 from app.lab.sweeps.at_peak import at_peak
-from app.lab.sweeps.knobs import Knob, is_number
+from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, is_number
 from app.lab.sweeps.lines import Line, lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, StepParts, parts_of, rows_of, said_of_parts
 from app.lab.sweeps.submitting import find_sweep
@@ -63,6 +63,7 @@ class SweepPage:
     sweep: Sweep
     title: str
     summary: str
+    ranks_say: str
     knobs: tuple[str, ...]
     rows: tuple[SweepRow, ...]
     name: str
@@ -101,6 +102,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         sweep=sweep,
         title=sweep.name or f"{title(spec)} over {' and '.join(called(knob.field) for knob in knobs)}",
         summary=describe(spec),
+        ranks_say=_said_of_ranks(spec, knobs),
         knobs=tuple(called(knob.field) for knob in knobs),
         rows=rows,
         name=name,
@@ -109,7 +111,10 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         curve=_curve(known[name], knobs, measured, theory),
         residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
         finding=_finding(known[name], knobs, measured, theory, lines),
-        lines=_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
+        lines=(
+            *_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
+            *_lines_of_nothing(known[name], measured, theory),
+        ),
         part_names=tuple(PARTS.values()),
         parts=tuple(
             (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
@@ -119,6 +124,16 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
+
+
+def _said_of_ranks(spec: RunSpec, knobs: Sequence[Knob]) -> str:
+    """On how many data ranks strategies are held against each other; nothing where that is turned, or none are."""
+    turned = {knob.field for knob in knobs}
+    if STRATEGY not in turned or DATA in turned:
+        return ""
+    if spec.parallel.data == 1:
+        return "All on 1 data rank, where what is sent goes to nobody."
+    return f"All on {spec.parallel.data} data ranks: with 1, no strategy would have anyone to send to."
 
 
 def _most_telling(runs: Sequence[Run], known: Mapping[str, Quantity]) -> str:
@@ -228,6 +243,21 @@ def _lines(
     )
 
 
+def _lines_of_nothing(quantity: Quantity, measured: Sequence[Point], theory: Sequence[Point]) -> Iterator[SweepLine]:
+    """Series of which theory has nothing but zeros: they have no share of it, and no line."""
+    some, none = {name for name, _, _ in _apart(measured, theory)}, _of_nothing(measured, theory)
+    for name in dict.fromkeys(point.name for point in none):
+        if name not in some:
+            most = value_text(max(point.y for point in none if point.name == name), quantity.dimension)
+            yield SweepLine(name, "–", "–", f"{most}, theory {value_text(0.0, quantity.dimension)}.")
+
+
+def _of_nothing(measured: Sequence[Point], theory: Sequence[Point]) -> list[Point]:
+    """What was measured where theory has zero."""
+    zeros = {(point.name, point.x) for point in theory if point.y == 0}
+    return [point for point in measured if (point.name, point.x) in zeros]
+
+
 def _pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, law: str) -> str:
     if all(abs(each) < _SEEN for _, each in places):
         return f"As {law} has it, to {digits(100 * _SEEN, 1)} %."
@@ -258,25 +288,33 @@ def _finding(
     """What the residuals say, in a sentence."""
     if not measured:
         return "Nothing has been measured yet."
-    apart = _apart(measured, theory)
-    if not apart:
+    apart, none = _apart(measured, theory), _of_nothing(measured, theory)
+    if not apart and not none:
         return f"{quantity.title}: measured only. Theory has no figure for it."
     if quantity.dimension == "seconds":
         return f"{quantity.title}: {said_of_steps(measured, theory, lines)}"
+    zero = value_text(0.0, quantity.dimension)
+    if some := [point for point in none if point.y != 0]:
+        most = max(some, key=lambda point: abs(point.y))
+        at = " at ".join(dict.fromkeys((most.name, called(knobs[0].field))))
+        return f"{quantity.title}: {value_text(most.y, quantity.dimension)} with {at} {most.x:g}; theory has {zero}."
+    if not apart:
+        return f"{quantity.title}: {zero}, theory to the last digit, at all {len(none)} points."
     known = {(point.name, point.x): point.y for point in theory}
     more = [point.y - known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
-    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), quantity, apart, more)}"
+    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), quantity, apart, more, len(none))}"
 
 
 def _said_of_residuals(
-    knob: str, quantity: Quantity, apart: Sequence[tuple[str, float, float]], more: Sequence[float]
+    knob: str, quantity: Quantity, apart: Sequence[tuple[str, float, float]], more: Sequence[float], zeros: int
 ) -> str:
-    """What the residuals have in common: as shares of theory (`apart`: series, x, share), or in base units (`more`)."""
+    """What the residuals have in common: as shares of theory (`apart`: series, x, share), or in base units (`more`).
+    `zeros` more points are zero, as theory has them."""
     worst = max(apart, key=lambda each: abs(each[2]))
     if abs(worst[2]) < 1e-9:
-        return f"theory to the last digit, at all {len(apart)} points."
+        return f"theory to the last digit, at all {len(apart) + zeros} points."
     if abs(worst[2]) < _SEEN:
-        return f"as theory has it, to {100 * abs(worst[2]):.1g} %, at all {len(apart)} points."
+        return f"as theory has it, to {100 * abs(worst[2]):.1g} %, at all {len(apart) + zeros} points."
     signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
     word = "more" if signs == {True} else "less"
     shares = [abs(each) for _, _, each in apart]
