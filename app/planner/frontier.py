@@ -12,6 +12,7 @@ from app.planner.made import Plan
 from app.units import factor_of
 
 SHOWN = 0.95  # of the plans that were seen, the fastest: what is slower stands beyond the axis of time
+BELOW = 0.11  # of the picture's height is free below the fastest plan, for its label
 MOST = 2.0  # times the fastest: as far the axis goes for them
 Place = tuple[str, str]  # percent from the left and from the top
 
@@ -91,6 +92,8 @@ def _seconds_axis(fastest: float, slowest: float) -> tuple[float, float, tuple[T
     step = whole.maximum / (len(whole.ticks) - 1)
     low = int(fastest / size / step) * step
     count = int((slowest / size - low) / step) + 1
+    if low > 0 and fastest / size - low < BELOW * step * count:
+        low, count = max(low - step, 0), count + 1
     ticks = tuple(Tick(f"{100 - 100 * i / count:.2f}", f"{low + step * i:,.6g}", False) for i in range(count + 1))
     return low * size, (low + step * count) * size, ticks, unit
 
