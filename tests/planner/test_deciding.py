@@ -16,9 +16,9 @@ from app.theory.planner.kinds import Asked, fits
     ("model", "gpus", "sequence", "batch", "ends_in"),
     [
         ("llama-3.2-1b", 8, 8192, 64, "replicas"),
-        ("llama-3-70b", 128, 8192, 1024, "stages"),
-        ("llama-3-405b", 2048, 131072, 128, "stages"),
-        ("mixtral-8x7b", 64, 4096, 256, "stages"),
+        ("llama-3-70b", 128, 8192, 1024, "pipeline stages"),
+        ("llama-3-405b", 2048, 131072, 128, "pipeline stages"),
+        ("mixtral-8x7b", 64, 4096, 256, "pipeline stages"),
     ],
 )
 def test_the_path_ends_in_a_plan_that_fits_and_uses_every_gpu(
@@ -39,7 +39,7 @@ KINDS: dict[str, dict[str, object]] = {
     "replicas": {"tensor": [1], "pipeline": [1], "zero": [0, 1]},
     "sharded replicas": {"tensor": [1], "pipeline": [1], "zero": [3]},
     "tensor groups": {"tensor": [2, 4, 8], "pipeline": [1], "zero": [0, 1]},
-    "stages": {"pipeline": [2, 4, 8, 16, 32, 64, 128], "zero": [0, 1]},
+    "pipeline stages": {"pipeline": [2, 4, 8, 16, 32, 64, 128], "zero": [0, 1]},
 }
 
 
@@ -103,6 +103,16 @@ def test_the_pages_plan_is_what_the_planner_then_shows(model: str, ranks: str) -
     assert shown.decision.chosen is not None
     assert made.estimate.time == shown.decision.chosen.estimate.time
     assert made.estimate.memory == shown.decision.chosen.estimate.memory
+
+
+def test_a_plan_that_may_not_fit_has_one_beside_it_that_does() -> None:
+    decision = deciding.path({"model": "llama-3-70b", "ranks": "256"}).decision
+    assert decision.chosen is not None
+    made = decision.chosen.estimate
+    assert made.interval.memory_bytes is not None
+    assert made.memory.capacity_bytes is not None
+    assert bool(decision.leaner) == (made.interval.memory_bytes[1] > made.memory.capacity_bytes)
+    assert decision.axes not in decision.leaner
 
 
 def test_what_cannot_be_read_is_said_at_its_field() -> None:

@@ -27,6 +27,7 @@ from app.theory.planner.kinds import (
     Looked,
     kinds_of,
     look,
+    look_leaner,
     look_otherwise,
 )
 from app.theory.planner.remarks import repeats
@@ -63,11 +64,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision:
-    """The way to a plan, and the plan; None where no plan of any kind fits. `held` are the axes that a rule decided."""
+    """The way to a plan, and the plan; None where no plan of any kind fits. `held` are the axes that a rule decided,
+    `leaner` says, where the plan may not fit, which does."""
 
     questions: tuple[Question, ...]
     chosen: Candidate | None
     held: dict[str, int]
+    leaner: str = ""
 
     @property
     def axes(self) -> str:
@@ -116,7 +119,27 @@ def decide(asked: Asked) -> Decision:
     questions += [_fit(each, plan) if plan else _unfit(each, asked, decided) for each, plan in plans]
     which, chosen = _chosen([(each.kind, plan) for each, plan in plans if plan])
     questions += [which, _losses(chosen.estimate), _failures(asked)]
-    return Decision(tuple(questions), chosen, {} if looked[-1].kind is OTHERWISE else decided)
+    held = {} if looked[-1].kind is OTHERWISE else held
+    leaner = _leaner_text(asked, chosen, held) if _may_not_fit(chosen) else ""
+    return Decision(tuple(questions), chosen, decided if held else {}, leaner)
+
+
+def _leaner_text(asked: Asked, chosen: Candidate, held: dict[str, int]) -> str:
+    """Which plan fits over the whole of its range, where that which was chosen does not."""
+    between, memory = chosen.estimate.interval.memory_bytes, chosen.estimate.memory
+    assert between is not None, "its range says that it may not fit"
+    share = memory.per_rank_bytes.total / between[1]
+    sure = [each for each in look_leaner(asked, held, share) if not _may_not_fit(each)]
+    if not sure:
+        return "No plan was found that fits over the whole of its range."
+    plan = min(sure, key=lambda each: each.step_seconds)
+    return f"{axes_text(plan.request)} fits over the whole of its range: {seconds_text(plan.step_seconds)} a step."
+
+
+def _may_not_fit(plan: Candidate) -> bool:
+    """Whether it holds more than there is at the upper end of its range."""
+    between = plan.estimate.interval.memory_bytes
+    return between is not None and between[1] > (plan.estimate.memory.capacity_bytes or 0.0)
 
 
 def _alone(asked: Asked) -> dict[str, Any]:
@@ -250,7 +273,7 @@ def _chosen(plans: Sequence[tuple[Kind, Candidate]]) -> tuple[Question, Candidat
         why = "the only one that fits"
     elif simpler:
         least = min(plan.step_seconds for plan in simpler)
-        why = f"a step is {100 * (1 - chosen.step_seconds / least):.0f} % shorter than that of the best simpler plan"
+        why = f"{100 * (1 - chosen.step_seconds / least):.0f} % shorter step than anything simpler"
     elif chosen is fastest:
         why = "the simplest that fits, and none is faster"
     else:

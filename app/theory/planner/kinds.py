@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.theory.hardware import GPUS
 from app.theory.planner.asking import USABLE, SearchRequest, parse_search_request
 from app.theory.planner.candidates import Candidate, SearchResult
 from app.theory.planner.estimate import estimate
+from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.results import Estimate
 from app.theory.planner.search import search
 from app.theory.planner.software import Profile, layout_of
@@ -89,7 +91,7 @@ def kinds_of(asked: Asked) -> Iterator[Kind]:
     sharded = "Does it fit with all of the state sharded, ZeRO-3?"
     yield Kind("sharded replicas", sharded, alone | {"zero": (3,)}, {}, SHARDING)
     yield Kind("tensor groups", "What do tensor groups inside a node bring?", {"tensor": inside, "pipeline": (1,)}, {})
-    yield Kind("stages", "What do pipeline stages bring?", {"pipeline": stages}, USUAL)
+    yield Kind("pipeline stages", "What do pipeline stages bring?", {"pipeline": stages}, USUAL)
 
 
 # What is left where none of them fits with the sequence and the experts divided as a rule has it.
@@ -121,16 +123,28 @@ def look_otherwise(asked: Asked) -> Looked:
     return Looked(OTHERWISE, search(_request(asked, LEANEST)), False)
 
 
+def look_leaner(asked: Asked, held: Mapping[str, int], share: float) -> list[Candidate]:
+    """The best plans of all kinds that hold no more than a share of a GPU's memory."""
+    capacity = GPUS[asked.gpu].capacity_bytes * share / USABLE
+    axes = {**USUAL, **{name: (value,) for name, value in held.items()}}
+    found = search(_request(asked, axes, memory_bytes=capacity)).best
+    return [_on_whole(each.request) for each in found]
+
+
+def _on_whole(request: EstimateRequest) -> Candidate:
+    """A plan that was found in another memory, estimated in its GPU's own."""
+    assert request.cluster is not None, "a search names its GPUs"
+    again = request.model_copy(update={"cluster": request.cluster.model_copy(update={"memory_bytes": None})})
+    return Candidate(again, estimate(again))
+
+
 def _leanest(asked: Asked, axes: Mapping[str, Any], profile: Profile) -> Candidate | None:
     """The plan that holds least on its fullest rank, of those that recompute everything."""
     boundless = _request(asked, {**axes, **LEANEST}, profile, memory_bytes=BOUNDLESS_BYTES)
     found = search(boundless.model_copy(update={"objective": "memory", "limit": 1})).best
     if not found:
         return None
-    cluster = found[0].request.cluster
-    assert cluster is not None, "a search names its GPUs"
-    request = found[0].request.model_copy(update={"cluster": cluster.model_copy(update={"memory_bytes": None})})
-    return Candidate(request, estimate(request))
+    return _on_whole(found[0].request)
 
 
 def _request(asked: Asked, axes: Mapping[str, Any], profile: Profile = PROFILE, **cluster: float) -> SearchRequest:
