@@ -40,7 +40,8 @@ def _with_share(check: Check, held: int, cases: int) -> Check:
         return check
     seen = check.seen
     if held and not check.expected:  # it was not looked at in the whole run
-        seen = f"the run did not end; by {'itself' if held == 1 else 'themselves'}, {held} of {cases} cases hold"
+        alone = "itself" if held == 1 else "themselves"
+        seen = f"not looked at together, for the run did not end; by {alone}, {held} of {cases} cases hold"
     return check.model_copy(update={"held": round(held / cases, 4), "seen": seen})
 
 
