@@ -106,7 +106,8 @@ def one_step_away(request: EstimateRequest, by_zero: Mapping[int, Outcome] | Non
         yield _step(request, data, "micro_batch", str(size), training={"micro_batch": size})
     for choice in get_args(Recompute):
         if choice != training["recompute"]:
-            yield _step(request, data, "recompute", choice, training={"recompute": choice})
+            # modules are of selective recomputation, which no other choice is
+            yield _step(request, data, "recompute", choice, training={"recompute": choice, "recompute_modules": None})
 
 
 def with_batch(request: EstimateRequest) -> EstimateRequest:
