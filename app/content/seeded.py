@@ -45,11 +45,7 @@ def draw(
     satisfies `where`.
     """
     draws = _draws(name, choices, let, where, seed)
-    first = next(draws, None)
-    if first is None:
-        with at("where"):
-            raise ExpressionError(f"no combination of parameters satisfies {where!r}")
-    parameters, values = first
+    parameters, values = next(draws)
     at_first = lost(values)
     if not at_first.met:
         return parameters
@@ -70,30 +66,33 @@ def clearest(
 ) -> dict[str, object]:
     """As `draw`, for a sitting, which stores what it drew: of the first few draws the one at which fewest mistakes lead
     to what is right (`hidden`), the first of several. Two that meet are named together. Raises ExpressionError."""
-    best: tuple[int, dict[str, object]] | None = None
+    fewest: int | None = None
+    clear: dict[str, object] = {}
     for parameters, values in islice(_draws(name, choices, let, where, seed), 1 + MOST_AGAIN):
         now = hidden(values)
-        if best is None or now < best[0]:
-            best = (now, parameters)
-        if best[0] == 0:
+        if fewest is None or now < fewest:
+            fewest, clear = now, parameters
+        if fewest == 0:
             break
-    if best is None:
-        with at("where"):
-            raise ExpressionError(f"no combination of parameters satisfies {where!r}")
-    return best[1]
+    return clear
 
 
 def _draws(
     name: str, choices: Choices, let: Mapping[str, str], where: str | None, seed: int
 ) -> Iterator[tuple[dict[str, object], Drawn]]:
-    """Draws that satisfy `where`, among the first there are, each with what `let` computes from it."""
+    """Draws that satisfy `where`, among the first there are, each with what `let` computes from it. Raises
+    ExpressionError where none does."""
     # a seeded generator, not a secret: the same seed must give the same variant on every machine
-    source = random.Random(f"{name}:{seed}")  # noqa: S311
+    source, is_satisfied = random.Random(f"{name}:{seed}"), False  # noqa: S311
     for _ in range(MOST_DRAWS):
         drawn: dict[str, object] = {each: source.choice(values) for each, values in choices.items()}
         values = _taken(where, tuple(let.items()), tuple(drawn.items()))
         if values is not None:
+            is_satisfied = True
             yield drawn, values
+    if not is_satisfied:
+        with at("where"):
+            raise ExpressionError(f"no combination of parameters satisfies {where!r}")
 
 
 @lru_cache(maxsize=4096)  # seeds draw the same few hundred combinations again and again

@@ -15,7 +15,6 @@ from app.content.questions import make_layout
 from app.content.rounds import BorrowedQuestion
 from app.grading.quantities import Unreadable
 from app.grading.questions import carried_values, read_number
-from app.grading.rubrics.grader import Misconception
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 from app.interview.layouts import read_layout
@@ -88,7 +87,6 @@ class Part:
     leads_up: tuple[Question, ...] = ()  # the numbers that it builds on, and that these do, in order
     let: Mapping[str, str] = field(default_factory=dict)  # what the interview computes, to explain a wrong number
     wordings: Wordings = NO_WORDINGS  # through which an answer in words is read
-    falsehoods: tuple[Misconception, ...] = ()  # of what it is about, that an answer in words is remarked for
     role: Role = "asked"
     reaction: Reaction | None = None  # that it comes of
     point: ProbedPoint | None = None
@@ -135,8 +133,6 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
         let = _let_of(question, interview)
         numbers = _numbers_before(question, by_id)
         whole = Part(question.id, question, False, float(question.points), earlier, numbers, let, interview.wordings)
-        if question.rubric:
-            whole = replace(whole, falsehoods=interview.false_about(question))
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)

@@ -60,7 +60,7 @@ def scorecard(
     """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
     what was asked on account of answers: it counts for the part it is about."""
     own = built_on(answers, reactions)
-    sitting = _Sitting(parts_of(interview, reactions), values, answers, own, judged, programs, reactions)
+    sitting = _Sitting(interview, parts_of(interview, reactions), values, answers, own, judged, programs, reactions)
     return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
 
 
@@ -88,6 +88,7 @@ def _text(source: str | None, known: Values) -> str:
 class _Sitting:
     """What there is to grade. `built_on` are the answers that later parts go by."""
 
+    interview: Interview
     parts: Sequence[Part]
     values: Values
     answers: Mapping[str, str]
@@ -280,7 +281,8 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
-    notes = (*found.notes, *remarks(part.falsehoods, row.said, part.wordings), *filter(None, said_first))
+    beside = remarks(sitting.interview.false_about(part.question), row.said, part.wordings)
+    notes = (*found.notes, *beside, *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
 
 

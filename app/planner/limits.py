@@ -8,7 +8,7 @@ from typing import Any
 from app.core.errors import Violation
 from app.planner.fields import ANY, SEARCHED, THIS_PLANS
 from app.planner.readers import Memory, Span
-from app.theory.planner.asking import USABLE
+from app.theory.planner.asking import USABLE, usable_of
 from app.theory.planner.software import BY_STAGE
 from app.units import bytes_text
 
@@ -50,21 +50,20 @@ def limits_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _memory(chosen: Memory | None) -> dict[str, float]:
-    if chosen is None:
-        return {}
-    return {"memory_bytes": chosen.bytes} if chosen.bytes else {"memory_share": chosen.share or 1.0}
+    said = {"memory_bytes": chosen.bytes, "memory_share": chosen.share} if chosen else {}
+    return {name: value for name, value in said.items() if value}
 
 
 def usable_bytes(values: Mapping[str, Any], capacity_bytes: float) -> float:
-    """What a plan may take of a GPU's memory."""
-    chosen: Memory = values["search_memory"] or Memory(share=USABLE)
-    return chosen.bytes or (chosen.share or 1.0) * capacity_bytes
+    """What a plan may take of a GPU's memory, as a search takes it."""
+    chosen: Memory = values["search_memory"] or Memory()
+    return usable_of(capacity_bytes, chosen.bytes, chosen.share)
 
 
 def memory_text(values: Mapping[str, Any]) -> str:
     """The same in words."""
-    chosen: Memory = values["search_memory"] or Memory(share=USABLE)
-    return bytes_text(chosen.bytes) if chosen.bytes else f"{100 * (chosen.share or 1.0):.3g} % of the memory"
+    chosen: Memory = values["search_memory"] or Memory()
+    return bytes_text(chosen.bytes) if chosen.bytes else f"{100 * (chosen.share or USABLE):.3g} % of the memory"
 
 
 def schedules_text(values: Mapping[str, Any]) -> str:

@@ -259,7 +259,7 @@ def _judge(
     shown_seed = checking.seed_of(learner_id, card, version) if seed is None else seed
     found = checking.check(card, shown_seed, answer, elapsed_milliseconds)
     if not found.counts:
-        accepted = found.asked.written_as or "as offered"
+        accepted = found.asked.written_as or ("a number" if found.asked.number else "as offered")
         raise DomainError(
             "The answer was not counted.",
             [Violation("answer", answer, found.verdict.message.striptags(), accepted)],

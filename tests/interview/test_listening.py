@@ -54,8 +54,9 @@ def test_a_fluent_answer_that_is_wrong_is_heard_as_no_hire(content: Catalogue, s
     ],
 )
 def test_what_is_false_whatever_was_asked_is_remarked(content: Catalogue, said: str, remarked: bool) -> None:
-    part = next(each for each in parts_of(content.interviews["M9"]) if each.kind == "text")
-    found = remarks(part.falsehoods, said, part.wordings)
+    interview = content.interviews["M9"]
+    question = next(each for each in interview.questions if each.kind == "text")
+    found = remarks(interview.false_about(question), said, interview.wordings)
     assert [each.startswith(f"Beside “{said.rstrip('.')}”: ") for each in found] == [True] * remarked
 
 

@@ -125,8 +125,10 @@ def _knows_the_cause(grade: Grade) -> int:
 
 
 def written_as(unit: str) -> str:
-    """How a quantity in `unit` is typed, as "… GB": without a number, which might be the answer, or near it."""
-    return _NUMBER.sub("…", UNIT_EXAMPLES.get(unit, EXAMPLES[SCALES[unit][0]]))
+    """How a quantity in `unit` is typed, as "… GB": without a number, which might be the answer, or near it; empty for
+    a bare number, of which there is nothing to say."""
+    written = _NUMBER.sub("…", UNIT_EXAMPLES.get(unit, EXAMPLES[SCALES[unit][0]]))
+    return "" if written == "…" else written
 
 
 def read_number(text: str, unit: str) -> float:

@@ -61,9 +61,13 @@ def parse_search_request(data: object, may_be_empty: bool = False) -> SearchRequ
 
 def usable_bytes(request: SearchRequest) -> float:
     """What a plan may take of a GPU's memory."""
-    capacity = _capacity_bytes(request.cluster)
-    share = request.memory_share or (USABLE if request.memory_bytes is None else 1.0)
-    return min(share * capacity, request.memory_bytes or capacity)
+    return usable_of(_capacity_bytes(request.cluster), request.memory_bytes, request.memory_share)
+
+
+def usable_of(capacity_bytes: float, memory_bytes: float | None, memory_share: float | None) -> float:
+    """The less of what is said, in bytes and as a share of the capacity; USABLE of it where neither is."""
+    share = memory_share or (USABLE if memory_bytes is None else 1.0)
+    return min(share * capacity_bytes, memory_bytes or capacity_bytes)
 
 
 def _capacity_bytes(cluster: Cluster) -> float:
