@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 import urllib.parse
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from app.content.catalogue import Catalogue
 from app.practice.variants import make_variant
@@ -147,6 +148,14 @@ def test_the_planners_number_opens_its_formula(page: Page) -> None:
     page.get_by_role("link", name="38.5 GB").first.click()
     expect(page.locator(".derivation")).to_contain_text("Model state per rank under ZeRO")
     expect(page.locator(".derivation [data-part=result]")).to_have_text("38.5 GB")
+    page.route("**/live.js*", _come_late)
     page.get_by_role("link", name="Formula F02").click()
-    page.get_by_role("textbox", name="Data-parallel ranks").fill("12")
+    page.wait_for_url("**/reference/formulas/zero_state**", wait_until="commit")
+    page.get_by_role("textbox", name="Data-parallel ranks").fill("12")  # before the page's script is there
     expect(page.locator("[data-part=doubled]")).to_contain_text("31.5 GB")  # 4 × 7 and 12 × 7 over 24
+
+
+def _come_late(route: Route) -> None:
+    reply = route.fetch()
+    time.sleep(1)
+    route.fulfill(response=reply)
