@@ -17,7 +17,7 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.lab import forms, presence, queries, takers
 from app.lab.models import Run
 from app.lab.naming import describe, title
-from app.lab.predict import theory_record
+from app.lab.predict import theory_record, unreadable
 from app.lab.quantities import quantities_of
 from app.theory.compute import training_flops
 from app.units import seconds_text, value_text
@@ -62,7 +62,7 @@ def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: date
     sizes = takers.sizes_here(session, now)
     as_it_is, now_wrong = _read(typed, sizes)
     known = {str(each) for each in now_wrong}
-    names = {field.path: field.name for field in forms.FREE_FORM}
+    names = {field.path: field.name for field in (*forms.FREE_FORM, *forms.SAID_FIRST)}
     refused: dict[str, dict[str, str]] = {}
     follows: dict[str, dict[str, Mapping[str, str]]] = {}
     for field in forms.FREE_FORM:
@@ -80,7 +80,9 @@ def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: date
                 why = _why_not_here(session, spec, now)
             if why:
                 refused.setdefault(field.name, {})[value] = why
-    wrong = {names[each.field]: forms.said(each) for each in reversed(now_wrong) if each.field in names}
+    every = [*now_wrong, *unreadable(forms.prediction_of_form(typed))]
+    at = {forms.field_of(each): forms.said(each) for each in reversed(every)}
+    wrong = {name: at[path] for path, name in names.items() if path in at}
     idle = _idle(typed, refused)
     if as_it_is is None:
         return Offer(refused, follows, wrong, idle)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import DomainError, Violation
-from app.words import capital
+from app.words import capital, listed
 from labs.spec import LAB_MODELS, RunSpec
 
 
@@ -135,6 +135,12 @@ def value_meant(path: str, word: str) -> int | str:
     return _number(by_name.get(asked.casefold(), asked))
 
 
+def _names_of(path: str) -> list[str]:
+    """What the choices of a field are called in short, where they stand for numbers; none where it has no such."""
+    choices = _BY_PATH[path].choices if path in _BY_PATH else ()
+    return [name.split(",")[0] for value, name in choices if _WHOLE.fullmatch(value)]
+
+
 def choice_called(path: str, value: object) -> str | None:
     """What the form calls that choice of a field; None where it has no such choice."""
     return dict(_BY_PATH[path].choices).get(str(value)) if path in _BY_PATH else None
@@ -197,7 +203,7 @@ def spec_of_text(text: str) -> object:
 def form_after(typed: Mapping[str, str], violations: list[Violation], has_gpus: bool) -> list[FormField]:
     """The form as it was sent with what was said first, each violation at its field, the first with the focus. Where
     there is no GPU, the choice of one says so."""
-    errors = {_field_of(each): said(each) for each in reversed(violations)}
+    errors = {field_of(each): said(each) for each in reversed(violations)}
     shown = [
         replace(field, text=typed.get(field.name, field.text), error=errors.get(field.path))
         for field in (*FREE_FORM, *SAID_FIRST)
@@ -209,7 +215,7 @@ def form_after(typed: Mapping[str, str], violations: list[Violation], has_gpus: 
     return [replace(field, has_focus=index == first) for index, field in enumerate(shown)]
 
 
-def _field_of(violation: Violation) -> str:
+def field_of(violation: Violation) -> str:
     """The field of the form it belongs to: of a prediction any part of a quantity."""
     parts = violation.field.split(".")
     return ".".join(parts[:2]) if parts[0] == "prediction" else violation.field
@@ -225,13 +231,17 @@ def said(violation: Violation) -> str:
     choices = [choice_called(violation.field, each) for each in _BETWEEN.split(violation.accepted)]
     accepted = "; ".join(f"“{each}”" for each in choices) if all(choices) else as_labelled(violation.accepted)
     message = "Nothing is filled in." if violation.value == "" else as_labelled(violation.message)
+    if isinstance(violation.value, str) and (names := _names_of(violation.field)):  # a word that is none of them
+        accepted, message = listed(names, "or"), message.replace("not a number that fits", "none of the choices")
+    if "such as" in message:  # it says what would be accepted
+        return message
     return f"{message} Accepted: {accepted}."
 
 
 def violations_elsewhere(violations: list[Violation]) -> list[Violation]:
     """Violations that belong to no field of the form."""
     paths = {field.path for field in (*FREE_FORM, *SAID_FIRST)}
-    return [violation for violation in violations if _field_of(violation) not in paths]
+    return [violation for violation in violations if field_of(violation) not in paths]
 
 
 def put(data: dict[str, Any], path: str, value: Any) -> None:

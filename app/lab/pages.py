@@ -117,13 +117,14 @@ def index(
     learner_id: int,
     content: Catalogue,
     now: datetime,
+    suggested: Experiment | None,
     typed: Mapping[str, str] | None = None,
     error: DomainError | SpecError | None = None,
     show: str = "all",
     again: int | None = None,
 ) -> LabPage:
     """The lab's front page, with what was `typed` and refused with `error`, or typed for the run `again`; of the
-    experiments all, or the `open`."""
+    experiments all, or the `open`. `suggested` is the one to do next."""
     violations = error.violations if error else []
     written = (typed or {}).get("spec", "")
     elsewhere = [forms.as_labelled(str(each)) for each in forms.violations_elsewhere(violations)]
@@ -138,7 +139,7 @@ def index(
             for each in content.experiments.values()
         ],
         show=show,
-        suggested=reading.suggest(session, learner_id, content),
+        suggested=suggested,
         devices=devices,
         waiting=len(queries.list_queue(session)),
         runs=[listing.row_of(run, content) for run in queries.list_runs(session, learner_id, RECENT_RUNS)],

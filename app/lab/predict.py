@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core.errors import DomainError, Violation
 from app.grading.quantities import Unreadable, read_quantity
-from app.lab.quantities import quantities_of
+from app.lab.quantities import dimension_of, quantities_of
 from app.lab.records import Prediction, ProgramTheory, TrainingTheory
 from app.theory.lab_runs import (
     activation_bytes,
@@ -74,6 +74,17 @@ def read_prediction(given: Mapping[str, Any] | None, spec: RunSpec) -> dict[str,
     if violations:
         raise DomainError("The prediction cannot be read; nothing was started.", violations)
     return locked or None
+
+
+def unreadable(given: Mapping[str, Any] | None) -> list[Violation]:
+    """What is wrong with a prediction, whatever the run it is of may come to: for a run that is refused itself."""
+    known = ((name, entry, dimension_of(name)) for name, entry in (given or {}).items())
+    return [
+        each
+        for name, entry, dimension in known
+        if dimension is not None
+        for each in _read_entry(name, entry, dimension)[2]
+    ]
 
 
 def _read_entry(name: str, entry: object, dimension: str) -> tuple[str, float | None, list[Violation]]:

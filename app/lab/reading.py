@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy.orm import Session
 
 from app.content.evidence import Evidence
-from app.content.schemas import Experiment
 from app.core.errors import NotFound
 from app.core.records import as_record
 from app.lab import queries
@@ -15,9 +12,6 @@ from app.lab.models import ACTIVE, ENDED, WAITING, Run
 from app.lab.quantities import dimension_of
 from app.lab.records import Prediction
 from app.reveal.comparison import is_right
-
-if TYPE_CHECKING:  # loading it loads every kind of content, which opening a run does without
-    from app.content.catalogue import Catalogue
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run:
@@ -52,13 +46,6 @@ def count_active(session: Session, learner_id: int) -> int:
 def list_under_way(session: Session, learner_id: int) -> list[Run]:
     """The learner's runs that have not ended."""
     return [run for run in queries.list_runs(session, learner_id, 50) if run.status not in ENDED]
-
-
-def suggest(session: Session, learner_id: int, content: Catalogue) -> Experiment | None:
-    """An experiment this learner has not finished, else the first."""
-    every = list(content.experiments.values())
-    fresh = [each for each in every if queries.find_last_finished(session, learner_id, each.id) is None]
-    return next(iter(fresh or every), None)
 
 
 def list_evidence(session: Session, learner_id: int) -> list[Evidence]:

@@ -18,11 +18,14 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from sse_starlette import EventSourceResponse
 
+from app.content.catalogue import Catalogue
 from app.content.players.player import Player
+from app.content.schemas import Experiment
 from app.content.web import Content
 from app.core.db import Database
 from app.core.errors import DomainError, NotFound, SpecError
 from app.core.idempotency import once
+from app.core.moment import Moment
 from app.core.queue import Queue
 from app.core.templating import environment, page, wants_fragment
 from app.core.web import (
@@ -80,7 +83,7 @@ def lab(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
-    now: Now,
+    moment: CurrentMoment,
     again: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
     change: Words = "",
     show: Literal["all", "open"] = "all",
@@ -88,9 +91,17 @@ def lab(
     """The lab's front page; `again` fills the form in as one's own earlier run had it, but for a `change` of a field;
     `show` open leaves of the experiments those that were not run yet."""
     typed = pages.typed_again(session, learner, again, change) if again is not None else None
-    return page(
-        request, "lab/index.html", {"shown": pages.index(session, learner, content, now, typed, show=show, again=again)}
-    )
+    next_ = _next_experiment(request, session, learner, content, moment)
+    shown = pages.index(session, learner, content, moment.now, next_, typed, show=show, again=again)
+    return page(request, "lab/index.html", {"shown": shown})
+
+
+def _next_experiment(
+    request: Request, session: Session, learner: int, content: Catalogue, moment: Moment
+) -> Experiment | None:
+    """What Today offers, which knows of what was done in all rooms."""
+    offers = request.app.state.offers(session, learner, content, moment).experiments
+    return offers[0].item if offers else None
 
 
 @router.get("/lab/experiments/{key}/runs")
@@ -142,9 +153,16 @@ def start_experiment(
 
 @router.post("/lab/runs")
 def start_run(
-    request: Request, database: Db, queue: WorkQueue, content: Content, learner: LearnerId, now: Now, typed: FormData
+    request: Request,
+    database: Db,
+    queue: WorkQueue,
+    content: Content,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    typed: FormData,
 ) -> Response:
     """Queue a run of one's own, from the form's fields or written out as JSON."""
+    now = moment.now
 
     def submit(session: Session) -> dict[str, Any]:
         spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
@@ -155,7 +173,8 @@ def start_run(
             reply, repeated = once(session, learner, typed.get("key"), "/lab/runs", now, lambda: submit(session), typed)
     except (DomainError, SpecError) as error:
         with database.read() as session:
-            listed = pages.index(session, learner, content, now, typed, error)
+            next_ = _next_experiment(request, session, learner, content, moment)
+            listed = pages.index(session, learner, content, now, next_, typed, error)
         return page(request, "lab/index.html", {"shown": listed}, status=getattr(error, "status", 422))
     if not repeated:
         queue.nudge_workers()

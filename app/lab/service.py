@@ -15,7 +15,6 @@ from app.lab.reading import (
     list_records,
     list_under_way,
     queue_position,
-    suggest,
 )
 from app.lab.run_file import ENDING as RUN_FILE_ENDING
 from app.lab.run_file import MOST_FILE_BYTES as RUN_FILE_BYTES
@@ -44,6 +43,5 @@ __all__ = [
     "read_run_file",
     "store_opened",
     "submit_run",
-    "suggest",
     "workers_present",
 ]

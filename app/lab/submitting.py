@@ -13,7 +13,7 @@ from app.core.leases import changed
 from app.core.limits import limits_of
 from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
-from app.lab.predict import read_prediction, theory_record
+from app.lab.predict import read_prediction, theory_record, unreadable
 from app.lab.reading import find_run
 from app.lab.takers import check_hosts_here, sizes_here
 from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
@@ -38,11 +38,14 @@ def submit_run(
 ) -> Run:
     """Queue a run of `spec` (JSON data), no larger than one of the workers takes, and over no more hosts than one where
     none has several; its prediction locked. Raises SpecError or DomainError and queues nothing."""
-    parsed = parse_run_spec(spec, sizes=sizes_here(session, now))
-    if no_hosts := check_hosts_here(session, parsed, now):
-        raise SpecError(no_hosts)
+    try:
+        parsed = parse_run_spec(spec, sizes=sizes_here(session, now))
+        if not_here := [*check_hosts_here(session, parsed, now), *_check_steps(session, parsed)]:
+            raise SpecError(not_here)
+    except SpecError as error:
+        raise SpecError([*error.violations, *unreadable(prediction)]) from None
     locked = read_prediction(prediction, parsed)
-    _check_limits(session, learner_id, parsed, now)
+    _check_queue(session, learner_id, now)
     run = Run(
         learner_id=learner_id,
         experiment_id=experiment_id,
@@ -57,12 +60,18 @@ def submit_run(
     return run
 
 
-def _check_limits(session: Session, learner_id: int, spec: RunSpec, now: datetime) -> None:
-    """What the operator of this install allows. Raises SpecError or QueueFull."""
+def _check_steps(session: Session, spec: RunSpec) -> list[Violation]:
+    """That a run has no more steps than the operator of this install allows."""
     limits, steps = limits_of(session), spec.training.steps
-    if spec.options is None and steps > limits.run_steps:
-        message = f"{steps:,} steps are more than a run may have here."
-        raise SpecError([Violation("training.steps", steps, message, f"1 to {limits.run_steps:,}")])
+    if spec.options is not None or steps <= limits.run_steps:
+        return []
+    message = f"{steps:,} steps are more than a run may have here."
+    return [Violation("training.steps", steps, message, f"1 to {limits.run_steps:,}")]
+
+
+def _check_queue(session: Session, learner_id: int, now: datetime) -> None:
+    """That the operator of this install allows one more run. Raises QueueFull."""
+    limits = limits_of(session)
     if queries.count_runs(session, learner_id, [WAITING]) >= limits.runs_waiting:
         are = "run is" if limits.runs_waiting == 1 else "runs are"
         raise QueueFull(f"{limits.runs_waiting} {are} waiting already. Cancel one, or let some finish first.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from app.core.errors import DomainError, SpecError
+from app.core.errors import DomainError, SpecError, Violation
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
-from app.lab.forms import FREE_FORM, MORE_KNOBS, called, path_called
+from app.lab.forms import FREE_FORM, MORE_KNOBS, called, path_called, said
 from app.lab.naming import describe, title
 from app.lab.sweeps import (
     MOST_RUNS,
@@ -69,13 +69,14 @@ def _page(
     form: SweepForm,
     refused: DomainError | SpecError | None = None,
 ) -> HTMLResponse:
-    at = {each.field: f"{each.message} Accepted: {each.accepted}." for each in (refused.violations if refused else ())}
     fields = SweepForm.__dataclass_fields__
+    at, elsewhere = _by_field(form, refused.violations if refused else [])
     shown = {
         "form": form,
         "errors": {field: at.get(field, "") for field in fields},
-        "elsewhere": [f"{field}: {text}" for field, text in at.items() if field not in fields],
-        "refused": "" if refused is None else str(refused) if not at else "Nothing was started.",
+        "wrong": [field for field in fields if field in at],
+        "elsewhere": elsewhere,
+        "refused": str(refused) if refused is not None and not refused.violations else "",
         "first": next((field for field in fields if field in at), ""),
         "sweeps": (made := queries.list_sweeps(session, learner, LISTED)),
         "names": {each.id: " and ".join(called(knob["field"]) for knob in each.knobs) for each in made},
@@ -85,6 +86,20 @@ def _page(
         "knobs": [(path, called(path)) for path in _OFFERED],
     }
     return page(request, "lab/sweeps.html", shown, status=getattr(refused, "status", 422) if refused else 200)
+
+
+def _by_field(form: SweepForm, violations: Sequence[Violation]) -> tuple[Mapping[str, str], Sequence[str]]:
+    """What is wrong at each field of the form, what is wrong with a value at the values of its knob; and elsewhere."""
+    turned = {path_called(path): name for path, name in ((form.field_2, "values_2"), (form.field_1, "values_1"))}
+    at: dict[str, str] = {}
+    elsewhere = []
+    for each in violations:
+        name = turned.get(each.field, each.field)
+        if name in SweepForm.__dataclass_fields__:
+            at[name] = f"{at[name]} {said(each)}" if name in at else said(each)
+        else:
+            elsewhere.append(f"{called(each.field)}: {said(each)}")
+    return at, elsewhere
 
 
 def _base(form: SweepForm) -> str:

@@ -30,13 +30,18 @@ def most_gpus(elsewhere: Sequence[Sequence[Mapping[str, Any]]], spec: RunSpec) -
 def sizes_here(session: Session, now: datetime) -> Sizes:
     """How large a run may be, on each of the workers that take runs; a laptop's where none could take it, for it waits
     then for one that comes."""
-    workers = [(worker.name, worker.devices) for worker in workers_taking_runs(session, now)]
+    workers = workers_taking_runs(session, now)
 
     def sizes(spec: RunSpec) -> list[RunSize]:
-        found = [size for name, devices in workers for size in sizes_on(devices, spec, f"worker {name}").values()]
-        return found or [LAPTOP]
+        return _sizes(workers, spec) or [LAPTOP]
 
     return sizes
+
+
+def _sizes(workers: Sequence[WorkerPresence], spec: RunSpec) -> list[RunSize]:
+    """By worker, named where there are several to tell apart."""
+    named = [(f"worker {each.name}" if len(workers) > 1 else "", each.devices) for each in workers]
+    return [size for where, devices in named for size in sizes_on(devices, spec, where).values()]
 
 
 def check_hosts_here(session: Session, spec: RunSpec, now: datetime) -> list[Violation]:
@@ -65,7 +70,7 @@ def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | N
     """The same for a run on one host: too large for what there is, or not there."""
     if any(kind_on(worker.devices, spec) for worker in workers):
         return None
-    sizes = [size for each in workers for size in sizes_on(each.devices, spec, f"worker {each.name}").values()]
+    sizes = _sizes(workers, spec)
     if sizes:
         too_large = check_size(spec, sizes)[0]
         return f"It is too large for what is there. {too_large.message} Accepted: {too_large.accepted}."

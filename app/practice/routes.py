@@ -17,15 +17,17 @@ from app.content.web import Content
 from app.core.errors import DomainError
 from app.core.idempotency import once
 from app.core.templating import page, wants_fragment
-from app.core.web import Db, LearnerId, Now, ReadSession, WriteSession
+from app.core.web import CurrentMoment, Db, LearnerId, Now, ReadSession, WriteSession
 from app.practice import service
 from app.practice.desk import Desk, check_seed
 from app.practice.export import graded_json, part_json
 from app.practice.forms import read_form
 from app.practice.models import Variant as VariantRow
 from app.practice.pad import pad
-from app.practice.topics import MASTERED, finding, suggested, weakest_first
+from app.practice.topics import MASTERED, finding, weakest_first
 from app.practice.variants import make_variant
+
+OFFERED = 3
 
 router = APIRouter()
 problems = APIRouter(prefix="/api/v1/problems", tags=["problems"])
@@ -68,14 +70,17 @@ def practice(
     session: ReadSession,
     content: Content,
     learner: LearnerId,
+    moment: CurrentMoment,
     order: Literal["weakest", "taught"] = "weakest",
     show: Literal["all", "open"] = "all",
 ) -> HTMLResponse:
     every = service.list_topics(session, learner, content)
+    offered = request.app.state.offers(session, learner, content, moment).problems
     context = {
         "topics": every if order == "taught" else weakest_first(every),
         "finding": finding(every),
-        "suggested": suggested(every),
+        "offered": offered[:OFFERED],
+        "in_turn": [offer.item.id for offer in offered],
         "order": order,
         "show": show,
         "mastered": MASTERED,

@@ -1,4 +1,4 @@
-"""Where a learner stands with each problem and topic, and what to practise next. Pure: results come in."""
+"""Where a learner stands with each problem and topic. Pure: results come in."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from app.practice.queries import Settled
 
 NEWEST_TRIES = 5  # of a topic: what somebody could do a month ago says little
 MASTERED = 0.8
-SUGGESTED = 3
 
 State = Literal["solved", "hinted", "missed", "new"]
 WORDS: Mapping[State, str] = {"solved": "solved", "hinted": "with a hint", "missed": "not yet", "new": "not tried"}
-# What is practised first: what went wrong, what needed help, what is new, what is known.
-ORDER: tuple[State, ...] = ("missed", "hinted", "new", "solved")
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,10 @@ class Topic:
         """Where the share probably lies: the 80 % interval, wide after few tries."""
         return self.share.wilson(EIGHTY_PERCENT)
 
-    @property
-    def next(self) -> Stand:
-        return min(self.stands, key=_turn)
+    def next_of(self, order: Sequence[str]) -> Stand | None:
+        """Its problem that comes first in `order`, of ids; None where none of its is in there."""
+        stands = {stand.problem.id: stand for stand in self.stands}
+        return next((stands[problem] for problem in order if problem in stands), None)
 
 
 def topics_of(problems: Iterable[Problem], concepts: Mapping[str, Concept], settled: Iterable[Settled]) -> list[Topic]:
@@ -97,12 +95,6 @@ def weakest_first(topics: Sequence[Topic]) -> list[Topic]:
     return sorted(topics, key=lambda topic: (not topic.share.count, topic.share.value, -topic.share.count))
 
 
-def suggested(topics: Sequence[Topic]) -> list[Stand]:
-    """What to practise next: missed and hinted problems, the newest try first, then new ones of the weakest topics."""
-    stands = [stand for topic in weakest_first(topics) for stand in topic.stands]
-    return sorted(stands, key=_turn)[:SUGGESTED]
-
-
 def finding(topics: Sequence[Topic]) -> str | None:
     """What the tries say, as a title; None before the first one."""
     tried = [topic for topic in weakest_first(topics) if topic.share.count]
@@ -116,9 +108,3 @@ def finding(topics: Sequence[Topic]) -> str | None:
         if len(weak) == 1
         else f"{weak[0]} and {weak[1][0].lower()}{weak[1][1:]} hold you back"
     )
-
-
-def _turn(stand: Stand) -> tuple[int, float]:
-    newest = -stand.tries[-1].at.timestamp() if stand.tries else 0.0
-    # what is known comes again when it was left longest
-    return ORDER.index(stand.state), -newest if stand.state == "solved" else newest

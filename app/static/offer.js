@@ -46,6 +46,28 @@ function say(field, words, isWrong = false) {
   field.toggleAttribute("aria-invalid", isWrong);
 }
 
+const NOT_YET = "This cannot run yet: see the fields.";
+
+/**
+ * A link to a field, by its label.
+ * @param {string} name
+ */
+function linkTo(name) {
+  const field = form.elements.namedItem(name);
+  const label = document.querySelector(`label[for="f-${CSS.escape(name)}"]`);
+  if (!(field instanceof HTMLElement) || !label) return null;
+  const link = document.createElement("a");
+  link.href = `#${field.id}`;
+  link.textContent = label.textContent;
+  link.addEventListener("click", () => field.focus()); // a browser goes to a fragment without the focus
+  return link;
+}
+
+/** @param {HTMLElement[]} links */
+function inARow(links) {
+  return links.flatMap((link, index) => [index === 0 ? "" : index === links.length - 1 ? " and " : ", ", link]);
+}
+
 async function ask() {
   const turn = ++asked;
   const reply = await fetch(form.dataset.offer, { method: "POST", body: fieldsOf(form) }).catch(() => null);
@@ -53,9 +75,8 @@ async function ask() {
   const { refused, wrong, idle, words, written, ...more } = await reply.json();
   follows = more.follows;
   const inWords = document.querySelector("[data-words]");
-  const labels = Object.keys(wrong).map((name) => document.querySelector(`label[for="f-${CSS.escape(name)}"]`));
-  const named = labels.map((label) => label?.textContent).filter(Boolean);
-  inWords.textContent = words || `This cannot run yet: see ${named.join(", ") || "the fields"}.`;
+  const links = Object.keys(wrong).map(linkTo).filter(Boolean);
+  inWords.replaceChildren(...(links.length ? ["This cannot run yet: see ", ...inARow(links), "."] : [words || NOT_YET]));
   const text = /** @type {HTMLTextAreaElement} */ (document.querySelector("[data-written]"));
   const isOurs = text.dataset.kept === undefined; // else it is a run that the fields cannot say
   if (isOurs && written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
@@ -64,8 +85,9 @@ async function ask() {
   const reasons = new Set(); // each is said once, at the first field that it is true of
   for (const field of form.elements) {
     if (field instanceof HTMLSelectElement) mark(field.name, refused[field.name] ?? {});
-    const isText = field instanceof HTMLInputElement && field.type !== "hidden" && !field.name.startsWith("value.");
-    if (isText || wrong[field.getAttribute("name")]) {
+    const isTyped = field instanceof HTMLInputElement && field.type !== "hidden";
+    const isText = isTyped && !field.name.startsWith("value.");
+    if (isTyped || wrong[field.getAttribute("name")]) {
       const words = wrong[field.getAttribute("name")] ?? "";
       say(field, words, words !== "");
     }

@@ -90,7 +90,7 @@ def _done(evidence: Evidence) -> tuple[str, datetime]:
     return "" if "." in evidence.item_id else evidence.item_id, evidence.at
 
 
-def choose(
+def ranked(
     items: Sequence[Item],
     asked: Item | None,
     kind: Kind,
@@ -99,25 +99,25 @@ def choose(
     moment: Moment,
     fresh: str,
     because: Callable[[Item], str] = lambda _: "",
-) -> Offer[Item] | None:
-    """What the plan asks for; else the first that was never done, one that something went wrong for before the others;
-    else the one that went worst last time.
+) -> list[Offer[Item]]:
+    """What to do next, the first choice first: what the plan asks for, what went wrong last time, what was never done
+    (first where something of it went wrong elsewhere), and then what is known, the worst first.
 
     What went wrong today comes again tomorrow: today only where the plan asks for it, and then that is said. `fresh`
     follows what an item is about, or `because`: what else of it the learner had wrong.
     """
     last = {each.item_id: each for each in every if each.kind == kind}
+    offers = []
     if asked is not None:
         reason = "The plan's next checkpoint asks for it."
         went = _went(last.get(asked.id), moment)
-        return Offer(asked, f"{went} {reason}" if went else f"{asked.about} {reason}")
-    left = [item for item in items if not _failed_since(last.get(item.id), since)]
+        offers.append(Offer(asked, f"{went} {reason}" if went else f"{asked.about} {reason}"))
+    left = [item for item in items if item != asked and not _failed_since(last.get(item.id), since)]
     reasons = {each.id: because(each) for each in left}
-    item = min(left, key=lambda each: (_rank(last.get(each.id)), not reasons[each.id]), default=None)
-    if item is None:
-        return None
-    went = _went(last.get(item.id), moment)
-    return Offer(item, f"{went or reasons[item.id] or item.about} {fresh}")
+    for item in sorted(left, key=lambda each: (_rank(last.get(each.id)), not reasons[each.id])):
+        went = _went(last.get(item.id), moment)
+        offers.append(Offer(item, f"{went or reasons[item.id] or item.about} {fresh}"))
+    return offers
 
 
 _MISSED: Mapping[Kind, str] = {
@@ -161,7 +161,11 @@ def _failed_since(evidence: Evidence | None, since: datetime) -> bool:
 
 
 def _rank(evidence: Evidence | None) -> float:
-    return -1.0 if evidence is None else 1.0 if evidence.share is None else evidence.share
+    """What went wrong before what was never done, and that before what went right."""
+    if evidence is None:
+        return _WENT_WRONG
+    share = 1.0 if evidence.share is None else evidence.share
+    return share if share < _WENT_WRONG else 1 + share
 
 
 def _went(evidence: Evidence | None, moment: Moment) -> str:

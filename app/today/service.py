@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
@@ -23,7 +24,7 @@ from app.progress.planning import list_stands
 from app.study import api as study
 from app.theory.lab_runs import rank_theory, world
 from app.theory.transformer import parameter_count
-from app.today.day import Bar, Lane, Offer, choose, done_today, due_bars, standing_lanes, why_weak
+from app.today.day import Bar, Lane, Offer, done_today, due_bars, ranked, standing_lanes, why_weak
 from app.units import bytes_text
 from labs.spec import parse_run_spec
 
@@ -31,6 +32,14 @@ Item = TypeVar("Item")
 FIRST_EXPERIMENT = "L10"
 DAYS_AHEAD = 12
 INTERVIEW_RESTS = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Problems and experiments in the order in which they are best done, each with its reason."""
+
+    problems: Sequence[Offer[Problem]]
+    experiments: Sequence[Offer[Experiment]]
 
 
 @dataclass(frozen=True)
@@ -67,23 +76,10 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     desk = study.study(session, learner_id, content, moment)
     plan, date_ = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
     is_planned = plan is not None and plan.day >= date_
-    checkpoints: list[Stand] = []
-    if plan is not None and is_planned:
-        stands = list_stands(session, learner_id, content, plan.started_on, plan.day, moment)
-        checkpoints = up_to_next(stands, date_)
+    checkpoints = _checkpoints(session, learner_id, content, moment)
     every, since = evidence.gather(session, learner_id), study.day_start(study.today(moment), moment.zone)
-    asked = _asked_for(checkpoints, "problem", content.problem)
-    problems, experiments = list(content.problems.values()), list(content.experiments.values())
-    named, titles = evidence.concepts_of_items(content), {key: each.title for key, each in content.concepts.items()}
-
-    problem: Offer[Problem] | None = None
-
-    def because(item: Problem | Experiment) -> str:
-        return why_weak(item.concepts, every, named, titles, moment, problem.why if problem else "")
-
-    problem = choose(problems, asked, "problem", every, since, moment, "A fresh variant is ready.", because)
-    fresh = "Predict first, then watch it run here."
-    experiment = choose(experiments, None, "run", every, since, moment, fresh, because)
+    offered = _offers(content, every, checkpoints, since, moment)
+    problem, experiment = next(iter(offered.problems), None), next(iter(offered.experiments), None)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
     has_studied = study.has_studied(session, learner_id)
@@ -107,9 +103,45 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         plan.minutes_per_day if plan and is_planned else None,
         checkpoints,
         done_today(desk.progress.done, every, since),
-        standing_lanes(evidence.standings_of(every, content, moment.now), titles),
+        standing_lanes(evidence.standings_of(every, content, moment.now), _titles(content)),
         due_bars(counts, date_, desk.progress.new) if has_studied else [],
     )
+
+
+def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Offers:
+    """The problems and experiments to do next, which the rooms of both ask for."""
+    since = study.day_start(study.today(moment), moment.zone)
+    checkpoints = _checkpoints(session, learner_id, content, moment)
+    return _offers(content, evidence.gather(session, learner_id), checkpoints, since, moment)
+
+
+def _offers(
+    content: Catalogue, every: Sequence[Evidence], checkpoints: Sequence[Stand], since: datetime, moment: Moment
+) -> Offers:
+    named, titles = evidence.concepts_of_items(content), _titles(content)
+    said = ""
+
+    def because(item: Problem | Experiment) -> str:
+        return why_weak(item.concepts, every, named, titles, moment, said)
+
+    asked, fresh = _asked_for(checkpoints, "problem", content.problem), "A fresh variant is ready."
+    problems = ranked(list(content.problems.values()), asked, "problem", every, since, moment, fresh, because)
+    said = problems[0].why if problems else ""  # a reason is given once
+    fresh = "Predict first, then watch it run here."
+    experiments = ranked(list(content.experiments.values()), None, "run", every, since, moment, fresh, because)
+    return Offers(problems, experiments)
+
+
+def _checkpoints(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Sequence[Stand]:
+    """Those of the plan up to the next one; none without a plan, or after its day."""
+    plan, day = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
+    if plan is None or plan.day < day:
+        return []
+    return up_to_next(list_stands(session, learner_id, content, plan.started_on, plan.day, moment), day)
+
+
+def _titles(content: Catalogue) -> Mapping[str, str]:
+    return {key: each.title for key, each in content.concepts.items()}
 
 
 def is_first_minute(session: Session, learner_id: int) -> bool:

@@ -227,8 +227,14 @@ def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focu
     typed = {"key": "k", "spec": "{", "field_1": "training.micro_batch", "values_1": ""}
     reply = client.post("/lab/sweeps", data=typed, headers=HTML)
     assert reply.status_code == 422
-    focused = re.findall(r"<(?:input|textarea|p)[^>]*\bautofocus\b[^>]*>", reply.text)
+    focused = re.findall(r"<(?:input|textarea|p|div)[^>]*\bautofocus\b[^>]*>", reply.text)
     assert len(focused) == 1
+    mistaken = {"spec": json.dumps(SPEC), "field_1": "Depth", "values_1": "1, two, 4", "field_2": "Strategy"}
+    refused = client.post("/lab/sweeps", data={**mistaken, "values_2": "FSDP, ZeRO-9"}, headers=HTML).text
+    assert "such as Micro-batch, Layers or Data ranks" in refused, "in the form's words"
+    assert "its values are numbers" in refused
+    assert "With Strategy ZeRO-9:" in refused, "all at once"
+    assert "Accepted: DDP, ZeRO-1, ZeRO-2 or FSDP." in refused
     good = {
         **typed,
         "key": "l",
@@ -395,7 +401,10 @@ def test_the_form_says_which_choices_cannot_work_and_why(client: TestClient, dat
     assert "Nothing is filled in." in offered(steps="")["wrong"]["steps"]
     assert set(staged["refused"]["zero"]) == {"2"}
     assert "3" not in offered(pipeline="2", zero="2")["refused"].get("zero", {}), "the way back is open"
-    assert "steps" in offered(steps="many")["wrong"]
+    lots = {"value.model_state_bytes": "lots", "value.step_seconds": "2 s"}
+    assert set(offered(steps="many", **lots)["wrong"]) == {"steps", "value.model_state_bytes"}, "all at once"
+    sent = client.post("/lab/runs", data={"steps": "many", **lots}, headers=HTML)
+    assert sent.text.count('aria-invalid="true"') == 2
     no_checkpoints = "No checkpoints are asked for. Accepted: “Training waits for it”."
     assert alone["refused"]["checkpoint_mode"]["async"] == no_checkpoints, "in the form's words"
     assert "restarts" not in alone["refused"], "without a checkpoint they go on from the first step"

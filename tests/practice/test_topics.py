@@ -11,7 +11,7 @@ from app.content.catalogue import Catalogue
 from app.core.moment import Moment
 from app.core.share import EIGHTY_PERCENT, Share
 from app.practice.queries import Settled
-from app.practice.topics import Topic, finding, suggested, topics_of, weakest_first
+from app.practice.topics import Topic, finding, topics_of, weakest_first
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 MOMENT = Moment(NOW, ZoneInfo("UTC"))
@@ -79,18 +79,9 @@ def test_the_weakest_topic_is_the_title_and_comes_first(content: Catalogue) -> N
     assert finding(topics(content)) is None
 
 
-def test_what_was_missed_comes_first_then_what_needed_help_then_what_is_new(content: Catalogue) -> None:
-    found = topics(content, ("P15", 0.75, 1), ("P01", 0.2, 0), ("P23", 0.2, 0), ("P20", 1.0, 0))
-    assert [stand.problem.id for stand in suggested(found)] == ["P23", "P01", "P15"]
-    assert [stand.says(MOMENT) for stand in suggested(found)] == [
-        "missed, last tried yesterday",
-        "missed, last tried 2 days ago",
-        "solved with a hint, last tried 3 days ago",
-    ]
-    assert suggested(topics(content))[0].problem.id == "P11"
-
-
-def test_what_is_known_comes_again_when_it_was_left_longest(content: Catalogue) -> None:
-    every = [*content.problems]
-    found = topics(content, *((each, 1.0, 0) for each in every))
-    assert [stand.problem.id for stand in suggested(found)] == every[:3]
+def test_a_topic_goes_on_with_its_first_of_an_order(content: Catalogue) -> None:
+    found = topics(content, ("P15", 0.75, 1), ("P01", 0.2, 0), ("P20", 1.0, 0))
+    next_ = of(found, "P15").next_of(["P01", "P20", "P15"])
+    assert next_ is not None
+    assert (next_.problem.id, next_.says(MOMENT)) == ("P15", "solved with a hint, last tried 2 days ago")
+    assert of(found, "P15").next_of(["P01"]) is None

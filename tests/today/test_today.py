@@ -16,7 +16,7 @@ from app.core.moment import Moment
 from app.lab.models import Run
 from app.practice.models import Variant
 from app.progress.evidence import Standing
-from app.today.day import choose, done_today, due_bars, standing_lanes, why_weak
+from app.today.day import done_today, due_bars, ranked, standing_lanes, why_weak
 from app.today.service import next_interview
 from tests.conftest import NOW
 
@@ -39,8 +39,8 @@ def _problem(item_id: str, share: float, at: datetime = NOW) -> Evidence:
 
 
 def _offered(every: list[Evidence], asked: _Item | None = None) -> tuple[str, str] | None:
-    offer = choose([A, B], asked, "problem", every, SINCE, MOMENT, "Fresh.")
-    return None if offer is None else (offer.item.id, offer.why)
+    offers = ranked([A, B], asked, "problem", every, SINCE, MOMENT, "Fresh.")
+    return (offers[0].item.id, offers[0].why) if offers else None
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,8 @@ def _offered(every: list[Evidence], asked: _Item | None = None) -> tuple[str, st
         ([], ("A", "About it. Fresh.")),
         ([_problem("A", 1.0)], ("B", "About it. Fresh.")),
         ([_problem("A", 0.0)], ("B", "About it. Fresh.")),
+        ([_problem("B", 0.0, YESTERDAY)], ("B", "You missed it yesterday. Fresh.")),
+        ([_problem("A", 0.5, YESTERDAY)], ("B", "About it. Fresh.")),
         ([_problem("A", 0.5, YESTERDAY), _problem("B", 1.0)], ("A", "You had 50 % of it right yesterday. Fresh.")),
         ([_problem("A", 0.0, YESTERDAY), _problem("B", 0.0)], ("A", "You missed it yesterday. Fresh.")),
         ([_problem("A", 0.0), _problem("B", 0.5)], None),
@@ -112,9 +114,8 @@ def test_the_reason_is_what_the_learner_had_wrong_of_the_same() -> None:
     assert why_weak(("ddp",), every, named, titles, MOMENT) == "", "it went right since"
     assert why_weak(("ddp",), every[:2], named, titles, MOMENT) == "DDP: you predicted L1 wrong at 12:00."
     reason = {"A": "", "B": "You missed."}.__getitem__
-    offer = choose([A, B], None, "problem", [], SINCE, MOMENT, "Fresh.", lambda each: reason(each.id))
-    assert offer is not None
-    assert (offer.item.id, offer.why) == ("B", "You missed. Fresh.")
+    offers = ranked([A, B], None, "problem", [], SINCE, MOMENT, "Fresh.", lambda each: reason(each.id))
+    assert [(each.item.id, each.why) for each in offers] == [("B", "You missed. Fresh."), ("A", "About it. Fresh.")]
 
 
 def test_concepts_that_stand_alike_share_a_row_and_few_results_come_last() -> None:

@@ -4,8 +4,8 @@ Each of its runs is an ordinary run of the queue: taken, ended and taken again l
 """
 
 from app.lab.sweeps.form import SweepForm, base_of, form_like, read_form
-from app.lab.sweeps.knobs import Knob, Value
-from app.lab.sweeps.submitting import MOST_RUNS, cancel_sweep, submit_sweep
+from app.lab.sweeps.knobs import MOST_RUNS, Knob, Value
+from app.lab.sweeps.submitting import cancel_sweep, submit_sweep
 from app.lab.sweeps.view import sweep_page
 
 __all__ = [

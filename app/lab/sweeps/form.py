@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.core.errors import DomainError, Violation
 from app.lab.forms import called, get, path_called, value_meant
-from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value
+from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value, check_knobs
 
 _EXAMPLE_TRAINING = {"sequence": 128, "micro_batch": 2, "steps": 6}
 EXAMPLE = {
@@ -73,14 +73,16 @@ def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
         if number == 2 and not field.strip() and not values.strip():
             continue
         if not field.strip():
-            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as Micro-batch"))
+            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as Micro-batch or Layers"))
         elif not values.strip():
             wrong.append(Violation(f"values_{number}", "", "A knob turns to some values.", "such as 1, 2, 4"))
         else:
             path = path_called(field)
             knobs.append(Knob(path, tuple(_values(path, values))))
+    if spec is None and len(wrong) == 1:
+        wrong += check_knobs({}, knobs)
     if wrong:
-        raise DomainError("Nothing was started.", wrong)
+        raise DomainError("No run of it was started.", wrong)
     return base_of(spec, {knob.field for knob in knobs}), knobs
 
 

@@ -1,11 +1,18 @@
-"""A field of a spec that a sweep turns, and its values."""
+"""A field of a spec that a sweep turns, and its values: what one can be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.errors import Violation
+from app.lab.forms import get
+from labs.spec import RunSpec
+
+MOST_RUNS = 16
+SOME_FIELDS = "such as Micro-batch, Layers or Data ranks, or a path of the spec as training.attention"
 STRATEGY, DATA = "parallel.zero", "parallel.data"
 
 Value = int | float | str | bool | list[Any]
@@ -26,3 +33,43 @@ class Knob:
 def is_number(value: object) -> bool:
     """Whether a value can stand on an axis."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_knobs(spec: object, knobs: Sequence[Knob]) -> Iterator[Violation]:
+    """What is wrong with the knobs themselves, whatever runs they come to."""
+    if not isinstance(spec, Mapping):
+        yield Violation("spec", str(spec)[:80], "A RunSpec is an object.", '{"model": "gpt-mini", …}')
+        return
+    for number, knob in enumerate(knobs, start=1):
+        if not is_field(spec, knob.field):
+            message = f"{knob.field[:60]!r} is no field of a run."
+            yield Violation(f"field_{number}", knob.field[:60], message, SOME_FIELDS)
+        if len({json.dumps(value) for value in knob.values}) < len(knob.values):
+            yield Violation(f"values_{number}", list(knob.values), "A value is there twice.", "each value once")
+    if len(knobs) == 2 and knobs[0].field == knobs[1].field:
+        yield Violation("field_2", knobs[1].field, "Both knobs turn the same field.", "another field, or none")
+    if knobs and not all(is_number(value) for value in knobs[0].values):
+        message = "The first knob goes along the axis, so its values are numbers."
+        yield Violation("values_1", list(knobs[0].values), message, "such as 1, 2, 4; words for the second knob")
+    if not 1 <= len(knobs) <= 2:
+        yield Violation("field_1", len(knobs), "A sweep turns one or two fields.", "1 or 2 knobs")
+    runs = 1
+    for knob in knobs:
+        runs *= len(knob.values)
+    if not 2 <= runs <= MOST_RUNS:
+        message = f"{runs} run{'s' if runs != 1 else ''} would be made."
+        yield Violation("values_1", runs, message, f"2 to {MOST_RUNS} runs in all")
+
+
+def is_field(spec: Mapping[str, Any], field: str) -> bool:
+    """Whether a run has such a field: known of any training, or of this program's options."""
+    program = spec.get("program", "train")
+    try:
+        blank = RunSpec.model_validate({"program": program, "model": _SHAPE}).model_dump()
+    except ValueError:
+        return True  # the program itself is refused, by its name
+    return get(blank, field, _MISSING) is not _MISSING and not isinstance(get(blank, field, None), Mapping)
+
+
+_MISSING = object()
+_SHAPE = {"layers": 1, "hidden": 8, "heads": 1, "vocab": 256}

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
+from math import prod
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, NotFound, SpecError, Violation
 from app.lab import queries
-from app.lab.forms import get, put
+from app.lab.forms import called, put, value_called
 from app.lab.models import ENDED, Sweep
 from app.lab.submitting import cancel_run, submit_run
-from app.lab.sweeps.knobs import Knob, Value, is_number
+from app.lab.sweeps.knobs import Knob, Value, check_knobs, is_field, is_number
 from app.lab.takers import sizes_here
-from labs.spec import RunSpec, parse_run_spec
+from app.words import listed
+from labs.spec import Sizes, parse_run_spec
 
-MOST_RUNS = 16
+Settings = tuple[Value, ...]  # a value for each knob
+
+MOST_TRIED = 256  # settings, to say what is wrong with them; more are refused for their number
 MOST_NAME = 80
 
 
@@ -29,24 +33,12 @@ def submit_sweep(
 ) -> Sweep:
     """Queue a run for every setting. Raises DomainError and queues nothing then: all specs are read before the first
     run is queued."""
-    wrong = [*_check_knobs(spec, knobs)]
+    sizes = sizes_here(session, now)
+    wrong = [*check_knobs(spec, knobs), *_check_settings(spec, knobs, sizes)]
     if len(name) > MOST_NAME:
         wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
     if wrong:
-        raise DomainError("Nothing was started.", wrong)
-    sizes = sizes_here(session, now)
-    every = list(product(*(knob.values for knob in knobs)))
-    specs = [_turned(spec, knobs, settings) for settings in every]
-    for settings, each in zip(every, specs, strict=True):
-        try:
-            parse_run_spec(each, sizes=sizes)
-        except SpecError as error:
-            where = " and ".join(f"{knob.field} {value}" for knob, value in zip(knobs, settings, strict=True))
-            said = [
-                Violation(violation.field, violation.value, f"With {where}: {violation.message}", violation.accepted)
-                for violation in error.violations
-            ]
-            raise DomainError("Nothing was started: not every setting can be run.", said) from None
+        raise DomainError("No run of it was started.", wrong)
     sweep = Sweep(
         learner_id=learner_id,
         name=" ".join(name.split()),
@@ -55,51 +47,50 @@ def submit_sweep(
     )
     session.add(sweep)
     session.flush()
-    for each in specs:
-        submit_run(session, learner_id, each, None, now).sweep_id = sweep.id
+    for settings in product(*(knob.values for knob in knobs)):
+        submit_run(session, learner_id, _turned(spec, knobs, settings), None, now).sweep_id = sweep.id
     session.flush()
     return sweep
 
 
-def _check_knobs(spec: object, knobs: Sequence[Knob]) -> Iterator[Violation]:
+def _check_settings(spec: object, knobs: Sequence[Knob], sizes: Sizes) -> Iterator[Violation]:
+    """What is wrong with the runs that the knobs which can be turned come to, each thing once and with the values that
+    it is of. What `check_knobs` says of a knob is not said again."""
     if not isinstance(spec, Mapping):
-        yield Violation("spec", str(spec)[:80], "A RunSpec is an object.", '{"model": "gpt-mini", …}')
         return
-    for number, knob in enumerate(knobs, start=1):
-        if not _is_field(spec, knob.field):
-            message = f"{knob.field[:60]!r} is no field of a run."
-            yield Violation(
-                f"field_{number}", knob.field[:60], message, "such as training.micro_batch or parallel.data"
-            )
-        if len({json.dumps(value) for value in knob.values}) < len(knob.values):
-            yield Violation(f"values_{number}", list(knob.values), "A value is there twice.", "each value once")
-    if len(knobs) == 2 and knobs[0].field == knobs[1].field:
-        yield Violation("field_2", knobs[1].field, "Both knobs turn the same field.", "another field, or none")
-    if knobs and not all(is_number(value) for value in knobs[0].values):
-        message = "The first knob goes along the axis, so its values are numbers."
-        yield Violation("values_1", list(knobs[0].values), message, "such as 1, 2, 4; words for the second knob")
-    if not 1 <= len(knobs) <= 2:
-        yield Violation("field_1", len(knobs), "A sweep turns one or two fields.", "1 or 2 knobs")
-    runs = 1
-    for knob in knobs:
-        runs *= len(knob.values)
-    if not 2 <= runs <= MOST_RUNS:
-        message = f"{runs} run{'s' if runs != 1 else ''} would be made."
-        yield Violation("values_1", runs, message, f"2 to {MOST_RUNS} runs in all")
+    turned = [
+        replace(knob, values=tuple(value for value in knob.values if number or is_number(value)))
+        for number, knob in enumerate(knobs)
+        if is_field(spec, knob.field)
+    ]
+    if len({knob.field for knob in turned}) < len(turned) or prod(len(knob.values) for knob in turned) > MOST_TRIED:
+        return
+    every = list(product(*(knob.values for knob in turned)))
+    of: dict[tuple[str, str, str], list[tuple[Settings, Violation]]] = {}
+    for settings in every:
+        try:
+            parse_run_spec(_turned(spec, turned, settings), sizes=sizes)
+        except SpecError as error:
+            for each in error.violations:
+                of.setdefault((each.field, each.message, each.accepted), []).append((settings, each))
+    for same in of.values():
+        violation, where = same[0][1], _where(turned, every, [settings for settings, _ in same])
+        yield replace(violation, message=f"{where}{violation.message}")
 
 
-def _is_field(spec: Mapping[str, Any], field: str) -> bool:
-    """Whether a run has such a field: known of any training, or of this program's options."""
-    program = spec.get("program", "train")
-    try:
-        blank = RunSpec.model_validate({"program": program, "model": _SHAPE}).model_dump()
-    except ValueError:
-        return True  # the program itself is refused, by its name
-    return get(blank, field, _MISSING) is not _MISSING and not isinstance(get(blank, field, None), Mapping)
-
-
-_MISSING = object()
-_SHAPE = {"layers": 1, "hidden": 8, "heads": 1, "vocab": 256}
+def _where(knobs: Sequence[Knob], every: Sequence[Settings], wrong: Sequence[Settings]) -> str:
+    """The values that the `wrong` ones among `every` setting have alike, as a sentence begins; nothing where all are
+    wrong."""
+    if len(wrong) == len(every):
+        return ""
+    for at, knob in enumerate(knobs):
+        values = list(dict.fromkeys(settings[at] for settings in wrong))
+        if len(wrong) == sum(settings[at] in values for settings in every):
+            return f"With {called(knob.field)} {listed([value_called(knob.field, each) for each in values])}: "
+    first = zip(knobs, wrong[0], strict=True)
+    said = " and ".join(f"{called(knob.field)} {value_called(knob.field, value)}" for knob, value in first)
+    more = f", and {len(wrong) - 1} more settings" if len(wrong) > 1 else ""
+    return f"With {said}{more}: "
 
 
 def _turned(spec: object, knobs: Sequence[Knob], settings: Sequence[Value]) -> dict[str, Any]:
