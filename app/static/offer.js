@@ -76,7 +76,9 @@ async function ask() {
   follows = more.follows;
   const inWords = document.querySelector("[data-words]");
   const links = Object.keys(wrong).map(linkTo).filter(Boolean);
-  inWords.replaceChildren(...(links.length ? ["This cannot run yet: see ", ...inARow(links), "."] : [words || NOT_YET]));
+  inWords.replaceChildren(
+    ...(links.length ? ["This cannot run yet: see ", ...inARow(links), "."] : [words || NOT_YET]),
+  );
   const text = /** @type {HTMLTextAreaElement} */ (document.querySelector("[data-written]"));
   const isOurs = text.dataset.kept === undefined; // else it is a run that the fields cannot say
   if (isOurs && written && text.value === (text.dataset.shown ?? text.defaultValue) && !text.closest("details").open) {
