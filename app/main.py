@@ -46,7 +46,7 @@ from app.lab.folds import Folds
 from app.progress.evidence import weakest
 from app.rubrics.second import second_grader
 from app.search.service import build_index
-from app.today.service import offers
+from app.today.offers import offers
 from app.units import bytes_text, count_text, digits, scaled, seconds_text
 from labs.spec import violation_of
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
@@ -19,27 +18,18 @@ from app.first import service as first
 from app.interview import service as interview
 from app.lab import service as lab
 from app.progress import evidence
-from app.progress.checkpoints import Stand, up_to_next
-from app.progress.planning import list_stands
+from app.progress.checkpoints import Stand
 from app.study import api as study
 from app.theory.lab_runs import rank_theory, world
 from app.theory.transformer import parameter_count
-from app.today.day import Bar, Lane, Offer, done_today, due_bars, ranked, standing_lanes, why_weak
+from app.today.day import Bar, Lane, Offer, done_today, due_bars, standing_lanes
+from app.today.offers import asked_for, checkpoints_of, concept_titles, offers_from
 from app.units import bytes_text
 from labs.spec import parse_run_spec
 
-Item = TypeVar("Item")
 FIRST_EXPERIMENT = "L10"
 DAYS_AHEAD = 12
 INTERVIEW_RESTS = timedelta(days=7)
-
-
-@dataclass(frozen=True)
-class Offers:
-    """Problems and experiments in the order in which they are best done, each with its reason."""
-
-    problems: Sequence[Offer[Problem]]
-    experiments: Sequence[Offer[Experiment]]
 
 
 @dataclass(frozen=True)
@@ -76,9 +66,9 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     desk = study.study(session, learner_id, content, moment)
     plan, date_ = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
     is_planned = plan is not None and plan.day >= date_
-    checkpoints = _checkpoints(session, learner_id, content, moment)
+    checkpoints = checkpoints_of(session, learner_id, content, moment)
     every, since = evidence.gather(session, learner_id), study.day_start(study.today(moment), moment.zone)
-    offered = _offers(content, every, checkpoints, since, moment)
+    offered = offers_from(content, every, checkpoints, since, moment)
     problem, experiment = next(iter(offered.problems), None), next(iter(offered.experiments), None)
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
@@ -96,52 +86,16 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         lab.list_under_way(session, learner_id),
         interview.find_running(session, learner_id, moment.now),
         desk,
-        _asked_for(checkpoints, "interview", content.interview) or next_interview(content, sat_at, moment.now),
+        asked_for(checkpoints, "interview", content.interview) or next_interview(content, sat_at, moment.now),
         bool(sat_at),
         plan.day if plan and is_planned else None,
         (plan.day - date_).days if plan else 0,
         plan.minutes_per_day if plan and is_planned else None,
         checkpoints,
         done_today(desk.progress.done, every, since),
-        standing_lanes(evidence.standings_of(every, content, moment.now), _titles(content)),
+        standing_lanes(evidence.standings_of(every, content, moment.now), concept_titles(content)),
         due_bars(counts, date_, desk.progress.new) if has_studied else [],
     )
-
-
-def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Offers:
-    """The problems and experiments to do next, which the rooms of both ask for."""
-    since = study.day_start(study.today(moment), moment.zone)
-    checkpoints = _checkpoints(session, learner_id, content, moment)
-    return _offers(content, evidence.gather(session, learner_id), checkpoints, since, moment)
-
-
-def _offers(
-    content: Catalogue, every: Sequence[Evidence], checkpoints: Sequence[Stand], since: datetime, moment: Moment
-) -> Offers:
-    named, titles = evidence.concepts_of_items(content), _titles(content)
-    said = ""
-
-    def because(item: Problem | Experiment) -> str:
-        return why_weak(item.concepts, every, named, titles, moment, said)
-
-    asked, fresh = _asked_for(checkpoints, "problem", content.problem), "A fresh variant is ready."
-    problems = ranked(list(content.problems.values()), asked, "problem", every, since, moment, fresh, because)
-    said = problems[0].why if problems else ""  # a reason is given once
-    fresh = "Predict first, then watch it run here."
-    experiments = ranked(list(content.experiments.values()), None, "run", every, since, moment, fresh, because)
-    return Offers(problems, experiments)
-
-
-def _checkpoints(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Sequence[Stand]:
-    """Those of the plan up to the next one; none without a plan, or after its day."""
-    plan, day = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
-    if plan is None or plan.day < day:
-        return []
-    return up_to_next(list_stands(session, learner_id, content, plan.started_on, plan.day, moment), day)
-
-
-def _titles(content: Catalogue) -> Mapping[str, str]:
-    return {key: each.title for key, each in content.concepts.items()}
 
 
 def is_first_minute(session: Session, learner_id: int) -> bool:
@@ -184,9 +138,3 @@ def _sat_at(session: Session, learner_id: int) -> dict[str, datetime]:
     """When each interview was sat last, whatever was answered in it."""
     results = interview.list_results(session, learner_id).items()
     return {identity: each.closed_at for identity, sat in results for each in sat if each.closed_at}
-
-
-def _asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:
-    """What the plan's checkpoints ask for first."""
-    keys = (gate.key for stand in checkpoints for gate in stand.waiting if gate.kind == kind)
-    return next((item for key in keys if (item := find(key)) is not None), None)

@@ -1,0 +1,73 @@
+"""Problems and experiments to do next, and why: the one choice that Today, practice and the lab all show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TypeVar
+
+from sqlalchemy.orm import Session
+
+from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
+from app.content.problem_schemas import Problem
+from app.content.schemas import Experiment
+from app.core.moment import Moment
+from app.progress import evidence
+from app.progress.checkpoints import Stand, up_to_next
+from app.progress.planning import list_stands
+from app.study import api as study
+from app.today.day import Offer, ranked, why_weak
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Problems and experiments in the order in which they are best done, each with its reason."""
+
+    problems: Sequence[Offer[Problem]]
+    experiments: Sequence[Offer[Experiment]]
+
+
+def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Offers:
+    """The problems and experiments to do next, which the rooms of both ask for."""
+    since = study.day_start(study.today(moment), moment.zone)
+    checkpoints = checkpoints_of(session, learner_id, content, moment)
+    return offers_from(content, evidence.gather(session, learner_id), checkpoints, since, moment)
+
+
+def offers_from(
+    content: Catalogue, every: Sequence[Evidence], checkpoints: Sequence[Stand], since: datetime, moment: Moment
+) -> Offers:
+    named, titles = evidence.concepts_of_items(content), concept_titles(content)
+    said = ""
+
+    def because(item: Problem | Experiment) -> str:
+        return why_weak(item.concepts, every, named, titles, moment, said)
+
+    asked, fresh = asked_for(checkpoints, "problem", content.problem), "A fresh variant is ready."
+    problems = ranked(list(content.problems.values()), asked, "problem", every, since, moment, fresh, because)
+    said = problems[0].why if problems else ""  # a reason is given once
+    fresh = "Predict first, then watch it run here."
+    experiments = ranked(list(content.experiments.values()), None, "run", every, since, moment, fresh, because)
+    return Offers(problems, experiments)
+
+
+def checkpoints_of(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Sequence[Stand]:
+    """Those of the plan up to the next one; none without a plan, or after its day."""
+    plan, day = study.find_plan(session, learner_id), date.fromordinal(study.today(moment))
+    if plan is None or plan.day < day:
+        return []
+    return up_to_next(list_stands(session, learner_id, content, plan.started_on, plan.day, moment), day)
+
+
+def concept_titles(content: Catalogue) -> Mapping[str, str]:
+    return {key: each.title for key, each in content.concepts.items()}
+
+
+def asked_for(checkpoints: Iterable[Stand], kind: str, find: Callable[[str], Item | None]) -> Item | None:
+    """What the plan's checkpoints ask for first."""
+    keys = (gate.key for stand in checkpoints for gate in stand.waiting if gate.kind == kind)
+    return next((item for key in keys if (item := find(key)) is not None), None)
