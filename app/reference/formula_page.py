@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.content.catalogue import Catalogue
+from app.core.charts import Tick, round_scale
 from app.reference.handbook import Link
 from app.reference.service import Derivation
 from app.theory.formulas.registry import Evaluation, Formula, Input, evaluate
-from app.units import digits, scaled
+from app.units import SCALES, digits, scaled, value_text
 from labs.spec import SpecError
 
-MOST_COURSES, COURSE_STEPS = 3, 32  # inputs whose course is drawn, and the steps of one
+MOST_COURSES, COURSE_STEPS = 3, 64  # inputs whose course is drawn, and the steps of one
+MOST_DOTS = 24  # values of a whole number that are drawn one by one
 MOST_OF_A_KIND = 6  # of the links to cards or problems
 FEW = 4
 _SAME = 1e-9
@@ -61,34 +64,60 @@ def _factor(then: float, before: float) -> str:
 @dataclass(frozen=True)
 class Course:
     """How the value goes with one input, from an eighth of it to twice: an SVG path of 100 by 100, and where the value
-    is now, in percent from below. `ends` are what it comes to at both."""
+    is now, in percent from below. `dots` are the values of a whole number of which there are few, each percent from
+    the left and from below; `ends` what it comes to at both, `at` what the input is at nothing, now and at twice."""
 
     label: str
     symbol: str
     path: str
+    dots: tuple[tuple[str, str], ...]
     now: float
     ends: tuple[str, str]
+    at: tuple[str, str, str]
 
 
-def courses(derivation: Derivation) -> tuple[str, tuple[Course, ...]]:
-    """How the value goes with each of its first numbers, all on one scale from 0, and the end of that scale. None of a
-    value below nothing."""
+@dataclass(frozen=True)
+class Courses:
+    """All on one axis from 0."""
+
+    ticks: tuple[Tick, ...]
+    each: tuple[Course, ...]
+
+
+def courses(derivation: Derivation) -> Courses | None:
+    """How the value goes with each of its first numbers, all on one scale from 0. None of a value below nothing, and
+    where it goes with none."""
     made = derivation.evaluation
     if made is None or made.value <= 0:
-        return "", ()
+        return None
     numbers = [each for each in derivation.formula.inputs if not each.choices and not _is_one_of_few(each)]
     found = [(each, _points(derivation, made, each)) for each in numbers[:MOST_COURSES]]
     found = [(each, points) for each, points in found if len({value for _, value in points}) > 1]
-    most = max((value for _, points in found for _, value in points), default=0.0)
-    return scaled(most, derivation.unit), tuple(
-        Course(
-            each.label,
-            each.symbol,
-            "M" + "L".join(f"{x:.2f} {100 - 100 * value / most:.2f}" for x, value in points),
-            100 * made.value / most,
-            (scaled(points[0][1], derivation.unit), scaled(points[-1][1], derivation.unit)),
-        )
-        for each, points in found
+    if not found:
+        return None
+    size = SCALES[derivation.unit][1]
+    scale = round_scale(max(value for _, points in found for _, value in points) / size, derivation.unit)
+    most = scale.maximum * size
+    return Courses(
+        scale.ticks,
+        tuple(_course(derivation, each, points, 100 * made.value / most, most) for each, points in found),
+    )
+
+
+def _course(
+    derivation: Derivation, parameter: Input, points: Sequence[tuple[float, float]], now: float, most: float
+) -> Course:
+    made = derivation.evaluation
+    at = float(made.inputs[parameter.name]) if made else 0.0
+    is_dotted = parameter.integer and len(points) <= MOST_DOTS
+    return Course(
+        parameter.label,
+        parameter.symbol,
+        "M" + "L".join(f"{x:.2f} {100 - 100 * value / most:.2f}" for x, value in points),
+        tuple((f"{x:.2f}", f"{100 * value / most:.2f}") for x, value in points) if is_dotted else (),
+        now,
+        (scaled(points[0][1], derivation.unit), scaled(points[-1][1], derivation.unit)),
+        ("0", value_text(at, parameter.dimension), value_text(2 * at, parameter.dimension)),
     )
 
 

@@ -20,11 +20,16 @@ def test_each_number_is_doubled_in_turn() -> None:
     whole = derive(zero, {"parameters": "7e9", "ranks": "8", "stage": "0"})
     assert doubled(whole)[1] == Doubled("Data-parallel ranks", "K", "112 GB", "the same")
     assert doubled(derive(zero, {"parameters": ""})) == ()
-    top, (parameters, ranks) = courses(opened)
-    assert (top, parameters.ends, ranks.ends) == ("112 GB", ("4.812 GB", "77 GB"), ("112 GB", "33.25 GB"))
-    assert parameters.path.endswith("L100.00 31.25"), "77 of 112, from above"
-    assert parameters.now == ranks.now == 100 * 38.5 / 112
-    assert courses(derive(zero, {"parameters": ""})) == ("", ())
+    drawn = courses(opened)
+    assert drawn is not None
+    assert [tick.text for tick in drawn.ticks] == ["0", "20", "40", "60", "80", "100", "120 GB"]
+    parameters, ranks = drawn.each
+    assert (parameters.ends, ranks.ends) == (("4.812 GB", "77 GB"), ("112 GB", "33.25 GB"))
+    assert (parameters.at, ranks.at) == (("0", "7B", "14B"), ("0", "8", "16"))
+    assert parameters.path.endswith("L100.00 35.83"), "77 of 120, from above"
+    assert (len(parameters.dots), len(ranks.dots)) == (0, 16), "a rank is whole: each count is a point"
+    assert parameters.now == ranks.now == 100 * 38.5 / 120
+    assert courses(derive(zero, {"parameters": ""})) is None
 
 
 def test_a_formula_names_what_teaches_it(client: TestClient, content: Catalogue) -> None:

@@ -111,7 +111,11 @@ ENTRIES: tuple[Formula, ...] = (
         "gpu_ring_bandwidth",
         "Bandwidth a rank of a ring finds among GPUs of a kind",
         collectives.gpu_ring_bytes_per_second,
-        (Input("gpu", "GPU", "", choices=tuple(GPUS)), RANKS, _PER_NODE),
+        (
+            Input("gpu", "GPU", "", choices=tuple(GPUS), words={name: each.title for name, each in GPUS.items()}),
+            RANKS,
+            _PER_NODE,
+        ),
         "bytes_per_second",
         "GB/s",
         _gpu_ring_latex,

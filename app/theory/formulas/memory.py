@@ -24,7 +24,20 @@ from app.theory.formulas.shared import (
 from app.theory.state import LAYOUTS
 from app.units import digits, latex_number
 
-_STAGE = Input("stage", "ZeRO stage", "", minimum=0, maximum=3, integer=True)
+_STAGE = Input(
+    "stage",
+    "ZeRO stage",
+    "",
+    minimum=0,
+    maximum=3,
+    integer=True,
+    words={
+        "0": "0, nothing sharded",
+        "1": "1, the optimizer",
+        "2": "2, the gradients as well",
+        "3": "3, the weights as well",
+    },
+)
 _UNITS = Input("units", "FSDP units", "U", minimum=1, maximum=1e5, integer=True)
 _LIVE = Input("live_units", "Gathered units alive", "u", minimum=0, maximum=1e5, integer=True, default=1)
 _LINK = Input("bytes_per_second", "Host link per GPU, one direction", "B", "bytes_per_second", minimum=1, maximum=1e15)

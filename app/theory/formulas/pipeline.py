@@ -12,7 +12,14 @@ ASKED = Input("asked", "Asked for", "", choices=pipeline.ASKED, default="fractio
 CHUNKS = Input("virtual_stages", "Model chunks per stage", "v", minimum=1, maximum=1e4, integer=True, default=1)
 STAGE = Input("stage", "Stage, from 0", "i", minimum=0, maximum=1e5, integer=True, default=0)
 SCHEDULE = Input("schedule", "Schedule", "", choices=pipeline.CLOSED_FORM_SCHEDULES, default="1f1b")
-VARIANT = Input("variant", "Schedule", "", choices=tuple(pipeline.ZERO_BUBBLES), default="zb-h1")
+VARIANT = Input(
+    "variant",
+    "Schedule",
+    "",
+    choices=tuple(pipeline.ZERO_BUBBLES),
+    default="zb-h1",
+    words={name: each.title for name, each in pipeline.ZERO_BUBBLES.items()},
+)
 _GPIPE = "Huang et al. 2019 (GPipe), section 2.3"
 _NARAYANAN = "Narayanan et al. 2021 (Megatron-LM), section 2.2"
 _QI = "Qi et al. 2023 (Zero Bubble Pipeline Parallelism), sections 2 and 6"

@@ -19,7 +19,8 @@ Value = float | int | str
 
 @dataclass(frozen=True)
 class Input:
-    """One argument of a formula. `dimension` is a key of the units table; `choices` makes it a choice."""
+    """One argument of a formula. `dimension` is a key of the units table; `choices` makes it a choice, as `words` does
+    of a whole number: what its values are called, where they do not say it themselves."""
 
     name: str
     label: str
@@ -30,6 +31,12 @@ class Input:
     integer: bool = False
     choices: tuple[str, ...] = ()
     default: Value | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """What may be chosen, each with its words; none where any number may be."""
+        return tuple((each, self.words.get(each, each)) for each in self.choices or self.words)
 
     def read(self, value: Any) -> Value:
         """`value` as this input takes it. Raises SpecError naming the input and what is accepted."""

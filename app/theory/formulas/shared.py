@@ -17,7 +17,14 @@ KAPLAN = "Kaplan et al. 2020"
 
 PARAMETERS = Input("parameters", "Parameters", "N", minimum=1, maximum=1e15)
 TOKENS = Input("tokens", "Tokens", "D", "tokens", minimum=1, maximum=1e18)
-LAYOUT = Input("layout", "State layout", "c", choices=tuple(LAYOUTS), default="zero-16")
+LAYOUT = Input(
+    "layout",
+    "State layout",
+    "c",
+    choices=tuple(LAYOUTS),
+    default="zero-16",
+    words={name: f"{each.total:g} bytes: {each.title}" for name, each in LAYOUTS.items()},
+)
 PART = Input("part", "Component", "", choices=("all", "parameters", "gradients", "optimizer"), default="all")
 SIZE = Input("size_bytes", "Tensor", "S", "bytes", minimum=0, maximum=1e18)
 BYTES_EACH = Input("bytes_each", "Bytes each", "w", minimum=1, maximum=8, default=2.0)
