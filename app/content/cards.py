@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from markupsafe import Markup
@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Card:
-    """A card and where it belongs. `asks` is what its kind asks, rendered: options, pairs, steps and so on."""
+    """A card and where it belongs. `asks` is what its kind asks, rendered: options, pairs, steps and so on. `pages` are
+    the titles of the handbook's pages that it leads to, by slug."""
 
     head: CardHead
     deck: Deck
@@ -37,6 +38,7 @@ class Card:
     source: Source
     diagram: Drawing | None = None
     asks: object = None
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

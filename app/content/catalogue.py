@@ -149,8 +149,14 @@ def _by_id_or_slug(items: Mapping[str, T], key: str) -> T | None:
 def load(folder: Path) -> Catalogue:
     """Read every content file below `folder`. Mistakes are collected; what is right is served."""
     loaded, handbook = _Loader(folder).load(), load_handbook(folder)
+    titles = {slug: each.head.title for slug, each in handbook.pages.items()}
     cards = {
-        id_: replace(card, sections=mark_terms(card.sections, handbook.marker)) for id_, card in loaded.cards.items()
+        id_: replace(
+            card,
+            sections=mark_terms(card.sections, handbook.marker),
+            pages={slug: titles[slug] for slug in card.head.related.pages if slug in titles},
+        )
+        for id_, card in loaded.cards.items()
     }
     sources, mistakes = {**loaded.sources, **handbook.sources}, (*loaded.mistakes, *handbook.mistakes)
     return replace(loaded, cards=cards, sources=sources, mistakes=mistakes, handbook=handbook)

@@ -93,7 +93,13 @@ def _row(state: State) -> dict[str, object]:
 
 
 def gb(value_bytes: float) -> str:
-    return scaled(value_bytes, "GB", 3)
+    """To four digits, as cards and the handbook write them: the terms beside a sum add up to it."""
+    return scaled(value_bytes, "GB", 4)
+
+
+def guess_text(value_bytes: float) -> str:
+    """A number that was dragged along a log scale, in GB: no finer than it was meant."""
+    return digits(value_bytes / 1e9, 3)
 
 
 def place(value_bytes: float) -> float:

@@ -86,7 +86,7 @@ def _context(
     return {
         **asked,
         "finding": finding(guess.guess_bytes),
-        "guess": numbers.gb(guess.guess_bytes).removesuffix(" GB"),
+        "guess": numbers.guess_text(guess.guess_bytes),
         "guess_place": numbers.place(guess.guess_bytes),
         "answer": numbers.gb(numbers.TOTAL_BYTES).removesuffix(" GB"),
         "answer_place": numbers.place(numbers.TOTAL_BYTES),

@@ -9,6 +9,7 @@ from statistics import median
 
 from app.core.charts import Tick
 from app.lab.predictions import Guess
+from app.progress.evidence import FEWEST
 
 _KINDS = {
     "bytes": "Bytes",
@@ -23,7 +24,8 @@ _BELOW = {1: "½", 2: "¼", 3: "⅛"}  # as type has them
 
 @dataclass(frozen=True)
 class GuessLane:
-    """The predictions of one kind: where each stands, and their middle, in percent of the axis; the cells of the table.
+    """The predictions of one kind: where each stands, and their middle, in percent of the axis, empty of fewer
+    than `FEWEST`; the cells of the table.
 
     `says` sums up how often the measurement lay inside the range that was given.
     """
@@ -78,14 +80,20 @@ def ranges(guesses: Sequence[Guess]) -> tuple[int, int]:
 def _lane(kind: str, guesses: Sequence[Guess], reach: int) -> GuessLane:
     inside, given = ranges(guesses)
     middle = median(guess.ratio for guess in guesses)
+    has_middle = len(guesses) >= FEWEST
     off = exp(sum(abs(log(guess.ratio)) for guess in guesses) / len(guesses))
     return GuessLane(
         kind,
         tuple((_place(guess.ratio, reach), "miss" if guess.is_inside is False else "") for guess in guesses),
-        _place(middle, reach),
+        _place(middle, reach) if has_middle else "",
         f"{inside} of {given}" if given else f"{len(guesses)}",
         "inside your range" if given else "without a range",
-        (f"{len(guesses)}", f"{middle:.2f} ×", f"{off:.2f} ×", f"{inside} of {given}" if given else "–"),
+        (
+            f"{len(guesses)}",
+            f"{middle:.2f} ×" if has_middle else "–",
+            f"{off:.2f} ×",
+            f"{inside} of {given}" if given else "–",
+        ),
     )
 
 

@@ -18,6 +18,7 @@ MOST_DOTS = 24  # values of a whole number that are drawn one by one
 MOST_OF_A_KIND = 6  # of the links to cards or problems
 FEW = 4
 _SAME = 1e-9
+_LEAST = 1 / 64  # of the largest input that is drawn
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _factor(then: float, before: float) -> str:
 
 @dataclass(frozen=True)
 class Course:
-    """How the value goes with one input, from an eighth of it to twice: an SVG path of 100 by 100, and where the value
+    """How the value goes with one input, from little of it to twice: an SVG path of 100 by 100, and where the value
     is now, in percent from below. `dots` are the values of a whole number of which there are few, each percent from
     the left and from below; `ends` what it comes to at both, `at` what the input is at nothing, now and at twice."""
 
@@ -129,7 +130,7 @@ def _points(derivation: Derivation, made: Evaluation, parameter: Input) -> list[
         return []
     found: dict[float, float] = {}
     for step in range(COURSE_STEPS + 1):
-        x = now / 8 * 16 ** (step / COURSE_STEPS)  # closer where a share of it bends most
+        x = 2 * now * _LEAST ** (1 - step / COURSE_STEPS)  # closer where a share of it bends most
         at = max(1, round(x)) if parameter.integer else x
         try:
             value = evaluate(derivation.formula, {**made.inputs, parameter.name: at}).value

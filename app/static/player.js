@@ -223,6 +223,10 @@ async function several(figure) {
   }
   figure.querySelector("figure").append(grid);
   figure.classList.add("few");
+  if (!still.matches) return;
+  const last = known.frames.length - 1; // where the pictures end, the words and the counters do
+  figure.dataset.at = String(last);
+  show(figure, known, last);
 }
 
 const figureOf = (event) => /** @type {HTMLElement | null} */ (within(event, "[data-player]"));

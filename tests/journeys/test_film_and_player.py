@@ -114,6 +114,7 @@ def test_a_figure_is_stepped_through_where_it_is_taught(at_width: Page) -> None:
 
     page.emulate_media(reduced_motion="reduce")
     expect(ring.locator(".multi > div")).to_have_count(9)
+    expect(ring.locator("[data-counter]").first).to_have_text(re.compile(r"^(\d+) of \1$"))  # as the pictures end
     expect(ring.locator(".go")).to_be_hidden()
 
 

@@ -129,7 +129,7 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
     assert alone["training.sequence"].accepted == "2 to 1,024"
     _announce(database, "small", _cpu(4 * GB))
     refused = _refused(database, {**LARGE, "training": {"steps": 2}})["model.hidden"]
-    assert "about 1,108M parameters; a run may have 30M on worker small." in refused.message
+    assert "about 1,108M parameters; a run may have 30M." in refused.message, "one worker has no name to tell"
     _announce(database, "large", _gpu(79 * GB, 0), _gpu(79 * GB, 1))
     with database.write() as session:
         run = service.submit_run(session, 1, LARGE, None, NOW)
@@ -144,10 +144,9 @@ def test_what_a_gpu_worker_holds_is_taken_and_said_of_it_otherwise(client: TestC
         why = takers.why_nobody_takes(session, RunSpec.model_validate(run.spec), NOW)
     assert why is not None
     assert why.startswith("It is too large for what is there.")
-    assert "on worker small" in why
     form = client.post("/lab/runs", data={"layers": "60", "key": "k"}, headers=HTML)
     assert form.status_code == 422
-    assert "on worker small" in form.text
+    assert "a run may have" in form.text
 
 
 def test_a_worker_places_only_what_its_devices_hold() -> None:

@@ -144,7 +144,7 @@ def test_the_list_leads_to_every_problem(page: TestClient, content: Catalogue) -
     html = page.get("/practice").text
     for problem in content.problems.values():
         assert f'href="/practice/{problem.slug}"' in html
-    assert html.count('class="word">not tried') == len(content.problems)
+    assert html.count('class="visually-hidden">not tried') == len(content.problems)
 
 
 def test_opening_a_problem_leads_to_one_variant_until_it_is_settled(client: TestClient, content: Catalogue) -> None:

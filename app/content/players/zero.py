@@ -74,7 +74,7 @@ def make(settings: Settings, at: int | None, model: Trained = SEVEN_BILLION) -> 
         frames=tuple(frames),
         counters=("Held now, each rank", "Most in this step", *(["Payload"] if model.has_payload else []), _SENT),
         phases=tuple(phases),
-        key=(("computing", "computing"), ("sending", "sending")),
+        key=(*((name, name) for name in _COMPONENTS), ("computing", "computing"), ("sending", "sending")),
         says=(
             f"{what} of {model.says} on {ranks} ranks: a rank holds at most {bytes_text(max(totals))} "
             f"and sends {bytes_text(sent)} in the step."
