@@ -9,7 +9,6 @@ from statistics import median
 
 from app.core.charts import Tick
 from app.lab.predictions import Guess
-from app.progress.evidence import FEWEST
 
 _KINDS = {
     "bytes": "Bytes",
@@ -18,6 +17,7 @@ _KINDS = {
     "count": "Counts",
     "flop": "FLOPs",
 }
+_FEWEST = 3  # predictions that have a middle to speak of
 _REACHES = (2, 4, 6)  # powers of two to either side of what was measured, up to 64 times it
 _BELOW = {1: "½", 2: "¼", 3: "⅛"}  # as type has them
 
@@ -25,7 +25,7 @@ _BELOW = {1: "½", 2: "¼", 3: "⅛"}  # as type has them
 @dataclass(frozen=True)
 class GuessLane:
     """The predictions of one kind: where each stands, and their middle, in percent of the axis, empty of fewer
-    than `FEWEST`; the cells of the table.
+    than `_FEWEST`; the cells of the table.
 
     `says` sums up how often the measurement lay inside the range that was given.
     """
@@ -80,7 +80,7 @@ def ranges(guesses: Sequence[Guess]) -> tuple[int, int]:
 def _lane(kind: str, guesses: Sequence[Guess], reach: int) -> GuessLane:
     inside, given = ranges(guesses)
     middle = median(guess.ratio for guess in guesses)
-    has_middle = len(guesses) >= FEWEST
+    has_middle = len(guesses) >= _FEWEST
     off = exp(sum(abs(log(guess.ratio)) for guess in guesses) / len(guesses))
     return GuessLane(
         kind,
