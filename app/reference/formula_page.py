@@ -82,7 +82,7 @@ class Courses:
     """All on one axis from 0."""
 
     ticks: tuple[Tick, ...]
-    each: tuple[Course, ...]
+    curves: tuple[Course, ...]
 
 
 def courses(derivation: Derivation) -> Courses | None:

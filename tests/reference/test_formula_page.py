@@ -23,7 +23,7 @@ def test_each_number_is_doubled_in_turn() -> None:
     drawn = courses(opened)
     assert drawn is not None
     assert [tick.text for tick in drawn.ticks] == ["0", "20", "40", "60", "80", "100", "120 GB"]
-    parameters, ranks = drawn.each
+    parameters, ranks = drawn.curves
     assert (parameters.ends, ranks.ends) == (("1.203 GB", "77 GB"), ("112 GB", "33.25 GB"))
     assert (parameters.at, ranks.at) == (("0", "7B", "14B"), ("0", "8", "16"))
     assert parameters.path.endswith("L100.00 35.83"), "77 of 120, from above"
