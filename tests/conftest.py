@@ -21,6 +21,7 @@ from app.core.settings import Settings
 from app.core.zone import learner_zone
 from app.models import METADATA
 from labs.warm import WarmHost
+from tests.labs.ranks import warm_host
 from tests.support.product import SharedProduct
 from tests.support.redis import running_redis
 from tests.support.shipped import shipped
@@ -156,12 +157,10 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def host() -> Iterator[WarmHost]:
-    """A warm host, loaded once and again only where a test ended it. Who kills or closes it harms nobody: it starts
-    again when it is asked."""
-    host = WarmHost()
-    yield host
-    host.close()
+def host() -> WarmHost:
+    """The one of this test process, loaded once and again only where a test ended it. Who kills or closes it harms
+    nobody: it starts again when it is asked."""
+    return warm_host()
 
 
 @pytest.fixture(scope="session")

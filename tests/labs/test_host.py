@@ -18,7 +18,7 @@ import pytest
 from labs.command import environment, torchrun_command
 from labs.spec import parse_run_spec
 from labs.warm import WarmHost, WarmRun
-from tests.labs.ranks import PROGRAMS, call, parse_events, pid_is_alive, run_cold, spec_of
+from tests.labs.ranks import PROGRAMS, call, parse_events, pid_is_alive, run_cold, spec_of, warm_host
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
@@ -33,11 +33,10 @@ def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture(scope="module")
-def shared_host() -> Iterator[WarmHost]:
-    host = WarmHost()
-    yield host
-    host.close()
+@pytest.fixture
+def shared_host() -> WarmHost:
+    """The one of this test process, which no test here may kill."""
+    return warm_host()
 
 
 @pytest.fixture
@@ -99,18 +98,29 @@ def test_ranks_are_what_those_of_a_cold_start_are(shared_host: WarmHost, tmp_pat
     assert ways["warm again"] == ways["cold"]
 
 
-def test_losses_and_events_are_those_of_a_cold_start(shared_host: WarmHost, tmp_path: Path) -> None:
-    cold = run_cold(SHORT)
+def test_losses_and_events_are_those_of_a_cold_start_which_leaves_no_temporary_file(
+    shared_host: WarmHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        cold = run_cold(SHORT)
+    assert cold.returncode == 0
+    assert list(temporary.iterdir()) == []
     assert begin(shared_host, tmp_path / "run", SHORT).wait(60) == 0
     events = parse_events((tmp_path / "run" / "events-0.jsonl").read_text())
+    assert len(cold.losses()) == SHORT["training"]["steps"]
     assert [e["loss"] for e in events if e["kind"] == "step"] == cold.losses()
     kinds = [e["kind"] for e in events if e["kind"] not in ("phase", "log")]
     assert kinds == [e["kind"] for e in cold.events if e["rank"] == 0 and e["kind"] not in ("phase", "log")]
-    assert {"loading torch"} == _doings(cold.events) - _doings(events), "which is already loaded"
+    phases, of_cold = _phases(events), _phases(cold.events)
+    assert (phases[0], of_cold[0]) == (("starting", None), ("starting", "loading torch")), "which is already loaded"
+    assert phases[1:] == of_cold[1:]
 
 
-def _doings(events: list[dict[str, Any]]) -> set[str]:
-    return {event["doing"] for event in events if "doing" in event}
+def _phases(events: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
+    return [(event["phase"], event.get("doing")) for event in events if event["kind"] == "phase"]
 
 
 def test_a_rank_that_fails_is_reported_as_by_a_cold_start(shared_host: WarmHost, tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ def test_the_command_dies_with_the_leash(started):
     assert wait_until(lambda: not pid_is_alive(pid))
 
 
-def long_run() -> dict:
-    return spec_of({"data": 2, "zero": 3}, training={"steps": 500, "sequence": 256, "micro_batch": 8})
+def long_run(ranks: int = 2) -> dict:
+    return spec_of({"data": ranks, "zero": 3}, training={"steps": 500, "sequence": 256, "micro_batch": 8})
 
 
 def wait_for_step(events: Path) -> None:
@@ -116,16 +116,16 @@ def wait_for_step(events: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "ended"])
-def test_nothing_is_left_of_a_run_whose_runner_is_gone(started, number, tmp_path):
+@pytest.mark.parametrize(("number", "ranks"), [(signal.SIGKILL, 1), (signal.SIGTERM, 2)], ids=["killed", "ended"])
+def test_nothing_is_left_of_a_run_whose_runner_is_gone(started, number, ranks, tmp_path):
     file = tmp_path / "spec.json"
-    file.write_text(json.dumps(long_run()))
+    file.write_text(json.dumps(long_run(ranks)))
     runner = started([sys.executable, "-m", "labs.run", str(file)])
     for line in runner.stdout:
         if '"step"' in line:
             break
     pids = [each.pid for each in psutil.Process(runner.pid).children(recursive=True)]
-    assert len(pids) >= 4  # leash, torchrun, two ranks
+    assert len(pids) >= 2 + ranks  # leash and torchrun besides
     runner.send_signal(number)
     assert wait_until(lambda: not any(map(pid_is_alive, pids)))
     assert runner.wait(10) != 0
@@ -135,10 +135,10 @@ def test_nothing_is_left_of_a_run_whose_runner_is_gone(started, number, tmp_path
 @pytest.mark.slow
 @LINUX
 def test_ranks_die_with_torchrun(started, tmp_path):
-    torchrun = started(torchrun_command(parse_run_spec(long_run()), tmp_path), cwd=os.sep)
+    torchrun = started(torchrun_command(parse_run_spec(long_run(ranks=1)), tmp_path), cwd=os.sep)
     wait_for_step(tmp_path / "events-0.jsonl")
     pids = [each.pid for each in psutil.Process(torchrun.pid).children(recursive=True)]
-    assert len(pids) >= 2
+    assert pids
     torchrun.kill()
     assert wait_until(lambda: not any(map(pid_is_alive, pids)))
 
@@ -190,13 +190,3 @@ def _words(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
-
-
-@pytest.mark.slow
-def test_a_run_leaves_nothing_in_the_folder_of_temporary_files(started, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    spec = json.dumps(spec_of({"data": 1}, training={"steps": 2, "sequence": 32}))
-    runner = started([sys.executable, "-m", "labs.run", "-"])
-    assert runner.communicate(spec, 90)[0].count('"step"')
-    assert runner.returncode == 0
-    assert list(tmp_path.iterdir()) == []

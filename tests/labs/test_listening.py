@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,14 +24,15 @@ from tests.support.sockets import Watch
 pytestmark = pytest.mark.slow
 
 RANKS = 4
+COLD_RANKS = 2  # each loads torch
 MODEL = {"hidden": 32, "heads": 8, "vocab": 256, "layers": 4}
 TRAINING = {"sequence": 32, "micro_batch": 2, "micro_batches": 4, "steps": 1}
 FAMILIES = sorted({row.family for row in SUPPORT})
 TIME_LIMIT_SECONDS = 240
 
 
-def spec_of_family(family: str) -> dict[str, Any]:
-    """A row of the family on four ranks, or on as many as it has, beside data parallelism."""
+def spec_of_family(family: str, ranks: int = RANKS) -> dict[str, Any]:
+    """The first row of the family with a layout for so many ranks."""
     for row in (row for row in SUPPORT if row.family == family):
         for layout in row.layouts:
             data = {
@@ -41,22 +42,25 @@ def spec_of_family(family: str) -> dict[str, Any]:
                 "device": "cpu",
                 "compression": dict(row.compression) or {"kind": "none"},
             }
-            if parse_run_spec(data).parallel.world_size == RANKS:
+            if parse_run_spec(data).parallel.world_size == ranks:
                 return data
-    raise LookupError(f"no row of {family} has a layout for {RANKS} ranks")
+    raise LookupError(f"no row of {family} has a layout for {ranks} ranks")
 
 
-def spec_of_program(name: str) -> dict[str, Any]:
+def spec_of_program(name: str, ranks: int = RANKS) -> dict[str, Any]:
     axis = PROGRAMS[name].axis
     options = SMALL_OPTIONS[name] | ({"micro_batches": [4]} if name == "schedule" else {})
-    return {"program": name, "options": options, "parallel": {axis: RANKS} if axis else {}, "device": "cpu"}
+    return {"program": name, "options": options, "parallel": {axis: ranks} if axis else {}, "device": "cpu"}
 
 
 EVERYTHING = {
     **{family: spec_of_family(family) for family in FAMILIES},
     **{name: spec_of_program(name) for name in PROGRAMS},
 }
-COLD = {name: EVERYTHING[name] for name in ("data", "pipeline", "collectives")}
+COLD = {
+    **{family: spec_of_family(family, COLD_RANKS) for family in ("data", "pipeline")},
+    "collectives": spec_of_program("collectives", COLD_RANKS),
+}
 WAYS = [("cold", name) for name in COLD] + [("warm", name) for name in EVERYTHING]
 
 
@@ -70,14 +74,6 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[WarmHost]:
-    host = WarmHost()
-    host.warm_up()
-    yield host
-    host.close()
-
-
-@pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory, host: WarmHost) -> Callable[[str], Watched]:
     """everything("cold" or "warm"): all that is run in this way, in one start."""
     return cache(lambda way: run_all(way, tmp_path_factory.mktemp(way), host))
@@ -86,11 +82,12 @@ def everything(tmp_path_factory: pytest.TempPathFactory, host: WarmHost) -> Call
 def run_all(way: str, folder: Path, host: WarmHost) -> Watched:
     (folder / "specs.json").write_text(json.dumps(EVERYTHING if way == "warm" else COLD))
     script = SCRIPTS / "everything.py"
-    command = [*local_torchrun(RANKS), str(script), "--specs", str(folder / "specs.json"), "--events", str(folder)]
+    ranks = RANKS if way == "warm" else COLD_RANKS
+    command = [*local_torchrun(ranks), str(script), "--specs", str(folder / "specs.json"), "--events", str(folder)]
     output = folder / "output"
     if way == "warm":
         process: subprocess.Popen[bytes] | WarmRun = host.start(command, folder, environment(), output)
-        watched = host.pid
+        watched = host.pid  # what other tests ran from it is over
     else:
         with output.open("wb") as file:
             process = subprocess.Popen(command, env=environment(), stdout=file, stderr=subprocess.STDOUT)

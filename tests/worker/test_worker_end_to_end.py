@@ -150,7 +150,8 @@ def lab(
         empty(database)
 
 
-# What is a matter of the worker's own processes: which database keeps the record does not change it.
+# What is a matter of the worker's own processes: which database keeps the record does not change it. (What is written
+# where a run is given back is tested on both in lab/test_runs.)
 of_processes = pytest.mark.parametrize("lab", ["sqlite"], indirect=True)
 
 
@@ -192,6 +193,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_run_back_once(lab: Lab) -> None
         assert steps == list(range(1, len(steps) + 1)), "each start from its first step, nothing twice"
 
 
+@of_processes
 def test_a_worker_that_is_killed_takes_its_ranks_along_and_another_takes_its_run(lab: Lab) -> None:
     (worker,) = lab.with_workers(1)
     run_id = lab.submit(SHORT_OF_LONG)

@@ -13,6 +13,7 @@ import pytest
 
 from app.core.db import Database
 from labs.failures import LOST_RANK, OUT_OF_MEMORY, name_cause
+from labs.warm import WarmHost
 from tests.support.pace import slack_seconds
 from tests.support.working import Working
 from worker import pulses
@@ -20,23 +21,21 @@ from worker import pulses
 LONG: dict[str, Any] = {"model": "gpt-mini", "training": {"steps": 500, "sequence": 32}, "parallel": {"data": 2}}
 
 
-def _processes(word: str) -> list[psutil.Process]:
-    """Those below this test whose command has `word`, the innermost last."""
-    found = psutil.Process().children(recursive=True)
-    alive = (each for each in found if each.status() != psutil.STATUS_ZOMBIE)  # an earlier test's may wait to be reaped
-    return [each for each in alive if word in each.cmdline()]
+def _ranks(host: WarmHost) -> list[psutil.Process]:
+    """What was forked from the host's torchrun, in the order of ranks."""
+    below = psutil.Process(host.pid).children(recursive=True)
+    return sorted((each for each in below if each.name().startswith("rz rank")), key=psutil.Process.name)
 
 
 @pytest.mark.slow
 def test_a_stopped_rank_is_silent_and_its_run_is_ended_soon(
-    sqlite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite: Database, host: WarmHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulses, "SILENT_SECONDS", 6.0)
-    working = Working(sqlite, tmp_path, LONG)
+    working = Working(sqlite, tmp_path, LONG, host)
     working.wait_for_step(2)
-    ranks = [each for each in _processes("labs.train") if "torch.distributed.run" not in each.cmdline()]
-    victim = next(each for each in ranks if each.environ()["RANK"] == "1")
-    victim.send_signal(signal.SIGSTOP)
+    ranks = _ranks(host)
+    ranks[1].send_signal(signal.SIGSTOP)
     stopped_at = time.monotonic()
     run = working.ended()
     took = time.monotonic() - stopped_at
@@ -50,12 +49,12 @@ def test_a_stopped_rank_is_silent_and_its_run_is_ended_soon(
 
 @pytest.mark.slow
 def test_a_torchrun_that_is_killed_after_some_steps_is_not_said_to_have_ended_before_any(
-    sqlite: Database, tmp_path: Path
+    sqlite: Database, host: WarmHost, tmp_path: Path
 ) -> None:
-    working = Working(sqlite, tmp_path, LONG)
+    working = Working(sqlite, tmp_path, LONG, host)
     working.wait_for_step(3)
-    torchrun = next(each for each in _processes("torch.distributed.run") if "leash.py" not in " ".join(each.cmdline()))
-    os.kill(torchrun.pid, signal.SIGKILL)
+    (torchrun,) = {each.ppid() for each in _ranks(host)}
+    os.kill(torchrun, signal.SIGKILL)
     run = working.ended()
     working.close()
     assert run.failure is not None
