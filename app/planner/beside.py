@@ -59,7 +59,10 @@ class Table:
 
 def is_fastest(made: Plan, choice: Choice) -> bool:
     """Whether the form's plan is the first that the search found."""
-    return bool(choice.options) and choice.options[0].candidate.estimate == made.estimate
+    if not choice.options:
+        return False
+    best, mine = choice.options[0].candidate.estimate, made.estimate
+    return (best.time, best.memory) == (mine.time, mine.memory)
 
 
 def verdict(made: Plan, choice: Choice) -> str:

@@ -20,7 +20,7 @@ from app.theory.hardware import GPUS
 from app.theory.planner import Candidate
 from app.theory.planner.asking import USABLE
 from app.theory.planner.deciding import Decision, decide
-from app.theory.planner.kinds import PROFILE, Asked, fits
+from app.theory.planner.kinds import Asked, fits
 from app.theory.planner.space import divisors
 from app.theory.presets import PRESETS
 from app.units import count_text
@@ -67,14 +67,14 @@ def path(form: Mapping[str, str]) -> Path:
     found = decide(Asked(model, gpu.name, ranks, per_node, sequence, batch))
     asked = {name: str(values[name]) for name in ("model", "gpu", "ranks")}
     asked |= {"sequence": str(sequence), "global_batch": str(batch)}
-    asked["profile"] = (found.chosen.request.profile if found.chosen else None) or PROFILE
     if values["model"] == SIZED:
         asked["parameters"] = f"{values['parameters']:g}"
     nodes = ""
     if per_node < joined:
         asked["gpus_per_node"], nodes = str(per_node), f" in nodes of {per_node:,}"
     title += f" on {ranks:,} × {gpu.title}{nodes}, {counted(batch, 'sequence')} of {counted(sequence, 'token')}"
-    query = urlencode(asked | (fields_of(found.chosen.request) if found.chosen else {}))
+    # Counted as a plan is that leaves its software open, so the address leaves it open.
+    query = urlencode(asked | (fields_of(found.chosen.request) | {"profile": ""} if found.chosen else {}))
     plan = f"/planner?{query}" if found.chosen else ""
     search = f"/planner?{query}&find=1#p-find"
     unread = tuple(unread_of(form, NAMES))

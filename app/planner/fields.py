@@ -27,7 +27,6 @@ from app.theory.planner import EstimateRequest, Profile
 from app.theory.planner.asking import Schedules
 from app.theory.planner.attention_kernels import AttentionKernel
 from app.theory.planner.own_models import SIZES
-from app.theory.planner.software import BY_STAGE
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import ARCHITECTURES, PRESETS
 from app.theory.reliability import FAILURE_RATES
@@ -71,7 +70,7 @@ FIELDS: Mapping[str, Field] = {
     "kv_heads": Field(number(1, MAX_HEADS), "", "model.kv_heads", absent="derived"),
     "ffn_hidden": Field(number(1, 8 * MAX_HIDDEN), "", "model.ffn_hidden", absent="derived"),
     "vocab": Field(number(1, 1e7), "", "model.vocab", absent="derived"),
-    "layout": Field(choice(*get_args(StateLayout)), "", "training.state_layout", absent="as its software keeps it"),
+    "layout": Field(choice(*get_args(StateLayout)), "", "training.state_layout", absent="2 + 2 + 12 bytes, or as the software you name"),
     "sequence": Field(number(1, 1e8), "", "training.sequence", absent="the model's own"),
     "global_batch": Field(batch, "", "training.global_batch", absent="as many as keep the stages busy"),
     "micro_batch": Field(number(1, 1e5), "1", "training.micro_batch"),
@@ -83,7 +82,7 @@ FIELDS: Mapping[str, Field] = {
     "profile": Field(choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
     # What a search may look at.
     "schedules": Field(choice(*get_args(Schedules), THIS_PLANS), "software"),
-    "search_software": Field(choice(ANY, BY_STAGE), "", absent="the plan's, or where it names none, two"),
+    "search_software": Field(choice(ANY), "", absent="the plan's, or where it names none, as the ZeRO stage suggests"),
     "search_recompute": Field(choice(*get_args(Recompute)), "", absent="any"),
     "search_zero": Field(span(0, 3), "", absent="any"),
     "search_memory": Field(memory, "", absent="90 %"),

@@ -245,18 +245,22 @@ def _searched(key: str) -> Outcome:
 
 
 def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:
-    query = _query(made, candidate.request, batch, candidate.request.profile or "", scope)
+    query = _query(made, candidate.request, batch, _software(made, scope) or "", scope)
     beside = urlencode({"a": query_text(made.typed), "b": query})
     return Option(candidate, f"/planner?{query}", f"/planner/compare?{beside}")
 
 
 def _key(made: Plan, scope: str) -> str:
     """The search as the JSON of its request. Raises SpecError."""
+    return json.dumps(_request(made, _software(made, scope)))
+
+
+def _software(made: Plan, scope: str) -> str | None:
+    """Whose software is looked at; None: that which each plan's ZeRO stage suggests."""
     named: tuple[str, ...] = get_args(Profile)
-    profile = searched_profile(made.form.values)
     if not made.form.values["search_software"] and scope in (*named, ANY):
-        profile = None if scope == ANY else scope
-    return json.dumps(_request(made, profile))
+        return None if scope == ANY else scope
+    return searched_profile(made.form.values)
 
 
 def _request(made: Plan, profile: str | None) -> dict[str, Any]:
@@ -265,7 +269,7 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
         message = f"{ranks:,} GPUs are no whole nodes of {per_node:,}."
         raise SpecError([Violation("ranks", ranks, message, f"a multiple of {per_node:,}")])
     request = json.loads(made.request_text)
-    kept = ("sequence", "precision", "state_layout")  # a layout that is left open is each software's own
+    kept = ("sequence", "precision", "state_layout")
     fixed = {name: value for name, value in request["training"].items() if name in kept}
     schedules = made.form.values["schedules"]
     return {

@@ -196,7 +196,8 @@ def _why(request: EstimateRequest) -> Iterator[str]:
     """How the lab's implementation differs from the plan's in what it holds."""
     theirs, ours = PROFILES[profile_of(request)], PROFILES[_LABS]
     if theirs.loss_bytes != ours.loss_bytes:
-        yield f"its loss holds {ours.loss_bytes:g} bytes a logit at once, not {theirs.loss_bytes:g}"
+        then = f" and {ours.loss_backward_bytes:g} more in its backward"
+        yield f"its loss holds {ours.loss_bytes:g} bytes a logit{then}, not {theirs.loss_bytes:g} at once"
     if theirs.dropout:
         yield "it keeps no dropout masks"
     if theirs.fused_cores != ours.fused_cores:

@@ -9,7 +9,6 @@ from app.core.errors import Violation
 from app.planner.fields import ANY, SEARCHED, THIS_PLANS
 from app.planner.readers import Memory, Span
 from app.theory.planner.asking import USABLE, usable_of
-from app.theory.planner.software import BY_STAGE
 from app.units import bytes_text
 
 REFUSED = "Your limits leave no plan. What each of them could be stands at its field."
@@ -18,9 +17,8 @@ NAMES = {"zero": "ZeRO stage", "micro_batch": "micro-batch", "recompute": "recom
 
 
 def searched_profile(values: Mapping[str, Any]) -> str | None:
-    """Whose software a search looks at: what it is limited to, the plan's, or by itself two."""
-    asked = values["search_software"]
-    return None if asked == ANY else asked or values["profile"]
+    """Whose software a search looks at: the plan's, unless it is to count each as its ZeRO stage suggests."""
+    return None if values["search_software"] == ANY else values["profile"]
 
 
 def limits_of(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +76,6 @@ def said_of(values: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[str, .
     said = [f"{NAMES.get(axis, axis)} {typed[f'search_{axis}']}" for axis in SPANS if values[f"search_{axis}"]]
     if values["search_recompute"]:
         said.append(f"recompute {values['search_recompute']}")
-    if values["search_software"] == BY_STAGE and not values["profile"]:
-        said.append("each ZeRO stage as its usual software")
     return tuple(said)
 
 

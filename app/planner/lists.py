@@ -9,10 +9,8 @@ from typing import get_args
 from app.core.options import Options
 from app.planner.fields import ANY, FIELDS, OWN, SIZED, THIS_PLANS
 from app.theory.hardware import GPUS
-from app.theory.planner.software import BY_STAGE
 from app.theory.presets import PRESETS
 from app.theory.state import LAYOUTS
-from app.units import digits
 from labs.spec import StateLayout
 
 
@@ -25,9 +23,8 @@ def _grouped(choices: Iterable[tuple[str, str, str]]) -> dict[str, list[tuple[st
 
 
 def _layouts() -> Iterator[tuple[str, str]]:
-    for layout in (LAYOUTS[name] for name in get_args(StateLayout)):
-        parts = (layout.parameters, layout.gradients, layout.optimizer)
-        yield layout.name, f"{layout.name}: {' + '.join(map(digits, parts))} bytes"
+    for name in get_args(StateLayout):
+        yield name, f"{name}: {LAYOUTS[name].bytes_each} bytes"
 
 
 _FAMILIES = _grouped((preset.family, preset.name, preset.title) for preset in PRESETS.values())
@@ -38,9 +35,7 @@ _TITLED = {
     "schedules": Options(
         {"": (("software", "those its software runs"), ("any", "any, run or not"), (THIS_PLANS, "only this plan's"))}
     ),
-    "search_software": Options(
-        {"": ((ANY, "Megatron-Core, and FSDP2 for ZeRO-3"), (BY_STAGE, "as the ZeRO stage suggests"))}
-    ),
+    "search_software": Options({"": ((ANY, "as the ZeRO stage suggests"),)}),
     "search_recompute": Options({"": (("none", "nothing"), ("selective", "selective"), ("full", "everything"))}),
     "gpu": Options(_grouped((gpu.maker, gpu.name, gpu.title) for gpu in GPUS.values())),
 }

@@ -71,4 +71,7 @@ def _figures(candidate: Candidate) -> tuple[float | None, ...]:
 
 def _asked(candidate: Candidate) -> tuple[str]:
     """What `rankzero estimate` answers with the same figures."""
-    return (json.dumps(candidate.request.model_dump(mode="json", exclude_defaults=True)),)
+    asked = candidate.request.model_dump(mode="json", exclude_defaults=True)
+    # Named, for a default of state is that of no software, and the plan's software is named.
+    asked["training"] = {**asked.get("training", {}), "state_layout": candidate.training.state_layout}
+    return (json.dumps(asked),)

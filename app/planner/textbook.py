@@ -18,7 +18,7 @@ from app.theory.planner.engine.constants import FITTED
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.results import CollectiveEstimate, MemoryBytes
-from app.theory.state import LAYOUTS, StateLayout
+from app.theory.state import LAYOUTS
 from app.units import bytes_text, count_text, digits, scaled, seconds_text
 from app.words import counted
 
@@ -334,13 +334,9 @@ def _why_state(plan: Asked) -> str:
         return said
     kept, counted_with = LAYOUTS[plan.made.layout], LAYOUTS[plan.layout]
     return (
-        f"{said} It keeps {_bytes_each(kept)} bytes a parameter, as its software does; the textbook counts"
-        f" {_bytes_each(counted_with)}."
+        f"{said} It keeps {kept.bytes_each} bytes a parameter, as its software does; the textbook counts"
+        f" {counted_with.bytes_each}."
     )
-
-
-def _bytes_each(layout: StateLayout) -> str:
-    return " + ".join(map(digits, (layout.parameters, layout.gradients, layout.optimizer)))
 
 
 def _why_activations(plan: Asked) -> str:

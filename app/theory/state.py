@@ -24,6 +24,11 @@ class StateLayout:
     def total(self) -> float:
         return self.parameters + self.gradients + self.optimizer
 
+    @property
+    def bytes_each(self) -> str:
+        """Of a parameter, its gradient and its optimizer state: "2 + 2 + 12"."""
+        return " + ".join(f"{size:g}" for size in (self.parameters, self.gradients, self.optimizer))
+
 
 def _layout(name: str, title: str, *parts: tuple[str, str, float]) -> StateLayout:
     """A layout from (component, what it is, bytes) triples."""

@@ -164,7 +164,7 @@ def test_advice_says_all_that_it_changes() -> None:
     assert freed.said == "the fullest GPU holds 2 GB less, and a step is 100 ms (5 %) longer"
     second = finding.steps_from(service.plan({"model": "llama-3-8b", "zero": "2"}))
     besides = {step.value: step.besides for step in second if step.axis == "zero"}
-    assert besides == {"1": ("as Megatron-LM of 2021 does it",), "3": ()}
+    assert besides == {"1": ("as Megatron-Core does it",), "3": ()}
 
 
 def test_the_page_has_the_front_and_forgets_it_when_the_form_asks_for_another_search(client: TestClient) -> None:

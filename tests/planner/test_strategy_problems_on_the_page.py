@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,12 +14,18 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
-from app.grading.questions import NumberQuestion
+from app.grading.questions import ConfigurationQuestion, NumberQuestion
 from app.planner.finding import choose
+from app.planner.here import NotDry, dry
+from app.planner.made import Plan
 from app.planner.service import plan
 from app.planner.textbook import textbook
 from app.planner.training import training_of
 from app.practice.variants import Variant, make_variant
+from app.theory import estimate, parse_estimate_request, parse_search_request, search
+from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.software import OPEN_LAYOUT, default_of
+from app.theory.presets import PRESETS
 from app.units import SCALES
 
 PROBLEMS = ("SP1", "SP2", "SP3", "SP4", "SP5")
@@ -130,7 +137,6 @@ def test_a_search_within_the_problems_limits_finds_the_plan_it_calls_best(conten
     limits = {
         "search_memory": "72 GB",
         "schedules": "plan",
-        "search_software": "by-zero-stage",
         "search_recompute": "none",
         "search_zero": "1, 3",
         "search_context": "1",
@@ -143,6 +149,54 @@ def test_a_search_within_the_problems_limits_finds_the_plan_it_calls_best(conten
     chosen["micro_batch"] = best.training.micro_batch
     grade = judge.grade(", ".join(f"{name} {value}" for name, value in chosen.items()))
     assert (grade.status, "nothing tried is better" in grade.message) == ("correct", True), chosen
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_that_leaves_its_software_open_is_counted_alike_everywhere(
+    content: Catalogue, problem: str, seed: int
+) -> None:
+    """On the page, by an estimate of a program, by the search, by the judge of a problem and for a dry run."""
+    variant = make_variant(content.problems[problem], seed)
+    _, form = DESCRIBED[problem](variant.values)[0]
+    made = plan({name: str(value) for name, value in form.items()})
+    asked = json.loads(made.request_text)
+    assert not asked.keys() & {"profile"}, "it is left open"
+    assert made.request.training.state_layout == OPEN_LAYOUT
+    assert estimate(parse_estimate_request(asked)) == made.estimate
+    if made.form.is_own:
+        return
+    assert profile_of(made.request) == default_of(made.request.parallel.zero)
+    found = dry(made.request.model_copy(update={"model": PRESETS["llama-3-8b"].model}), made.estimate)
+    assert isinstance(found, NotDry) or found.spec["training"]["state_layout"] == OPEN_LAYOUT
+    for part in variant.parts:
+        if isinstance(part.question, ConfigurationQuestion):
+            _counted_alike(part.question, made)
+
+
+def _counted_alike(judge: ConfigurationQuestion, made: Plan) -> None:
+    """The judge's best plan, taken to the search and to the page of the same GPUs."""
+    best, (training, parallel, cluster) = judge.best(), (judge.plan[name] for name in ("training", "parallel", "cluster"))
+    chosen = dict(best.chosen)
+    axes = {name: [value] for name, value in chosen.items()} | {
+        "context": [1],
+        "schedule": [parallel["schedule"]],
+        "recompute": ["none"],
+        "shard": [None],
+        "reshard_after_forward": [None],
+    }
+    room = {name: value for name, value in cluster.items() if name != "memory_bytes"}
+    request = {"model": judge.plan["model"], "training": training, "cluster": room, "axes": axes}
+    (found,) = search(parse_search_request(request)).best
+    names = ("tensor", "pipeline", "data", "zero")
+    assert [getattr(found.parallel, name) for name in names] == [chosen[name] for name in names]
+    assert (found.step_seconds, found.memory_bytes) == (best.seconds, best.memory)
+    degrees = {name: str(chosen[name]) for name in ("tensor", "pipeline", "zero", "micro_batch")}
+    model = {"model": judge.plan["model"]} if isinstance(judge.plan["model"], str) else {}
+    split = {"sequence_parallel": "on", "recompute": "none", "global_batch": str(training["global_batch"])}
+    shown = plan({**made.typed, **model, **degrees, **split, "sequence": str(training["sequence"])})
+    if shown.request.model == found.request.model:  # of some the problem says more than its text
+        assert (shown.estimate.time.step_seconds, shown.stage.total) == (best.seconds, best.memory)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

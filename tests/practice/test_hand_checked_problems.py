@@ -347,7 +347,6 @@ def test_a_search_within_a_problems_limits_finds_the_plan_that_its_judge_calls_b
     cluster = dict(judge.plan["cluster"])
     limits = {
         "memory_bytes": cluster.pop("memory_bytes"),
-        "profile": "by-zero-stage",
         "axes": {name: judge.fields[name] for name in ("tensor", "pipeline", "data", "zero", "micro_batch")}
         | {"schedule": ["1f1b"], "recompute": ["none"], "shard": [None], "reshard_after_forward": [None]},
         "at_most": {"context": 1},

@@ -207,12 +207,13 @@ def test_the_optimizer_keeps_its_own_moments(optimizer: str, bytes_each: float) 
 
 
 def test_fsdp_holds_two_gathered_layers_the_root_and_one_gradient() -> None:
-    """Llama 3 8B: a layer of 218.1M, embeddings, norm and head of 1,050.7M; bf16, reduced in fp32."""
-    plan = {"model": "llama-3-8b", "parallel": {"data": 8, "zero": 3}}
-    found = estimate(parse_estimate_request(plan)).memory.per_rank_bytes.temporary
+    """Llama 3 8B: a layer of 218.1M, embeddings, norm and head of 1,050.7M; bf16, reduced in the type that is kept."""
     layer, table = 218_112_000, 128256 * 4096
     root = 2 * table + 4096
-    assert found == pytest.approx(2 * (2 * layer + root + layer + table) + 4 * layer)
+    for layout, reduced in (("zero-16", 2), ("torch-amp", 4), ("mixed-20", 4)):
+        plan = {"model": "llama-3-8b", "training": {"state_layout": layout}, "parallel": {"data": 8, "zero": 3}}
+        found = estimate(parse_estimate_request(plan)).memory.per_rank_bytes.temporary
+        assert found == pytest.approx(2 * (2 * layer + root + layer + table) + reduced * layer)
 
 
 def test_a_plan_without_a_gpu_has_places_and_no_times() -> None:

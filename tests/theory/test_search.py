@@ -235,7 +235,6 @@ def test_a_limit_of_memory_is_kept_in_bytes_or_as_a_share() -> None:
             {"axes": {"tensor": [4]}, "at_least": {"pipeline": 2}},
             {"axes.tensor": "1, 2", "at_least.pipeline": "up to 1"},
         ),
-        ({"axes": {"zero": [2]}}, {"axes.zero": "0, 1, 3"}),
         ({"axes": {"virtual_stages": [9]}, "at_least": {"pipeline": 2}}, {"axes.virtual_stages": "1, 2, 3, 4"}),
         ({"at_most": {"tensor": 2}, "at_least": {"tensor": 4}}, {"at_least.tensor": "up to 2"}),
         ({"memory_bytes": 80e9}, {"memory_bytes": "up to 42305427866"}),

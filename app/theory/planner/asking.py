@@ -11,7 +11,7 @@ from app.theory.hardware import GPUS
 from app.theory.planner.limiting import limit_violations
 from app.theory.planner.limits import Axes, Bound, Limits
 from app.theory.planner.requests import Amount, Cluster, EstimateRequest, parse_estimate_request
-from app.theory.planner.software import BY_STAGE, ByStage, Profile
+from app.theory.planner.software import Profile
 from app.theory.planner.space import Space
 from app.theory.presets import PRESETS
 from app.units import bytes_text
@@ -29,7 +29,7 @@ class SearchRequest(Strict):
 
     A plan may take `memory_bytes` or `memory_share` of a GPU's memory, the less of the two, and 0.9 of it if neither is
     said. `axes` narrows or widens what is looked at, `at_least` and `at_most` bound degrees. `profile` is the one
-    software that is looked at, or by-zero-stage: what an EstimateRequest without one is counted as. `distinct` layout
+    software that is looked at; without one each plan is counted as an EstimateRequest without one is. `distinct` layout
     reports one plan for each division of the GPUs. `schedules` any looks at those too that an implementation does not
     run, priced as if it did; a list in `axes` asks for just those.
     """
@@ -37,7 +37,7 @@ class SearchRequest(Strict):
     model: Any
     training: Mapping[str, Any] = Field(default_factory=dict)
     cluster: Cluster
-    profile: Profile | ByStage | None = None
+    profile: Profile | None = None
     axes: Axes = Axes()
     at_least: Bound = Bound()
     at_most: Bound = Bound()
@@ -87,9 +87,8 @@ def read_search(request: SearchRequest) -> tuple[EstimateRequest, Space]:
 def _read(request: SearchRequest) -> EstimateRequest:
     training = {name: value for name, value in request.training.items() if name != "global_batch"}
     cluster = request.cluster.model_dump(exclude_none=True)
-    profile = None if request.profile == BY_STAGE else request.profile
     data = {"model": request.model, "training": training, "parallel": {"data": gpus_of(request.cluster)}}
-    read = parse_estimate_request({**data, "cluster": cluster, "profile": profile})
+    read = parse_estimate_request({**data, "cluster": cluster, "profile": request.profile})
     batch = {"global_batch": request.training["global_batch"]}  # whether it shares out is for the search to see
     return read.model_copy(update={"training": read.training.model_copy(update=batch)})
 
@@ -109,7 +108,7 @@ def _space(request: SearchRequest, base: EstimateRequest) -> Space:
         request.profile,
         request.axes.expert_nodes or _routed_nodes(request.model),
         request.schedules == "any",
-        "state_layout" in request.training or request.profile == BY_STAGE,
+        "state_layout" in request.training or request.profile is None,
     )
 
 

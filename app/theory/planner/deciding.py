@@ -133,7 +133,8 @@ def _leaner_text(asked: Asked, chosen: Candidate, held: dict[str, int]) -> str:
     if not sure:
         return "No plan was found that fits over the whole of its range."
     plan = min(sure, key=lambda each: each.step_seconds)
-    return f"{axes_text(plan.request)} fits over the whole of its range: {seconds_text(plan.step_seconds)} a step."
+    said = f"{axes_text(plan.request)}, {_in_time(plan.request)}{_again(plan.request)}"
+    return f"{said}: fits over the whole of its range, {seconds_text(plan.step_seconds)} a step."
 
 
 def _may_not_fit(plan: Candidate) -> bool:
@@ -146,7 +147,7 @@ def _alone(asked: Asked) -> dict[str, Any]:
     """The request of one GPU that holds everything."""
     return {
         "model": asked.model,
-        "training": {"sequence": asked.sequence, "precision": asked.precision, "state_layout": asked.counted_layout},
+        "training": {"sequence": asked.sequence, "precision": asked.precision, "state_layout": asked.layout},
         "cluster": {"gpu": asked.gpu, "gpus_per_node": asked.per_node},
         "profile": PROFILE,
     }
@@ -154,7 +155,7 @@ def _alone(asked: Asked) -> dict[str, Any]:
 
 def _state(asked: Asked, model: Model, capacity: float) -> tuple[Question, int]:
     """The question, and how many GPUs the state alone would fill."""
-    layout = LAYOUTS[asked.counted_layout]
+    layout = LAYOUTS[asked.layout]
     each = layout.parameters + layout.gradients + layout.optimizer
     count = parameter_count(model, asked.sequence)
     least = ceil(each * count / (USABLE * capacity))

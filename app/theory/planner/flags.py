@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from app.theory.planner.engine.casting import CASTS
 from app.theory.planner.engine.placement import chunk_sizes
+from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.fields import PlanParallel, PlanTraining
 from app.theory.planner.model_flags import Pairs, megatron_model, torchtitan_model, torchtitan_model_open
 from app.theory.planner.requests import EstimateRequest
-from app.theory.planner.software import runs, said_of
+from app.theory.planner.software import layout_of, runs, said_of
 from app.theory.state import LAYOUTS
 from labs.spec import Model
 
@@ -161,7 +162,7 @@ def _megatron_recompute(training: PlanTraining) -> Pairs:
 
 def _megatron_overlap(request: EstimateRequest) -> Pairs:
     """What the plan's implementation runs beside compute, unless the plan says otherwise."""
-    if request.profile != "megatron-core":
+    if profile_of(request) != "megatron-core":
         return
     asked, parallel = request.parallel.overlap, request.parallel
     if parallel.data * parallel.context > 1 and asked.data is not False:
@@ -219,6 +220,9 @@ def _torchtitan(request: EstimateRequest) -> Flags:
         opened.append(f"{training.precision.removesuffix('-mixed')}: the converter and its recipe")
     if training.recompute_modules:
         opened.append("recomputation by module: its selective mode goes by operation")
+    own = layout_of("torchtitan", training.precision)
+    if training.state_layout != own:
+        opened.append(f"state as {training.state_layout}: it keeps {LAYOUTS[own].bytes_each} bytes a parameter")
     if parallel.expert_nodes:
         opened.append("how many nodes a token may reach")
     return Flags("torchtitan", _joined(pairs), tuple(opened))

@@ -1,8 +1,7 @@
 """The kinds of plans that a decision weighs, from plain to elaborate, each looked through by a search of that kind.
 
-All but one are counted as one implementation does it, so that two of them differ by what they are; sharded replicas
-are counted as one that shards them does. Of stages, which
-have most plans, the usual ones are looked at first, and all where none of those fits: no kind is said not to fit of
+Each is counted as an estimate counts it that leaves its software and layout open; all but one by one implementation, so
+that two of them differ by what they are, and sharded replicas by one that shards them. Of stages, which have most plans, the usual ones are looked at first, and all where none of those fits: no kind is said not to fit of
 which a search would find a plan.
 """
 
@@ -19,13 +18,13 @@ from app.theory.planner.estimate import estimate
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.results import Estimate
 from app.theory.planner.search import search
-from app.theory.planner.software import Profile, layout_of
+from app.theory.planner.software import OPEN_LAYOUT, Profile, default_of
 from app.theory.planner.space import divisors
 from app.theory.planner.ties import choices_of, is_tie
-from labs.spec import Precision
+from labs.spec import Precision, StateLayout
 
-PROFILE: Profile = "megatron-core"
-SHARDING: Profile = "fsdp2"  # of what the other has no ZeRO stage for
+PROFILE: Profile = default_of(0)
+SHARDING: Profile = default_of(3)  # of what the other has no ZeRO stage for
 LIMIT = 8  # of the best of a kind: the simplest of those that are a tie is taken
 BOUNDLESS_BYTES = 1e18  # memory in which every plan fits
 USUAL: Mapping[str, Any] = {"virtual_stages": (1, 2, 4, 8), "micro_batch": (1, 2)}
@@ -36,7 +35,7 @@ LEANEST: Mapping[str, Any] = {"virtual_stages": (1, 2), "micro_batch": (1,), "re
 @dataclass(frozen=True)
 class Asked:
     """What is decided for: `model` as an EstimateRequest has it, `gpus` of `gpu` in nodes of `per_node`, which divides
-    them, and a batch in sequences. An empty `layout` of the state is that of each plan's software."""
+    them, and a batch in sequences."""
 
     model: Any
     gpu: str
@@ -45,12 +44,7 @@ class Asked:
     sequence: int
     global_batch: int
     precision: Precision = "bf16-mixed"
-    layout: str = ""
-
-    @property
-    def counted_layout(self) -> str:
-        """How state is kept where no plan is made yet."""
-        return self.layout or layout_of(PROFILE, self.precision)
+    layout: StateLayout = OPEN_LAYOUT
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,7 @@ def _request(asked: Asked, axes: Mapping[str, Any], profile: Profile = PROFILE, 
         "sequence": asked.sequence,
         "global_batch": asked.global_batch,
         "precision": asked.precision,
-        **({"state_layout": asked.layout} if asked.layout else {}),
+        "state_layout": asked.layout,
     }
     return parse_search_request(
         {

@@ -66,9 +66,7 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
     parallel, training, profile = plan.parallel, plan.training, plan.profile
     said = [*_common(request, plan.shards), f"Profile {profile.name}: {profile.title} ({profile.source})."]
     if request.profile is None:
-        said.append(
-            "The profile was chosen from the plan: FSDP2 where gradients or weights are sharded, Megatron-LM otherwise."
-        )
+        said.append("The profile was chosen from the plan: the first of megatron-core and fsdp2 that has its ZeRO stage.")
     if request.training.global_batch is None:
         said.append(f"No global batch given: {plan.micro_batches} micro-batches per step and data rank.")
     if parallel.context > 1 and parallel.shard is None and parallel.zero:

@@ -1,10 +1,14 @@
 """Which software runs which pipeline schedules and ZeRO stages, and how it keeps state unless told otherwise: the one
-table. The engine prices any of them under any implementation; a search offers those that a plan's software runs, unless
-it is asked for others."""
+table, and the one rule for a plan that leaves its software open. The engine prices any schedule and stage under any
+implementation; a search offers those that a plan's software runs, unless it is asked for others.
+
+A plan that names no software is counted as its ZeRO stage suggests (`default_of`), with state as textbooks and
+interviews count it (`OPEN_LAYOUT`). Estimates, searches, problems, interviews, the command line and dry runs all ask
+here, so that a plan has the same numbers wherever it is met."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,8 +18,7 @@ Profile = Literal[
     "zero-paper", "megatron", "megatron-core", "fsdp2", "torchtitan", "composer", "deepspeed", "rankzero-labs"
 ]
 ALL_STAGES = (0, 1, 2, 3)
-ByStage = Literal["by-zero-stage"]
-BY_STAGE: ByStage = "by-zero-stage"  # of a search: whose software a plan is counted as, if that is left open
+OPEN_LAYOUT: StateLayout = "zero-16"  # of a plan that names neither its software nor a layout: 2 + 2 + 12 bytes
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,22 @@ def stages_of(profile: str) -> tuple[int, ...]:
     return SOFTWARE[profile].zero  # type: ignore[index]
 
 
-# Whose implementation a plan is counted as that leaves it open: the first that has its ZeRO stage.
-DEFAULTS: tuple[Profile, ...] = ("megatron", "fsdp2")
+# Whose implementation a plan is counted as that leaves it open: the first that has its ZeRO stage. What is run today:
+# Megatron-LM of 2021 is for the publications of its time.
+DEFAULTS: tuple[Profile, ...] = ("megatron-core", "fsdp2")
 
 
 def default_of(zero: int) -> Profile:
     """Whose implementation a plan at a ZeRO stage is counted as that leaves it open."""
     return next(name for name in DEFAULTS if zero in SOFTWARE[name].zero)
+
+
+def defaults_of(zeros: Iterable[int]) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
+    """(implementation, those of the stages that are counted as its own where it is left open), in the stages' order."""
+    stages: dict[Profile, list[int]] = {}
+    for zero in zeros:
+        stages.setdefault(default_of(zero), []).append(zero)
+    return tuple((name, tuple(counted)) for name, counted in stages.items())
 
 
 _OF_PRECISION: Mapping[str, StateLayout] = {"fp32": "fp32", "bf16": "bf16", "fp16-mixed": "zero-16"}
@@ -83,5 +95,5 @@ def layout_of(profile: str | None, precision: Precision) -> StateLayout:
     """How state is kept unless a plan says so: as its software does, or where that is left open, as ZeRO's paper counts
     it. Pure precisions keep everything in theirs; fp16's gradients are kept as they come."""
     if profile is None:
-        return "zero-16"
+        return OPEN_LAYOUT
     return _OF_PRECISION.get(precision) or SOFTWARE[profile].layout  # type: ignore[index]

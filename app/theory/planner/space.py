@@ -17,7 +17,7 @@ from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.fields import Overlap
 from app.theory.planner.limits import Axes, Limits
 from app.theory.planner.rules import EMPTY_ENDS
-from app.theory.planner.software import ALL_STAGES, BY_STAGE, SOFTWARE, ByStage, Profile, default_of
+from app.theory.planner.software import ALL_STAGES, SOFTWARE, Profile, defaults_of
 from app.theory.transformer import expert_width
 from labs.spec import SCHEDULE_RULES, Model, Precision, Schedule
 
@@ -25,11 +25,6 @@ MOST_MICRO_BATCH = 32  # sequences
 NO_SHARE = "the global batch does not share out"
 DIVIDED = "tensor or context parallelism does not divide the model or the sequence"
 SAME = "the same as a plan that is looked at, or never better"
-# Zero stages of the two implementations that are looked at where none is asked for.
-DEFAULT_PROFILES: tuple[tuple[Profile, tuple[int, ...]], ...] = (
-    ("megatron-core", SOFTWARE["megatron-core"].zero),
-    ("fsdp2", (3,)),
-)
 GATHERS, KEEPS = "gathers", "keeps"
 
 
@@ -81,7 +76,7 @@ class Space:
     gpus: int
     gpus_per_node: int
     limits: Limits
-    profile: Profile | ByStage | None
+    profile: Profile | None
     expert_nodes: tuple[int, ...] = (0,)
     any_schedule: bool = False
     keeps_layout: bool = True  # of the state, in every plan; else each as its software does
@@ -209,15 +204,10 @@ class Space:
 
     @cached_property
     def profiles(self) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
-        """(implementation, its ZeRO stages) to look at."""
-        wanted = self.axes.zero
-        if self.profile == BY_STAGE:
-            return _by_default(wanted or ALL_STAGES)
-        if self.profile is not None:
-            return ((self.profile, wanted or SOFTWARE[self.profile].zero),)
-        return tuple(
-            (name, tuple(zero for zero in zeros if not wanted or zero in wanted)) for name, zeros in DEFAULT_PROFILES
-        )
+        """(implementation, its ZeRO stages) to look at: the one asked for, or those that the stages suggest."""
+        if self.profile is None:
+            return defaults_of(self.axes.zero or ALL_STAGES)
+        return ((self.profile, self.axes.zero or SOFTWARE[self.profile].zero),)
 
     def zeros_of(self, shape: Shape) -> tuple[int, ...]:
         return self._zeros[shape.profile]
@@ -295,14 +285,6 @@ def _orders(
 @lru_cache(maxsize=4096)
 def _within(orders: tuple[Order, ...], least: int | None, most: int | None) -> tuple[Order, ...]:
     return tuple(order for order in orders if (least or 1) <= order.virtual_stages <= (most or order.virtual_stages))
-
-
-def _by_default(zeros: tuple[int, ...]) -> tuple[tuple[Profile, tuple[int, ...]], ...]:
-    """(implementation, stages) where each stage is counted as a plan of it is whose implementation is left open."""
-    stages: dict[Profile, list[int]] = {}
-    for zero in zeros:
-        stages.setdefault(default_of(zero), []).append(zero)
-    return tuple((name, tuple(each)) for name, each in stages.items())
 
 
 @lru_cache(maxsize=4096)

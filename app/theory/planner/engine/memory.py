@@ -75,7 +75,7 @@ def _fixed(plan: Plan, stage: Stage) -> _Fixed:
     here = (0.0 if name in away else size for name, size in zip(STATE, state, strict=True))
     parameters, gradients, optimizer = here
     kept, once = _activations(plan, stage)
-    temporary = _temporary(plan, stage, held, bool(away))
+    temporary = max(_temporary(plan, stage, held, bool(away)), _at_loss(plan, stage, gradients))
     return _Fixed(held, (parameters, gradients, optimizer), kept, once, temporary, host)
 
 
@@ -127,6 +127,28 @@ def _loss_bytes(plan: Plan) -> float:
     return (2 + upcast) * _stream_bytes(plan) + logits * each
 
 
+def _at_loss(plan: Plan, stage: Stage, gradients: float) -> float:
+    """What the loss's backward makes, with the unit outside the layers and the last layer gathered, less the room of
+    `gradients` that are not there yet: a first micro-batch's come unit by unit where weights are sharded."""
+    if not stage.last or not plan.profile.loss_backward_bytes:
+        return 0.0
+    made = plan.profile.loss_backward_bytes * plan.tokens * plan.model.vocab / plan.parallel.tensor
+    if plan.parallel.zero < 3 or plan.shards == 1 or plan.micro_batches > 1:
+        return made
+    root = ends_held(plan.model, stage, plan.training.sequence, plan.parallel.tensor, plan.parallel.pipeline)
+    return made + (root + _largest_unit(plan, stage)) * plan.compute_bytes - gradients
+
+
+def _largest_unit(plan: Plan, stage: Stage) -> float:
+    """Parameters of a stage's largest layer, on a tensor rank."""
+    parallel = plan.parallel
+    experts = (parallel.expert, parallel.expert_cut)
+    return max(
+        (layer_held(plan.model, each.routed, parallel.tensor, *experts).total for each, _ in plan.layers_of(stage)),
+        default=0.0,
+    )
+
+
 def _temporary(plan: Plan, stage: Stage, held: Held, offloaded: bool) -> float:
     """Gathered units and their gradients where weights are sharded or away, staging of reductions otherwise."""
     profile, tensor = plan.profile, plan.parallel.tensor
@@ -135,10 +157,7 @@ def _temporary(plan: Plan, stage: Stage, held: Held, offloaded: bool) -> float:
         return min(profile.bucket_bytes, held.total * plan.reduce_bytes) if plan.replicas > 1 or offloaded else 0.0
     if plan.keeps_weights and plan.training.offload == "none":
         return held.total * (plan.compute_bytes + plan.reduce_bytes)  # gathered weights, and gradients summed whole
-    experts = (plan.parallel.expert, plan.parallel.expert_cut)
-    unit = max(
-        (layer_held(plan.model, each.routed, tensor, *experts).total for each, _ in plan.layers_of(stage)), default=0.0
-    )
+    unit = _largest_unit(plan, stage)
     root = ends_held(plan.model, stage, plan.training.sequence, tensor, plan.parallel.pipeline)
     gathered = min(profile.live_units, stage.layers) * unit + (root if profile.keeps_root else max(0.0, root - unit))
     head = plan.model.vocab * plan.model.hidden / tensor if stage.last else 0.0  # its gradient is whole until the end

@@ -64,7 +64,9 @@ class Plan:
 
     @cached_property
     def reduce_bytes(self) -> float:
-        return self.profile.reduce_bytes or self.layout.gradients
+        """Of a gradient on its way: as the implementation reduces all, or in the type that the layout keeps, of two the
+        wider."""
+        return self.profile.reduce_bytes or min(self.layout.gradients, WIDEST_BYTES)
 
     @cached_property
     def optimizer_bytes(self) -> float:

@@ -32,7 +32,8 @@ class Profile:
     `keeps_root` keeps the unit outside the layers gathered between forward and backward. `bucket_bytes` is the staging
     memory of gradient reduction, `update_passes` how often the update reads and writes what one fused kernel would once
     a value it needs only once, `loss_bytes` what the loss holds at once per logit, the 16-bit logit included;
-    `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's steps in
+    `loss_backward_bytes` what its backward makes of each on top, where that is not in it, before there is any gradient
+    of a weight; `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's steps in
     fp32, one tensor each. `softmax_statistics` counts a fused attention kernel's two fp32 values per query.
     `merged_bytes` are what merging the attention of each block of a ring with what was there reads and writes,
     (forward, backward) for a value of its output; `sends_repeated_keys` sends keys and values once per query head, and
@@ -68,6 +69,7 @@ class Profile:
     softmax_statistics: bool
     attention_kernels: tuple[Kernel, ...]
     ring_turns_back: bool = False
+    loss_backward_bytes: float = 0.0
     merged_bytes: tuple[float, float] = (0.0, 0.0)
     sends_repeated_keys: bool = False
     divides_sends: bool = True
@@ -87,7 +89,7 @@ _FSDP2 = Profile(
     fused_cores=False,
     selective="every-other-matmul",
     recomputed_attention_booked=1,
-    reduce_bytes=4.0,
+    reduce_bytes=None,
     overlaps_gradients=True,
     overlaps_weights=True,
     overlaps_tensor=False,
@@ -127,6 +129,7 @@ _LABS = replace(
     fused_cores=True,
     keeps_gathered=False,
     loss_bytes=4.0,
+    loss_backward_bytes=8.0,  # fp32 gradients of the log-softmax and of the logits, as dry runs see them
     divided_loss_bytes=0.0,
     merged_bytes=(0.0, 0.0),
     sends_repeated_keys=False,
