@@ -67,10 +67,10 @@ def is_fastest(made: Plan, choice: Choice) -> bool:
 
 def verdict(made: Plan, choice: Choice) -> str:
     """How the form's plan does beside the fastest that fits."""
+    if not choice.options:
+        return f"{made.title}: no plan fits"
     if not made.stage.fits:
         return "This plan does not fit"
-    if not choice.options:
-        return made.title
     room = f"fits in {memory_text(made.form.values)}"
     if is_fastest(made, choice):
         return f"This is the fastest plan that {room}"

@@ -70,7 +70,9 @@ FIELDS: Mapping[str, Field] = {
     "kv_heads": Field(number(1, MAX_HEADS), "", "model.kv_heads", absent="derived"),
     "ffn_hidden": Field(number(1, 8 * MAX_HIDDEN), "", "model.ffn_hidden", absent="derived"),
     "vocab": Field(number(1, 1e7), "", "model.vocab", absent="derived"),
-    "layout": Field(choice(*get_args(StateLayout)), "", "training.state_layout", absent="2 + 2 + 12 bytes, or as the software you name"),
+    "layout": Field(
+        choice(*get_args(StateLayout)), "", "training.state_layout", absent="2 + 2 + 12, or as the software you name"
+    ),
     "sequence": Field(number(1, 1e8), "", "training.sequence", absent="the model's own"),
     "global_batch": Field(batch, "", "training.global_batch", absent="as many as keep the stages busy"),
     "micro_batch": Field(number(1, 1e5), "1", "training.micro_batch"),

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
+from app.planner import service
 from app.planner.fields import ANY, SEARCH, THIS_PLANS, fields_of, query_text
 from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
@@ -30,6 +31,7 @@ from app.theory.planner.candidates import notably_faster
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
 from app.theory.planner.space import GATHERS, KEEPS
+from app.theory.planner.unmet import leanest
 from app.units import bytes_text, seconds_text
 from app.words import capital
 
@@ -79,7 +81,8 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """The fastest plan of each way to divide the GPUs, the best first, and the search they came from."""
+    """The fastest plan of each way to divide the GPUs, the best first, and the search they came from; where none fits,
+    what the `leanest` holds, and the room there is."""
 
     options: tuple[Option, ...]
     result: SearchResult
@@ -88,6 +91,8 @@ class Choice:
     json: str
     front: tuple[Option, ...]
     seen: tuple[tuple[float, float], ...]
+    leanest: Candidate | None = None
+    room_bytes: float = 0.0
 
     @property
     def bottleneck(self) -> str:
@@ -195,15 +200,14 @@ def choose(made: Plan, scope: str = "1") -> Choice:
     """The best plans of the form's GPUs at its model, sequence, precision, batch and implementation, or another or any
     implementation by `scope`. Raises SpecError."""
     key = _key(made, scope)
-    found, seen, front = _remembered.get(key) or _searched(key)
-    _remembered[key] = found, seen, front
+    found, seen, front, least, room = _remembered[key] = _remembered.get(key) or _searched(key)
     _remembered.move_to_end(key)
     if len(_remembered) > MOST_REMEMBERED:
         _remembered.popitem(last=False)
     batch = made.global_batch
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
     csv, json_ = (f"/planner/search.{kind}?{query_text({**made.typed, SEARCH: scope})}" for kind in ("csv", "json"))
-    return Choice(tuple(options), found, batch, csv, json_, tuple(on_front), seen)
+    return Choice(tuple(options), found, batch, csv, json_, tuple(on_front), seen, least, room)
 
 
 def plans_of(made: Plan, scope: str) -> str:
@@ -223,14 +227,15 @@ def searched(made: Plan, scope: str) -> dict[str, Any]:
     return {"request": json.loads(_key(made, scope)), **found.result.to_json()}
 
 
-Outcome = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...]]
+Outcome = tuple[SearchResult, tuple[tuple[float, float], ...], tuple[Candidate, ...], Candidate | None, float]
 _remembered: OrderedDict[str, Outcome] = OrderedDict()
 
 
 def _searched(key: str) -> Outcome:
-    """The search, and those for plans with less memory: what they saw together and what nothing of it beats."""
-    request = parse_search_request(json.loads(key))
-    found = search(request)
+    """The search, and those for plans with less memory: what they saw together and what nothing of it beats; where no
+    plan fits, the leanest, and the room there is."""
+    request = parse_search_request(json.loads(key), may_be_empty=True)
+    found = service.searched(request)
     smaller = [
         search(
             request.model_copy(update={"memory_bytes": share * usable_bytes(request), "limit": 1, "distinct": "plan"})
@@ -241,7 +246,8 @@ def _searched(key: str) -> Outcome:
     candidates = [one for each in (found, *smaller) for one in each.front]
     candidates.sort(key=lambda each: (each.memory_bytes, each.step_seconds))
     front = notably_faster(candidates, lambda each: each.step_seconds)
-    return found, tuple(dict.fromkeys(seen)), tuple(front)
+    least = None if found.best else leanest(request)
+    return found, tuple(dict.fromkeys(seen)), tuple(front), least, usable_bytes(request)
 
 
 def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:

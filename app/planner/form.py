@@ -9,6 +9,7 @@ from typing import Any
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import FIELDS, OWN, SEARCH, SIZED, is_asked, is_listed
+from app.planner.labels import MEANT
 from app.planner.mending import Replaced, batch_rule_of, model_of, product, reconciled, request_of, sequence_of
 from app.planner.readers import Tokens
 from app.theory.hardware import GPUS
@@ -134,7 +135,8 @@ def unread_of(form: Mapping[str, str], known: tuple[str, ...]) -> Iterator[Unrea
     """What of an address none of the `known` fields reads."""
     for name, text in form.items():
         if name not in known:
-            near = get_close_matches(name, known, 1)
+            meant = MEANT.get(name.lower().replace("-", "_"))
+            near = [meant] if meant in known else get_close_matches(name, known, 1)
             yield Unread(name, text, near[0] if near else "")
 
 

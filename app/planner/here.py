@@ -12,7 +12,7 @@ from app.theory.planner import Estimate, EstimateRequest, Measured, estimate, ou
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import micro_batches_of, profile_of
 from app.units import scaled
-from labs.spec import LAB_MODELS, LARGE_MODELS, MAX_WORLD_SIZE, SpecError, parse_run_spec
+from labs.spec import LAB_MODELS, LARGE_MODELS, MAX_WORLD_SIZE, Model, SpecError, parse_run_spec
 
 RANKS = (1, 2, 4)  # of the lab's runs that are priced
 _LABS = "rankzero-labs"
@@ -156,9 +156,10 @@ class NotDry:
 def dry(request: EstimateRequest, made: Estimate) -> Dry | NotDry:
     """The plan itself, of which `made` is the estimate, as a dry run with what it leaves out; or why there is none."""
     parallel = request.parallel
+    if not isinstance(request.model, Model):
+        return NotDry("Of a size alone nothing is known that could run.")
     names = [name for name, model in {**LAB_MODELS, **LARGE_MODELS}.items() if model == request.model]
-    if not names:
-        return NotDry(f"The lab has no such model; it has {', '.join({**LAB_MODELS, **LARGE_MODELS})}.")
+    model = names[0] if names else request.model.model_dump(exclude_defaults=True)
     if parallel.world_size > MOST_DRY:
         return NotDry(f"The plan has {parallel.world_size:,} ranks; a dry run has {MOST_DRY:,} at most.")
     axes = parallel.model_dump(include={"data", *DEGREES, "sequence_parallel"})
@@ -168,13 +169,13 @@ def dry(request: EstimateRequest, made: Estimate) -> Dry | NotDry:
     micro_batches = micro_batches_of(request)
     training["micro_batches"] = min(MOST_MICRO_BATCHES, micro_batches)
     for _ in range(len(besides) + len(fields)):
-        spec = {"model": names[0], "training": training, "parallel": {**axes, **besides}}
+        spec = {"model": model, "training": training, "parallel": {**axes, **besides}}
         try:
             parse_run_spec(spec, dry=True)
         except SpecError as error:
             wrong = {each.field.rpartition(".")[2] for each in error.violations}
             if not wrong & (besides.keys() | (training.keys() - {"sequence", "micro_batch", "micro_batches"})):
-                return NotDry(" ".join(each.message for each in error.violations))
+                return NotDry(" ".join(f"{each.field}: {each.message}" for each in error.violations))
             left |= {name: value for name, value in (besides | training).items() if name in wrong}
             besides, training = ({k: v for k, v in each.items() if k not in wrong} for each in (besides, training))
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.core.errors import Violation
 from app.planner.fields import ANY, SEARCHED, THIS_PLANS
+from app.planner.labels import worded
 from app.planner.readers import Memory, Span
 from app.theory.planner.asking import USABLE, usable_of
 from app.units import bytes_text
@@ -84,7 +85,8 @@ def errors_of(violations: list[Violation]) -> Iterator[tuple[str, str]]:
     for violation in violations:
         name = field_of(violation.field)
         if name:
-            yield name, f"{violation.message} Accepted: {violation.accepted}."
+            accepted = "as the ZeRO stage suggests" if name == "search_software" else violation.accepted
+            yield name, worded(f"{violation.message} Accepted: {accepted}.")
 
 
 def field_of(path: str) -> str:
@@ -92,6 +94,8 @@ def field_of(path: str) -> str:
     part, _, axis = path.partition(".")
     if part in ("memory_bytes", "memory_share"):
         return "search_memory"
+    if part == "profile":
+        return "search_software"
     if part not in ("axes", "at_least", "at_most"):
         return ""
     if axis == "schedule":

@@ -9,6 +9,7 @@ from typing import Any
 
 from app.core.errors import SpecError, Violation
 from app.planner.fields import BY_PATH, FIELDS, OWN, SHAPE, SIZED, is_asked
+from app.planner.labels import worded
 from app.theory.planner import PlanParallel, parse_estimate_request
 from app.theory.planner.own_models import own_model
 from app.theory.planner.rules import batch_rule
@@ -29,7 +30,7 @@ class Replaced:
 
     @property
     def text(self) -> str:
-        return f"{self.violation.message} Accepted: {self.violation.accepted}. Showing {self.shown}."
+        return worded(f"{self.violation.message} Accepted: {self.violation.accepted}. Showing {self.shown}.")
 
 
 def reconciled(values: dict[str, object], wrong: dict[str, Replaced]) -> dict[str, object]:
@@ -141,7 +142,8 @@ def _whole_ranks(values: dict[str, Any], wrong: dict[str, Replaced]) -> dict[str
     if ranks % others == 0:
         return values
     low = max(others, ranks // others * others)
-    accepted = f"a multiple of {others:,}, such as {low:,} or {(ranks // others + 1) * others:,}"
+    high = max(low, ranks // others * others) + others
+    accepted = f"a multiple of {others:,}, such as {low:,} or {high:,}"
     message = f"{ranks:,} GPUs are no multiple of tensor × pipeline × context = {others:,}."
     wrong.setdefault("ranks", Replaced(Violation("ranks", ranks, message, accepted), f"{low:,}"))
     return {**values, "ranks": low}

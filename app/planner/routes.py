@@ -14,37 +14,38 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic_core import to_json
 
 from app.core.charts import Scale
-from app.core.errors import SpecError, Violation
+from app.core.errors import SpecError
 from app.core.options import Options
 from app.core.templating import page, wants_fragment
 from app.planner import (
     beside,
     cluster,
     comparing,
-    counted,
     deciding,
     finding,
     frontier,
     here,
     limits,
+    parts,
     saying,
     service,
     textbook,
     training,
 )
 from app.planner.fields import ANY, DEFAULTS, SEARCH, SIZED, query_text
+from app.planner.labels import LABELS
 from app.planner.lists import LISTS
 from app.planner.made import Plan
 from app.planner.mending import model_of, sequence_of
 from app.planner.step import step_scale
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Estimate, Flags, Step, tie_pairs, tie_share
+from app.theory.planner import Estimate, tie_pairs, tie_share
 from app.theory.planner.groups import LaidCluster
-from app.theory.presets import PRESETS
 from app.units import bytes_text
 from labs.spec import Model
 
 router = APIRouter()
+router.include_router(parts.router)
 api = APIRouter(prefix="/api/v1", tags=["planner"])
 
 
@@ -67,13 +68,9 @@ class PlannerPage:
     gap: beside.Differences | None
     runner_up: beside.Differences | None
     tie: beside.Tie | None
-    steps_table: beside.Table
     frontier: frontier.Frontier | None
     cluster: LaidCluster | None
-    steps: tuple[Step, ...]
-    advice: tuple[finding.Advice, ...]
     scope: str
-    flags: tuple[Flags, ...]
     problem: str
     find: str
     with_any: bool
@@ -88,15 +85,15 @@ class PlannerPage:
     decide: str
     estimate_json: str
     json: str
-    by_textbook: str
-    here: Here | None
+    parts: Mapping[str, str]
+    measured: Measured | None
+    labels: Mapping[str, str] = field(default_factory=lambda: LABELS)
     lists: Mapping[str, Options] = field(default_factory=lambda: LISTS)
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
     tie_share: float = field(default_factory=tie_share)
     tie_pairs: int = field(default_factory=tie_pairs)
     ports = staticmethod(saying.ports)
     table_of = staticmethod(beside.table)
-    change_of = staticmethod(finding.change_of)
 
 
 @dataclass(frozen=True)
@@ -111,11 +108,9 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Here:
-    """The plan beside the machine at hand: as a small run, as a dry run, and priced by what was measured."""
+class Measured:
+    """The plan, and the lab's own runs, priced by what was measured on the machine at hand."""
 
-    tried: here.Tried
-    dry: here.Dry | here.NotDry
     by_sheet: Estimate | None
     lab_runs: tuple[here.Priced, ...]
 
@@ -138,7 +133,6 @@ def planner(request: Request) -> HTMLResponse:
             problem = limits.REFUSED if refused else str(error.violations[0].message)
     values = plan.form.values
     with_any = values["schedules"] == "any"
-    steps = () if plan.form.is_own else finding.steps_from(plan)
     shown = PlannerPage(
         plan=plan,
         said=f"{saying.finding(plan)} {saying.counted_as(plan)}".strip(),
@@ -149,19 +143,15 @@ def planner(request: Request) -> HTMLResponse:
         derived_shape=model_of({**plan.form.values, "model": SIZED}),
         as_sized="/planner?" + query_text({**plan.typed, "model": SIZED}),
         time_scale=step_scale(plan.lanes),
-        title=beside.verdict(plan, choice) if choice else plan.title,
+        title=_title(plan, choice, bool(refused)),
         best=choice,
         is_fastest=choice is not None and beside.is_fastest(plan, choice),
         gap=beside.against(plan.estimate, choice.options[0]) if choice and beside.is_behind(plan, choice) else None,
         runner_up=beside.runner_up(choice) if choice else None,
         tie=beside.tie(plan, choice) if choice else None,
-        steps_table=beside.steps_table(steps),
         frontier=frontier.draw(plan, choice) if choice else None,
         cluster=cluster.draw(plan),
-        steps=steps,
-        advice=finding.advice(plan, steps, scope),
         scope=scope,
-        flags=() if plan.form.is_own else service.flags(plan),
         problem=problem,
         with_any=with_any,
         limits=Limits(
@@ -181,8 +171,8 @@ def planner(request: Request) -> HTMLResponse:
         find=_search_address(plan.typed, plan.form.values["profile"] or ANY),
         estimate_json=to_json(plan.estimate, indent=2).decode(),
         json="/planner/estimate.json?" + query_text(plan.typed),
-        by_textbook="/planner/textbook?" + query_text(plan.typed),
-        here=None if plan.form.is_own else _here(plan),
+        parts=parts.addresses(plan.typed, scope),
+        measured=_measured(plan),
     )
     return page(request, "planner/planner.html", {"shown": shown})
 
@@ -191,31 +181,18 @@ def _search_address(typed: Mapping[str, str], scope: str) -> str:
     return "/planner?" + query_text({**typed, SEARCH: scope}) + "#p-front"
 
 
-def _here(plan: Plan) -> Here:
-    request = plan.request
-    assert request.cluster is not None, "the form names a GPU"
-    measured = request.cluster.measured
-    runs = here.lab_runs(measured, plan.form.values["gpu"]) if measured else ()
-    return Here(here.tried_here(request), here.dry(request, plan.estimate), here.by_sheet(request), runs)
+def _title(plan: Plan, choice: finding.Choice | None, is_refused: bool) -> str:
+    if is_refused:
+        return f"{plan.title}: no plan fits within your limits"
+    return beside.verdict(plan, choice) if choice else plan.title
 
 
-@dataclass(frozen=True)
-class TextbookPage:
-    """A plan by the textbook and by the engine; `is_part` where it is put into the planner's page."""
-
-    plan: Plan
-    sections: tuple[counted.Section, ...]
-    address: str
-    is_part: bool
-
-
-@router.get("/planner/textbook", response_class=HTMLResponse)
-def by_textbook(request: Request) -> HTMLResponse:
-    """What the plan of an address comes to by closed formulas, beside the engine's numbers."""
-    plan = service.plan(request.query_params)
-    address = "/planner?" + query_text(plan.typed)
-    shown = TextbookPage(plan, textbook.textbook(plan), address, wants_fragment(request))
-    return page(request, "planner/textbook.html", {"shown": shown})
+def _measured(plan: Plan) -> Measured | None:
+    cluster = plan.request.cluster
+    if plan.form.is_own or cluster is None or cluster.measured is None:
+        return None
+    runs = here.lab_runs(cluster.measured, plan.form.values["gpu"])
+    return Measured(here.by_sheet(plan.request), runs)
 
 
 @api.post("/estimate")
@@ -252,9 +229,7 @@ def _whole(request: Request) -> Plan:
     """The plan of a form, if nothing in it is wrong and its model has a shape. Raises SpecError."""
     made = service.plan(request.query_params)
     _refuse_what_is_wrong(made)
-    if made.form.is_own:
-        message = "Of a model of which only the size is known no plan is known."
-        raise SpecError([Violation("model", made.typed["model"], message, ", ".join((*PRESETS, SIZED)))])
+    service.check_has_shape(made)
     return made
 
 

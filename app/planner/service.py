@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.core.errors import SpecError
+from app.core.errors import SpecError, Violation
+from app.planner.fields import SIZED
 from app.planner.form import Form, read_form
 from app.planner.made import Plan, StageBar, capacity_of
 from app.planner.rows import search_csv
@@ -20,6 +21,8 @@ from app.theory.planner import (
     Flags,
     MemoryBytes,
     Outcome,
+    SearchRequest,
+    SearchResult,
     StageMemoryEstimate,
     estimate,
     fewest_ranks,
@@ -33,6 +36,7 @@ from app.theory.planner import (
 from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
+from app.theory.planner.unmet import unmet
 from app.theory.presets import PRESETS
 from app.units import count_text
 
@@ -96,6 +100,13 @@ def held_of(memory: MemoryBytes) -> dict[str, float]:
     return {component: getattr(memory, component) or 0.0 for component in COMPONENTS}
 
 
+def check_has_shape(made: Plan) -> None:
+    """Raises SpecError for a model of which only the size is known."""
+    if made.form.is_own:
+        message = "Of a model of which only the size is known no plan is known."
+        raise SpecError([Violation("model", made.typed["model"], message, ", ".join((*PRESETS, SIZED)))])
+
+
 def flags(made: Plan) -> tuple[Flags, ...]:
     """The plan as other programs are told it."""
     return flags_of(made.request)
@@ -108,13 +119,21 @@ def answer_front(data: object) -> dict[str, object]:
 
 def answer_search_as_csv(data: object) -> str:
     """The plans of a search as comma-separated values. Raises SpecError."""
-    return search_csv(search(parse_search_request(data))).rstrip()
+    return search_csv(searched(parse_search_request(data, may_be_empty=True))).rstrip()
+
+
+def searched(request: SearchRequest) -> SearchResult:
+    """What a search finds; limits within which nothing fits are refused at their fields. Raises SpecError."""
+    found = search(request)
+    if not found.best and (violations := unmet(request)):
+        raise SpecError(list(violations))
+    return found
 
 
 def answer_search(data: object, now: Callable[[], float] = perf_counter) -> dict[str, object]:
     """The JSON reply to a SearchRequest. Raises SpecError."""
     began = now()
-    found = search(parse_search_request(data)).to_json()
+    found = searched(parse_search_request(data, may_be_empty=True)).to_json()
     considered = found.pop("considered")
     return {"considered": considered, "seconds": round(now() - began, 3), **found}
 

@@ -28,15 +28,15 @@ async function show(address, withForm) {
   const fresh = document.createElement("div");
   fresh.innerHTML = await reply.text();
   const isOnFront = document.activeElement?.matches("[data-front]");
-  const wasOpen = [...document.querySelectorAll("[data-part] details")].map((each) => each.hasAttribute("open"));
+  opened = new Set([...details()].filter((each) => each.open).map(nameOf));
+  const helped = document.querySelector("[data-soon][data-had]")?.innerHTML;
   // only what is computed changes: the form keeps its focus and caret
   for (const part of document.querySelectorAll("[data-part]")) {
     const now = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
     if (now) part.innerHTML = now.innerHTML;
   }
-  [...document.querySelectorAll("[data-part] details")].forEach((each, at) => {
-    each.toggleAttribute("open", wasOpen[at] ?? false);
-  });
+  open();
+  watch(helped);
   if (isOnFront) /** @type {HTMLElement} */ (document.querySelector("[data-front]"))?.focus({ preventScroll: true });
   if (withForm) fill(fresh.querySelector("form"));
   for (const part of form.querySelectorAll("[data-shown]")) {
@@ -58,20 +58,64 @@ async function show(address, withForm) {
   history.replaceState(null, "", address);
 }
 
+// What was folded open stays so when the plan changes: by its name, for what stands before it may come and go.
+let opened = new Set();
+const details = () => /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("[data-part] details"));
+const nameOf = (each) => each.querySelector("summary").textContent.replace(/[\d.,]+/g, "").trim();
+const open = () => {
+  for (const each of details()) if (opened.has(nameOf(each))) each.open = true;
+};
+
+/**
+ * Put what is at an address into its place; where it cannot be had, the link in its place opens it.
+ * @param {HTMLElement} whose
+ * @param {string} address
+ * @param {Element} into
+ */
+async function put(whose, address, into) {
+  const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!reply?.ok || !whose.isConnected) return;
+  whose.dataset.had = address;
+  into.innerHTML = await reply.text();
+  open();
+}
+
 // What is worked out only for those who open it: fetched then, and again once the plan has changed under it.
 document.addEventListener(
   "toggle",
-  async (event) => {
+  (event) => {
     const details = /** @type {HTMLDetailsElement} */ (event.target);
     const address = details.dataset?.later;
     if (!address || !details.open || details.dataset.had === address) return;
-    const reply = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
-    if (!reply?.ok || details.dataset.later !== address) return; // the link in its place opens it
-    details.dataset.had = address;
-    details.querySelector("[data-later-into]").innerHTML = await reply.text();
+    put(details, address, details.querySelector("[data-later-into]"));
   },
   true,
 );
+
+// What is worked out for those who come to it; until it is there anew, that of the plan before stands in its place.
+const seen = new IntersectionObserver(
+  (every) => {
+    for (const each of every) if (each.isIntersecting) have(/** @type {HTMLElement} */ (each.target));
+  },
+  { rootMargin: "50%" },
+);
+
+/** @param {HTMLElement} soon */
+function have(soon) {
+  seen.unobserve(soon);
+  put(soon, soon.dataset.soon, soon).then(() => soon.removeAttribute("aria-busy"));
+}
+
+/** @param {string} [before] */
+function watch(before) {
+  const soon = /** @type {HTMLElement} */ (document.querySelector("[data-soon]"));
+  if (!soon) return;
+  if (before === undefined) return seen.observe(soon);
+  soon.innerHTML = before;
+  soon.setAttribute("aria-busy", "true");
+  have(soon);
+}
+watch();
 
 form.addEventListener("input", () => {
   wanted = -1;

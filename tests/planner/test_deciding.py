@@ -123,7 +123,7 @@ def test_a_size_of_ones_own_is_decided_for_and_what_is_not_understood_is_said() 
     asked = {"model": "sized", "parameters": "30B", "ranks": "512", "global_batch": "4.2M tokens", "gpus": "9"}
     shown = deciding.path(asked)
     assert not shown.errors
-    assert [(part.name, part.near) for part in shown.unread] == [("gpus", "gpu")]
+    assert [(part.name, part.near) for part in shown.unread] == [("gpus", "ranks")]
     assert "1,024 sequences of 4,096 tokens" in shown.title
     made = service.plan(dict(parse_qsl(urlparse(shown.plan).query)))
     assert not made.errors

@@ -25,7 +25,7 @@ def test_what_no_field_reads_is_named_with_the_field_it_may_have_meant(page: Tes
     shown = page.get("/planner?model=llama-3-8b&tensors=2&colour=<b>red</b>").text
     said = re.search(r"The address has more than is read here.*?</p>", shown, re.DOTALL)
     assert said is not None
-    assert "<code>tensors=2</code> (<code>tensor</code>" in said[0]
+    assert "<code>tensors=2</code> (the field is <code>tensor</code>)" in said[0]
     assert "<code>colour=&lt;b&gt;red&lt;/b&gt;</code>" in said[0]
     assert plan({"find": "any"}).form.unread == ()
     assert "The address has more" not in page.get("/planner?model=llama-3-8b&tensor=2").text

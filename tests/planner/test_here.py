@@ -108,7 +108,11 @@ def test_a_plans_shape_runs_here_and_the_plan_itself_dry() -> None:
     folded = {**PLAN, "model": "deepseek-v3", "parallel": {"data": 64, "expert": 64}}
     unknown = dry(parse_estimate_request(folded), estimate(request))
     assert isinstance(unknown, NotDry)
-    assert "no such model" in unknown.reason
+    assert "model.experts: A dry run has no values" in unknown.reason
+    shape = {"layers": 48, "hidden": 7168, "heads": 56, "kv_heads": 8, "ffn_hidden": 20480, "vocab": 50272}
+    own = dry(parse_estimate_request({**PLAN, "model": shape}), estimate(request))
+    assert isinstance(own, Dry)
+    assert parse_run_spec(own.spec, dry=True).model.hidden == 7168, "a model of one's own by its shape"
     large = {**PLAN, "training": {"sequence": 8192}, "parallel": {"data": 2048}, "cluster": {"gpu": "h100-80gb"}}
     wide = dry(parse_estimate_request(large), estimate(request))
     assert wide == NotDry("The plan has 2,048 ranks; a dry run has 1,024 at most.")

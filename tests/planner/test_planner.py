@@ -20,6 +20,7 @@ from app.theory.planner import is_tie
 from app.theory.presets import PRESETS
 from app.theory.transformer import parameter_count
 from app.units import NONE
+from labs.spec import parse_run_spec
 from tests.planner.asking import OWN_7B, estimated
 
 
@@ -216,7 +217,8 @@ def test_a_search_that_cannot_be_says_why_on_the_page(page: TestClient) -> None:
     html = page.get("/planner", params={"ranks": "100", "find": "1"}).text
     assert "100 GPUs are no whole nodes of 8." in html
     html = page.get("/planner", params={"model": "llama-3-405b", "ranks": "8", "find": "1"}).text
-    assert "None of them will do" in html
+    assert "Llama 3.1, 405B on 8 GPUs: no plan fits</h1>" in html
+    assert "The plan that holds least takes" in html
     assert "Which configuration" not in page.get("/planner", params=OWN_7B | {"find": "1"}).text
 
 
@@ -337,3 +339,38 @@ def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None
     points = page.post("/api/v1/search/front", json=request).json()["front"]
     assert {point["gpus"] for point in points} == {8, 16}
     assert all(point["step_seconds"] == point["estimate"]["time"]["step_seconds"] for point in points)
+
+
+@pytest.mark.parametrize("part", ["textbook", "changes", "run"])
+def test_a_part_of_the_page_is_fetched_when_it_is_looked_at_and_is_a_page_without_a_script(
+    page: TestClient, part: str
+) -> None:
+    whole = page.get("/planner", params=LARGE).text
+    address = unescape(re.search(rf'data-(?:later|soon)="(/planner/{part}[^"]*)"', whole)[1])
+    assert f'<a href="{address}">'.replace("&", "&amp;") in whole, "a link leads there without a script"
+    alone, inside = page.get(address).text, page.get(address, headers={"HX-Request": "true"}).text
+    assert "<h1>" in alone
+    assert "<h1>" not in inside
+    assert len(inside) > 500
+    assert "<html" not in inside
+
+
+def test_the_shape_of_a_plan_is_started_from_its_page_and_the_plan_itself_is_a_file_for_a_dry_run(
+    page: TestClient,
+) -> None:
+    html = page.get("/planner/run", params=LARGE).text
+    assert re.search(r'<form[^>]*method="post" action="/lab/runs">', html)
+    spec = json.loads(unescape(re.search(r'name="spec" value="([^"]*)"', html)[1]))
+    assert parse_run_spec(spec).parallel.tensor == 2
+    file = page.get("/planner/dryrun.json", params=LARGE)
+    assert file.headers["content-disposition"] == 'attachment; filename="dryrun.json"'
+    assert parse_run_spec(file.json(), dry=True).parallel.data == 8
+    assert page.get("/planner/dryrun.json", params={"model": "mixtral-8x7b"}).status_code == 422
+    assert page.get("/planner/run", params=OWN_7B).status_code == 422
+
+
+def test_one_field_that_is_wrong_is_said_at_the_top_too_by_what_it_is_called(page: TestClient) -> None:
+    html = " ".join(page.get("/planner", params={"micro_batch": "3", "global_batch": "8"}).text.split())
+    top = html.split('data-part="mended">')[1].split("</div>")[0]
+    assert "One field cannot be used as typed. Global batch: 8 sequences are no multiple of micro-batch × data" in top
+    assert "Take this value" in top

@@ -76,6 +76,7 @@ def test_limits_that_leave_no_plan_say_at_their_fields_what_each_could_be(page: 
         choose(plan(SMALL | limits), "any")
     shown = " ".join(page.get("/planner", params=SMALL | limits | {"find": "any"}).text.split())
     assert "Your limits leave no plan." in shown
+    assert "16 GPUs: no plan fits within your limits</h1>" in shown
     assert "Accepted: 1, 2, 4." in shown
     assert "Accepted: up to 2." in shown
 

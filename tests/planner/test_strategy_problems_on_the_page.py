@@ -176,7 +176,8 @@ def test_a_plan_that_leaves_its_software_open_is_counted_alike_everywhere(
 
 def _counted_alike(judge: ConfigurationQuestion, made: Plan) -> None:
     """The judge's best plan, taken to the search and to the page of the same GPUs."""
-    best, (training, parallel, cluster) = judge.best(), (judge.plan[name] for name in ("training", "parallel", "cluster"))
+    training, parallel, cluster = (judge.plan[name] for name in ("training", "parallel", "cluster"))
+    best = judge.best()
     chosen = dict(best.chosen)
     axes = {name: [value] for name, value in chosen.items()} | {
         "context": [1],

@@ -11,7 +11,7 @@ from app.theory.planner.engine.memory import StageMemory
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.requests import EstimateRequest
-from app.theory.planner.software import runs, said_of, stages_of
+from app.theory.planner.software import DEFAULTS, runs, said_of, stages_of
 from app.theory.state import LAYOUTS
 
 OVERRIDES = ("peak_flops", "intra_node_bytes_per_second", "inter_node_bytes_per_second")
@@ -66,7 +66,8 @@ def assumptions(request: EstimateRequest, plan: Plan) -> list[str]:
     parallel, training, profile = plan.parallel, plan.training, plan.profile
     said = [*_common(request, plan.shards), f"Profile {profile.name}: {profile.title} ({profile.source})."]
     if request.profile is None:
-        said.append("The profile was chosen from the plan: the first of megatron-core and fsdp2 that has its ZeRO stage.")
+        among = " and ".join(DEFAULTS)
+        said.append(f"The profile was chosen from the plan: the first of {among} that has its ZeRO stage.")
     if request.training.global_batch is None:
         said.append(f"No global batch given: {plan.micro_batches} micro-batches per step and data rank.")
     if parallel.context > 1 and parallel.shard is None and parallel.zero:

@@ -33,8 +33,8 @@ class Profile:
     memory of gradient reduction, `update_passes` how often the update reads and writes what one fused kernel would once
     a value it needs only once, `loss_bytes` what the loss holds at once per logit, the 16-bit logit included;
     `loss_backward_bytes` what its backward makes of each on top, where that is not in it, before there is any gradient
-    of a weight; `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's steps in
-    fp32, one tensor each. `softmax_statistics` counts a fused attention kernel's two fp32 values per query.
+    of a weight; `divided_loss_bytes` what it holds besides where logits are divided over tensor ranks: loss_parallel's
+    steps in fp32, one tensor each. `softmax_statistics` counts a fused attention kernel's two fp32 values per query.
     `merged_bytes` are what merging the attention of each block of a ring with what was there reads and writes,
     (forward, backward) for a value of its output; `sends_repeated_keys` sends keys and values once per query head, and
     sums their gradients in fp32. `attention_kernels` are tried in order: the first that runs on the GPU is used.
