@@ -90,9 +90,9 @@ def worded(text: str) -> str:
     return _NAMES.sub(_word, text)
 
 
-def _word(found: re.Match[str]) -> str:
-    name = found[1]
+def _word(match: re.Match[str]) -> str:
+    name = match[1]
     if name in _WRITTEN:
         return _WRITTEN[name]
     # a path names a field, a word alone need not
-    return LABELS[name].lower() if found[0] != name and name in LABELS else name if found[0] == name else found[0]
+    return LABELS[name].lower() if match[0] != name and name in LABELS else match[0]

@@ -26,8 +26,12 @@ class Part:
     """What every part says of the page it belongs to; `is_part` where it is put into that page."""
 
     plan: Plan
-    address: str
     is_part: bool
+
+    @property
+    def address(self) -> str:
+        """Where the page is that it belongs to."""
+        return "/planner?" + query_text(self.plan.typed)
 
 
 @dataclass(frozen=True)
@@ -69,35 +73,36 @@ def addresses(typed: Mapping[str, str], scope: str) -> dict[str, str]:
 @router.get("/planner/textbook", response_class=HTMLResponse)
 def by_textbook(request: Request) -> HTMLResponse:
     """What the plan of an address comes to by closed formulas, beside the engine's numbers."""
-    plan, *around = _around(request)
-    shown = TextbookPage(plan, *around, textbook.textbook(plan))
+    plan = service.plan(request.query_params)
+    shown = TextbookPage(plan, wants_fragment(request), textbook.textbook(plan))
     return page(request, "planner/textbook.html", {"shown": shown})
 
 
 @router.get("/planner/changes", response_class=HTMLResponse)
 def changes(request: Request) -> HTMLResponse:
     """What one step on every axis brings. A size alone has no axes."""
-    plan, *around = _around(request)
+    plan = service.plan(request.query_params)
     scope = request.query_params.get(SEARCH, "")
     steps = () if plan.form.is_own else finding.steps_from(plan)
-    shown = ChangesPage(plan, *around, finding.advice(plan, steps, scope), steps, beside.steps_table(steps))
+    advice, table = finding.advice(plan, steps, scope), beside.steps_table(steps)
+    shown = ChangesPage(plan, wants_fragment(request), advice, steps, table)
     return page(request, "planner/changes.html", {"shown": shown})
 
 
 @router.get("/planner/run", response_class=HTMLResponse)
 def run(request: Request) -> HTMLResponse:
     """The plan as a run of this lab, as a dry run, and as flags of other programs."""
-    plan, *around = _with_shape(request)
+    plan = _with_shape(request)
     tried, dry = here.tried_here(plan.request), here.dry(plan.request, plan.estimate)
     file = "/planner/dryrun.json?" + query_text(plan.typed)
-    shown = RunPage(plan, *around, tried, dry, file, service.flags(plan))
+    shown = RunPage(plan, wants_fragment(request), tried, dry, file, service.flags(plan))
     return page(request, "planner/run.html", {"shown": shown})
 
 
 @router.get("/planner/dryrun.json")
 def dryrun(request: Request) -> Response:
     """The spec of the plan's dry run, as a file for `rankzero dryrun`."""
-    plan, *_ = _with_shape(request)
+    plan = _with_shape(request)
     found = here.dry(plan.request, plan.estimate)
     if isinstance(found, here.NotDry):
         raise SpecError([Violation("plan", plan.title, found.reason, "a plan that the lab can take dry")])
@@ -105,13 +110,8 @@ def dryrun(request: Request) -> Response:
     return Response(to_json(found.spec, indent=2), media_type="application/json", headers=headers)
 
 
-def _around(request: Request) -> tuple[Plan, str, bool]:
-    plan = service.plan(request.query_params)
-    return plan, "/planner?" + query_text(plan.typed), wants_fragment(request)
-
-
-def _with_shape(request: Request) -> tuple[Plan, str, bool]:
+def _with_shape(request: Request) -> Plan:
     """Raises SpecError for a size alone."""
-    plan, *around = _around(request)
+    plan = service.plan(request.query_params)
     service.check_has_shape(plan)
-    return (plan, *around)
+    return plan

@@ -61,7 +61,11 @@ async function show(address, withForm) {
 // What was folded open stays so when the plan changes: by its name, for what stands before it may come and go.
 let opened = new Set();
 const details = () => /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("[data-part] details"));
-const nameOf = (each) => each.querySelector("summary").textContent.replace(/[\d.,]+/g, "").trim();
+const nameOf = (each) =>
+  each
+    .querySelector("summary")
+    .textContent.replace(/[\d.,]+/g, "")
+    .trim();
 const open = () => {
   for (const each of details()) if (opened.has(nameOf(each))) each.open = true;
 };

@@ -2,8 +2,8 @@
 
 Each is counted as an estimate counts it that leaves its software and layout open: all but one by one implementation,
 so that two of them differ by what they are, and sharded replicas by one that shards them. Of stages, which have most
-plans, the usual ones are looked at first, and all where none of those fits: no kind is said not to fit of which a search
-would find a plan.
+plans, the usual ones are looked at first, and all where none of those fits: no kind is said not to fit of which a
+search would find a plan.
 """
 
 from __future__ import annotations
