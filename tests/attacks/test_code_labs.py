@@ -16,7 +16,8 @@ from labs.code.grading import judge
 from labs.code.sandbox import Pool
 from labs.spec.code import CodeEvent, OutputEvent, Submission, Verdict
 from tests.attacks.code_programs import ATTACKS, Attack
-from tests.support.code_labs import needs_sandboxes, todays
+from tests.support.code_labs import needs_sandboxes
+from tests.support.todays import todays
 
 PARTS = 6
 ENDLESS_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # of what never ends by itself, and of the rest on a busy machine

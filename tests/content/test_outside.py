@@ -142,6 +142,6 @@ def test_nothing_in_it_ever_acts(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[" * 1000, "$a" * 4000, "**" * 5000, "> " * 2000, "[[a " * 333, "<" * 10_000])
 def test_the_worst_text_that_is_accepted_is_shown_in_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     render_outside_cloze(text)
-    assert time.monotonic() - started < 5  # 0.1 s on a free machine
+    assert time.process_time() - started < 5  # 0.1 s on a free machine

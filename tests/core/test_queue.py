@@ -9,6 +9,7 @@ import time
 import redis
 
 from app.core.queue import Queue
+from tests.support.pace import slack_seconds
 
 
 def test_a_redis_that_hangs_holds_a_request_up_for_half_a_second_at_most(redis_url: str) -> None:
@@ -20,7 +21,7 @@ def test_a_redis_that_hangs_holds_a_request_up_for_half_a_second_at_most(redis_u
         for ask in (queue.answers, queue.nudge_workers, lambda: queue.wake_viewers(1)):
             began = time.monotonic()
             ask()
-            assert time.monotonic() - began < 1.5  # 0.5 s and what a busy machine adds
+            assert time.monotonic() - began < 1.5 + slack_seconds()
         assert not queue.answers()
     finally:
         os.kill(pid, signal.SIGCONT)

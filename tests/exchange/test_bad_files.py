@@ -188,10 +188,10 @@ def test_a_view_in_the_place_of_a_table_is_not_read(read: Read) -> None:
     CREATE VIEW notes AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
       SELECT x id, x guid, 1 mid, 0 mod, '' tags, 'a' flds FROM n;
     """
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(DomainError, match="not imported"):
         read(package(collection([], extra=endless)), "deck.apkg")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_reading_stops_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,10 +301,10 @@ def test_a_yaml_bomb_in_a_cards_head_costs_nothing(read: Read) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     text = "---\n" + "\n".join(lines) + "\n---\n# Question\nq\n# Answer\na\n"
-    started = time.monotonic()
+    started = time.process_time()
     found = read(text, "card.md")
     assert found.left_out_total == 1
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_the_window_of_a_stream_is_bounded_by_what_the_limits_say() -> None:

@@ -259,10 +259,10 @@ def test_what_is_no_quantity_says_why(text: str) -> None:
 
 
 def test_ten_thousand_characters_are_not_read() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert str(10_000) in reason("1" * 10_000)
     assert reason("(" * 10_000)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert read_quantity("0" * (MAX_LENGTH - 6) + "112 GB", "bytes").value == 112 * GB
 
 
@@ -337,7 +337,7 @@ def _random_text(source: random.Random) -> str:
 def test_twenty_thousand_random_texts_are_read_or_refused_and_quickly() -> None:
     source = random.Random(20_000)
     asked, read = list(DIMENSIONS), 0
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20_000):
         try:
             found = read_quantity(_random_text(source), source.choice(asked))
@@ -345,16 +345,16 @@ def test_twenty_thousand_random_texts_are_read_or_refused_and_quickly() -> None:
             continue
         read += 1
         assert -1e30 <= found.value <= 1e30
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
     assert read > 100  # the alphabet is that of the grammar
 
 
 def test_the_longest_texts_of_every_kind_are_quick() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for piece in ALPHABET:
         for text in (piece * (MAX_LENGTH // len(piece)), "1" + piece * (MAX_LENGTH // len(piece) - 1)):
             try:
                 read_quantity(text, "bytes")
             except Unreadable:
                 continue
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -101,7 +101,7 @@ def test_reading_twice_says_the_same(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["9", "(", "-", "1 ", "10^9*", "1,", "1.", " or 1", "GB", "e9", "²", "🙂", "1 GB "])
 def test_a_hundred_thousand_characters_take_no_time(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Unreadable, match="characters"):
         read_quantity(piece * (100_000 // len(piece)), "bytes")
     for length in (150, 199):
@@ -109,7 +109,7 @@ def test_a_hundred_thousand_characters_take_no_time(piece: str) -> None:
             read_quantity(piece * (length // len(piece)), "bytes")
         except Unreadable:
             continue
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.support.browser import browser_path
 from tests.support.product import Product, Site, running_product
 from tests.support.served import served
 
-expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
 
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
     context = browser.new_context(base_url=site.url, viewport=DESKTOP, locale="en-GB")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     yield context
     context.close()
 

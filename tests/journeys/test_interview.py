@@ -184,9 +184,10 @@ def test_an_answer_waits_for_the_draft_that_is_on_its_way(page: Page) -> None:
             route.continue_()
 
     page.route(re.compile("/answers$"), hold)
-    page.get_by_label(re.compile("Your answer")).fill(f"{state:g} GB")
-    page.get_by_role("button", name=re.compile("Give this answer")).click()
-    page.wait_for_timeout(300)
+    with page.expect_request(lambda request: "json" in request.headers["accept"]):
+        page.get_by_label(re.compile("Your answer")).fill(f"{state:g} GB")
+        page.get_by_role("button", name=re.compile("Give this answer")).click()
+    page.wait_for_timeout(300)  # for what must not come meanwhile
     assert len(drafts) == 1
     expect(page.locator(".ask-s")).not_to_contain_text("You said")
     drafts[0].continue_()

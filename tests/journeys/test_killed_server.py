@@ -49,7 +49,7 @@ def serving(cli: WarmCli, data: Path, port: int) -> Iterator[Forked]:
     try:
         deadline = time.monotonic() + 60
         while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10):
                 break
             assert server.poll() is None
             assert time.monotonic() < deadline
@@ -61,7 +61,7 @@ def serving(cli: WarmCli, data: Path, port: int) -> Iterator[Forked]:
 
 
 def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         data = json.dumps(body) if body is not None else None
         connection.request(method, path, data, {"Content-Type": "application/json"})
@@ -173,6 +173,6 @@ def test_a_sitting_goes_on_after_its_server_was_killed_and_is_closed_once(
 
 def _finish_until_gone(port: int, sitting: str) -> None:
     with contextlib.suppress(OSError, http.client.HTTPException):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", f"{sitting}/finish", "", {"Content-Type": "application/x-www-form-urlencoded"})
         assert connection.getresponse().status == 303

@@ -16,7 +16,7 @@ from tests.journeys.conftest import DESKTOP
 def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Catalogue) -> None:
     page.goto("/practice")
     page.locator("summary", has_text="Data parallelism").click()
-    page.get_by_role("link", name=re.compile("P03")).click()
+    page.locator("details[open]").get_by_role("link", name=re.compile("P03")).click()
     page.wait_for_url(re.compile(r"/practice/zero-bytes-per-gpu/\d+$"))
     seed = int(page.url.rsplit("/", 1)[1])
     parts = {part.id: part for part in make_variant(content.problems["P03"], seed).parts}

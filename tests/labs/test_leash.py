@@ -18,6 +18,7 @@ from labs.command import environment, torchrun_command
 from labs.leash import on_leash
 from labs.spec import parse_run_spec
 from tests.labs.ranks import pid_is_alive, spec_of
+from tests.support.pace import slack_seconds
 
 LEASH = on_leash([])
 SLEEPING = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
@@ -33,7 +34,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a c
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 10) -> bool:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds + slack_seconds()
     while time.monotonic() < deadline:
         if condition():
             return True
@@ -65,11 +66,11 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     ("code", "expected"), [("exit(7)", 7), ("exit(0)", 0), ("import os; os.kill(os.getpid(), 9)", 137)]
 )
 def test_the_exit_code_is_the_commands(started, code, expected):
-    assert started([*LEASH, sys.executable, "-c", code]).wait(20) == expected
+    assert started([*LEASH, sys.executable, "-c", code]).wait(20 + slack_seconds()) == expected
 
 
 def test_a_command_is_needed(started):
-    assert started([*LEASH]).wait(20) == 2
+    assert started([*LEASH]).wait(20 + slack_seconds()) == 2
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT], ids=["end-of-file", "SIGTERM", "SIGINT"])
@@ -80,7 +81,7 @@ def test_end_of_file_and_signals_end_the_command(started, number):
         leash.stdin.close()
     else:
         leash.send_signal(number)
-    assert leash.wait(10) == 128 + signal.SIGTERM
+    assert leash.wait(10 + slack_seconds()) == 128 + signal.SIGTERM
     assert not pid_is_alive(pid)
 
 
@@ -88,7 +89,7 @@ def test_a_command_that_will_not_end_is_killed(started):
     leash = started([*LEASH, *STUBBORN])
     pid = int(leash.stdout.readline())
     leash.terminate()
-    assert leash.wait(10) == 128 + signal.SIGKILL
+    assert leash.wait(10 + slack_seconds()) == 128 + signal.SIGKILL
     assert not pid_is_alive(pid)
 
 
@@ -128,7 +129,7 @@ def test_nothing_is_left_of_a_run_whose_runner_is_gone(started, number, ranks, t
     assert len(pids) >= 2 + ranks  # leash and torchrun besides
     runner.send_signal(number)
     assert wait_until(lambda: not any(map(pid_is_alive, pids)))
-    assert runner.wait(10) != 0
+    assert runner.wait(10 + slack_seconds()) != 0
     assert "lost another rank" not in runner.stdout.read()  # nobody failed
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.bench.soak import run_soak
 from tests.support.product import (
     ENDS_SECONDS,
     READY_SECONDS,
@@ -24,6 +25,7 @@ from tests.support.product import (
     free_port,
     launch,
     running_product,
+    wait_until_ready,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -111,6 +113,16 @@ def _has(product: Product, part: str) -> bool:
     with contextlib.suppress(AssertionError):
         return _named(product, part).is_running()
     return False
+
+
+def test_short_runs_under_random_kills_end_by_name_and_leave_nothing(shared_product: SharedProduct) -> None:
+    """The soak of `make bench soak`, short, and over the product that the next test ends: of that nothing is left."""
+    product = shared_product.up()
+    soak = run_soak(product, 6, runs_between=(1, 1), most_waiting=1)
+    assert soak.outcomes.total() == 6
+    assert soak.kills.total() >= 2
+    assert soak.left_over == []
+    wait_until_ready(product)
 
 
 def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again(

@@ -87,10 +87,10 @@ def test_formulas_within_formulas_are_bounded() -> None:
     with pytest.raises(Unreadable):
         calculate(line)
     many = " + ".join(["bubble(stages=2, micro_batches=2)"] * 11)
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Unreadable):
         calculate(many)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 PIECES = st.sampled_from(

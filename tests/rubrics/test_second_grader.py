@@ -19,6 +19,7 @@ from app.core.settings import Settings
 from app.main import create_app
 from app.rubrics import second
 from tests.support.grading_server import GradingServer, Handler, grading_server
+from tests.support.pace import slack_seconds
 
 GRADE = "/api/v1/rubrics/R01/grade"
 PATIENCE = 60.0  # seconds; reached only where something hangs
@@ -278,7 +279,7 @@ def test_a_slow_server_costs_no_more_than_its_time(
         "reason": "time-out",
         "message": "It did not answer within 0.5 s.",
     }
-    assert 0.4 < time.monotonic() - began < PATIENCE / 2
+    assert 0.4 < time.monotonic() - began < PATIENCE / 2 + slack_seconds()
 
 
 def test_no_transaction_is_open_while_it_is_waited_for(

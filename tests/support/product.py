@@ -23,6 +23,7 @@ import psutil
 
 READY_SECONDS = 150.0  # longer than a start waits itself
 ENDS_SECONDS = 120.0  # a busy machine is slow, not wrong
+REPLY_SECONDS = 60.0
 CARELESS = ("sh", "-c", 'umask 0; exec nohup "$@"', "sh")  # everybody may write its new files; it outlives its terminal
 
 
@@ -41,7 +42,7 @@ class Site:
     data: Path
 
     def get_json(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}{path}", timeout=10) as reply:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=REPLY_SECONDS) as reply:
             return json.load(reply)
 
     def post_json(self, path: str, body: Any, **headers: str) -> tuple[int, Any]:
@@ -50,7 +51,7 @@ class Site:
             f"{self.url}{path}", data, {"Content-Type": "application/json", "Accept": "application/json", **headers}
         )
         try:
-            with urllib.request.urlopen(request, timeout=10) as reply:
+            with urllib.request.urlopen(request, timeout=REPLY_SECONDS) as reply:
                 return reply.status, json.load(reply)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
@@ -58,7 +59,7 @@ class Site:
     def post_form(self, path: str, **fields: str) -> int:
         """The status of the page that a sent form leads to."""
         data = urllib.parse.urlencode(fields).encode()
-        with urllib.request.urlopen(f"{self.url}{path}", data, timeout=10) as reply:
+        with urllib.request.urlopen(f"{self.url}{path}", data, timeout=REPLY_SECONDS) as reply:
             status: int = reply.status
             return status
 

@@ -15,6 +15,7 @@ from labs.code.running import Outcome, Running
 from labs.code.sandbox import Pool, Sandbox
 from tests.labs.code.hangs import HANGS, Hang
 from tests.support.code_labs import needs_sandboxes
+from tests.support.pace import slack_seconds
 
 RANKS = 3
 ENDLESS_SECONDS, LONGEST_SECONDS = 2.0, 60.0  # of what never ends by itself, and of the rest on a busy machine
@@ -42,7 +43,7 @@ def hung(hang: Hang, sandboxes: list[Sandbox]) -> Outcome:
 def test_a_hang_is_named(hang: Hang, sandboxes: list[Sandbox]) -> None:
     started = time.monotonic()
     outcome = hung(hang, sandboxes)
-    assert time.monotonic() - started < 60, "ten seconds where nothing else runs"
+    assert time.monotonic() - started < 60 + slack_seconds(), "ten seconds where nothing else runs"
     assert outcome.autopsy is not None
     assert (outcome.autopsy.kind, re.search(hang.says, outcome.autopsy.says) is not None) == (hang.kind, True), (
         outcome.autopsy.says

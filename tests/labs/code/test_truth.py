@@ -1,6 +1,6 @@
 """Grader truth: what is right passes, whatever its style, and what is wrong is caught by its name.
 
-A sixth of the programs in each run of the tests, another the next day; all of them with RANKZERO_ALL_ROWS, and in
+A ninth of the programs in each run of the tests, another the next day; all of them with RANKZERO_ALL_ROWS, and in
 `make bench`.
 """
 
@@ -12,10 +12,11 @@ from labs.code.graders import graders
 from labs.code.grading import SHARED_MISTAKES
 from labs.code.sandbox import Pool
 from tests.labs.code.truth import Program, programs, verdict_of
-from tests.support.code_labs import needs_sandboxes, todays
+from tests.support.code_labs import needs_sandboxes
 from tests.support.shipped import shipped
+from tests.support.todays import todays
 
-PARTS = 6
+PARTS = 9
 LABS = shipped().labs
 PROGRAMS = [program for lab in LABS.values() for program in programs(lab)]
 
