@@ -46,7 +46,7 @@ from app.lab.folds import Folds
 from app.progress.evidence import weakest
 from app.rubrics.second import second_grader
 from app.search.service import build_index
-from app.today.offers import offers
+from app.today.offers import begins_with, offers
 from app.units import bytes_text, count_text, digits, scaled, seconds_text
 from labs.spec import violation_of
 
@@ -133,7 +133,7 @@ def create_app(configuration: Settings | None = None, database: Database | None 
     app.state.second_grader = second_grader(chosen)
     app.state.code_labs = chosen.code_labs
     # what sums up all that the rooms know, which a room cannot ask for by itself
-    app.state.weakest, app.state.offers = weakest, offers
+    app.state.weakest, app.state.offers, app.state.begins_with = weakest, offers, begins_with
     app.state.shell = _shell
     add_filters(FILTERS)
     app.mount("/static", GZipMiddleware(_Static(directory=STATIC), minimum_size=1000), name="static")

@@ -149,14 +149,22 @@ class PublishedRow(Strict):
         return self
 
 
+class Suspect(Strict):
+    """What may be the cause of an error, and what is known of that."""
+
+    name: Text
+    says: Text
+
+
 class Published(Strict):
-    """A table others published."""
+    """A table others published. `suspects` are for an error whose cause nobody has found."""
 
     title: Text
     source: Text
     publication: Slug
     fitted: bool = True
     about: Text
+    suspects: tuple[Suspect, ...] = ()
     gpu: Text
     common: dict[CommonField, Value] = Field(default_factory=dict)
     models: dict[str, PublishedShape] = Field(default_factory=dict)
@@ -203,6 +211,7 @@ class Table:
     about: str
     gpu: str
     rows: tuple[Row, ...]
+    suspects: tuple[Suspect, ...] = ()
 
     def comparisons(self, constants: Constants = FITTED) -> Iterator[Comparison]:
         """Every measured value beside its prediction."""
@@ -235,7 +244,17 @@ def _table(path: Path, source: Source) -> Table:
             problems += [_problem(source, index, violation) for violation in error.violations]
     if problems:
         raise ContentError(problems)
-    return Table(path.stem, data.title, data.source, data.publication, data.fitted, data.about, data.gpu, tuple(rows))
+    return Table(
+        path.stem,
+        data.title,
+        data.source,
+        data.publication,
+        data.fitted,
+        data.about,
+        data.gpu,
+        tuple(rows),
+        data.suspects,
+    )
 
 
 def _problem(source: Source, index: int, violation: Violation) -> ContentProblem:

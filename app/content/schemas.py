@@ -202,7 +202,8 @@ class Experiment(Item):
     """Predict, run, explain: a RunSpec, the knobs that vary it and the quantities to predict.
 
     `asks` is the question over the page; `{{ run }}` in it is what the run is called. `note` stands below the knobs.
-    `names` says what its text calls a transfer, by the title theory gives it.
+    `names` says what its text calls a transfer, by the title theory gives it; `cures` has by the same title the card
+    for whoever left it out.
     """
 
     id: ExperimentId
@@ -215,6 +216,7 @@ class Experiment(Item):
     measures: Annotated[tuple[Text, ...], Field(min_length=1)]
     quantities: Annotated[tuple[Quantity, ...], Field(min_length=1)]
     names: dict[str, Text] = Field(default_factory=dict)
+    cures: dict[str, CardId] = Field(default_factory=dict)
     interview_line: Text
     related: Related = Related()
 

@@ -49,6 +49,9 @@ def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tu
     for index, quantity in enumerate(experiment.quantities):
         if quantity.cure not in catalogue.cards:
             yield ("quantities", index, "cure"), f"there is no card {quantity.cure}"
+    for title, card in experiment.cures.items():
+        if card not in catalogue.cards:
+            yield ("cures", title), f"there is no card {card}"
     expected: list[Expected] = []
     for settings in every:
         spec = parse_run_spec(spec_with(experiment, settings))
@@ -62,10 +65,13 @@ def _findings(experiment: Experiment, catalogue: Catalogue) -> Iterator[tuple[tu
 def _check_ends(experiment: Experiment, expected: list[Expected]) -> Iterator[tuple[tuple[Any, ...], str]]:
     """A slider that always ends at so many times the answer tells it to whoever turns a knob."""
     sent = {each["title"] for _, theory in expected for each in theory.get("transfers", ())}
-    for title in experiment.names:
+    for field, title in (
+        *(("names", each) for each in experiment.names),
+        *(("cures", each) for each in experiment.cures),
+    ):
         if title not in sent:
             yield (
-                ("names", title),
+                (field, title),
                 f"no run of it has a transfer of this title, but {', '.join(sorted(sent)) or 'none'}",
             )
     for index, quantity in enumerate(experiment.quantities):

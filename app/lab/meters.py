@@ -12,7 +12,10 @@ from app.reveal.meter import Meter, make_scale
 from labs.spec import RunSpec
 
 _ROOM = 1.5  # times theory a scale reaches, so that a measurement beyond it keeps its place
-_KINDS = {"activation_bytes": "activations"}  # colours of what is not added up; plain otherwise
+_KINDS = {
+    "activation_bytes": "activations",
+    "optimizer_bytes": "optimizer",
+}  # colours of what is not added up; plain otherwise
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from app.lab.next_change import Change, next_change, restart_change
 from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
+from app.lab.terms import spoken
 from app.lab.view import RunView, Wait
 from app.lab.waiting import Planned, expected_waits, plan_of, waits_of
 from app.reveal.comparison import Comparison
@@ -221,9 +222,12 @@ def _with_change(
         return lesson
     minutes = {f"/practice/{each.slug}": each.minutes for each in content.problems.values()}
     minutes |= {f"/study/cards/{each.id}": max(1, round(each.kind.seconds / 60)) for each in content.cards.values()}
-    linked = [each["href"] for each in (*lesson.missed, *lesson.next_steps)]
+    left_out = _left_out(content, meters)
+    missed = [*left_out, *(each for each in lesson.missed if each not in left_out)]
+    linked = [each["href"] for each in (*missed, *lesson.next_steps)]
     return replace(
         lesson,
+        missed=missed,
         change=next_change(run, item, meters)
         if run.status == "finished"
         else restart_change(run, failure)
@@ -301,6 +305,18 @@ def _missed(content: Catalogue, item: Experiment, rows: list[Comparison]) -> lis
     titles = {row.title for row in rows if _is_wrong(row)}
     cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles)
     return content.related_links(Related(cards=tuple(cures)))
+
+
+def _left_out(content: Catalogue, meters: Sequence[Meter]) -> list[dict[str, str]]:
+    """The cards on the very terms that predictions left out, by what they are called."""
+    cures = {
+        name: card
+        for each in content.experiments.values()
+        for title, card in each.cures.items()
+        for name in (each.names.get(title), spoken(title))
+    }
+    named = [term.name for meter in meters if meter.gap for term in meter.gap.missing]
+    return content.related_links(Related(cards=tuple(dict.fromkeys(cures[name] for name in named if name in cures))))
 
 
 def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[Drawing, ...]:

@@ -64,6 +64,12 @@ class Meter:
         return [(term.kind, f"{100 * term.value / whole:.3f}") for term in self.terms]
 
     @property
+    def colours(self) -> tuple[str, ...]:
+        """The kinds of what its bar is divided into; none where it is of one."""
+        kinds = tuple(dict.fromkeys(term.kind for term in self.terms if term.value))
+        return kinds if len(kinds) > 1 else ()
+
+    @property
     def gap_start(self) -> str:
         return self.place(min(self.row.predicted or 0.0, self.row.measured or 0.0))
 
@@ -143,12 +149,13 @@ class Meter:
 
     @property
     def bars(self) -> TermBars | None:
-        """The same term by term, where it has several and was measured, and those of what was predicted are known: the
-        picture above says as much else."""
-        if not self.is_ended or self.row.measured is None or len(self.terms) < 2:
-            return None
-        is_split = self.row.predicted is None or self.row.is_near or self._is_missing_here
-        return TermBars(self) if is_split else None
+        """The same term by term, where it has several and was measured: the picture above says as much else."""
+        return TermBars(self) if self.is_ended and self.row.measured is not None and len(self.terms) > 1 else None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it is known which terms the learner's number has: of one that is near, and of one that lacks some."""
+        return self.row.predicted is not None and (self.row.is_near or self._is_missing_here)
 
     @property
     def _is_missing_here(self) -> bool:
@@ -193,7 +200,9 @@ class TermBars:
         )
 
     def had(self, term: Term) -> float | None:
-        """What the learner's number has of a term."""
+        """What the learner's number has of a term, where that is known."""
+        if not self.meter.is_split:
+            return None
         missing = self.meter.gap.missing if self.meter.gap else ()
         if term in missing:
             return 0.0
@@ -202,10 +211,13 @@ class TermBars:
 
     @property
     def yours(self) -> list[tuple[str, str]]:
-        """Kind and width: the terms the learner has, outlined; `hole` for what is missing."""
+        """Kind and width: the terms the learner has, outlined; `hole` for what is missing. One part where nobody knows
+        of what their number is made."""
         row, gap, scale = self.meter.row, self.meter.gap, self.scale
         if row.predicted is None:
             return []
+        if not self.meter.is_split:
+            return [("plain", scale.percent(min(row.predicted, scale.maximum)))]
         missing = gap.missing if gap else ()
         kept = sum(term.value for term in self.meter.terms if term not in missing)
         fit = row.predicted / kept if kept else 1.0

@@ -57,7 +57,9 @@ class Film {
     this.most = Number(root.dataset.most);
     const units = JSON.parse(root.dataset.units);
     this.said = (bytes) => quantityText(bytes, units);
-    this.ms = (/** @type {number} */ time) => time.toFixed(Number(root.dataset.decimals));
+    const places = Number(root.dataset.decimals);
+    const written = new Intl.NumberFormat("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+    this.ms = (/** @type {number} */ time) => written.format(time);
     this.strip = /** @type {HTMLElement} */ (root.querySelector("[data-reel]"));
     this.head = /** @type {HTMLElement} */ (root.querySelector("[data-head]"));
     this.lanes = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rank]"))];

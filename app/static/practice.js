@@ -26,6 +26,8 @@ askBeforeEnter("[data-answers]", (form) => {
 });
 
 document.addEventListener("htmx:after:swap", () => {
+  const title = document.querySelector("#problem h1")?.textContent;
+  if (title) document.title = document.title.replace(/, .*(?= · )/, () => `, ${title.trim()}`); // the finding
   setUpPad();
   setUpSteps(document.getElementById("problem"));
   const field =

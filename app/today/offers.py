@@ -14,6 +14,7 @@ from app.content.evidence import Evidence
 from app.content.problem_schemas import Problem
 from app.content.schemas import Experiment
 from app.core.moment import Moment
+from app.first import service as first
 from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
 from app.progress.planning import list_stands
@@ -36,6 +37,14 @@ def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment
     since = study.day_start(study.today(moment), moment.zone)
     checkpoints = checkpoints_of(session, learner_id, content, moment)
     return offers_from(content, evidence.gather(session, learner_id), checkpoints, since, moment)
+
+
+def begins_with(session: Session, learner_id: int) -> str:
+    """The deck that a learner's first cards are of: for who has only guessed how much memory training takes, the one
+    that goes on from it; else none in particular, empty."""
+    guess = first.find_guess(session, learner_id)
+    is_new = guess is not None and guess.guess_bytes is not None and not study.has_studied(session, learner_id)
+    return first.DECK if is_new else ""
 
 
 def offers_from(

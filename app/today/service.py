@@ -55,11 +55,6 @@ class Today:
     standings: list[Lane]
     coming: list[Bar]
 
-    @property
-    def cards_href(self) -> str:
-        """Where the cards begin: for who has only guessed how much memory training takes, with what goes on from it."""
-        return f"/study?deck={first.DECK}" if self.is_new and self.has_guessed else "/study"
-
 
 def today(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Today:
     """The learner's day."""

@@ -37,6 +37,8 @@ def test_a_guess_is_locked_once_and_today_shows_from_then_on(client: TestClient)
     locked = client.post("/first", data={"guess": "14"})
     assert (locked.status_code, locked.headers["location"]) == (303, "/first")
     assert client.post("/first", data={"guess": "112 GB"}).status_code == 303
+    study = client.get("/study", follow_redirects=False)
+    assert study.headers["location"] == "/study?deck=DK2", "by whatever way one comes, the first cards go on from it"
     page = client.get("/first").text
     assert "<h1" in page
     assert "You counted the weights alone" in page

@@ -23,7 +23,7 @@ def titles(**more: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("measured", "said"),
     [
-        ({"model_state_bytes": 100e6, "payload_bytes_per_step": 50.1e6}, "Measured as theory has it"),
+        ({"model_state_bytes": 100e6, "payload_bytes_per_step": 50.1e6}, "Its bytes are as theory has them"),
         ({"model_state_bytes": 100e6, "payload_bytes_per_step": 60e6}, "Payload per rank and step: 20 % more than"),
         ({"model_state_bytes": 80e6, "payload_bytes_per_step": 50e6}, "Model state per rank: 20 % less than"),
         ({"step_seconds": 0.2}, "DDP on 2 ranks"),  # theory expects no duration

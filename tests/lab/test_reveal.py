@@ -170,7 +170,9 @@ def test_of_one_term_or_another_none_is_drawn_as_missing() -> None:
     assert meter.gap is not None
     assert meter.gap.finding == "You left out the weights or the gradients"
     assert meter.gap_text == "weights or the gradients, 6.497 MB"
-    assert meter.bars is None
+    assert meter.bars is not None, "who has no name for the gap sees what it is made of all the same"
+    assert [kind for kind, _ in meter.bars.yours] == ["plain"], "in one part: nobody knows which"
+    assert meter.bars.had(meter.terms[0]) is None
 
 
 def test_while_it_runs_page_and_api_tell_the_prediction_and_nothing_else(

@@ -135,8 +135,8 @@ class Film:
 
     @property
     def decimals(self) -> int:
-        """Of milliseconds, as they are written: what takes ten needs more than what takes a thousand."""
-        return 1 if self.milliseconds >= 50 else 2
+        """Of milliseconds, as they are written: to four digits, as in the table."""
+        return 0 if self.milliseconds >= 1000 else 1 if self.milliseconds >= 50 else 2
 
     @property
     def playhead_percent(self) -> str:

@@ -107,7 +107,7 @@ def _reel(spec: RunSpec, step: Step, rank: RankStep, words: Words, axis: Axis, s
         memory=picture.drawn(),
         memory_says=picture.says(rank.rank),
         theory_percent=scale.percent(theory) if theory and held and theory <= scale.maximum else "",
-        theory_says=f"theory’s model state {bytes_text(theory)}" if theory else "",
+        theory_says=f"Theory’s model state, {bytes_text(theory)}" if theory else "",
         rows=tuple(_row(piece, rank, words) for piece in rank.moved or rank.computed),
         first=_first(every, rank, words),
     )

@@ -110,7 +110,11 @@ def study(
     moment: CurrentMoment,
     scope: QueryScope,
     reveal: str = "",
-) -> HTMLResponse:
+) -> Response:
+    """The next card. Who has answered none yet begins where the first minute left off, however they came here."""
+    begins = "" if request.url.query else request.app.state.begins_with(session, learner)
+    if begins:
+        return RedirectResponse(f"/study?deck={begins}", 303)
     desk = service.study(session, learner, content, moment, scope.more, scope.wanted)
     return _page(request, content, desk, scope, reveal=desk.card is not None and reveal == desk.card.card.id)
 
