@@ -13,8 +13,10 @@ from app.core.moment import Moment
 from app.core.share import EIGHTY_PERCENT, Share
 from app.practice.desk import is_solved, is_unaided
 from app.practice.queries import Settled
+from app.words import capital, number_in_words
 
 NEWEST_TRIES = 5  # of a topic: what somebody could do a month ago says little
+FEWEST = 3  # tries of a topic that say anything of it
 MASTERED = 0.8
 
 State = Literal["solved", "hinted", "missed", "new"]
@@ -100,6 +102,9 @@ def finding(topics: Sequence[Topic]) -> str | None:
     tried = [topic for topic in weakest_first(topics) if topic.share.count]
     if not tried:
         return None
+    if all(topic.share.count < FEWEST for topic in tried):
+        return f"{capital(number_in_words(len(tried)))} {'topic' if len(tried) == 1 else 'topics'} tried so far"
+    tried = [topic for topic in tried if topic.share.count >= FEWEST]
     weak = [topic.title for topic in tried if topic.share.value < MASTERED]
     if not weak:
         return "Nothing you tried holds you back"

@@ -71,11 +71,14 @@ def test_few_tries_say_little() -> None:
 
 
 def test_the_weakest_topic_is_the_title_and_comes_first(content: Catalogue) -> None:
-    found = topics(content, ("P15", 0.5, 0), ("P01", 1.0, 0), ("P23", 1.0, 0), ("P23", 0.0, 0))
+    found = topics(
+        content, *[("P15", 0.5, 0)] * 3, *[("P01", 1.0, 0)] * 3, ("P23", 1.0, 0), ("P23", 0.0, 0), ("P23", 0.0, 0)
+    )
     order = [topic.title for topic in weakest_first(found)]
     assert order[:3] == ["Model parallelism", "Reliability", "Memory"]
     assert finding(found) == "Model parallelism and reliability hold you back"
-    assert finding(topics(content, ("P01", 1.0, 0))) == "Nothing you tried holds you back"
+    assert finding(topics(content, *[("P01", 1.0, 0)] * 3)) == "Nothing you tried holds you back"
+    assert finding(topics(content, ("P01", 0.0, 0))) == "One topic tried so far", "one try says nothing yet"
     assert finding(topics(content)) is None
 
 
