@@ -22,6 +22,11 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def article(word: str) -> str:
+    """The article before a word: a planner, an engineer."""
+    return "an" if word[:1].lower() in "aeiou" else "a"
+
+
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 

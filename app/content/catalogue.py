@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
+from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, make_challenges
 from app.content.code_labs import CodeLab, load_code_lab
 from app.content.coding import CodingFile, make_coding_round
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
@@ -247,13 +248,21 @@ class _Loader:
             false = falsehoods(knowledge, rubrics)
         except ExpressionError:  # the rubrics' check says which line
             false = ()
+        challenges = self._challenges()
         for id_, interview in interviews.items():
             try:
                 interviews[id_] = interview.hand_out(recorded)
             except ValueError as error:
                 self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
-            interviews[id_].read_with(knowledge.wordings, false)
+            interviews[id_].read_with(knowledge.wordings, false, challenges)
         return interviews
+
+    def _challenges(self) -> tuple[Challenge, ...]:
+        try:
+            return make_challenges(self._single(CHALLENGES, ChallengesFile) or ChallengesFile())
+        except ExpressionError as error:
+            self.mistakes.append(self.sources[CHALLENGES].problem(error.location, str(error)))
+            return ()
 
     def _rounds(self, problems: Mapping[str, Problem], labs: Mapping[str, CodeLab]) -> Mapping[str, Interview]:
         """Timed rounds: interviews made of parts of problems, or of code labs."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from app.content.challenges import Challenge, about
 from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import Falsehood, RubricPointFile
 from app.content.schemas import CardId, Fraction, InterviewId, Item, Phrase, QuestionedSlip, Slug, Strict, Text, Unit
@@ -264,10 +265,13 @@ class Interview(Item):
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
     _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
     _falsehoods: tuple[Falsehood, ...] = PrivateAttr(default=())
+    _challenges: tuple[Challenge, ...] = PrivateAttr(default=())
 
-    def read_with(self, wordings: Wordings, falsehoods: tuple[Falsehood, ...]) -> None:
-        """Read answers with these; the catalogue gives every interview those of the rubrics."""
-        self._wordings, self._falsehoods = wordings, falsehoods
+    def read_with(
+        self, wordings: Wordings, falsehoods: tuple[Falsehood, ...], challenges: tuple[Challenge, ...] = ()
+    ) -> None:
+        """Read answers with these; the catalogue gives every interview the same."""
+        self._wordings, self._falsehoods, self._challenges = wordings, falsehoods, challenges
 
     def hand_out(self, recorded: Mapping[str, Mapping[str, Any]]) -> Interview:
         """The interview with what its recordings say among its `let`, from what all recordings say, by their ids.
@@ -303,10 +307,19 @@ class Interview(Item):
         """What is false whatever is asked."""
         return self._falsehoods
 
+    @property
+    def challenges(self) -> tuple[Challenge, ...]:
+        """What is asked about whatever was asked."""
+        return self._challenges
+
     def false_about(self, question: Question) -> tuple[Misconception, ...]:
         """What people get wrong of what a question is about."""
-        about = set(question.concepts or self.concepts)
-        return tuple(each.misconception for each in self._falsehoods if each.concepts & about)
+        concepts = set(question.concepts or self.concepts)
+        return tuple(each.misconception for each in self._falsehoods if each.concepts & concepts)
+
+    def challenges_about(self, question: Question) -> tuple[Challenge, ...]:
+        """What does not pass in an answer to a question."""
+        return about(self._challenges, question.concepts or self.concepts)
 
     @model_validator(mode="after")
     def _builds_on_what_came_before(self) -> Interview:

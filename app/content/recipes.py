@@ -23,7 +23,7 @@ from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
 from app.core.errors import DomainError, Violation
-from app.words import listed
+from app.words import article, listed
 
 SHORTEST, LONGEST = 15, 60  # minutes
 TOLERANCE = 2  # minutes that the questions may fall short of the length; they never exceed it
@@ -349,7 +349,7 @@ def _head(content: Catalogue, recipe: Recipe, scene: Mapping[str, object] | None
     title = topic or ("Where you are weakest" if recipe.focus == WEAKEST and recipe.concepts else "A bit of everything")
     role = next((each for each in content.roles if each.id == recipe.role), None)
     said = [f"{recipe.minutes} minutes"]
-    said += [f"for a {role.title.lower()}"] if role else []
+    said += [f"for {article(role.title)} {role.title.lower()}"] if role else []
     about = f"Put together from questions of several interviews and problems, {' '.join(said)}."
     weak = [content.concepts[each].title for each in recipe.concepts if each in content.concepts]
     about += f" Weakest, by what you did: {listed(weak)}." if weak else ""

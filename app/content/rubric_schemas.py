@@ -249,14 +249,14 @@ def falsehoods(knowledge: Knowledge, rubrics: Mapping[str, RubricFile]) -> tuple
     for source in knowledge.misconceptions:
         against = {ref.partition(".")[0] for ref in (*source.contradicts, *source.critical)}
         concepts = frozenset(concept for id_ in against if id_ in rubrics for concept in rubrics[id_].concepts)
-        said = Misconception(source.id, _shared_patterns(source.says), source.so, frozenset())
+        said = Misconception(source.id, shared_patterns(source.says), source.so, frozenset())
         found.append(Falsehood(said, concepts))
     return tuple(found)
 
 
 def _misconception(source: MisconceptionFile, file: RubricFile) -> Misconception:
     return Misconception(
-        source.id, _shared_patterns(source.says), source.so, _of(file, source.contradicts), _of(file, source.critical)
+        source.id, shared_patterns(source.says), source.so, _of(file, source.contradicts), _of(file, source.critical)
     )
 
 
@@ -277,7 +277,7 @@ def _point(point: RubricPointFile, values: Mapping[str, Any], let: Mapping[str, 
     )
 
 
-def _shared_patterns(lines: Evidence) -> tuple[Pattern, ...]:
+def shared_patterns(lines: Evidence) -> tuple[Pattern, ...]:
     """Evidence without numbers, for all rubrics."""
     found = []
     for index, line in enumerate(lines):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, TAKEN_BACK
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
@@ -81,7 +82,7 @@ def questions_asked(
 
 
 def _answered(part: Part, row: Row) -> Answered:
-    marked = mark(row.said, [_finding(row, point) for point in row.rubric]) if row.kind == "text" and row.said else None
+    marked = mark(row.said, _findings(row)) if row.kind == "text" and row.said else None
     exchanges, last, numbers = [], marked.last_number if marked else 0, dict[str, int]()
     for pushed in row.pushed:
         exchanges.append(_exchange(row, pushed, last + 1))
@@ -102,6 +103,9 @@ _REPLIES = {
     "missed": ("Not said when asked either", "missed"),
     "contradicted": ("Held the opposite", "contra"),
     "unsure": ("Near it, not said outright", "unsure"),
+    TAKEN_BACK: ("Taken back", "met"),
+    SAID_AGAIN: ("Said again", "contra"),
+    LEFT_OPEN: ("Neither taken back nor said again", "unsure"),
     NO_ANSWER: ("No reply", "missed"),
 }
 
@@ -112,12 +116,19 @@ def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
     if pushed.verdict == "wrong" and not has_stayed(row, pushed):
         verdict = "Changed, and still wrong"
     marked = None
-    if row.kind == "text" and pushed.said:
+    if row.kind == "text" and pushed.said and pushed.point:
         point = next(each for each in row.rubric if each.id == pushed.point)
         kind = UNDERLINED.get(pushed.verdict)
         finding = Finding(point.id, point.point, verdict, css, 0.0, 0.0, kind, pushed.evidence)
         marked = mark(pushed.said, [finding], first)
     return Exchange(pushed, marked, verdict, css)
+
+
+def _findings(row: Row) -> list[Finding]:
+    """The points as they were heard, and what is false beyond them."""
+    beyond = (each for each in row.challenged if not each.contradicts)
+    false = [Finding(each.id, each.so, "Wrong", "contra", 0.0, 0.0, "no", (each.quote,)) for each in beyond]
+    return [*(_finding(row, point) for point in row.rubric), *false]
 
 
 def _finding(row: Row, point: JudgedPoint) -> Finding:
@@ -133,7 +144,8 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
         kind, why = ("ok", "") if point.met else ("un", why)
     elif point.pushed > point.credit:
         in_full = "You were near it before, so it counts in full."
-        word, css, kind, why = "Said when asked", "met", None, in_full if point.pushed == 1 else "It counts half."
+        word, css, why = "Said when asked", "met", in_full if point.pushed == 1 else "It counts half."
+        kind = "no" if point.heard == "contradicted" else None  # what was wrong at first stays marked
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"
         why = f"{why} By your own judgement {own}; that is kept and does not count.".strip()

@@ -13,6 +13,7 @@ from app.reveal.words import sentences
 MOST_QUOTES = 2
 LEAST_SHARE = 0.05  # of an interview's points, below which a criterion is not rated
 BONUS = 2.0  # points of depth that a harder variant makes up for
+CHECKS = 4  # of each answer in words
 LEAST_SAID = 0.25  # of what an answer in words is to say, for it to communicate something
 LONGEST_SENTENCE = 30  # words on average, beyond which an answer is hard to follow
 _SHORT = f"took {LONGEST_SENTENCE} words a sentence at most, on average"
@@ -102,7 +103,10 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
         worth = row.points * point.weight / weights
-        yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, _point_quote(point))
+        quote = _point_quote(point)
+        if quote and quote.kind == "ok" and point.evidence and point.evidence[0] in row.false_words:
+            quote = None
+        yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, quote)
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
 
@@ -169,37 +173,47 @@ def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) ->
 
 
 def _communication(rows: Sequence[Row]) -> Criterion:
-    """Four things of each answer in words that anybody can see; one that says hardly anything has none of them."""
+    """Four things of each answer in words that anybody can see. One that says hardly anything of what it was asked for
+    has none of them, and is not looked at."""
     asked = [row for row in rows if row.verdict != NOT_ASKED]
     if not asked:
         return Criterion("communication", TITLES["communication"], None, "There was nothing to say in words.", ())
-    seen = {row.id: _seen(row) for row in asked}
+    telling = [row for row in asked if _said_share(row) >= LEAST_SAID]
+    if not telling:
+        rule = "Hardly anything of what was asked for was said, so there was little to follow."
+        return Criterion("communication", TITLES["communication"], 0.0, rule, (), 0.0, float(CHECKS * len(asked)))
+    seen = {row.id: _seen(row) for row in telling}
     passed = sum(sum(checks.values()) for checks in seen.values())
     names = list(next(iter(seen.values())))
     each = ", ".join(f"{sum(checks[name] for checks in seen.values())} {name}" for name in names)
-    answers = f"{len(asked)} {'answer' if len(asked) == 1 else 'answers'} in words"
-    rule = f"{passed} of {len(names) * len(asked)} over {answers}: {each}."
-    longest = max((one for row in asked for one in sentences(row.said)), key=_words, default="")
+    most = CHECKS * len(asked)
+    rule = f"{passed} of {most} over {len(asked)} {'answer' if len(asked) == 1 else 'answers'} in words: {each}."
+    longest = max((one for row in telling for one in sentences(row.said)), key=_words, default="")
     is_long = not all(checks[_SHORT] for checks in seen.values())
     quotes = (Quote(longest, "un", is_words=True),) if is_long and _words(longest) > LONGEST_SENTENCE else ()
-    most = len(names) * len(asked)
     score = levels.share(float(passed), float(most))
-    facts = tuple((name, sum(checks[name] for checks in seen.values()), len(asked)) for name in names)
+    facts = tuple((name, sum(checks[name] for checks in seen.values()), len(telling)) for name in names)
+    if len(telling) < len(asked):
+        of_these = "these" if telling[1:] else "this one"
+        facts = ((f"said a quarter or more of what was asked for; of {of_these}:", len(telling), len(asked)), *facts)
     return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
 
 
 def _seen(row: Row) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
-    weights = sum(point.weight for point in row.rubric)
-    said_share = levels.share(sum(point.weight * point.counts for point in row.rubric), weights)
-    seen = {
+    return {
         "said half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
         "spoke in sentences": not any("terms in a row" in note for note in row.notes),
         _SHORT: short,
         "kept to its time": not row.overlong,
     }
-    return {name: said_share >= LEAST_SAID and holds for name, holds in seen.items()}
+
+
+def _said_share(row: Row) -> float:
+    """The share of what it was asked for that an answer in words says in the end."""
+    weights = sum(point.weight for point in row.rubric)
+    return levels.share(sum(point.weight * point.counts for point in row.rubric), weights)
 
 
 def _words(text: str) -> int:

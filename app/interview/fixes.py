@@ -61,6 +61,7 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
         links = (*read, _see(row))
         yield Fix(f"Do “{row.title}” without a hint", says, row.lost, links, row.lost)
     elif row.kind == "text" and row.said:
+        yield from _to_unlearn(content, row)
         yield from _words_to_say(row, read)
     elif row.kind == "coding" and row.checks and row.verdict != "right":
         read = _to_read(content, question, row.cure)
@@ -68,14 +69,31 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
         yield Fix(title, row.message or f"{row.verdict.capitalize()}.", row.lost, (*read, _see(row)), row.lost)
 
 
+def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
+    """What was said that is false and was not taken back."""
+    weights = sum(point.weight for point in row.rubric)
+    for each in row.challenged:
+        if each.is_taken_back:
+            continue
+        against = [point for point in row.rubric if point.id in each.contradicts]
+        lost = row.points * sum(point.weight * (1 - point.counts) for point in against) / weights
+        again = " and said it again when you were asked" if each.is_said_again else ""
+        says = f"In “{row.title}” you said “{each.quote.rstrip('.')}”{again}. {each.so}"
+        links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
+        yield Fix(each.learn, says, lost, links, lost)
+
+
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
     """The points that were not heard in a text answer, together: they are one thing to read. What was near, and is for
     the candidate to judge, is none of them."""
-    lacking = {point: point.weight * (1 - point.counts) for point in row.rubric if point.counts < 1}
+    told = {point for each in row.challenged if not each.is_taken_back for point in each.contradicts}
+    said = (point for point in row.rubric if point.id not in told)
+    lacking = {point: point.weight * (1 - point.counts) for point in said if point.counts < 1}
     missed = sorted((point for point in lacking if not point.is_open), key=lambda point: -lacking[point])
     named = missed[: _named(missed)]
     if named:
-        lost = row.lost * sum(lacking[point] for point in named) / sum(lacking.values())
+        weights = sum(point.weight for point in row.rubric)
+        lost = row.points * sum(lacking[point] for point in named) / weights
         full = Link(f"#part-{row.id}", "Read a full answer")
         yield Fix(_cover(row, named), _says(row, missed, len(named)), lost, (*read, full), lost)
 

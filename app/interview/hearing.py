@@ -1,9 +1,10 @@
 """How an answer in words is heard in an interview: by the grader of rubrics, as somebody speaks. Pure.
 
-Three things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
+Four things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
 sentences, as does who goes on with “It …”: they are heard as one as well, and a point that is said in them counts. Of
 several sentences that say a point, the one that is quoted is the one that is most about it, not the one that came
-first. And a point that wants a number is said in half without one.
+first. A long sentence goes on behind a colon, a semicolon or a dash: what stands there is heard by itself as well. And
+a point that wants a number is said in half without one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ _GOES_ON = re.compile(
 )
 # One that begins so speaks of what the one before named.
 _REFERS = re.compile(r"(?:and |so |but )?(?:it|its|this|that|these|those|they|there|which|here)\b", re.IGNORECASE)
+LONG_SENTENCE = 18  # words, from which its parts are heard by themselves
+_BREAK = re.compile(r"[:;]\s+|\s+[–—-]+\s+")
+# Who says so hands on what others hold, or supposes it.
+_TELLS = re.compile(
+    r"\b(?:claims?|says?|said|thinks?|believes?|wrong|myth|false|not true|would be|as if|suppose|unless)\b",
+    re.IGNORECASE,
+)
 _WANTS_A_NUMBER = re.compile(r"\b(?:in numbers|(?:with|as) a number)\b")
 # A reply that says that it was said before.
 _AS_SAID = re.compile(
@@ -48,12 +56,28 @@ def hear(
 def hear_quickly(rubric: Rubric, answer: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
     """What is heard in `answer`, as the interviewer goes on from it: which sentence is quoted for a point can wait."""
     plain = grade(rubric, answer, judged)
-    together = _in_one_breath(answer)
-    if len(together) == len(sentences(answer)):
-        return plain
-    whole = grade(rubric, " ".join(together), judged)
-    pairs = zip(plain.points, whole.points, strict=True)
-    return replace(plain, points=tuple(_better(one, other, together) for one, other in pairs))
+    told = sentences(answer)
+    together, pieces = _in_one_breath(answer), [piece for each in told for piece in _pieces(each)]
+    if len(together) != len(told):
+        plain = _best_of(plain, grade(rubric, " ".join(together), judged), together)
+    if len(pieces) != len(told):
+        plain = _best_of(plain, grade(rubric, " ".join(pieces), judged), {})
+    return plain
+
+
+def _best_of(plain: RubricGrade, other: RubricGrade, made_of: Mapping[str, tuple[str, ...]]) -> RubricGrade:
+    """Each point as it was heard in one reading or the other, whose sentences are `made_of` others."""
+    pairs = zip(plain.points, other.points, strict=True)
+    return replace(plain, points=tuple(_better(one, each, made_of) for one, each in pairs))
+
+
+def _pieces(sentence: str) -> list[str]:
+    """What a long sentence says behind colons, semicolons and dashes, each as a sentence; one that only tells what
+    others say stays whole."""
+    if len(sentence.split()) < LONG_SENTENCE or _TELLS.search(sentence):
+        return [sentence]
+    found = [each.strip() for each in _BREAK.split(sentence) if each.strip()]
+    return [each if each[-1] in ".!?" else f"{each}." for each in found]
 
 
 def _in_figures(heard: PointGrade, text: str) -> PointGrade:

@@ -17,6 +17,9 @@ _NAMES = {
 _NONE = r"\b(?:no|without(?: a)?|zero)\s+{0}\b"
 _ZERO = re.compile(r"\bzero[- ]?(?:stage[- ]?)?([0-3])\b|\b(fsdp)\b", re.IGNORECASE)
 
+# From here on another layout than the one decided on may be meant.
+_OTHERWISE = re.compile(r"\b(?:alternatives?|instead|otherwise|fall ?back|turn to|switch)\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -45,7 +48,7 @@ def read_layout(text: str) -> Layout | None:
     said = {axis: _first(axis, text) for axis in _NAMES}
     if said["tensor"] is None or said["data"] is None:
         return None
-    sharded = _ZERO.search(text)
+    sharded = _ZERO.search(_OTHERWISE.split(text)[0])
     zero = 0 if sharded is None else 3 if sharded[2] else int(sharded[1])
     found = Layout(said["tensor"], said["pipeline"] or 1, said["data"], said["context"] or 1, zero)
     return found if 0 < found.gpus <= MOST else None

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from app.content.interview_schemas import PROBED_FROM
 from app.grading import levels
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, TAKEN_BACK
 from app.interview.criteria import Criterion
 from app.interview.deciding import unaided_share
 from app.interview.lessons import Lesson, lessons
@@ -24,6 +26,7 @@ MOST_TOPICS = 3  # that a sentence names
 MOST_WRONG = 3  # of what was done wrong that a sentence names
 LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
+MOST_FALSE = 2  # of what was said that is false, that is quoted
 HALF = 0.5
 LEAST_SAID = 0.25  # of what there is to say in words, that is worth naming
 
@@ -49,6 +52,7 @@ def letter(card: Scorecard, rated: Sequence[Criterion], topics: Mapping[str, str
             (
                 *_wrong(to_learn),
                 *_programs(asked),
+                *_false(asked),
                 *_opposite(asked, quote),
                 *_left_out(asked),
                 *_blanks(card.rows, pace),
@@ -106,11 +110,11 @@ def _shown(
         yield f"I made {made} harder, and {'that' if len(further) == 1 else 'those'} came right as well."
     said, share = _by_weight(asked, lambda point: point.credit == 1), said_share(asked)
     if said and (share or 0.0) >= LEAST_SAID:
-        yield f"Unasked, they spoke of {_named(said)}."
+        yield f"Without a further question, they spoke of {_named(said)}."
     elif share is not None:
-        yield "In words there was hardly anything."
+        yield "Of what I listened for in words, they said hardly anything."
     if quote and quote[0]:
-        yield f"The best of it was on {quote[0]}: {_quoted(quote[1])}"
+        yield f"On {quote[0]} they said: {_quoted(quote[1])}"
 
 
 def _named(points: Sequence[JudgedPoint]) -> str:
@@ -147,6 +151,8 @@ def _good_words(asked: Sequence[Row]) -> Iterator[tuple[float, str, str]]:
             words = point.evidence[0] if point.evidence else ""
             if point.heard != "met" or point.credit < 1 or not point.topic or point.criterion == "structure":
                 continue
+            if words in row.false_words:
+                continue
             if _is_a_sentence(words):
                 shows = 2 if point.criterion in ("depth", "trade-offs") and any(map(str.isdigit, words)) else 1
                 yield point.weight * shows, point.topic, words
@@ -155,8 +161,9 @@ def _good_words(asked: Sequence[Row]) -> Iterator[tuple[float, str, str]]:
 def _wrong_words(asked: Sequence[Row]) -> Iterator[tuple[float, str]]:
     for row in asked:
         for point in row.rubric:
-            if point.heard == "contradicted" and point.evidence and _is_a_sentence(point.evidence[0]):
-                yield float(point.weight), point.evidence[0]
+            said = point.evidence[0] if point.heard == "contradicted" and point.evidence else ""
+            if _is_a_sentence(said) and said not in row.false_words:
+                yield float(point.weight), said
 
 
 def _is_a_sentence(words: str) -> bool:
@@ -204,9 +211,33 @@ def _programs(asked: Sequence[Row]) -> Iterator[str]:
             yield f"The program they wrote does not pass on real ranks{why}."
 
 
+# What became of something false when it was asked about, as a sentence goes on with it.
+_WHEN_ASKED = {
+    SAID_AGAIN: ", and said it again when I asked about it",
+    TAKEN_BACK: ", and took it back when I asked about it",
+    LEFT_OPEN: "; I asked about it, and could not tell from the reply whether they still hold it",
+    NO_ANSWER: "; they gave no reply when I asked about it",
+}
+
+
+def _false(asked: Sequence[Row]) -> Iterator[str]:
+    """What was said that is false, in its own words, what was said again first."""
+    found = sorted((each for row in asked for each in row.challenged), key=lambda each: not each.is_said_again)
+    for number, each in enumerate(found[:MOST_FALSE]):
+        words = each.quote.strip().rstrip(".;:,").strip("“”\"'")
+        said = f"“{words}”" if len(words.split()) <= LONGEST_QUOTE else f"something false about {each.topic}"
+        not_so = ", which is not so" if said.startswith("“") else ""
+        also = "also " if number else ""
+        yield f"They {also}said {said}{not_so}{_WHEN_ASKED.get(each.outcome, '')}."
+
+
 def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[str]:
     """What is held against what is so; a sentence where that is the one that is quoted."""
-    held = _by_weight(asked, lambda point: point.heard == "contradicted" and point.pushed == 0)
+    told = {each.quote for row in asked for each in row.challenged}
+    held = _by_weight(
+        asked,
+        lambda point: point.heard == "contradicted" and point.pushed == 0 and told.isdisjoint(point.evidence),
+    )
     if quote and not quote[0]:
         point = next((each for each in held if quote[1] in each.evidence), None)
         about = f" on {point.topic}" if point and point.topic else ""
@@ -223,7 +254,7 @@ def _left_out(asked: Sequence[Row]) -> Iterator[str]:
     def is_missing(point: JudgedPoint) -> bool:
         return not point.counts and not point.is_open and point.heard != "contradicted"
 
-    missing = _by_weight(asked, is_missing)[:MOST_TOPICS]
+    missing = [each for each in _by_weight(asked, is_missing) if each.weight >= PROBED_FROM][:MOST_TOPICS]
     if not missing:
         return
     in_vain = {each.point for row in asked for each in row.pushed if each.said}
@@ -256,21 +287,16 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
     """How the candidate reacts to being asked."""
     questioned = [row for row in asked if row.kind != "text" and any(each.said for each in row.pushed)]
     right, of = sum(row.verdict == CORRECTED for row in questioned), len(questioned)
-    if questioned and right == of:
-        which = ("Questioned about an answer, they put it", f"I questioned {number_in_words(of)} answers, and they put")
-        yield f"{which[0]} right themselves." if of == 1 else f"{which[1]} {'both' if of == 2 else 'all'} right."
-    elif of == 1:
-        yield f"Questioned about an answer, they {_kept(questioned)}."
-    elif questioned:
-        put = f"put {number_in_words(right)} right and " if right else ""
-        yield f"I questioned {number_in_words(of)} answers; they {put}{_kept(questioned)}."
+    if of:
+        what = "an answer" if of == 1 else f"{number_in_words(of)} answers"
+        yield f"I questioned {what}: they {_became(questioned)}."
     probed = [each for row in asked if row.kind == "text" for each in row.pushed if each.said]
     came = sum(each.verdict == "met" for each in probed)
     if came:
         amount = "all" if came == len(probed) else "most" if 2 * came > len(probed) else "some"
         yield f"Asked for what their answers in words lacked, they said {amount} of it."
-    if questioned and right > HALF * len(questioned) and _unaided_answers(asked) < HALF:
-        yield "They know much of this when pointed at it, and do not use it unasked."
+    if of > 1 and right > HALF * of and _unaided_answers(asked) < HALF:
+        yield "Much of this they know when pointed at it, and did not use unasked."
     own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]
     if own and all(row.verdict == "right" for row in own):
         programs = {row.question for row in asked if row.kind == "coding"}
@@ -278,19 +304,40 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
         yield f"What their own {whose} comes to they could say."
 
 
-def _kept(questioned: Sequence[Row]) -> str:
-    """What became of what was questioned and not put right."""
-    left = [row for row in questioned if row.verdict != CORRECTED]
-    if any(each.verdict == BETTER for row in left for each in row.pushed):
-        return "came nearer without getting there"
-    stayed = sum(all(has_stayed(row, each) for each in row.pushed if each.said) for row in left)
-    if stayed == len(left):
-        return "stayed with the others" if len(questioned) > len(left) else "stayed with what they had"
-    return (
-        "changed the others without getting them right"
-        if len(questioned) > len(left)
-        else "changed what they had and stayed wrong"
-    )
+def _became(questioned: Sequence[Row]) -> str:
+    """What became of what was questioned, each kind with how many it was of several."""
+    kinds: dict[str, int] = {}
+    for row in questioned:
+        kinds[_outcome(row)] = kinds.get(_outcome(row), 0) + 1
+    if len(questioned) == 1:
+        return _OF_ONE[next(iter(kinds))]
+    if len(kinds) == 1:
+        (kind,) = kinds
+        return _OF_SEVERAL[kind].format("both" if len(questioned) == 2 else "all of them")
+    return listed([_OF_SEVERAL[kind].format(number_in_words(kinds[kind])) for kind in _OF_SEVERAL if kind in kinds])
+
+
+_OF_SEVERAL = {
+    "right": "put {} right",
+    "better": "made {} better, but not right",
+    "other": "changed {} and were still wrong",
+    "same": "stayed with {}",
+}
+_OF_ONE = {
+    "right": "put it right",
+    "better": "made it better, but not right",
+    "other": "changed it and were still wrong",
+    "same": "stayed with it",
+}
+
+
+def _outcome(row: Row) -> str:
+    """What became of an answer that was questioned."""
+    if row.verdict == CORRECTED:
+        return "right"
+    if any(each.verdict == BETTER for each in row.pushed):
+        return "better"
+    return "same" if all(has_stayed(row, each) for each in row.pushed if each.said) else "other"
 
 
 def _unaided_answers(asked: Sequence[Row]) -> float:

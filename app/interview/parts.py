@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from app.content.challenges import Challenge
 from app.content.coding import TaskQuestion
 from app.content.composed import ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
@@ -24,7 +25,7 @@ PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
 
 Values = Mapping[str, Any]
 Answers = Mapping[str, str]
-Role = Literal["asked", "again", "probe", "harder", "own"]
+Role = Literal["asked", "again", "probe", "challenge", "harder", "own"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Reaction:
     is how often a question without a slip of its own was. An answer in words is quoted where
     it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
     what was `picked` up of it, and from what was `noted` of the reply before, which
-    may have said what it was asked for. A `remark` comes first: which of the candidate's own numbers it goes by
-    although that was changed since, or that a board says something else than the words.
+    may have said what it was asked for. Something false is read back (`quote`) where it is challenged. A `remark` comes
+    first: which of the candidate's own numbers it goes by although that was changed since, or that a board says
+    something else than the words.
     """
 
     asks: str
@@ -75,8 +77,9 @@ class Part:
     """One thing to answer in a sitting: a question, the follow-up to it, or what the interviewer asks in between.
 
     What is not in words and is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
-    in words, for half of it; a `harder` variant, and a number that follows from the candidate's `own` layout,
-    are worth nothing.
+    in words, for half of it, and a `challenge` about something false in it, for half of what that contradicts; a
+    `harder` variant, and a number that follows from the candidate's `own` layout, are worth nothing. `challenges` are
+    all that its answer in words is heard for.
     """
 
     id: str
@@ -91,6 +94,9 @@ class Part:
     reaction: Reaction | None = None  # that it comes of
     point: ProbedPoint | None = None
     own: OwnLayout | None = None
+    challenge: Challenge | None = None
+    challenges: tuple[Challenge, ...] = ()
+    home: str = ""  # the interview that its question stands in
 
     @property
     def source(self) -> Question | FollowUp:
@@ -107,9 +113,13 @@ class Part:
 
     @property
     def title(self) -> str:
-        said = {"again": ", asked again", "probe": ", probe", "harder": ", harder", "own": ", your layout"}.get(
-            self.role, ""
-        )
+        said = {
+            "again": ", asked again",
+            "probe": ", probe",
+            "challenge": ", questioned",
+            "harder": ", harder",
+            "own": ", your layout",
+        }.get(self.role, "")
         return self.question.title + (", follow-up" if self.is_follow_up else "") + said
 
     @property
@@ -133,11 +143,17 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
         let = _let_of(question, interview)
         numbers = _numbers_before(question, by_id)
         whole = Part(question.id, question, False, float(question.points), earlier, numbers, let, interview.wordings)
+        if question.kind == "text":
+            whole = replace(whole, challenges=interview.challenges_about(question), home=_home_of(question, interview))
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
             found += _with_reactions(follow, reactions)
     return found
+
+
+def _home_of(question: Question, interview: Interview) -> str:
+    return question.source.id if isinstance(question, ChosenQuestion) else interview.id
 
 
 def _numbers_before(question: Question, by_id: Mapping[str, Question]) -> tuple[Question, ...]:
@@ -178,11 +194,24 @@ def _part_of(part: Part, reaction: Reaction) -> Part | None:
         return replace(about, role="harder", points=0.0, is_follow_up=False) if part.question.harder else None
     if own := next((each for each in part.question.own if own_id(part, each) == reaction.asks), None):
         return replace(about, role="own", own=own, points=0.0)
+    challenge = next((each for each in part.challenges if challenge_id(part, each) == reaction.asks), None)
+    if challenge is not None:
+        worth = sum(_worth(part, each) for each in part.question.rubric if each.id in contradicted_by(challenge, part))
+        return replace(about, role="challenge", challenge=challenge, points=worth * PUSHED_SHARE)
     point = next((each for each in part.question.rubric if probe_id(part, each) == reaction.asks and each.ask), None)
-    weights = sum(each.weight for each in part.question.rubric)
     if point is None:
         return None
-    return replace(about, role="probe", point=point, points=part.points * point.weight / weights * PUSHED_SHARE)
+    return replace(about, role="probe", point=point, points=_worth(part, point) * PUSHED_SHARE)
+
+
+def _worth(part: Part, point: ProbedPoint) -> float:
+    return part.points * point.weight / sum(each.weight for each in part.question.rubric)
+
+
+def contradicted_by(challenge: Challenge, part: Part) -> frozenset[str]:
+    """The points of the question of `part` that cannot stand beside what is false."""
+    points = (each.rsplit(".", 1) for each in challenge.file.contradicts)
+    return frozenset(point for question, point in points if question == f"{part.home}.{part.question.name}")
 
 
 def has_board(part: Part) -> bool:
@@ -208,6 +237,11 @@ def own_id(part: Part, own: OwnLayout) -> str:
 def probe_id(part: Part, point: ProbedPoint) -> str:
     """The part that asks for a point of an answer in words."""
     return f"{part.question.id}.probe.{point.id}"
+
+
+def challenge_id(part: Part, challenge: Challenge) -> str:
+    """The part that asks about something false in an answer in words."""
+    return f"{part.question.id}.challenge.{challenge.id}"
 
 
 def built_on(answers: Answers, reactions: Reactions) -> dict[str, str]:

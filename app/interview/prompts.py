@@ -12,6 +12,7 @@ from app.content.interview_schemas import ArrangedItem, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.schemas import QuestionedSlip
+from app.interview.challenging import asked_of
 from app.interview.parts import Answers, Part, Reaction, Values, known_to, unlinked
 from app.interview.questions import asked_about, leads_somewhere
 from app.units import SCALES
@@ -52,8 +53,8 @@ _BY_MISTAKE: Mapping[str, Mapping[str, str]] = {"layout": LAYOUT_DOUBTS, "config
 # and when another one comes.
 DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
     lambda: (
-        "What did you multiply there, and what did you divide by?",
-        "Say it as one line: which factors are above, and which below?",
+        "I get another number. Which of what is given goes into it, and what is left over?",
+        "There too I get another one. Go through it once more, from what is given.",
     ),
     {
         "unit": ("In which unit is that?", "And that, what is it in?"),
@@ -63,8 +64,12 @@ DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
             "Of which thing is that, on how many GPUs? Start from one parameter, or one token.",
         ),
         "seconds": (
-            "What is moved or computed in that time, and at which rate?",
-            "How many bytes or FLOPs is that, and at how many a second?",
+            "I get another time. Which amount, and which rate, does it come from?",
+            "There too I get another time. Which amount is divided by which rate?",
+        ),
+        "long": (
+            "I get another time. Which of what is given goes into it, and what is left over?",
+            "There too I get another time. Go through it once more, from what is given.",
         ),
         "tokens": (
             "What is above the line there, and what does one token cost?",
@@ -75,15 +80,17 @@ DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
             "How many FLOPs for one token, and how many tokens?",
         ),
         "fraction": (
-            "What is above the line, and what is the whole below it?",
-            "A share of what? Say the part, then the whole.",
+            "I get another share. The share of what, and of which whole?",
+            "There too I get another share. Which part of which whole is that?",
         ),
     },
 )
 
+LONG_TIMES = ("min", "h", "days")  # how long one waits for something: no amount is divided by a rate
+
 # What is asked about the mistake of an earlier question, made again.
 SAME_PUT_RIGHT = "Is that not the same thing as in {title}? You put it right there: what did you change?"
-SAME_STAYED = "That is the same thing as in {title}, where you stayed with yours. What would tell who is right?"
+SAME_ASKED = "That is the same thing as in {title}, which I asked you about. What would tell who is right?"
 
 # What is asked who goes by a number that was changed since.
 WHICH_HOLDS = "Which of the two do you go by here?"
@@ -111,6 +118,10 @@ def _worded(part: Part, expressions: Expressions) -> Markup:
         return part.question.shown
     if part.role == "again" and part.reaction is not None:
         return _questioned(part, part.reaction, expressions)
+    if part.challenge is not None and part.reaction is not None:
+        ask = asked_of(part.challenge, expressions.values)
+        before = f"{part.reaction.remark} " if part.reaction.remark else ""
+        return Markup("<p>“{}You said: <q>{}</q> {}”</p>").format(before, part.reaction.quote, ask)
     if part.point is not None and part.reaction is not None:
         return _probed(part.reaction, probe_question(part.point, expressions))
     asked = render(part.source.prompt, expressions)
@@ -126,7 +137,7 @@ def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Mar
     if reaction.remark:
         doubt = f"It follows from a number that you have changed: {reaction.remark} {WHICH_HOLDS}"
     if reaction.same_as:
-        doubt = (SAME_PUT_RIGHT if reaction.was_put_right else SAME_STAYED).format(title=reaction.same_as)
+        doubt = (SAME_PUT_RIGHT if reaction.was_put_right else SAME_ASKED).format(title=reaction.same_as)
     lead, then = _LEADS[part.kind if said else "missing"]
     return Markup("<p>“{} {}”</p><p>{}</p>").format(
         lead.format(said=said), " ".join(filter(None, (reaction.comes_to, doubt))), then
@@ -171,7 +182,9 @@ def _own_words(part: Part, reaction: Reaction) -> str | None:
 
 def dimension_doubted(part: Part, reaction: Reaction) -> str:
     """What a wrong number without a slip is a number of."""
-    return "unit" if reaction.slip == "unit" else SCALES[part.source.unit or ""][0]
+    if reaction.slip == "unit":
+        return "unit"
+    return "long" if part.source.unit in LONG_TIMES else SCALES[part.source.unit or ""][0]
 
 
 def _probed(reaction: Reaction, ask: str) -> Markup:

@@ -15,6 +15,7 @@ from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.interview.board_doubts import board_doubt
+from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
 from app.interview.going_back import goes_by_first, replaced, said_again
 from app.interview.hearing import hear_quickly
 from app.interview.parts import (
@@ -25,6 +26,8 @@ from app.interview.parts import (
     Values,
     again_id,
     built_on,
+    challenge_id,
+    contradicted_by,
     harder_id,
     known_to,
     layout_said,
@@ -194,21 +197,25 @@ def is_last_number(part: Part) -> bool:
 def _to_words(
     part: Part, parts: Collection[Part], known: Values, answers: Answers, before: Sequence[NumberQuestion]
 ) -> Reaction | None:
-    """What is asked next, after the answer and the replies to what was asked before: about the own layout, then for
-    what was not said."""
-    if part.role == "asked" and (own := about_layout(part, known, answers[part.id], before)):
+    """What is asked next, after the answer and the replies to what was asked before: about something false in it, about
+    the own layout, then for what was not said."""
+    if part.role == "asked" and (held := held_in(part, answers[part.id], known)):
+        return Reaction(challenge_id(part, held[0].challenge), quote=held[0].said)
+    if part.role in ("asked", "challenge") and (own := about_layout(part, known, answers[part.question.id], before)):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
     heard = hear_quickly(rubric, answers[part.question.id]).points
-    probes = [each for each in parts if each.question is part.question and each.role == "probe"]
+    probes = [each for each in parts if each.question is part.question and each.role in ("probe", "challenge")]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}
     owns = [each.own for each in parts if each.question is part.question and each.own]  # as much as a probe each
-    asked |= {each.id for each in owns}
+    challenges = [each.challenge for each in parts if each.question is part.question and each.challenge]  # and these
+    asked |= {each.id for each in owns} | {each.id for each in challenges}
     said = (
         {each.instead_of for each in owns if each.instead_of}
         | {each.id for each in heard if each.credit}
         | {point for point, reply in replies.items() if reply.credit}
+        | {point for each in challenges for point in contradicted_by(each, part)}  # asked about
     )
     point = next_point(part.question.rubric, said, asked)
     if point is None:
@@ -230,18 +237,21 @@ def _gone_on(
 ) -> Reaction:
     """`reaction` with the candidate's own words that it goes on from: of the answer, and of the reply before; none
     twice."""
-    subject = subject_of(part.question, part.wordings)
-    noted = few_words(answers[part.id], subject) if part.role == "probe" else ""
-    gone_from = [noted, *(each.reaction.picked for each in probes if each.reaction)]
+    subject, is_heard = subject_of(part.question, part.wordings), False
+    if part.challenge is not None:
+        is_heard = heard_reply(part.challenge, answers[part.id], known, part.wordings) == TAKEN_BACK
+    elif part.role == "probe" and part.point is not None:
+        is_heard = part.point.id in replies and replies[part.point.id].credit > 0
+    # what was not heard as right is not said back: it would be taken for agreement
+    noted = few_words(answers[part.id], subject) if is_heard else ""
+    asked_from = [each.reaction for each in probes if each.reaction]
+    gone_from = [noted, *(words for each in asked_from for words in (each.picked, each.quote) if words)]
     ask = probe_question(point, Expressions(known))
     words = picked_up(point, ask, answers[part.question.id], subject, gone_from, reaction.astray)
     if words:
         reaction = replace(reaction, picked=words)
-    if part.role != "probe" or part.point is None:
-        return reaction
-    is_heard = part.point.id in replies and replies[part.point.id].credit > 0
     noted = "" if repeats(noted, reaction.quote) else noted
-    return replace(reaction, noted=noted, noted_as_said=is_heard)
+    return replace(reaction, noted=noted, noted_as_said=bool(noted))
 
 
 def _own_numbers(part: Part, parts: Collection[Part], values: Values, answers: Answers) -> list[NumberQuestion]:
@@ -292,15 +302,18 @@ def next_point(points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterab
 
 
 def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
-    """What the replies to `probes` say, by point: each its own, and whatever else of the answer's points is in it."""
+    """What the replies to `probes` and challenges say, by point: each its own, and whatever else of the answer's points
+    is in it."""
     found: dict[str, Reply] = {}
     for probe in probes:
         text = answers.get(probe.id, "").strip()
-        if not text or probe.point is None:
+        if not text:
             continue
-        own = hear_reply(rubric, probe.point.id, probe_question(probe.point, Expressions(known)), text)
         heard = {each.id: Reply(each.verdict, each.credit, each.evidence) for each in grade(rubric, text).points}
-        for point, reply in {**heard, probe.point.id: own}.items():
+        if probe.point is not None:
+            ask = probe_question(probe.point, Expressions(known))
+            heard[probe.point.id] = hear_reply(rubric, probe.point.id, ask, text)
+        for point, reply in heard.items():
             if point not in found or reply.credit > found[point].credit:
                 found[point] = reply
     return {**found, **_heard_together(rubric, probes, answers, found)}

@@ -10,6 +10,7 @@ from app.content.coding import as_called_now
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.rubrics.grader import Verdict
+from app.interview.challenging import SAID_AGAIN, TAKEN_BACK
 from app.interview.givens import GivenReply
 from app.reveal.number import SaidNumber
 
@@ -87,6 +88,35 @@ class Pushed:
 
 
 @dataclass(frozen=True)
+class Challenged:
+    """Something false that an answer said (`quote`), and what became of it when it was asked about; `outcome` is one of
+    `app.interview.challenging`, or that it was not asked about or not answered. `contradicts` are points
+    that it stands against, `so` is what is so, in plain words."""
+
+    id: str
+    topic: str
+    quote: str
+    outcome: str
+    so: str
+    learn: str
+    cure: str
+    contradicts: tuple[str, ...] = ()
+
+    @property
+    def is_taken_back(self) -> bool:
+        return self.outcome == TAKEN_BACK
+
+    @property
+    def is_said_again(self) -> bool:
+        return self.outcome == SAID_AGAIN
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Challenged:
+        """As it was stored."""
+        return cls(**{**stored, "contradicts": tuple(stored["contradicts"])})
+
+
+@dataclass(frozen=True)
 class Row:
     """What became of one part. `asked` and `explanation` are HTML; `key` and `said_text` are as a person reads them.
 
@@ -99,6 +129,7 @@ class Row:
     many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text. Of what was `reached`,
     `gained` came only of being asked about it; it is `overlong` where its question took longer than its time. `key` is
     right by theory; where own wrong numbers lead elsewhere, `own_key` follows from them, `own_from`, and counts too.
+    `challenged` is what its words say that is false whatever was asked.
     """
 
     id: str
@@ -134,6 +165,7 @@ class Row:
     overlong: bool = False
     own_key: str = ""
     own_from: str = ""
+    challenged: tuple[Challenged, ...] = ()
 
     @property
     def right_text(self) -> str:
@@ -170,6 +202,11 @@ class Row:
         return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED, NO_ANSWER)
 
     @property
+    def false_words(self) -> frozenset[str]:
+        """The sentences that say something false whatever was asked."""
+        return frozenset(each.quote for each in self.challenged)
+
+    @property
     def lost(self) -> float:
         """The points that were not reached; none while they are to be judged."""
         return 0.0 if self.verdict == TO_JUDGE else self.points - self.reached
@@ -184,6 +221,7 @@ class Row:
         givens = tuple(GivenReply.from_json(each) for each in stored.get("givens", ()))
         read = {"rubric": rubric, "number": number, "notes": notes, "pushed": pushed, "givens": givens}
         read["ticked"] = tuple(stored["ticked"]) if stored.get("ticked") else None
+        read["challenged"] = tuple(Challenged.from_json(each) for each in stored.get("challenged", ()))
         read["hints"] = tuple(stored.get("hints", ()))
         read["at_levels"] = tuple((level, text) for level, text in stored.get("at_levels", ()))
         read["placed"] = tuple((right, mine) for right, mine in stored.get("placed", ()))

@@ -15,9 +15,10 @@ from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.grading.levels import NAMES
 from app.grading.questions import ChoiceQuestion, LayoutQuestion, NumberQuestion, OrderQuestion
-from app.grading.rubrics.grader import PointGrade, remarks
+from app.grading.rubrics.grader import PointGrade
 from app.interview.at_levels import at_levels
 from app.interview.board_doubts import board_doubt
+from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
 from app.interview.givens import replies_to
 from app.interview.going_back import replaced, said_again
 from app.interview.hearing import hear, says_as_before
@@ -30,13 +31,25 @@ from app.interview.parts import (
     Values,
     built_on,
     by_theory,
+    contradicted_by,
     known_to,
     parts_of,
 )
 from app.interview.prompts import prompt
 from app.interview.questions import PlainQuestion, choice_of, leads_somewhere, question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
-from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, NOT_ASKED, UNPUSHED, VERDICTS, JudgedPoint, Pushed, Row
+from app.interview.rows import (
+    BETTER,
+    CORRECTED,
+    NO_ANSWER,
+    NOT_ASKED,
+    UNPUSHED,
+    VERDICTS,
+    Challenged,
+    JudgedPoint,
+    Pushed,
+    Row,
+)
 from app.interview.scorecards import Scorecard
 from app.reveal.number import said_number, slip_of
 from app.words import capital
@@ -104,7 +117,8 @@ class _Sitting:
         """What the interviewer asked about the answer to `part`."""
         if part.role in UNPUSHED:
             return []
-        about = [each for each in self.parts if each.role in ("again", "probe") and each.question is part.question]
+        roles = ("again", "probe", "challenge")
+        about = [each for each in self.parts if each.role in roles and each.question is part.question]
         return [each for each in about if each.is_follow_up == part.is_follow_up]
 
 
@@ -249,7 +263,20 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     heard = hear(rubric, part.question.rubric, row.said)
     found = heard if judged is None else hear(rubric, part.question.rubric, row.said, judged)
     probes = sitting.pushed(part)
-    replies = {**heard_in_replies(rubric, probes, known, sitting.answers), **_said_of_own_layout(part, sitting)}
+    challenged = _challenged(part, row.said, probes, known, sitting)
+    against = {point: each.quote for each in challenged for point in each.contradicts}
+    taken_back = {
+        point: Reply("met", 1.0, (sitting.said(probe),))
+        for probe in probes
+        for each in challenged
+        if probe.challenge and each.id == probe.challenge.id and each.outcome == TAKEN_BACK
+        for point in each.contradicts
+    }
+    replies = {
+        **heard_in_replies(rubric, probes, known, sitting.answers),
+        **_said_of_own_layout(part, sitting),
+        **taken_back,
+    }
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
     points = tuple(
         JudgedPoint(
@@ -266,10 +293,16 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
             each.criterion,
             each.topic,
         )
-        for each, before, after in zip(part.question.rubric, heard.points, found.points, strict=True)
+        for each, before, after in zip(
+            part.question.rubric,
+            _held_against(heard.points, against),
+            _held_against(found.points, against),
+            strict=True,
+        )
     )
-    pushed = tuple(_probed(probe, replies, sitting) for probe in probes)
-    row = replace(row, rubric=points, exemplar=exemplar, pushed=pushed)
+    outcomes = {each.id: each.outcome for each in challenged}
+    pushed = tuple(_probed(probe, replies, outcomes, sitting) for probe in probes)
+    row = replace(row, rubric=points, exemplar=exemplar, pushed=pushed, challenged=challenged)
     if not row.said:
         return replace(row, verdict=NO_ANSWER)
     met = sum(each.credit > 0 for each in points)
@@ -281,9 +314,33 @@ def _heard(row: Row, part: Part, known: Values, sitting: _Sitting) -> Row:
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
-    beside = remarks(sitting.interview.false_about(part.question), row.said, part.wordings)
-    notes = (*found.notes, *beside, *filter(None, said_first))
+    not_so = (f"Not so: “{each.quote.rstrip('.')}.” {each.so}" for each in challenged)
+    notes = (*found.notes, *not_so, *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
+
+
+def _held_against(points: Sequence[PointGrade], against: Mapping[str, str]) -> list[PointGrade]:
+    """Points as they were heard; those that what was said is `against` are not."""
+    return [
+        PointGrade(each.id, "contradicted", 0.0, (against[each.id],)) if each.id in against else each for each in points
+    ]
+
+
+def _challenged(
+    part: Part, said: str, probes: Sequence[Part], known: Values, sitting: _Sitting
+) -> tuple[Challenged, ...]:
+    """What an answer says that is false, with what became of what was asked about."""
+    asked = {each.challenge.id: each for each in probes if each.challenge}
+    found = []
+    for held in held_in(part, said, known):
+        challenge, outcome = held.challenge, NOT_ASKED
+        if challenge.id in asked:
+            reply = sitting.said(asked[challenge.id])
+            outcome = heard_reply(challenge, reply, known, part.wordings) if reply else NO_ANSWER
+        file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
+        so = what_is_so(challenge, known)
+        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points))
+    return tuple(found)
 
 
 def _pushed_credit(point: str, replies: Mapping[str, Reply], before: PointGrade, repeated: Collection[str]) -> float:
@@ -306,8 +363,12 @@ def _said_of_own_layout(part: Part, sitting: _Sitting) -> dict[str, Reply]:
     return found
 
 
-def _probed(probe: Part, replies: Mapping[str, Reply], sitting: _Sitting) -> Pushed:
-    """A probe with what was heard in the reply to it."""
+def _probed(probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, str], sitting: _Sitting) -> Pushed:
+    """A probe or a challenge with what was heard in the reply to it."""
+    if probe.challenge is not None:
+        said = sitting.said(probe)
+        verdict = outcomes.get(probe.challenge.id, NO_ANSWER) if said else NO_ANSWER
+        return Pushed(probe.id, _asked(probe, sitting), said, verdict)
     assert probe.point is not None, "asked of probes alone"
     said, reply = sitting.said(probe), replies.get(probe.point.id)
     verdict = reply.verdict if reply else NO_ANSWER

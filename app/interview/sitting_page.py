@@ -66,7 +66,7 @@ class PartRow:
     @property
     def short(self) -> str:
         if self.part.role != "asked":
-            return {"again": "sure?", "own": "your layout"}.get(self.part.role, self.part.role)
+            return {"again": "sure?", "challenge": "sure?", "own": "your layout"}.get(self.part.role, self.part.role)
         return "follow-up" if self.part.is_follow_up else self.part.question.title
 
     @property
@@ -264,7 +264,8 @@ def _earlier(part: Part, saved: Mapping[str, SittingAnswer]) -> str:
 
 def _about(part: Part) -> str | None:
     """The part whose answer `part` is asked about."""
-    return {"again": part.id.removesuffix(".again"), "probe": part.question.id, "own": part.question.id}.get(part.role)
+    of_words = dict.fromkeys(("probe", "challenge", "own"), part.question.id)
+    return {"again": part.id.removesuffix(".again"), **of_words}.get(part.role)
 
 
 def _conversation(interview: Interview, saved: Mapping[str, SittingAnswer]) -> tuple[list[Part], Answers]:

@@ -8,8 +8,10 @@ from app.grading.levels import is_at_least, share
 from app.interview.lessons import lessons
 from app.interview.rows import CORRECTED, Row
 from app.interview.scorecards import Scorecard
+from app.words import number_in_words
 
 NEARLY_ALL, HALF, HARDLY_ANY = 0.8, 0.5, 0.25
+FEW = 4  # answers, of which a share says something
 
 
 def verdict_in_words(card: Scorecard) -> str:
@@ -22,6 +24,9 @@ def verdict_in_words(card: Scorecard) -> str:
     late = sum(row.verdict == CORRECTED for row in plain)
     if late and 2 * late > sum(row.verdict != "right" for row in plain) and late >= HALF * len(plain):
         return "known when you are pointed at it, not used unasked"
+    right = sum(row.verdict == "right" for row in plain)
+    if len(plain) >= FEW and right <= HARDLY_ANY * len(plain):
+        return f"{number_in_words(right)} of {number_in_words(len(plain))} answers right at the first attempt"
     did = next((each.did for each in lessons(card.rows) if each.did and not each.was_put_right), "")
     return f"you {did}" if did else shown or "hardly anything was answered"
 

@@ -64,11 +64,11 @@ def test_a_slip_that_came_again_is_the_pattern_and_the_first_fix(content: Catalo
 def test_it_says_how_the_candidate_reacts_and_what_to_learn() -> None:
     rows = [_asked_again(_row(name, CORRECTED, **AT_PEAK), "2 GB") for name in "ab"]
     last = _said(*rows, _row("c", "wrong", did="x", learn="Know what ZeRO-1 leaves whole: weights"))[-1]
-    assert "I questioned two answers, and they put both right. They know much of this when pointed at it" in last
+    assert "I questioned two answers: they put both right. Much of this they know when pointed at it" in last
     assert "once they have learnt to multiply the peak by the MFU and what ZeRO-1 leaves whole." in last
     stayed = _asked_again(_row("a", "wrong"), "1 GB")
-    assert "Questioned about an answer, they stayed with what they had." in _said(stayed)[-1]
-    assert "changed what they had and stayed wrong" in _said(_asked_again(stayed, "3 GB"))[-1]
+    assert "I questioned an answer: they stayed with it." in _said(stayed)[-1]
+    assert "changed it and were still wrong" in _said(_asked_again(stayed, "3 GB"))[-1]
 
 
 def test_words_are_named_by_what_they_are_about_with_one_quote() -> None:
@@ -76,11 +76,11 @@ def test_words_are_named_by_what_they_are_about_with_one_quote() -> None:
     opposite = "Tensor parallelism goes over the network, where it is cheap."
     met = JudgedPoint("m", "Says why.", 2, None, "met", 1.0, (best,), topic="the batch")
     wrong = JudgedPoint("w", "A.", 1, None, "contradicted", 0.0, (opposite,), topic="why it stays in the node")
-    missed = JudgedPoint("n", "B.", 1, None, "missed", topic="recovery from failures")
+    missed = JudgedPoint("n", "B.", 2, None, "missed", topic="recovery from failures")
     row = Row("q", "Why", "text", best, 8.0, "1 of 3", 8.0, rubric=(met, wrong, missed))
     row = replace(row, pushed=(Pushed("q.probe.n", "And then?", "No idea.", "missed", "n"),))
     hired = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), row))
-    assert f"The best of it was on the batch: “{best}”" in hired
+    assert f"On the batch they said: “{best}”" in hired
     assert "The candidate said the opposite of what is so on why it stays in the node." in hired
     assert "They left out recovery from failures, even when I asked." in hired
     refused = " ".join(_said(_row("r", "wrong", 40.0), row))

@@ -183,8 +183,16 @@ def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
 def remarks(misconceptions: Iterable[Misconception], text: str, wordings: Wordings = NO_WORDINGS) -> tuple[str, ...]:
     """What is so beside sentences of `text` that read like one of `misconceptions`: they may be meant otherwise, so
     nothing is taken for them."""
-    held = _held(misconceptions, read(text, wordings))
-    return tuple(f"Beside “{found.text.rstrip('.')}”: {each.so}" for each, found in held)
+    return tuple(
+        f"Beside “{said.rstrip('.')}”: {each.so}" for each, said in false_claims(misconceptions, text, wordings)
+    )
+
+
+def false_claims(
+    misconceptions: Iterable[Misconception], text: str, wordings: Wordings = NO_WORDINGS
+) -> list[tuple[Misconception, str]]:
+    """Which of `misconceptions` a `text` says, each with its sentence."""
+    return [(each, found.text) for each, found in _held(misconceptions, read(text, wordings))]
 
 
 def _held(misconceptions: Iterable[Misconception], reading: Reading) -> list[tuple[Misconception, Passage]]:

@@ -1,0 +1,97 @@
+"""What an interviewer does not let pass whatever was asked, `cards/challenges.yaml`: what surely is false where it is
+said, the question that follows it, and what takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from app.content.live import Expressions, at
+from app.content.rubric_schemas import Evidence, RubricPointFile, make_points, shared_patterns
+from app.content.schemas import CardId, Phrase, Slug, Strict, Text
+from app.grading.rubrics.grader import Misconception, Point
+
+CHALLENGES = "challenges.yaml"
+QuestionPoint = Annotated[str, Field(pattern=r"^M\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]
+
+
+class ChallengeFile(Strict):
+    """Something false with what is asked about it. `says` has no numbers; those of `ask`, `right` and `so` come from
+    the sitting's values where it has some of the names in `given`, else from these.
+
+    It is asked of answers to questions about one of `concepts`. Where it is said, the points that it `contradicts`,
+    named as M3.claim.equal, are not. `example` says it, `reply` takes it back, `stays` says it again: for the content
+    check.
+    """
+
+    id: Slug
+    topic: Phrase
+    concepts: Annotated[tuple[Slug, ...], Field(min_length=1)]
+    contradicts: tuple[QuestionPoint, ...] = ()
+    cure: CardId
+    learn: Phrase
+    says: Annotated[Evidence, Field(min_length=1)]
+    given: dict[str, str]
+    let: dict[str, str]
+    ask: Text
+    right: Annotated[Evidence, Field(min_length=1)]
+    so: Text
+    example: Text
+    reply: Text
+    stays: Text
+
+
+class ChallengesFile(Strict):
+    """All of them; of several in one answer the first is asked about."""
+
+    challenges: tuple[ChallengeFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """One of them, with its wording read."""
+
+    file: ChallengeFile
+    false: Misconception
+
+    @property
+    def id(self) -> str:
+        return self.file.id
+
+    def values(self, known: Mapping[str, Any]) -> dict[str, Any]:
+        """What its expressions see in a sitting that knows `known`. Raises ExpressionError."""
+        own = Expressions()
+        for name, expression in self.file.given.items():
+            if name in known:
+                own.values[name] = known[name]
+            else:
+                with at("given", name):
+                    own.let(name, expression)
+        for name, expression in self.file.let.items():
+            with at("let", name):
+                own.let(name, expression)
+        return own.values
+
+    def right(self, known: Mapping[str, Any]) -> Point:
+        """What takes it back. Raises ExpressionError."""
+        point = RubricPointFile(id=self.id, text=self.file.so, met=self.file.right)
+        return make_points("right", (point,), self.values(known), self.file.let)[0]
+
+
+def make_challenges(file: ChallengesFile) -> tuple[Challenge, ...]:
+    """Raises ExpressionError for a wording that cannot be read."""
+    found = []
+    for index, each in enumerate(file.challenges):
+        with at("challenges", index):
+            false = Misconception(each.id, shared_patterns(each.says), each.so, frozenset({each.id}))
+        found.append(Challenge(each, false))
+    return tuple(found)
+
+
+def about(challenges: Iterable[Challenge], concepts: Iterable[str]) -> tuple[Challenge, ...]:
+    """Those that are asked of answers to a question about `concepts`."""
+    of = set(concepts)
+    return tuple(each for each in challenges if of.intersection(each.file.concepts))

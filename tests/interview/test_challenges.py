@@ -1,0 +1,139 @@
+"""What is surely false in an answer: read back, asked about at the sitting's numbers, taken back or said again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.content.live import Expressions
+from app.grading.rubrics.grader import false_claims
+from app.interview.asked import questions_asked
+from app.interview.criteria import criteria
+from app.interview.letter import Pace, letter
+from app.interview.questions import right_answer
+from app.interview.scorecards import Scorecard
+from app.units import scaled
+from tests.support.sat import Sat, sit
+from tests.support.yaml_files import read_yaml
+
+CLAIMS = Path(__file__).parent.parent / "grading" / "claims" / "open.yaml"
+FALSE = "FSDP sends less data than DDP, because each rank only sends its shard."
+SAID = {
+    "q3": f"FSDP frees the layer after forward. {FALSE}",
+    "q3.probe.needed": "For the gradient of its input.",
+    "q3.probe.avoid": "Keep them.",
+}
+
+
+def challenged(content: Catalogue, said: str) -> list[str]:
+    interview = content.interviews["M9"]
+    return [each.id for each, _ in false_claims((x.false for x in interview.challenges), said, interview.wordings)]
+
+
+def sat(content: Catalogue, reply: str) -> Sat:
+    sitting = sit(content, "M9")
+    said = {**SAID, "q3.challenge.sharding-sends-less": reply}
+    while (part := sitting.next()) is not None:
+        sitting.give(part, said.get(part.id) or right_answer(part, sitting.values, sitting.own))
+    return sitting
+
+
+def letter_of(card: Scorecard) -> str:
+    return " ".join(letter(card, criteria(card.rows), {}, Pace(9, 10, by_candidate=True)))
+
+
+def test_what_is_false_is_read_back_and_asked_about_at_the_numbers_of_the_sitting(content: Catalogue) -> None:
+    sitting = sat(content, "I do not know.")
+    asked = sitting.asked["q3.challenge.sharding-sends-less"]
+    assert f"<q>{FALSE}</q>" in asked
+    sent = Expressions(sitting.values).number('data_parallel_bytes(size_bytes=weights, ranks=ranks, strategy="ddp")')
+    assert scaled(float(sent), "GB") in asked
+    assert "q3.probe.bytes" not in sitting.given, "the point was asked about"
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "counts", "told"),
+    [
+        ("Two gathers and a scatter, half as much again.", "taken back", 0.5, "and took it back when I asked"),
+        ("FSDP sends less data than DDP.", "said again", 0.0, "and said it again when I asked"),
+        ("I do not know.", "left open", 0.0, "could not tell from the reply"),
+    ],
+)
+def test_who_takes_it_back_earns_a_half_and_who_says_it_again_has_contradicted(
+    content: Catalogue, reply: str, outcome: str, counts: float, told: str
+) -> None:
+    sitting = sat(content, reply)
+    card = sitting.card()
+    row = card.row("q3")
+    point = next(each for each in row.rubric if each.id == "bytes")
+    assert [each.outcome for each in row.challenged] == [outcome]
+    assert (point.heard, point.evidence, point.counts) == ("contradicted", (FALSE,), counts)
+    assert told in letter_of(card)
+    assert letter_of(card).count("FSDP sends less data") == 1
+    shown = questions_asked(sitting.interview, card, {}, sitting.reactions)[2].parts[0]
+    assert [each.pushed.verdict for each in shown.exchanges][:1] == [outcome]
+    assert shown.marked is not None
+    assert [piece.kind for piece in shown.marked.pieces if FALSE in piece.text] == ["no"]
+    assert Scorecard.from_json(card.to_json()) == card
+
+
+def test_what_an_answer_takes_back_itself_is_not_asked_about(content: Catalogue) -> None:
+    sitting = sit(content, "M9")
+    while (part := sitting.next()) is not None and part.id != "q3":
+        sitting.give(part, right_answer(part, sitting.values, sitting.own))
+    assert part is not None
+    sitting.give(part, f"{FALSE} No, it gathers twice and scatters, that is half as much again as DDP.")
+    assert ".challenge." not in sitting.reactions["q3"].asks
+
+
+@pytest.mark.parametrize(
+    ("said", "known_as"),
+    [
+        ("With FSDP the activations are sharded across all the GPUs too.", "zero-shards-activations"),
+        ("Data parallel means every GPU gets a part of the model.", "replicas-split-the-model"),
+        ("The 7B weights take 14 GB in bf16, so training fits on one GPU.", "weights-are-all"),
+        ("Gradient checkpointing does not reduce memory.", "recomputing-saves-nothing"),
+        ("Stage 2 cuts the communication in half.", "zero-2-halves-traffic"),
+        ("Rank 0 collects the gradients and broadcasts the mean.", "a-server-collects"),
+        ("I set tensor parallelism as high as possible.", "the-more-tensor"),
+        ("1F1B has a smaller bubble than GPipe.", "a-schedule-without-bubble"),
+        ("Adding stages reduces the bubble.", "more-stages-less-bubble"),
+        ("Interleaving has no cost.", "interleaving-is-free"),
+        ("Failures are very rare, I would not plan for them.", "failures-are-rare"),
+    ],
+)
+def test_a_short_plain_claim_is_challenged(content: Catalogue, said: str, known_as: str) -> None:
+    assert challenged(content, said) == [known_as]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "People think that ZeRO shards activations, but each rank keeps its own.",
+        "If ZeRO sharded the activations we would be done, but it doesn't.",
+        "You say ZeRO-2 halves the traffic; that leaves out the gather of the weights.",
+        "Data parallelism replicates the model and splits the batch over the GPUs.",
+        "For inference the bf16 weights fit on 2 GPUs.",
+        "bf16 halves the activations and the traffic but not the state.",
+        "FSDP sends 1.5 times what DDP sends, not less than DDP.",
+        "In the old DataParallel rank 0 gathered the gradients and sent the weights back.",
+        "DDP starts reducing before the whole backward has finished.",
+        "Tensor parallelism does not work well across nodes.",
+        "Data parallelism communicates once per step, tensor parallelism in every layer.",
+        "1F1B does not remove the bubble, it only saves memory.",
+        "More micro-batches per stage make the bubble smaller.",
+        "Interleaving isn't free: it multiplies the messages.",
+        "It will not scale linearly, because the batch is fixed.",
+        "Yes, 20 tokens per parameter is what the fit gives, but it is no law.",
+    ],
+)
+def test_who_denies_it_is_not_challenged(content: Catalogue, said: str) -> None:
+    assert not challenged(content, said)
+
+
+def test_nothing_that_is_right_is_challenged(content: Catalogue) -> None:
+    """Of single claims that may be read, by a hand that saw no wording."""
+    right = [text for points in read_yaml(CLAIMS).values() for claims in points.values() for text in claims["right"]]
+    assert not [text for text in right if challenged(content, text)]
