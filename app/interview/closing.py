@@ -26,6 +26,9 @@ from app.interview.scorecards import Scorecard
 from app.interview.stored import answers_of, reactions_in
 
 
+ANSWERED, ENDED = "answered", "candidate"  # by what a sitting is closed: all was answered, or its candidate ended it
+
+
 def close(session: Session, content: Catalogue, sitting: Sitting, now: datetime, by: str) -> bool:
     """End a sitting and grade it, once: finishing, what is sent after the deadline and the sweep may all try."""
     queries.lock_sitting(session, sitting.id)  # answers on their way in come before or after, not in between

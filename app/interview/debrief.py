@@ -10,6 +10,7 @@ from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview
 from app.grading import levels
 from app.interview.asked import Asked, questions_asked
+from app.interview.closing import ANSWERED, ENDED
 from app.interview.criteria import Criterion, criteria
 from app.interview.fixes import Fix, fixes
 from app.interview.letter import Pace, letter
@@ -98,4 +99,4 @@ def _topics(content: Catalogue, interview: Interview) -> dict[str, str]:
 def _pace(sitting: Sitting) -> Pace:
     used = (sitting.closed_at or sitting.deadline_at) - sitting.started_at
     given = sitting.deadline_at - sitting.started_at
-    return Pace(used.total_seconds() / 60, given.total_seconds() / 60, sitting.closed_by == "candidate")
+    return Pace(used.total_seconds() / 60, given.total_seconds() / 60, sitting.closed_by in (ENDED, ANSWERED))

@@ -19,6 +19,7 @@ from app.core.errors import DomainError, NotFound
 from app.grading import levels
 from app.grading.hints import share_left
 from app.interview import drawing, offers, queries, service, stored, timing
+from app.interview.closing import ANSWERED, ENDED
 from app.interview.debrief import debrief
 from app.interview.earlier import MOST_EARLIER, Before, learned
 from app.interview.expectation import NOT_SAID, compare, over_sittings
@@ -172,9 +173,10 @@ def judging(content: Catalogue, sitting: Sitting) -> dict[str, object]:
 
 def _closed_by(sitting: Sitting, card: Scorecard | None = None) -> str:
     """Who ended a sitting; with what was still open, where there is a card that says so."""
-    if card and sitting.closed_by == "candidate" and not any(row.verdict == NO_ANSWER for row in card.rows):
+    all_given = card is not None and not any(row.verdict == NO_ANSWER for row in card.rows)
+    if sitting.closed_by == ANSWERED or (sitting.closed_by == ENDED and all_given):
         return "you answered everything"
-    return "you ended it" if sitting.closed_by == "candidate" else "time was up"
+    return "you ended it" if sitting.closed_by == ENDED else "time was up"
 
 
 def scorecard(session: Session, content: Catalogue, sitting: Sitting) -> dict[str, object]:

@@ -135,6 +135,10 @@ def save(
     with database.read() as session:
         found = service.find_sitting(session, learner, sitting_id)
         following = sitting_page.next_part(session, content, found, part) if final else part
+    if following is None:  # there is nothing left to ask, and nothing that could be changed
+        with database.write() as session:
+            closing.close(session, content, service.find_sitting(session, learner, sitting_id), now, closing.ANSWERED)
+        return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
     return RedirectResponse(f"/interview/sittings/{sitting_id}?part={following}", 303)
 
 
@@ -220,7 +224,7 @@ def finish(
 ) -> Response:
     if not _touch(database, content, learner, sitting_id, now):
         with database.write() as session:
-            closing.close(session, content, service.find_sitting(session, learner, sitting_id), now, "candidate")
+            closing.close(session, content, service.find_sitting(session, learner, sitting_id), now, closing.ENDED)
     queue.nudge_judges()  # for a program that ended with it
     return RedirectResponse(f"/interview/sittings/{sitting_id}", 303)
 

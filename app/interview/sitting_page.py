@@ -170,11 +170,6 @@ class SittingPage:
         """The answer that is asked about, as a person reads it."""
         return _AS_GIVEN.get(self.kind, self.earlier)
 
-    @property
-    def all_final(self) -> bool:
-        """Whether everything that is asked was answered."""
-        return all(row.final for row in self.rows if row.prompt is not None)
-
 
 def show_part(
     session: Session,
@@ -281,8 +276,8 @@ def _row(part: Part, number: int, values: Values, texts: Answers, saved: Mapping
     return PartRow(part, number, asked, answer, final=final, saved_at=given.saved_at if given else None)
 
 
-def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: str) -> str:
-    """The part behind `part_id` that is asked and still open; else the first open one; else `part_id`."""
+def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: str) -> str | None:
+    """The part behind `part_id` that is asked and still open; else the first open one; None where all is answered."""
     interview = offers.interview_of(content, sitting)
     values = drawing.values_of(interview, sitting.drawn)
     saved = stored.answers_of(session, sitting)
@@ -290,4 +285,4 @@ def next_part(session: Session, content: Catalogue, sitting: Sitting, part_id: s
     ids = [part.id for part in parts if prompt(part, values, texts) is not None]
     still_open = [each for each in ids if not (each in saved and saved[each].final)]
     behind = [each for each in still_open if ids.index(each) > ids.index(part_id)] if part_id in ids else []
-    return (behind or still_open or [part_id])[0]
+    return next(iter(behind or still_open), None)

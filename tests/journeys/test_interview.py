@@ -92,7 +92,6 @@ def test_a_sitting_from_start_to_scorecard(page: Page, browser: Browser, product
 
     _is_asked_for_what_it_left_out(page)
     _arranges(page, ["DDP", "ZeRO-1", "ZeRO-2", "FSDP"])
-    page.get_by_role("button", name="See the scorecard").click()
     _expects(page, "Hire")
     _reads_the_scorecard(page, state)
     resumed.close()
