@@ -51,6 +51,11 @@ class Composed(Interview):
         return "Round" if self.is_round else "Generated"
 
     @property
+    def label(self) -> str:
+        """A generated one goes by the number that it was drawn by, with which its address ends."""
+        return self.id if self.is_round else f"No. {self.slug.rpartition('-')[2]}"
+
+    @property
     def sources(self) -> Mapping[str, Interview | Problem]:
         """What its questions are borrowed from, in order."""
         found: dict[str, Interview | Problem] = {}

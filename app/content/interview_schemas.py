@@ -298,6 +298,11 @@ class Interview(Item):
         return "Round" if self.is_round else "Mock"
 
     @property
+    def label(self) -> str:
+        """What a page calls it in short."""
+        return self.id
+
+    @property
     def wordings(self) -> Wordings:
         """The words of the field that mean the same, as answers are read."""
         return self._wordings

@@ -19,6 +19,7 @@ from app.content.catalogue import Catalogue
 from app.content.code_labs import CodeLab
 from app.content.coding import READING_MINUTES, WRITE, a_reading
 from app.content.composed import Composed, borrowable, compose, concepts_of, needs_of
+from app.content.formulas_asked import Formula, formulas_of
 from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
@@ -62,6 +63,13 @@ class Recipe:
     def id(self) -> str:
         """What its sittings are sittings of: who sits the same recipe again meets the same questions and numbers."""
         return f"G{sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:10]}"
+
+    @property
+    def slug(self) -> str:
+        """Its name in an address: what it is about, how long, for whom, and the number that it was drawn by."""
+        role = [] if self.role == ANYTHING else ["for", self.role]
+        program = ["with", "a", "program"] if self.coding else []
+        return "-".join([self.focus, str(self.minutes), "minutes", *role, *program, str(self.seed)])
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored and exported. One without coding is what it was before there was coding."""
@@ -185,7 +193,7 @@ def questions_of(content: Catalogue, recipe: Recipe, runs_here: bool = True) -> 
     focus, role = _concepts(content, pool, recipe)
     task = _task(content, recipe, focus, role, runs_here) if recipe.coding else None
     minutes = recipe.minutes - (task.minutes if task else 0)
-    found = []
+    found, formulas = [], {name: formulas_of(each.question) for name, each in pool.items()}
     for number in range(_TRIES):
         source = random.Random(f"{recipe.id}:{number}")  # noqa: S311 - replayable, no secret
         liked = {name: source.uniform(0.4, 1.6) for name in dict.fromkeys(each.source for each in pool.values())}
@@ -193,7 +201,7 @@ def questions_of(content: Catalogue, recipe: Recipe, runs_here: bool = True) -> 
             each.reference: liked[each.source] * source.uniform(0.6, 1.4) * _weight(each, focus, role)
             for each in pool.values()
         }
-        chosen = _filled(pool, weights, minutes)
+        chosen = _filled(pool, formulas, weights, minutes)
         found.append((_rating([pool[each] for each in chosen], focus, minutes), number, chosen))
     chosen = max(found)[-1]
     ordered = _in_order(pool, chosen, random.Random(f"{recipe.id}:order"))  # noqa: S311 - replayable, no secret
@@ -264,9 +272,20 @@ def _part(offered: _Offered, concepts: Collection[str]) -> float:
     return sum(concept in concepts for concept in offered.concepts) / len(offered.concepts)
 
 
-def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes: int) -> list[str]:
-    """Questions that together take at most `minutes`, the heaviest first, each behind what it needs. What is asked of a
-    concept makes more of the same lighter."""
+def _repeats(computed: Collection[Formula], added: Sequence[frozenset[Formula]]) -> bool:
+    """Whether what is added computes by a formula that was `computed` by, or two of it by one."""
+    new = [formula for each in added for formula in each]
+    return len(set(new)) < len(new) or not set(new).isdisjoint(computed)
+
+
+def _filled(
+    pool: Mapping[str, _Offered],
+    formulas: Mapping[str, frozenset[Formula]],
+    weights: Mapping[str, float],
+    minutes: int,
+) -> list[str]:
+    """Questions that together take at most `minutes`, the heaviest first, each behind what it needs, none by a formula
+    that another has. What is asked of a concept makes more of the same lighter."""
     chosen: list[str] = []
     asked = Counter[str]()
     left, most_sources = minutes, 1 + minutes // _MINUTES_OF_A_SOURCE
@@ -285,6 +304,7 @@ def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes:
     while True:
         sources = {pool[each].source for each in chosen}
         titles = {pool[each].question.title for each in chosen}  # who has the state of one model has that of another
+        computed = {formula for each in chosen for formula in formulas[each]}
         fitting = [
             added
             for each in pool.values()
@@ -293,6 +313,7 @@ def _filled(pool: Mapping[str, _Offered], weights: Mapping[str, float], minutes:
             and (added := [name for name in (*each.needs, each.reference) if name not in chosen])
             and sum(pool[name].question.minutes for name in added) <= left
             and titles.isdisjoint(pool[name].question.title for name in added)
+            and not _repeats(computed, [formulas[name] for name in added])
         ]
         if not fitting:
             return chosen
@@ -349,11 +370,12 @@ def _head(content: Catalogue, recipe: Recipe, scene: Mapping[str, object] | None
     title = topic or ("Where you are weakest" if recipe.focus == WEAKEST and recipe.concepts else "A bit of everything")
     role = next((each for each in content.roles if each.id == recipe.role), None)
     said = [f"{recipe.minutes} minutes"]
+    title = f"{title}, {said[0]}"
     said += [f"for {article(role.title)} {role.title.lower()}"] if role else []
     about = f"Put together from questions of several interviews and problems, {' '.join(said)}."
     weak = [content.concepts[each].title for each in recipe.concepts if each in content.concepts]
     about += f" Weakest, by what you did: {listed(weak)}." if weak else ""
     about += " It ends with a program." if recipe.coding else ""
     machine = _NAMES.get(str((scene or {}).get("device", "")))
-    about += f" The {machine} is the GPU of all its interview questions that name one." if machine else ""
-    return {"id": recipe.id, "slug": recipe.id.lower(), "title": title, "about": about, "minutes": recipe.minutes}
+    about += f" Where an interview's question names a GPU, it is the {machine}." if machine else ""
+    return {"id": recipe.id, "slug": recipe.slug, "title": title, "about": about, "minutes": recipe.minutes}

@@ -25,7 +25,6 @@ from app.interview.parts import (
 from app.interview.scorecards import Scorecard
 from app.interview.stored import answers_of, reactions_in
 
-
 ANSWERED, ENDED = "answered", "candidate"  # by what a sitting is closed: all was answered, or its candidate ended it
 
 

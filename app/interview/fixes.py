@@ -13,7 +13,7 @@ from app.grading.hints import share_left
 from app.interview.lessons import LEAST_LOST, Lesson, lessons
 from app.interview.rows import NO_ANSWER, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
-from app.words import counted, listed, lowered
+from app.words import capital, listed, lowered, number_in_words
 
 MOST_FIXES = 3
 MOST_TOPICS = 2  # that a title names
@@ -30,8 +30,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Fix:
-    """One thing to do, and the points it would have been worth. `weight` orders fixes: it is those points, more for
-    what came again and less for what was put right at once."""
+    """One thing to do, and the points it would have been worth. Of two that are worth the same the one of more `weight`
+    comes first: what came again weighs more, what was put right at once less."""
 
     title: str
     says: str
@@ -41,13 +41,13 @@ class Fix:
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
-    """What matters most, at most three: lessons, points missed in words, blanks."""
+    """What would have gained most, at most three, the most first: lessons, points missed in words, blanks."""
     asked = {each.id: each for each in interview.questions}
     found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
         if row.lost >= LEAST_LOST:
             found += _of_row(content, interview, asked.get(row.question), row)
-    return sorted(found, key=lambda each: -each.weight)[:MOST_FIXES]
+    return sorted(found, key=lambda each: (-each.points, -each.weight))[:MOST_FIXES]
 
 
 def _of_row(content: Catalogue, interview: Interview, question: Question | None, row: Row) -> Iterator[Fix]:
@@ -114,7 +114,7 @@ def _cover(row: Row, named: Sequence[JudgedPoint]) -> str:
 
 def _says(row: Row, missed: Sequence[JudgedPoint], named: int) -> str:
     others = len(missed) - named
-    more = f" {counted(others, 'more point')} of it went unsaid." if others else ""
+    more = f" {capital(number_in_words(others))} more that was listened for there was not said." if others else ""
     return f"Listened for in “{row.title}”: {missed[0].point}{more}"
 
 

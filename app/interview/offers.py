@@ -14,6 +14,7 @@ from app.content.catalogue import Catalogue
 from app.content.coding import CodingRound
 from app.content.composed import Composed, compose
 from app.content.interview_schemas import Interview
+from app.content.recipes import Recipe
 from app.core.errors import NotFound
 from app.interview import queries
 from app.interview.models import Sitting
@@ -32,10 +33,20 @@ def find_offer(
 ) -> tuple[Interview, Mapping[str, object] | None]:
     """What can be sat under `key`: an interview of the content, or a generated one that this learner has sat, with what
     was drawn for it. Raises NotFound."""
-    sitting = queries.find_newest_of(session, learner_id, key.capitalize())
-    if sitting is None or not is_generated(sitting):
+    sitting = None if content.interview(key) else _find_generated(session, learner_id, key)
+    if sitting is None:
         return find_interview(content, key), None
     return interview_of(content, sitting), sitting.drawn
+
+
+def _find_generated(session: Session, learner_id: int, key: str) -> Sitting | None:
+    """The newest generated sitting that goes by `key`: its name in an address, or its id, as older addresses do."""
+    generated = (each for each in reversed(queries.list_all(session, learner_id)) if is_generated(each))
+    return next((each for each in generated if key in (_slug_of(each), each.interview_id.lower())), None)
+
+
+def _slug_of(sitting: Sitting) -> str:
+    return Recipe.from_json(sitting.drawn["recipe"]).slug
 
 
 def was_sat(session: Session, learner_id: int, interview_id: str) -> bool:

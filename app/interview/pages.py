@@ -52,6 +52,7 @@ def index(session: Session, learner_id: int, content: Catalogue, now: datetime) 
         "interviews": [_offer(content, each, results.get(each.id, [])) for each in _in_order(content)],
         "levels": levels.for_page(),
         "opened": opened,
+        "opened_title": short_title(content, opened) if opened else "",
         "left": timing.left_text(timing.seconds_left(opened.deadline_at, now)) if opened else "",
         "closed": [_closed(content, each) for each in closed],
         "expectations": over_sittings(expectations),
@@ -92,7 +93,18 @@ def _closed(content: Catalogue, sitting: Sitting) -> dict[str, object]:
 def _title(content: Catalogue, sitting: Sitting) -> str:
     """What a sitting is called; its interview's id alone where content no longer has it."""
     try:
-        return f"{sitting.interview_id}, {offers.interview_of(content, sitting).title}"
+        interview = offers.interview_of(content, sitting)
+        return f"{interview.label}, {interview.title}"
+    except NotFound:
+        return sitting.interview_id
+
+
+def short_title(content: Catalogue, sitting: Sitting) -> str:
+    """What a sitting is called in a few words."""
+    if not offers.is_generated(sitting):
+        return sitting.interview_id
+    try:
+        return offers.interview_of(content, sitting).title
     except NotFound:
         return sitting.interview_id
 
@@ -118,6 +130,7 @@ def intro(content: Catalogue, interview: Interview, opened: Sitting | None) -> d
     return {
         "interview": interview,
         "opened": opened,
+        "opened_title": short_title(content, opened) if opened else "",
         "content": content,
         "parts": len(parts_of(interview)),
         "probes": named(content.concepts, interview.concepts),

@@ -16,6 +16,13 @@ _CHARACTER_PX, _NAME_LINES = 6.4, 2  # of the small type that they are named in
 _APART = 28.0  # percent of a scale from which on two labels stand apart, on a phone too
 
 
+def _one_of(said: str) -> str:
+    """A count of one without the plural: 1 GPU, 1 sequence."""
+    number, _, unit = said.partition(" ")
+    is_counted = unit in SCALES and SCALES[unit][0] in ("count", "tokens")
+    return said.removesuffix("s") if number == "1" and is_counted else said
+
+
 @dataclass(frozen=True)
 class Meter:
     """One quantity on its scale. Before it has ended it shows the learner's number and nothing else."""
@@ -88,10 +95,11 @@ class Meter:
         if self.gap.missing:
             size = sum(term.value for term in self.gap.missing)
             return f"{self.gap.label}, {self.row.said(size)}"
-        off = self.row.said(abs(measured - predicted))
+        off = _one_of(self.row.said(abs(measured - predicted)))
+        above = "too many" if self.row.dimension == "count" and self.row.unit else "too much"
         if self.gap.slip:
-            return f"{self.gap.slip}: {off} {'missing' if measured > predicted else 'too much'}"
-        return f"{off} {'more than you said' if measured > predicted else 'too much'}"
+            return f"{self.gap.slip}: {off} {'missing' if measured > predicted else above}"
+        return f"{off} {'more than you said' if measured > predicted else above}"
 
     @property
     def labels(self) -> list[tuple[str, list[tuple[str, str]]]]:

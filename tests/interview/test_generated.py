@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from app.content import recipes
 from app.content.catalogue import Catalogue
 from app.content.composed import Composed, borrowable, concepts_by_question, needs_of
+from app.content.formulas_asked import formulas_of
 from app.content.problem_draws import LARGEST_SEED
 from app.content.recipes import ANYTHING, TOLERANCE, WEAKEST, Recipe
 from app.core.db import Database
@@ -31,6 +32,20 @@ from tests.support.shipped import shipped
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 FOCI = [ANYTHING, *(each.id for each in recipes.foci(shipped()))]
 ROLES = [ANYTHING, *(each.id for each in shipped().roles)]
+
+
+@pytest.mark.parametrize(
+    ("key", "formulas"),
+    [
+        ("M5.bubble", {("bubble", ())}),
+        ("SP2.e", {("bubble", ())}),
+        ("SP4.b", {("ring_all_reduce_bytes", ())}),
+        ("M3.held", {("zero_state", ("stage=2",))}),
+        ("M4.place", set()),
+    ],
+)
+def test_a_key_is_known_by_its_formula_however_it_is_written(key: str, formulas: set[object]) -> None:
+    assert formulas_of(borrowable(shipped())[key]) == formulas
 
 
 def _generated(recipe: Recipe) -> tuple[dict[str, object], Composed]:
@@ -55,6 +70,8 @@ def test_any_recipe_fills_its_time_with_closed_chains_and_every_figure_computes(
     assert 0 <= recipe.minutes - sum(question.minutes for question in found.questions) <= TOLERANCE
     ids = [part.id for part in parts_of(found)]
     assert len(ids) == len(set(ids))
+    formulas = [formula for question in found.questions for formula in formulas_of(question)]
+    assert len(formulas) == len(set(formulas)), "none is asked for twice"
     asked, known = list(drawn["questions"]), borrowable(shipped())  # type: ignore[call-overload]
     for place, reference in enumerate(asked):
         assert set(needs_of(reference, known[reference])) & known.keys() <= set(asked[:place])
@@ -165,7 +182,9 @@ def test_it_is_sat_debriefed_and_compared_when_it_is_sat_again(
     assert "Sit it again" in client.get(sitting).text
     assert found.title in client.get("/interview").text
 
-    offer = f"/interview/{identity.lower()}"
+    assert client.get(f"/interview/{identity.lower()}").is_success, "as older addresses call it"
+    offer = f"/interview/{found.slug}"
+    assert found.slug.endswith("-7")
     assert "You have sat this one" in client.get(offer).text
     assert "You have sat this one" in client.get("/interview/generated", params=recipe).text
     again = client.post(offer).headers["location"]
