@@ -55,7 +55,7 @@ def _outermost(expression: str, let: Mapping[str, str], above: tuple[str, ...]) 
 def _in_tree(node: ast.AST, let: Mapping[str, str], above: tuple[str, ...]) -> Iterator[Formula]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORMULAS.by_name:
         told = {each.arg: each.value.value for each in node.keywords if isinstance(each.value, ast.Constant)}
-        fixed = (f"{name}={value}" for name, value in told.items() if name == "stage" or isinstance(value, str))
+        fixed = (f"{name}={value!r}" for name, value in told.items() if name == "stage" or isinstance(value, str))
         yield node.func.id, tuple(sorted(fixed))
     elif isinstance(node, ast.Name) and node.id in let and node.id not in above:
         yield from _outermost(let[node.id], let, (*above, node.id))
