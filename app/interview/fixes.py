@@ -123,7 +123,7 @@ def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) ->
     first = lesson.rows[0]
     question = asked.get(first.question)
     cure = lesson.cure or _near(question)
-    title = lesson.learn or f"Work “{first.title}” out again"
+    title = lesson.learn or f"See how “{first.title}” is computed, and do it once more"
     where = listed([f"“{row.title}”" for row in lesson.rows])
     again = ", again after you had put it right" if lesson.came_again else ""
     why = _why(first) or "No known slip leads to your answer."

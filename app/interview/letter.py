@@ -6,12 +6,14 @@ left out, how the candidate reacts, and what to do next. Parts, points and label
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from app.content.interview_schemas import PROBED_FROM
 from app.grading import levels
+from app.grading.rubrics.quotes import topic
 from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, TAKEN_BACK
 from app.interview.criteria import Criterion
 from app.interview.deciding import unaided_share
@@ -28,6 +30,9 @@ LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
 MOST_FALSE = 2  # of what was said that is false, that is quoted
 HALF = 0.5
+MOST_WORDS_MISSING = 0.4  # of a point's words that an answer may have, for it to be surely missing
+SHORTEST_ANSWER = 5  # words
+_KNOWS_NOT = re.compile(r"\b(?:do not|don't|cannot|can't|not) (?:know|say|sure|remember)|\bno idea\b", re.IGNORECASE)
 LEAST_SAID = 0.25  # of what there is to say in words, that is worth naming
 
 
@@ -127,11 +132,11 @@ def _firm(rows: Sequence[Row], topics: Mapping[str, str]) -> list[str]:
     """What stood firm without help, the heaviest first."""
     by_topic = sorted(((topics.get(row.question, ""), row) for row in rows), key=lambda each: each[0])
     firm = []
-    for topic, group in groupby(by_topic, key=lambda each: each[0]):
+    for about, group in groupby(by_topic, key=lambda each: each[0]):
         of_it = [row for _, row in group]
-        if topic and unaided_share(of_it) >= FIRM:
-            firm.append((sum(row.points for row in of_it), lowered(topic)))
-    return [topic for _, topic in sorted(firm, key=lambda each: -each[0])[:MOST_TOPICS]]
+        if about and unaided_share(of_it) >= FIRM:
+            firm.append((sum(row.points for row in of_it), lowered(about)))
+    return [about for _, about in sorted(firm, key=lambda each: -each[0])[:MOST_TOPICS]]
 
 
 def _quote(card: Scorecard, asked: Sequence[Row]) -> tuple[str, str] | None:
@@ -232,29 +237,26 @@ def _false(asked: Sequence[Row]) -> Iterator[str]:
 
 
 def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[str]:
-    """What is held against what is so; a sentence where that is the one that is quoted."""
+    """The heaviest of what is held against what is so, in its own words."""
     told = {each.quote for row in asked for each in row.challenged}
-    held = _by_weight(
-        asked,
-        lambda point: point.heard == "contradicted" and point.pushed == 0 and told.isdisjoint(point.evidence),
-    )
+    held = [
+        each
+        for each in _by_weight(asked, lambda point: point.heard == "contradicted" and point.pushed == 0)
+        if told.isdisjoint(each.evidence)
+    ]
     if quote and not quote[0]:
         point = next((each for each in held if quote[1] in each.evidence), None)
         about = f" on {point.topic}" if point and point.topic else ""
         yield f"What worries me most is what they hold{about}: {_quoted(quote[1])}"
-        held = [each for each in held if each is not point]
-    if held := [each for each in held if each.topic]:
-        also = "also " if quote and not quote[0] else ""
-        yield f"They {also}said the opposite of what is so on {_named(held)}."
+        return
+    words = next((each.evidence[0] for each in held if each.evidence and _is_a_sentence(each.evidence[0])), "")
+    if words:
+        yield f"They said {_quoted(words)} I take that to be wrong."
 
 
 def _left_out(asked: Sequence[Row]) -> Iterator[str]:
-    """What was not said, with what was asked for in vain."""
-
-    def is_missing(point: JudgedPoint) -> bool:
-        return not point.counts and not point.is_open and point.heard != "contradicted"
-
-    missing = [each for each in _by_weight(asked, is_missing) if each.weight >= PROBED_FROM][:MOST_TOPICS]
+    """What surely was not said, with what was asked for in vain."""
+    missing = _surely_missing(asked)[:MOST_TOPICS]
     if not missing:
         return
     in_vain = {each.point for row in asked for each in row.pushed if each.said}
@@ -265,6 +267,36 @@ def _left_out(asked: Sequence[Row]) -> Iterator[str]:
     elif asked_for:
         though = f"; I asked about {_named(asked_for)}, in vain"
     yield f"They left out {_named(missing)}{though}."
+
+
+def _surely_missing(asked: Sequence[Row]) -> list[JudgedPoint]:
+    """The points of some weight that were not said, the heaviest first. What was asked for and got an answer of some
+    length may have been said in words that were not heard; so may what has most of its words in the answer."""
+    unsure = set[tuple[str, str]]()
+    for row in asked:
+        words = topic(row.said)
+        replies = {each.point: each.said for each in row.pushed if each.point}
+        for point in row.rubric:
+            about = topic(point.point)
+            has_words = len(about & words) > MOST_WORDS_MISSING * len(about)
+            if has_words or is_an_answer(replies.get(point.id, "")):
+                unsure.add((row.id, point.id))
+    found = []
+    for row in asked:
+        rest = replace(row, rubric=tuple(each for each in row.rubric if (row.id, each.id) not in unsure))
+        weights = sum(each.weight for each in row.rubric)
+        found += [(row.points * each.weight / weights, each) for each in rest.rubric if _is_missing(each)]
+    return [point for _, point in sorted(found, key=lambda each: -each[0])]
+
+
+def _is_missing(point: JudgedPoint) -> bool:
+    is_unsaid = not point.counts and not point.is_open and point.heard == "missed"
+    return is_unsaid and bool(point.topic) and point.weight >= PROBED_FROM
+
+
+def is_an_answer(reply: str) -> bool:
+    """Whether a reply says something: who does not know says so in few words."""
+    return len(reply.split()) >= SHORTEST_ANSWER and not _KNOWS_NOT.search(reply)
 
 
 def _by_weight(asked: Sequence[Row], holds: Callable[[JudgedPoint], bool]) -> list[JudgedPoint]:
@@ -290,11 +322,9 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
     if of:
         what = "an answer" if of == 1 else f"{number_in_words(of)} answers"
         yield f"I questioned {what}: they {_became(questioned)}."
-    probed = [each for row in asked if row.kind == "text" for each in row.pushed if each.said]
-    came = sum(each.verdict == "met" for each in probed)
-    if came:
-        amount = "all" if came == len(probed) else "most" if 2 * came > len(probed) else "some"
-        yield f"Asked for what their answers in words lacked, they said {amount} of it."
+    late = _by_weight(asked, lambda point: point.pushed > point.credit and point.heard != "contradicted")
+    if late:
+        yield f"When I asked further, they also spoke of {_named(late)}."
     if of > 1 and right > HALF * of and _unaided_answers(asked) < HALF:
         yield "Much of this they know when pointed at it, and did not use unasked."
     own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]
@@ -358,9 +388,10 @@ def _outlook(
         look = " and at ".join(filter(None, (weak, hardly)))
         yield f"I would take them on; the next round should look at {look}." if look else "I would take them on."
         return
-    learn = [_first_clause(each.learn) for each in to_learn if each.learn][:2]
+    false = [each.learn for row in asked for each in row.challenged if each.is_said_again]
+    learn = [_first_clause(each) for each in (*false, *(each.learn for each in to_learn)) if each][:2]
     if not learn:
-        learn = [f"to speak of {each.topic} unasked" for each in _by_weight(asked, lambda point: not point.counts)[:2]]
+        learn = [f"to speak of {each.topic} unasked" for each in _surely_missing(asked)[:2]]
     if learn:
         yield f"I would see them again once they have learnt {listed(learn)}."
     else:

@@ -81,11 +81,22 @@ def test_words_are_named_by_what_they_are_about_with_one_quote() -> None:
     row = replace(row, pushed=(Pushed("q.probe.n", "And then?", "No idea.", "missed", "n"),))
     hired = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), row))
     assert f"On the batch they said: “{best}”" in hired
-    assert "The candidate said the opposite of what is so on why it stays in the node." in hired
+    assert f"The candidate said “{opposite}” I take that to be wrong." in hired
     assert "They left out recovery from failures, even when I asked." in hired
     refused = " ".join(_said(_row("r", "wrong", 40.0), row))
     assert f"What worries me most is what they hold on why it stays in the node: “{opposite}”" in refused
-    assert refused.count("“") == hired.count("“") == 1
+    assert (refused.count("“"), hired.count("“")) == (1, 2)
+
+
+def test_what_may_have_been_said_is_not_called_left_out() -> None:
+    """A reply of some length to a probe, or most of a point's words, may be the point, and was not heard."""
+    missed = JudgedPoint("n", "Spares and a restart from a checkpoint.", 2, None, "missed", topic="recovery")
+    row = Row("q", "Why", "text", "I take tensor 8.", 8.0, "0 of 1", rubric=(missed,))
+    for reply, is_told in (("No idea.", True), ("The job comes up again from the last saved state.", False)):
+        asked = replace(row, pushed=(Pushed("q.probe.n", "And then?", reply, "missed", "n"),))
+        assert ("left out recovery" in " ".join(_said(asked))) is is_told
+    near = replace(row, said="We keep spares, and a restart goes back to a checkpoint.")
+    assert "left out" not in " ".join(_said(near))
 
 
 def test_blanks_pace_and_what_cannot_be_spoken_to() -> None:
