@@ -70,7 +70,7 @@ def test_what_a_schedule_refuses_is_named_and_what_is_shown_instead() -> None:
 
 def test_zero_draws_the_bytes_it_counts() -> None:
     """The strip's bars are shares of the 112 GB that a rank holds without sharding."""
-    for stage, held, sent in (("0", "112 GB", "21 GB"), ("3", "33.2 GB", "31.5 GB")):
+    for stage, held, sent in (("0", "112 GB", "21 GB"), ("3", "33.25 GB", "31.5 GB")):
         shown = player("zero", {"stage": stage})
         assert shown.shown.counters[0] == shown.shown.counters[1] == held  # it opens at the peak
         assert shown.frames[-1].counters[2] == f"{sent} of {sent}"

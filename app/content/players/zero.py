@@ -76,8 +76,8 @@ def make(settings: Settings, at: int | None, model: Trained = SEVEN_BILLION) -> 
         phases=tuple(phases),
         key=(*((name, name) for name in _COMPONENTS), ("computing", "computing"), ("sending", "sending")),
         says=(
-            f"{what} of {model.says} on {ranks} ranks: a rank holds at most {bytes_text(max(totals))} "
-            f"and sends {bytes_text(sent)} in the step."
+            f"{what} of {model.says} on {ranks} ranks: a rank holds at most {_bytes(max(totals))} "
+            f"and sends {_bytes(sent)} in the step."
         ),
         head=("Step", "What happens", "Parameters", "Gradients", "Optimizer", "Sent"),
         rows=tuple(
@@ -97,13 +97,14 @@ def make(settings: Settings, at: int | None, model: Trained = SEVEN_BILLION) -> 
 
 
 def _bytes(value: float) -> str:
-    return bytes_text(value) if value else "0 B"
+    """To four digits, so that parts add up to their sum as it is written."""
+    return bytes_text(value, 4) if value else "0 B"
 
 
 def _counted(state: ZeroState, end: ZeroState, model: Trained) -> tuple[str, ...]:
     """What was handed over and sent so far, of how much in the step."""
-    payload = f"{_bytes(state.payload_bytes)} of {bytes_text(end.payload_bytes)}"
-    sent = f"{_bytes(state.sent_bytes)} of {bytes_text(end.sent_bytes)}"
+    payload = f"{_bytes(state.payload_bytes)} of {_bytes(end.payload_bytes)}"
+    sent = f"{_bytes(state.sent_bytes)} of {_bytes(end.sent_bytes)}"
     return (payload, sent) if model.has_payload else (sent,)
 
 
@@ -206,8 +207,8 @@ class _Words:
 
     def _of_unit(self, state: ZeroState, unit: Unit) -> str:
         part, name = f"1/{self.ranks}", unit.name
-        gradient = bytes_text(self.model.layout.gradients * unit.parameters)
-        half_ring = bytes_text(half_ring_bytes(self.model.layout.parameters * unit.parameters, self.ranks))
+        gradient = _bytes(self.model.layout.gradients * unit.parameters)
+        half_ring = _bytes(half_ring_bytes(self.model.layout.parameters * unit.parameters, self.ranks))
         reduce = {
             0: f"<b>All-reduce</b> {name}: every rank ends with the whole sum.",
             1: f"<b>Reduce-scatter</b> {name}: its own {part} is summed on each rank; the buffer stays whole.",
@@ -229,7 +230,7 @@ class _Words:
             self.stage, f"all weights and {part} of the optimizer state"
         )
         updated = f"its {part} of the weights" if self.stage else "all weights, the same on every rank"
-        sent = bytes_text(state.sent_bytes)
+        sent = _bytes(state.sent_bytes)
         more = "the other micro-batch does" if others == 1 else f"each of the other {others} micro-batches does"
         says = {
             "begin": f"Before the step every rank holds {kept}.",
