@@ -113,7 +113,7 @@ class Tie:
 
 def tie(made: Plan, choice: Choice) -> Tie | None:
     """What is a tie with the fastest that was found; None where nothing is."""
-    tied = choice.options[: len(choice.result.tied)]
+    tied = tuple(each for each in choice.options if each.candidate in choice.result.tied)
     if len(tied) < 2:
         return None
     roomiest = min(tied, key=lambda each: each.candidate.memory_bytes)

@@ -116,10 +116,12 @@ def _offered(made: Plan) -> Iterator[Offered]:
     """What a plan can be compared with: the fastest there is, what one change does, and other ZeRO stages."""
     mine = query_text(made.typed)
     yield Offered("The fastest that fits", "found by a search", "/planner/compare/fastest?" + mine)
-    for each in finding.advice(made, finding.steps_from(made), ""):
+    advised = finding.advice(made, finding.steps_from(made), "")
+    for each in advised:
         yield Offered(each.title, each.said, _beside(mine, urlsplit(each.address).query))
+    stages = {int(each.step.value) for each in advised if each.step.axis == "zero"} | {made.form.values["zero"]}
     for stage in made.stages:
-        if stage.zero != made.form.values["zero"]:
+        if stage.zero not in stages:
             title, now = (each.label if each.zero else "no sharding" for each in (stage, made.stage))
             other = query_text({**made.typed, "zero": str(stage.zero)})
             said = f"a step of {seconds_text(stage.step_seconds or 0.0)}, {bytes_text(stage.total)} on the fullest GPU"

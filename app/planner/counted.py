@@ -15,10 +15,10 @@ from app.planner.made import Plan
 from app.theory.formulas import FORMULAS
 from app.theory.formulas.registry import Evaluation, Value, evaluate
 from app.theory.mesh import Mesh
+from app.theory.planner.software import OPEN_LAYOUT
 from app.units import bytes_text, count_text, scaled, seconds_text
 from labs.spec import Model
 
-LAYOUT = "zero-16"
 ALIKE = 0.005  # of a number: what nobody explains
 _UNIT = {"bytes": "GB", "seconds": "s", "fraction": "%"}
 
@@ -103,7 +103,7 @@ class Asked:
     @property
     def layout(self) -> str:
         """Bytes of a parameter's state: as typed, or those of ZeRO's paper, with which interviews count."""
-        return str(self.values["layout"] or LAYOUT)
+        return str(self.values["layout"] or OPEN_LAYOUT)
 
     @property
     def replicas(self) -> int:

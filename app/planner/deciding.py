@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from app.core.charts import Scale, byte_scale
 from app.core.errors import SpecError
 from app.core.options import Options
 from app.planner.fields import FIELDS, OWN, SIZED, fields_of
@@ -20,6 +21,7 @@ from app.theory.hardware import GPUS
 from app.theory.planner import Candidate
 from app.theory.planner.asking import USABLE
 from app.theory.planner.deciding import Decision, decide
+from app.theory.planner.engine.memory import COMPONENTS
 from app.theory.planner.kinds import Asked, fits
 from app.theory.planner.space import divisors
 from app.theory.presets import PRESETS
@@ -27,6 +29,7 @@ from app.units import count_text
 from app.words import capital, counted
 
 NAMES = ("model", "parameters", "gpu", "ranks", "sequence", "global_batch")
+LONGEST = 1.6  # times what fits, to which a bar that does not is drawn
 STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as large runs take
 
 
@@ -34,7 +37,7 @@ STEP_TOKENS = 2**22  # of a global batch that is not given: four million, as lar
 class Path:
     """What the page shows. `typed` and `errors` are by field; `plan` and `search` are addresses in the planner, `plan`
     empty where none fits; `tried` is what a GPU holds under the plan of each kind, of which it may hold
-    `usable_bytes`."""
+    `usable_bytes`, on an axis on which longer bars are broken."""
 
     typed: Mapping[str, str]
     errors: Mapping[str, str]
@@ -46,11 +49,24 @@ class Path:
     lists: Mapping[str, Options]
     tried: tuple[StageBar, ...]
     usable_bytes: float
+    scale: Scale
 
     @property
     def is_sized(self) -> bool:
         """Whether the model is one's own, of which the size is asked."""
         return self.typed["model"] == SIZED
+
+    def is_broken(self, bar: StageBar) -> bool:
+        """Whether a bar is longer than the axis."""
+        return bar.total > self.scale.maximum
+
+    def drawn(self, bar: StageBar) -> dict[str, float]:
+        """Of a bar's components what the axis has room for."""
+        left, found = self.scale.maximum, dict[str, float]()
+        for name in COMPONENTS:
+            found[name] = min(bar.bytes[name], left)
+            left -= found[name]
+        return found
 
 
 def path(form: Mapping[str, str]) -> Path:
@@ -80,7 +96,13 @@ def path(form: Mapping[str, str]) -> Path:
     unread = tuple(unread_of(form, NAMES))
     tried = tuple(_bar(found, each.kind, each.tried) for each in found.questions if each.tried)
     usable = USABLE * gpu.capacity_bytes
-    return Path(typed, errors, title, found, plan, search, unread, DECIDED, tried, usable)
+    return Path(typed, errors, title, found, plan, search, unread, DECIDED, tried, usable, _scale(tried, usable))
+
+
+def _scale(tried: tuple[StageBar, ...], usable: float) -> Scale:
+    """An axis for what fits: a bar that is much longer is broken at its end, or it would squash all others."""
+    fitting = max([usable, *(each.total for each in tried if each.fits)])
+    return byte_scale([fitting, *(min(each.total, LONGEST * fitting) for each in tried)])
 
 
 def _bar(decision: Decision, kind: str, tried: Candidate) -> StageBar:

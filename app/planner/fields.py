@@ -37,6 +37,7 @@ SIZED = "sized"  # a size that gets a shape
 SEARCH = "find"  # of an address besides the form's fields: which search is to be shown
 ANY = "any"  # implementation
 THIS_PLANS = "plan"  # of a search's schedules: the plan's own alone
+PLAIN = "1f1b"  # the same: 1F1B alone, whatever the plan has
 SEARCHED = ("tensor", "pipeline", "context", "micro_batch")  # what a search on the page can be limited in
 
 
@@ -83,7 +84,7 @@ FIELDS: Mapping[str, Field] = {
     "attention_kernel": Field(choice(*get_args(AttentionKernel)), "auto", "training.attention_kernel"),
     "profile": Field(choice(*get_args(Profile)), "", "profile", absent="as the ZeRO stage suggests"),
     # What a search may look at.
-    "schedules": Field(choice(*get_args(Schedules), THIS_PLANS), "software"),
+    "schedules": Field(choice(*get_args(Schedules), THIS_PLANS, PLAIN), "software"),
     "search_software": Field(choice(ANY), "", absent="the plan's, or where it names none, as the ZeRO stage suggests"),
     "search_recompute": Field(choice(*get_args(Recompute)), "", absent="any"),
     "search_zero": Field(span(0, 3), "", absent="any"),
@@ -119,6 +120,8 @@ FIELDS: Mapping[str, Field] = {
     "price": Field(number(0, 1e6, is_whole=False), "", absent="none"),
     "served": Field(number(1, 1e20, "tokens", is_whole=False), "", absent="none"),
     "failures": Field(choice(*FAILURE_RATES), "llama-3"),
+    "failure_rate": Field(number(3600, 1e13, "seconds", is_whole=False), "", absent="as in"),
+    "deadline": Field(number(3600, 1e10, "seconds", is_whole=False), "30 days"),
     "checkpoint": Field(number(1e-3, 1e6, "seconds", is_whole=False), "60 s"),
 }
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}
@@ -145,7 +148,7 @@ def is_asked(name: str, model: str) -> bool:
         return model == SIZED
     if name == "parameters":
         return model in (OWN, SIZED)
-    return model != OWN or name in OF_STATE or name in ("failures", "checkpoint")
+    return model != OWN or name in OF_STATE or name in ("failures", "failure_rate", "deadline", "checkpoint")
 
 
 def fields_of(request: EstimateRequest) -> dict[str, str]:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from app.core.errors import SpecError, Violation
 from app.planner import service
-from app.planner.fields import ANY, SEARCH, THIS_PLANS, fields_of, query_text
+from app.planner.fields import ANY, PLAIN, SEARCH, THIS_PLANS, fields_of, query_text
 from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
 from app.planner.rows import plans_csv
@@ -36,6 +36,7 @@ from app.units import bytes_text, seconds_text
 from app.words import capital
 
 MOST_OPTIONS = 8
+MOST_LAYOUTS = 20  # that are looked for: some differ in context parallelism alone, and are shown in one row
 SMALLER = (0.6, 0.4)  # of a GPU's memory: where the fastest plan is looked for besides, for the front to reach there
 MOST_REMEMBERED = 8  # searches
 MOST_ADVICE = 3
@@ -47,11 +48,19 @@ ALIKE_BYTES = 0.5e6  # and less is the same memory
 
 @dataclass(frozen=True)
 class Option:
-    """A plan the search found, and the address of its page."""
+    """A plan the search found, and the address of its page; `others` differ from it in context parallelism alone."""
 
     candidate: Candidate
     address: str
     compare: str
+    others: tuple[Option, ...] = ()
+
+    @property
+    def also(self) -> str:
+        """The others in words: "also with context 2, 1.43 s"."""
+        plans = [each.candidate for each in self.others]
+        said = "; ".join(f"{each.parallel.context}, {seconds_text(each.step_seconds)}" for each in plans)
+        return f"also with context {said}" if said else ""
 
     @property
     def axes(self) -> str:
@@ -207,15 +216,25 @@ def choose(made: Plan, scope: str = "1") -> Choice:
     batch = made.global_batch
     options, on_front = ([_option(made, each, batch, scope) for each in every] for every in (found.best, front))
     csv, json_ = (f"/planner/search.{kind}?{query_text({**made.typed, SEARCH: scope})}" for kind in ("csv", "json"))
-    return Choice(tuple(options), found, batch, csv, json_, tuple(on_front), seen, least, room)
+    return Choice(_folded(options), found, batch, csv, json_, tuple(on_front), seen, least, room)
+
+
+def _folded(options: list[Option]) -> tuple[Option, ...]:
+    """The fastest of those that differ in context parallelism alone, and data ranks with it, with the others beside."""
+    groups: dict[tuple[int, ...], list[Option]] = {}
+    for option in options:
+        parallel = option.candidate.parallel
+        groups.setdefault((parallel.tensor, parallel.pipeline, parallel.expert), []).append(option)
+    return tuple(replace(first, others=tuple(others)) for first, *others in groups.values())[:MOST_OPTIONS]
 
 
 def plans_of(made: Plan, scope: str) -> str:
     """The plans of the table and of the front, as comma-separated values. Raises SpecError."""
     found = choose(made, scope)
-    addresses = {id(each.candidate): each.address for each in (*found.options, *found.front)}
+    every = [one for each in (*found.options, *found.front) for one in (each, *each.others)]
+    addresses = {id(each.candidate): each.address for each in every}
     lists = [
-        (name, [each.candidate for each in options])
+        (name, [one.candidate for each in options for one in (each, *each.others)])
         for name, options in (("best", found.options), ("front", found.front))
     ]
     return plans_csv(lists, lambda each: addresses[id(each)])
@@ -283,10 +302,10 @@ def _request(made: Plan, profile: str | None) -> dict[str, Any]:
         "training": {**fixed, "global_batch": made.global_batch},
         "cluster": {**request["cluster"], "gpus_per_node": per_node, "nodes": ranks // per_node},
         "profile": profile,
-        "schedules": "software" if schedules == THIS_PLANS else schedules,
+        "schedules": "software" if schedules in (THIS_PLANS, PLAIN) else schedules,
         **limits_of(made.form.values),
         "distinct": "layout",
-        "limit": MOST_OPTIONS,
+        "limit": MOST_LAYOUTS,
     }
 
 

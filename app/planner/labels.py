@@ -49,6 +49,8 @@ LABELS: Mapping[str, str] = {
     "served": "Served",
     "checkpoint": "A checkpoint takes",
     "failures": "Failures as in",
+    "failure_rate": "Or one failure in",
+    "deadline": "To be done in",
     "search_memory": "Memory at most",
     "search_recompute": "Recompute to try",
     "schedules": "Schedules",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.core.errors import Violation
-from app.planner.fields import ANY, SEARCHED, THIS_PLANS
+from app.planner.fields import ANY, PLAIN, SEARCHED, THIS_PLANS
 from app.planner.labels import worded
 from app.planner.readers import Memory, Span
 from app.theory.planner.asking import USABLE, usable_of
@@ -30,6 +30,8 @@ def limits_of(values: Mapping[str, Any]) -> dict[str, Any]:
         axes["expert_nodes"] = [values["expert_nodes"]]
     if values["schedules"] == THIS_PLANS:
         axes["schedule"] = [values["schedule"]]
+    if values["schedules"] == PLAIN:
+        axes["schedule"] = [PLAIN]
     if values["search_recompute"]:
         axes["recompute"] = [values["search_recompute"]]
     for axis in SPANS:
@@ -69,6 +71,8 @@ def schedules_text(values: Mapping[str, Any]) -> str:
     """The schedules that are looked at, in words."""
     if values["schedules"] == THIS_PLANS:
         return f"{values['schedule']} alone"
+    if values["schedules"] == PLAIN:
+        return "1F1B alone"
     return "any schedule" if values["schedules"] == "any" else "the schedules that its software runs"
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
 from app.core.options import Options
-from app.planner.fields import ANY, FIELDS, OWN, SIZED, THIS_PLANS
+from app.planner.fields import ANY, FIELDS, OWN, PLAIN, SIZED, THIS_PLANS
 from app.theory.hardware import GPUS
 from app.theory.presets import PRESETS
+from app.theory.reliability import FAILURE_RATES
 from app.theory.state import LAYOUTS
 from labs.spec import StateLayout
 
@@ -33,10 +34,18 @@ _TITLED = {
     "model": Options({**_FAMILIES, **_OWN}),
     "layout": Options({"": _layouts()}),
     "schedules": Options(
-        {"": (("software", "those its software runs"), ("any", "any, run or not"), (THIS_PLANS, "only this plan's"))}
+        {
+            "": (
+                ("software", "those its software runs"),
+                ("any", "any, run or not"),
+                (THIS_PLANS, "only this plan's"),
+                (PLAIN, "1F1B alone"),
+            )
+        }
     ),
     "search_software": Options({"": ((ANY, "as the ZeRO stage suggests"),)}),
     "search_recompute": Options({"": (("none", "nothing"), ("selective", "selective"), ("full", "everything"))}),
+    "failures": Options({"": ((rate.name, f"{rate.title}: {rate.said}") for rate in FAILURE_RATES.values())}),
     "gpu": Options(_grouped((gpu.maker, gpu.name, gpu.title) for gpu in GPUS.values())),
 }
 LISTS: Mapping[str, Options] = {

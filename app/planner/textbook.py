@@ -296,7 +296,7 @@ def _bubbles(plan: Asked) -> Iterator[Line]:
     worked = (made.time.compute_seconds or 0.0) + (made.time.recompute_seconds or 0.0)
     why = "The textbook's stages are equal, and nothing else takes time. The engine's last stage has the head, and {}."
     yield by_formula(
-        "Bubble, share of the step",
+        "Bubble: idle, of the step",
         formula,
         why.format("a step has communication and the optimizer in it, of which the bubble is a smaller share"),
         idle / step if step else None,
@@ -304,7 +304,7 @@ def _bubbles(plan: Asked) -> Iterator[Line]:
         asked="fraction",
     )
     yield by_formula(
-        "Bubble, over compute",
+        "The same idle time, over compute",
         formula,
         why.format("idle waits for what the slowest stage takes"),
         idle / worked if worked else None,

@@ -4,6 +4,7 @@ failures cost on the way. Every formula is theory's; this puts the plan's number
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from urllib.parse import urlencode
 
 from app.core.errors import SpecError
@@ -32,6 +33,8 @@ from app.theory.scaling_laws import (
 
 RESTART_SECONDS = 600.0  # to notice a failure, to replace a node and to start again: ten minutes, as interviews take it
 LAW = "besiroglu"
+AROUND = ("failures", "failure_rate", "checkpoint", "deadline")  # fields of a whole job
+PLACES = 6  # of GPUs, which rounding must not make one more
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Trained:
     seconds: float | None
     gpu_seconds: float | None
     cost: float | None
+    gpus: int | None  # that are done before the deadline
     lifetime_flops: float | None
     address: str = ""
 
@@ -89,6 +93,7 @@ class Training:
     models: tuple[Trained, ...]
     failures: Failures
     served: float | None
+    deadline: str  # as typed
 
     @property
     def saved_flops(self) -> float | None:
@@ -112,7 +117,8 @@ def training_of(made: Plan) -> Training:
         models.append(found)
     said = _said(values["budget"], made.typed["budget"])
     failures = _failures(made, models[0])
-    return Training(said, mfu, values["mfu"] is not None, is_active, tuple(models), failures, values["served"])
+    assumed, served = values["mfu"] is not None, values["served"]
+    return Training(said, mfu, assumed, is_active, tuple(models), failures, served, made.typed["deadline"])
 
 
 def _flops(made: Plan, budget: Budget | None, parameters: float, mfu: float | None) -> float:
@@ -141,6 +147,7 @@ def _trained(title: str, parameters: float, tokens: float, made: Plan, mfu: floa
         seconds,
         None if seconds is None else seconds * made.ranks,
         None if seconds is None or price is None else training_cost(made.ranks, seconds, price),
+        None if seconds is None else ceil(round(seconds * made.ranks / made.form.values["deadline"], PLACES)),
         None if served is None else lifetime_flops(parameters, tokens, served),
         address,
     )
@@ -149,7 +156,7 @@ def _trained(title: str, parameters: float, tokens: float, made: Plan, mfu: floa
 def _address(made: Plan, parameters: float) -> str:
     """The plan with a model of so many parameters in place of its own."""
     shape = {"model": SIZED, "parameters": f"{parameters:.3g}", "budget": made.typed["budget"]}
-    kept = ("ranks", "gpu", "sequence", "global_batch", "mfu", "price", "served", "failures", "checkpoint")
+    kept = ("ranks", "gpu", "sequence", "global_batch", "mfu", "price", "served", *AROUND)
     return "/planner?" + urlencode({name: made.typed[name] for name in kept} | shape)
 
 
@@ -164,8 +171,16 @@ def _said(budget: Budget | None, typed: str) -> str:
     }[budget.kind]
 
 
+def _rate(made: Plan) -> FailureRate:
+    """As typed, or as somebody measured it."""
+    typed = made.form.values["failure_rate"]
+    if typed is None:
+        return FAILURE_RATES[made.form.values["failures"]]
+    return FailureRate("typed", "a rate of your own", typed, "as typed")
+
+
 def _failures(made: Plan, trained: Trained) -> Failures:
-    rate, writes = FAILURE_RATES[made.form.values["failures"]], made.form.values["checkpoint"]
+    rate, writes = _rate(made), made.form.values["checkpoint"]
     between = mtbf_seconds(made.ranks, rate.gpu_seconds_per_failure)
     try:
         lost = lost_fraction_at_best(writes, between, RESTART_SECONDS)

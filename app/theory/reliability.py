@@ -24,6 +24,11 @@ class FailureRate:
     gpu_seconds_per_failure: float
     source: str
 
+    @property
+    def said(self) -> str:
+        """The rate in words: "one in 8,090 GPU-hours"."""
+        return f"one in {self.gpu_seconds_per_failure / HOUR_SECONDS:,.0f} GPU-hours"
+
 
 _KOKOLIS = "Kokolis et al. 2024 (Revisiting Reliability in Large-Scale Machine Learning Research Clusters)"
 FAILURE_RATES: Mapping[str, FailureRate] = {

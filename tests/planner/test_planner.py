@@ -14,6 +14,7 @@ from app.grading.quantities import evaluate_quantity
 from app.planner.finding import choose
 from app.planner.saying import finding
 from app.planner.service import plan
+from app.planner.training import training_of
 from app.reference.service import derive, find_formula
 from app.theory.hardware import GPUS
 from app.theory.planner import is_tie
@@ -374,3 +375,20 @@ def test_one_field_that_is_wrong_is_said_at_the_top_too_by_what_it_is_called(pag
     top = html.split('data-part="mended">')[1].split("</div>")[0]
     assert "One field cannot be used as typed. Global batch: 8 sequences are no multiple of micro-batch × data" in top
     assert "Take this value" in top
+
+
+def test_a_failure_rate_of_ones_own_takes_the_place_of_a_record(page: TestClient) -> None:
+    shown = " ".join(page.get("/planner", params=LARGE).text.split())
+    assert "Llama 3 405B, 16,384 H100: one in 50,677 GPU-hours" in shown, "the list says the rates"
+    own = " ".join(page.get("/planner", params=LARGE | {"failure_rate": "8,090 GPU-hours"}).text.split())
+    assert "With one in 8,090 GPU-hours, one of 128 GPUs fails every" in own
+    assert "(63.2 h)" in own, "a day and more is said in hours too"
+    assert training_of(plan(LARGE | {"failure_rate": "8090 h"})).failures.mtbf_seconds == pytest.approx(
+        8090 * 3600 / 128
+    )
+
+
+def test_more_than_one_plans_with_is_said_in_the_table_of_stages_as_at_the_head(page: TestClient) -> None:
+    tight = {"model": "llama-3-8b", "zero": "3", "search_memory": "30 GB"}
+    assert "Fits, but takes" in finding(plan(tight))
+    assert "over 30 GB" in page.get("/planner", params=tight).text

@@ -118,3 +118,20 @@ def test_the_page_finds_a_plan_that_the_judge_of_a_problem_calls_best(
     )
     grade = judge.grade(answer)
     assert (grade.status, "nothing tried is better" in grade.message) == ("correct", True)
+
+
+def test_1f1b_alone_can_be_asked_for_where_the_plan_has_no_pipeline() -> None:
+    made = plan(SMALL | {"schedules": "1f1b"})
+    assert limits_of(made.form.values)["axes"] == {"schedule": ["1f1b"]}
+    options = choose(made, "any").options
+    assert {each.candidate.parallel.schedule for each in options} == {"1f1b"}
+
+
+def test_plans_that_differ_in_context_parallelism_alone_are_one_row() -> None:
+    options = choose(plan(SMALL), "any").options
+    shapes = [(p.tensor, p.pipeline, p.expert) for p in (each.candidate.parallel for each in options)]
+    assert len(set(shapes)) == len(shapes) > 3
+    first = next(each for each in options if each.others)
+    other = first.others[0].candidate.parallel
+    assert (other.tensor, other.pipeline) == (first.candidate.parallel.tensor, first.candidate.parallel.pipeline)
+    assert f"also with context {other.context}, " in first.also

@@ -24,32 +24,57 @@ OPEN_LAYOUT: StateLayout = "zero-16"  # of a plan that names neither its softwar
 @dataclass(frozen=True)
 class Runs:
     """The schedules of an implementation, where that is read, its ZeRO stages, and the layout of the state that it
-    trains in 16-bit brain floats with unless told otherwise."""
+    trains in 16-bit brain floats with unless told otherwise, and where that is read.
+
+    Sources of programs name repository, file, line and the commit that was read."""
 
     schedules: tuple[Schedule, ...]
     source: str
     zero: tuple[int, ...] = ALL_STAGES
     layout: StateLayout = "zero-16"
+    layout_source: str = "Rajbhandari et al. 2020 (ZeRO), section 3.1"
 
 
 _ALL: tuple[Schedule, ...] = get_args(Schedule)
-# Weights are kept in fp32 and cast where they are gathered; gradients are reduced and kept in fp32 (fully_shard's
-# MixedPrecisionPolicy, torchtitan's training.mixed_precision_reduce, Composer's mixed_precision: DEFAULT).
+# Weights are kept in fp32, sharded, and cast where they are gathered; gradients are reduced and kept in fp32.
 _AUTOCAST: StateLayout = "torch-amp"
-_TORCH = Runs(_ALL, "torch.distributed.pipelining.schedules of PyTorch 2.13", layout=_AUTOCAST)
-# Megatron-LM's arguments.py: bf16 accumulates and reduces gradients in fp32, unless --grad-reduce-in-bf16.
+_PIPELINING = "torch.distributed.pipelining.schedules of PyTorch 2.13"
+_FSDP2 = (
+    "pytorch/pytorch, torch/distributed/fsdp/_fully_shard/_fsdp_api.py, lines 21 to 43, at 01d5c2cc: the policy keeps "
+    "sharded parameters in their own type for the optimizer, and reduces in it unless reduce_dtype is another"
+)
+_TORCHTITAN = (
+    "pytorch/torchtitan, torchtitan/config/configs.py, line 102, at b5bcd76c: mixed_precision_reduce is float32 and "
+    "nothing else"
+)
+_COMPOSER = (
+    "mosaicml/composer, composer/distributed/mosaic_parallelism.py, lines 78 to 81, at 64051888: DEFAULT reduces in "
+    "float32"
+)
+# bf16 accumulates and reduces gradients in fp32, unless --grad-reduce-in-bf16.
 _FP32_GRADIENTS: StateLayout = "megatron-18"
-_DISTRIBUTED_OPTIMIZER = (0, 1)  # what Megatron's shards: the optimizer alone
+_ARGUMENTS = "NVIDIA/Megatron-LM, megatron/training/arguments.py, lines 1209 to 1216, at d98e8a64"
+# The optimizer alone is what --use-distributed-optimizer shards: NVIDIA/Megatron-LM,
+# docs/user-guide/features/dist_optimizer.md, line 12, at d98e8a64. Its FSDP, which shards more, is not modelled.
+_DISTRIBUTED_OPTIMIZER = (0, 1)
 _MEGATRON = "Narayanan et al. 2021, section 2.2"
-_MEGATRON_CORE = "Megatron-Core's pipeline_parallel/schedules.py: without and with interleaving"
+_MEGATRON_CORE = (
+    "NVIDIA/Megatron-LM, megatron/core/pipeline_parallel/schedules.py, lines 723, 1019 and 2147, at d98e8a64: without "
+    "a pipeline, with interleaving and without"
+)
 
 SOFTWARE: Mapping[Profile, Runs] = {
     "zero-paper": Runs(_ALL, "arithmetic, for no program"),
-    "megatron": Runs(("1f1b", "interleaved"), _MEGATRON, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS),
-    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS),
-    "fsdp2": _TORCH,
-    "torchtitan": _TORCH,
-    "composer": Runs((), "Composer trains data-parallel, through FSDP: it has no pipeline", layout=_AUTOCAST),
+    "megatron": Runs(("1f1b", "interleaved"), _MEGATRON, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS, _ARGUMENTS),
+    "megatron-core": Runs(("1f1b", "interleaved"), _MEGATRON_CORE, _DISTRIBUTED_OPTIMIZER, _FP32_GRADIENTS, _ARGUMENTS),
+    "fsdp2": Runs(_ALL, _PIPELINING, layout=_AUTOCAST, layout_source=_FSDP2),
+    "torchtitan": Runs(_ALL, _PIPELINING, layout=_AUTOCAST, layout_source=_TORCHTITAN),
+    "composer": Runs(
+        (),
+        "Composer trains data-parallel, through FSDP: it has no pipeline",
+        layout=_AUTOCAST,
+        layout_source=_COMPOSER,
+    ),
     "deepspeed": Runs(("1f1b",), "DeepSpeed's runtime/pipe/schedule.py: TrainSchedule"),
     "rankzero-labs": Runs(_ALL, "labs/spec/schedules.py"),
 }
