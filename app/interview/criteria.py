@@ -138,7 +138,8 @@ def _point_quote(point: JudgedPoint) -> Quote | None:
     if point.reply and point.pushed:
         return _words_quote(point.reply[0], "un")
     if point.heard in kinds and point.evidence:
-        return _words_quote(point.evidence[0], kinds[point.heard])
+        half = point.heard == "met" and point.credit < 1
+        return _words_quote(point.evidence[0], "un" if half else kinds[point.heard])
     return None
 
 

@@ -32,6 +32,7 @@ MOST_FALSE = 2  # of what was said that is false, that is quoted
 HALF = 0.5
 MOST_WORDS_MISSING = 0.4  # of a point's words that an answer may have, for it to be surely missing
 SHORTEST_ANSWER = 5  # words
+_YOU = re.compile(r"\byour?\b")
 _KNOWS_NOT = re.compile(r"\b(?:do not|don't|cannot|can't|not) (?:know|say|sure|remember)|\bno idea\b", re.IGNORECASE)
 LEAST_SAID = 0.25  # of what there is to say in words, that is worth naming
 
@@ -231,7 +232,7 @@ def _false(asked: Sequence[Row]) -> Iterator[str]:
     for number, each in enumerate(found[:MOST_FALSE]):
         words = each.quote.strip().rstrip(".;:,").strip("“”\"'")
         said = f"“{words}”" if len(words.split()) <= LONGEST_QUOTE else f"something false about {each.topic}"
-        not_so = ", which is not so" if said.startswith("“") else ""
+        not_so = f", which is wrong on {each.topic}" if said.startswith("“") else ""
         also = "also " if number else ""
         yield f"They {also}said {said}{not_so}{_WHEN_ASKED.get(each.outcome, '')}."
 
@@ -401,6 +402,7 @@ def _outlook(
 def _first_clause(learn: str) -> str:
     """The beginning of what to learn, as a sentence goes on after “learnt”."""
     clause = lowered(learn).partition(":")[0].partition(",")[0]
+    clause = _YOU.sub(lambda found: "their" if found[0] == "your" else "they", clause)
     return clause.removeprefix("know ") if clause.startswith("know ") else f"to {clause}"
 
 

@@ -203,7 +203,7 @@ def test_a_worse_configuration_is_told_by_how_much(objective: str, title: str, s
     ratio = asked.cost(worse) / asked.cost(best)
     found = asked.grade(worse.text)
     assert (found.status, found.misconception, found.title) == ("wrong", "far-from-best", title)
-    assert found.credit == round(max(0.3, 1 / ratio), 2)
+    assert found.credit == round(max(0.15, 2 - ratio), 2)
     assert said in found.message
     percent = float(found.message.split(" % ")[0].rsplit(" ", 1)[1])
     assert percent == pytest.approx(100 * (ratio - 1), rel=0.06)

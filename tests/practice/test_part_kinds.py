@@ -158,7 +158,7 @@ def test_a_configuration_is_judged_by_the_theory_library() -> None:
     assert isinstance(asked.question, ConfigurationQuestion)
     assert asked.grade(asked.answer_text).status == "correct"
     big = asked.grade("tensor 1, pipeline 1, data 128, zero 0")  # 16 × 70e9 bytes on one GPU
-    assert (big.status, big.credit, big.misconception) == ("wrong", 0.25, "does-not-fit")
+    assert (big.status, big.credit, big.misconception) == ("wrong", 0.1, "does-not-fit")
     assert "optimizer" in big.message
     slow = asked.grade("tensor 8, pipeline 8, data 2, zero 1")
     assert slow.status == "wrong"

@@ -19,8 +19,8 @@ from app.units import bytes_text, digits, scaled
 from labs.spec import Parallel, SpecError
 from labs.violations import Violation
 
-TOO_BIG_CREDIT = 0.25  # a valid plan that does not fit
-LEAST_CREDIT = 0.3  # a plan that fits, however slow
+TOO_BIG_CREDIT = 0.1  # a valid plan that does not fit
+LEAST_CREDIT = 0.15  # a plan that fits, however slow: one that takes twice the best one's time, or longer
 MOST_COMBINATIONS = 20_000
 
 SECTIONS: Mapping[str, type[BaseModel]] = {"parallel": Parallel, "training": PlanTraining}
@@ -249,7 +249,7 @@ class ConfigurationQuestion:
         ratio = self.cost(mine) / self.cost(best)
         if ratio <= 1 + self.within:
             return Grade("correct", 1.0, self._verdict(mine, best, ratio))
-        credit = round(max(LEAST_CREDIT, 1 / ratio), 2)
+        credit = round(max(LEAST_CREDIT, 2 - ratio), 2)
         name = "larger than need be" if self.objective == "memory" else "slower than need be"
         verdict, did = self._verdict(mine, best, ratio), f"chose a plan that is {name}"
         return Grade("wrong", credit, verdict, misconception="far-from-best", title=name, did=did)
