@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,13 +55,15 @@ SHARED_PRODUCT = [ROOM / "attacks/test_folders.py", ROOM / "operate/test_start.p
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In which order workers take files, each whole, for its tests share fixtures: those with slow tests first."""
-    for item in items:
-        if item.path.is_relative_to(ROOM / "journeys"):
-            item.add_marker(pytest.mark.slow)
-        if item.path in ONE_PRODUCT:
-            item.add_marker(pytest.mark.together("one product"))
-        if item.path in SHARED_PRODUCT and item.get_closest_marker("slow") is not None:
-            item.add_marker(pytest.mark.together("shared product"))
+    for path, of_file in groupby(items, lambda item: item.path):
+        is_journey, of_one, of_shared = path.parent == ROOM / "journeys", path in ONE_PRODUCT, path in SHARED_PRODUCT
+        for item in of_file:
+            if is_journey:
+                item.add_marker(pytest.mark.slow)
+            if of_one:
+                item.add_marker(pytest.mark.together("one product"))
+            if of_shared and item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.together("shared product"))
     items.sort(key=_turn)
 
 
@@ -71,13 +75,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _turn(item: pytest.Item) -> tuple[int, int]:
-    if item.get_closest_marker("slow") is None:
-        return len(LONGEST_FIRST) + 1, 0
-    if item.path in SHARED_PRODUCT:
-        return LONGEST_FIRST.index("operate"), SHARED_PRODUCT.index(item.path) - len(SHARED_PRODUCT)
-    name = item.path.relative_to(ROOM).as_posix()
+    return _turn_of(item.path) if item.get_closest_marker("slow") is not None else (len(LONGEST_FIRST) + 1, 0)
+
+
+@cache
+def _turn_of(path: Path) -> tuple[int, int]:
+    """Of a file's slow tests."""
+    if path in SHARED_PRODUCT:
+        return LONGEST_FIRST.index("operate"), SHARED_PRODUCT.index(path) - len(SHARED_PRODUCT)
+    name = path.relative_to(ROOM).as_posix()
     turn = next((turn for turn, place in enumerate(LONGEST_FIRST) if name.startswith(place)), len(LONGEST_FIRST))
-    return turn, int(item.path not in ONE_PRODUCT)
+    return turn, int(path not in ONE_PRODUCT)
 
 
 @pytest.fixture(scope="session")

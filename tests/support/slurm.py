@@ -128,7 +128,7 @@ class Site:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, (self.folder / "slurmctld.log").read_text()[-3000:]
-            time.sleep(0.1)
+            time.sleep(0.3)  # to look starts several programs
 
     def close(self) -> None:
         assert self._process.stdin is not None
