@@ -15,12 +15,15 @@ from tests.support.pace import slack_seconds
 from tests.support.product import Product
 
 RUN_SECONDS = 90_000
-# Keeps which stages of the reveal a page came by.
+# Keeps which stages of the reveal a page came by, and what its heading said then: each is over in a second or two.
 NOTES_STAGES = """
-const stages = (window.stages = []);
-new MutationObserver((all) => stages.push(...all.map(({ target }) => target.dataset.reveal))).observe(
-  document, { subtree: true, attributeFilter: ["data-reveal"] });
+const stages = (window.stages = []), titles = (window.titles = []);
+new MutationObserver((all) => {
+  for (const { target } of all) stages.push(target.dataset.reveal);
+  titles.push(document.querySelector("h1").textContent);
+}).observe(document, { subtree: true, attributeFilter: ["data-reveal"] });
 """
+QUESTION, FINDING = "What will FSDP on 2 ranks hold and move?", "You left out the second gather"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,7 @@ def _finish(page: Page) -> None:
 
 
 def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Product) -> None:
+    page.context.add_init_script(NOTES_STAGES)
     page.goto("/lab")
     page.get_by_role("link", name=re.compile("L10, ZeRO by the byte")).click()
     page.get_by_label("FSDP, stage 3").check(force=True)
@@ -51,13 +55,13 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     page.reload()  # mid-run: everything so far must be there again
     expect(page.locator("[data-curve-table] tbody tr td").first).to_have_text("1")
     expect(page.locator(".curve canvas")).to_have_count(2)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
+    expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
     expect(page.locator(".meter .prediction")).to_have_count(2)
     assert page.locator(".meter .th, .meter .got, .meter .gapname").count() == 0
     expect(page.get_by_role("heading", name="Memory per rank")).to_have_count(0)
     _finish(page)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
     expect(page.locator("[data-reveal='4']")).to_have_count(1)
+    assert page.evaluate("titles")[0] == QUESTION, "the finding comes behind its gap"
 
     assert page.locator("[data-curve-table] tbody tr").count() == 20
     rows = page.locator("table.pm tbody tr")
@@ -65,15 +69,16 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     expect(rows.nth(0)).to_contain_text("exact")
     expect(rows.nth(1)).to_contain_text("38.59 MB")
     expect(rows.nth(1)).to_contain_text("1.48 ×")
-    expect(page.get_by_role("heading", level=1)).to_have_text("You left out the second gather")
-    expect(page).to_have_title("You left out the second gather · RankZero")
+    expect(page.get_by_role("heading", level=1)).to_have_text(FINDING)
+    expect(page).to_have_title(f"{FINDING} · RankZero")
     expect(page.locator(".gapname")).to_have_text(["nothing missing", "second gather, 12.6 MB"])
+    before = len(page.evaluate("stages"))
     page.keyboard.press("r")  # once more
-    expect(page.locator("[data-reveal='4']")).to_have_count(0)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What will FSDP on 2 ranks hold and move?")
+    page.wait_for_function("before => stages.length > before", arg=before)
+    assert (page.evaluate("stages")[before], page.evaluate("titles").count(QUESTION) > 1) == ("0", True)
     page.keyboard.press("Escape")
     expect(page.locator("[data-reveal='4']")).to_have_count(1)
-    expect(page.get_by_role("heading", level=1)).to_have_text("You left out the second gather")
+    expect(page.get_by_role("heading", level=1)).to_have_text(FINDING)
     expect(page.locator("#h-pm + .note, .panel-head .note", has_text="layout fp32").first).to_be_visible()
     expect(page.get_by_role("heading", name="Communication")).to_be_visible()  # the fold stays as it was
     expect(page.locator("table", has_text="Reduce-scatter, gradients")).to_contain_text("12.99 MB")

@@ -66,7 +66,7 @@ class WarmCli:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(120)  # a busy machine is slow, not wrong
 
 
 @contextmanager
