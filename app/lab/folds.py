@@ -40,10 +40,11 @@ class Folds:
         """Where `run` stands, by all chunks that are there."""
         kept = self._of(run)
         with kept.lock:
-            while chunks := queries.list_chunks(session, run.id, kept.sequence):
-                for chunk in chunks:
-                    kept.fold.take(read_events(chunk.events))
-                    kept.sequence = chunk.sequence
+            # as many as the run counts, so that one without anything new costs no question
+            while kept.sequence < run.chunks and (fresh := queries.list_chunks(session, run.id, kept.sequence)):
+                for sequence, events in fresh:
+                    kept.fold.take(read_events(events))
+                    kept.sequence = sequence
             return kept.fold.view()
 
     def _of(self, run: Run) -> _Folded:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from markupsafe import Markup
+from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
 from app.core.db import Database
@@ -72,15 +73,20 @@ class LivePage:
         self._parts: Mapping[str, Part] = {}
         self.drawing = 0  # how often it was drawn
 
-    def draw(self, *, once: bool = False) -> None:
+    def draw(self, *, once: bool = False, beside: Callable[[Session, Run], None] | None = None) -> None:
         """Draw what may have changed since the last time; with `once` only what nobody has drawn yet. The session is
-        given back before anything is rendered."""
+        given back before anything is rendered. What else is to be read of the run is read by `beside`, in any case and
+        as of the same moment: to read a run twice costs as much as to draw it."""
+        if once and self.drawing and beside is None:
+            return
         with self._lock:
-            if once and self.drawing:
-                return
             with self._database.read() as session:
                 run = session.get(Run, self._run_id)
                 if run is None:
+                    return
+                if beside is not None:
+                    beside(session, run)
+                if once and self.drawing:
                     return
                 view = self._folds.view(session, run)
                 names = [*HEAD, *(name for name in PANELS if self._may_have_changed(name, run, view))]

@@ -30,9 +30,9 @@ from labs.spec.events import (
 def every_event(session: Session, run_id: int, after: int = 0) -> Iterator[Event]:
     """All events of a run behind chunk `after`, in the order they were written."""
     while chunks := queries.list_chunks(session, run_id, after):
-        for chunk in chunks:
-            yield from read_events(chunk.events)
-        after = chunks[-1].sequence
+        for sequence, events in chunks:
+            yield from read_events(events)
+            after = sequence
 
 
 def every_line(session: Session, run_id: int) -> Iterator[str]:

@@ -24,6 +24,7 @@ from typing import Literal
 import redis.asyncio
 import structlog
 from redis.exceptions import RedisError
+from sqlalchemy.orm import Session
 from sse_starlette import ServerSentEvent
 
 from app.content.catalogue import Catalogue
@@ -68,6 +69,7 @@ class _Drawn:
 
 _DRAWN = _Drawn()
 _Inbox = asyncio.Queue[Message | _Drawn | None]
+_News = tuple[list[Message], str | None]  # new chunks and, once the run has ended, its status
 
 
 @dataclass
@@ -284,11 +286,9 @@ class Hub:
     async def _pass_on(self, feed: _Feed) -> bool:
         """Send what is new to every viewer; returns whether the run has ended. Its page is drawn before, anew without
         chunks as well: its clock goes on."""
-        messages, ended = await asyncio.to_thread(self._read, feed.run_id, feed.last)
         page = feed.page
+        messages, ended = await asyncio.to_thread(self._look, feed, page)
         if page is not None:
-            is_first = feed.drawn_at == -inf and not ended  # unless a viewer that came just now has drawn it
-            await asyncio.to_thread(page.draw, once=is_first)
             feed.drawn_at = time.monotonic()
         if messages:
             feed.passed_at = time.monotonic()
@@ -308,23 +308,31 @@ class Hub:
                 feed.viewers.discard(inbox)
                 _hang_up(inbox)
 
+    def _look(self, feed: _Feed, page: LivePage | None) -> _News:
+        """What is new in a run, and with it its page drawn, where somebody looks at that."""
+        if page is None:
+            return self._read(feed.run_id, feed.last)
+        found: _News = [], None
+
+        def read(session: Session, run: Run) -> None:
+            nonlocal found
+            found = _news(session, run, feed.last)
+
+        is_first = feed.drawn_at == -inf  # unless a viewer that came just now has drawn it
+        page.draw(once=is_first, beside=read)
+        if is_first and found[1]:
+            page.draw()
+        return found
+
     def _newest(self, run_id: int) -> int:
         with self._database.read() as session:
             run = session.get(Run, run_id)
             return run.chunks if run is not None else 0
 
-    def _read(self, run_id: int, after: int) -> tuple[list[Message], str | None]:
-        """New chunks and, once the run has ended, its status. The status is read first: chunks precede the end."""
+    def _read(self, run_id: int, after: int) -> _News:
         with self._database.read() as session:
             run = session.get(Run, run_id)
-            status = run.status if run is not None and run.status in ENDED else None
-            messages: list[Message] = []
-            while chunks := queries.list_chunks(session, run_id, after):
-                for chunk in chunks:
-                    body = json.dumps({"sequence": chunk.sequence, "events": chunk.events}, separators=(",", ":"))
-                    messages.append(Message("chunk", body, chunk.sequence))
-                after = chunks[-1].sequence
-        return messages, status
+            return ([], None) if run is None else _news(session, run, after)
 
     async def _waiter(self, run_id: int, stack: contextlib.AsyncExitStack) -> Callable[[float], Awaitable[None]]:
         """A function that returns when Redis wakes us or so many seconds have passed."""
@@ -345,6 +353,17 @@ class Hub:
                 await asyncio.sleep(min(seconds, POLL_SECONDS / 2))
 
         return wait
+
+
+def _news(session: Session, run: Run, after: int) -> _News:
+    """The chunks that `run` counts behind `after` and, once it has ended, its status: chunks precede the end."""
+    messages: list[Message] = []
+    while after < run.chunks and (chunks := queries.list_chunks(session, run.id, after)):
+        for sequence, events in chunks:
+            body = json.dumps({"sequence": sequence, "events": events}, separators=(",", ":"))
+            messages.append(Message("chunk", body, sequence))
+            after = sequence
+    return messages, run.status if run.status in ENDED else None
 
 
 def _end(sequence: int, status: str) -> Message:

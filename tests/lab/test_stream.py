@@ -137,9 +137,9 @@ def test_when_the_database_fails_viewers_are_sent_off_and_may_come_back(sqlite: 
         await asyncio.to_thread(writer.write, 1)
         first = asyncio.create_task(_collect(hub, writer.run_id))
         await asyncio.sleep(0.3)
-        await asyncio.to_thread(rename, "run_chunk", "elsewhere")
+        await asyncio.to_thread(rename, "run", "elsewhere")
         broken_off = await first
-        await asyncio.to_thread(rename, "elsewhere", "run_chunk")
+        await asyncio.to_thread(rename, "elsewhere", "run")
         await asyncio.to_thread(writer.write, 2)
         await asyncio.to_thread(writer.end)
         return broken_off, await _collect(hub, writer.run_id, after=broken_off[-1].sequence or 0)
