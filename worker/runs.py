@@ -61,6 +61,12 @@ class _Progress:
     doing: str = ""  # what is said in place of ranks that do not speak yet
     last_beat: float = 0.0
 
+    @property
+    def is_due(self) -> bool:
+        """Whether what the ranks have done since may be written by now: until then there is no need to look. A first
+        step is written at once: it is what a learner waits for."""
+        return not self.has_stepped or time.monotonic() - self.last_chunk >= CHUNK_SECONDS
+
 
 def take_next(context: Context) -> bool:
     """Claim and carry out one run; False when none waits that fits here."""
@@ -197,6 +203,9 @@ def _follow(
     """Read, write and beat until the ranks end or must be ended; returns why, if it was us."""
     way = progress.way
     while launched.exit_code() is None:
+        if not progress.is_due:  # each look takes time from the ranks
+            time.sleep(POLL_SECONDS)
+            continue
         _note_waiting(launched, progress)
         _write(context, claim, progress)
         now = time.monotonic()
@@ -250,10 +259,7 @@ def _must_end(context: Context, launched: Launch, progress: _Progress) -> Ending
 
 
 def _write(context: Context, claim: Claim, progress: _Progress) -> None:
-    """Move new events into a chunk, at most every CHUNK_SECONDS; while the database is away they stay in files.
-
-    The first step is written at once: it is what a learner waits for.
-    """
+    """Move new events into a chunk, at most every CHUNK_SECONDS; while the database is away they stay in files."""
     if not progress.writer.may_try:
         return
     if not progress.writer.is_away:

@@ -62,6 +62,13 @@ class Settings(BaseSettings):
         "", description="redis://, rediss:// or unix:// URL. Empty: an embedded server on a private socket."
     )
     devices: str = Field("auto", description="What `start` gives its worker: auto, cpu, or cuda:0,1.")
+    give_way: int = Field(
+        5,
+        ge=0,
+        le=19,
+        description="How far web, control worker and beat of `start` give way to runs on the same cores, in steps of "
+        "niceness. 0: not at all, 19: pages wait for a core that nobody wants.",
+    )
     warm: bool = Field(
         True,
         description="Whether a worker keeps torch loaded between runs: a third of a gigabyte, and runs start at once.",

@@ -36,6 +36,7 @@ class Child:
     name: str
     command: list[str]
     is_service: bool = False
+    nice: int = 0  # by how much it gives way to others on the same cores
     process: subprocess.Popen[bytes] | None = None
     crashes: int = 0  # since it last was steady
     last_ending: str = ""
@@ -61,9 +62,9 @@ class Supervisor:
         self.on_change: Callable[[], None] = lambda: None
         self._stop_signal: int | None = None
 
-    def start(self, name: str, command: list[str], *, is_service: bool = False) -> Child:
+    def start(self, name: str, command: list[str], *, is_service: bool = False, nice: int = 0) -> Child:
         """Start and watch `command`; a service is what other children need until their own end."""
-        child = Child(name, command, is_service)
+        child = Child(name, command, is_service, nice)
         self.children.append(child)
         self._launch(child)
         return child
@@ -81,7 +82,7 @@ class Supervisor:
     def _launch(self, child: Child) -> None:
         with self._open_log(child) as log:
             child.process = subprocess.Popen(
-                on_leash(child.command),
+                on_leash(child.command, nice=child.nice),
                 stdin=subprocess.PIPE,  # the leash: our death closes it
                 stdout=log,
                 stderr=log,

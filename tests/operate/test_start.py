@@ -136,7 +136,7 @@ def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again
     product.process.wait()
     assert _gone(started)
     cards = _one_broken_card(tmp_path / "cards")
-    extra = {"RANKZERO_CARDS": str(cards), "RANKZERO_ENVIRONMENT": "development"}
+    extra = {"RANKZERO_CARDS": str(cards), "RANKZERO_ENVIRONMENT": "development", "RANKZERO_GIVE_WAY": "1"}
     bind = "::1" if _has_ipv6() else "127.0.0.1"
     host = f"[{bind}]" if ":" in bind else bind
     with running_product(product.data, warm=True, host=host, RANKZERO_BIND=bind, **extra) as again:
@@ -144,6 +144,8 @@ def test_when_start_itself_is_killed_nothing_is_left_and_it_can_be_started_again
         assert f"RankZero is at http://{host}:" in again.said()
         assert again.get_json("/api/v1/problems") == [], "development serves what is right"
         _parts_that_crash_come_back(again)
+        gives_way = {"app.cli serve": 1, "--control": 1, "--beat": 1, "worker --devices": 0}
+        assert {part: _named(again, part).nice() for part in gives_way} == gives_way
         present = _workers_written_down(again)
         started = again.children()
         said = again.stop()
