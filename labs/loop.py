@@ -34,11 +34,13 @@ from labs.spec.events import MeasurementEvent, ResultEvent, Split, StepEvent, Tr
 
 @dataclass(frozen=True)
 class Step:
-    """What one step came to. `loss` is the mean over the global batch, in nats per token."""
+    """What one step came to. `loss` is the mean over the global batch, in nats per token. `waited` are those of its
+    seconds in which the rank's own thread had no core: it waited for other ranks, or for its turn."""
 
     loss: float
     seconds: float
     probed: bool
+    waited: float = 0.0
 
 
 def train(spec: RunSpec, reporter: Reporter) -> None:
@@ -74,11 +76,12 @@ def _train(spec: RunSpec, reporter: Reporter, device: torch.device) -> None:
     for number in range(len(losses) + 1, spec.training.steps + 1):
         _inject_faults(spec, reporter, number, strategy)
         watch.begin()
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.thread_time()
         loss = _mean_over_ranks(watched_step(instrument, number, strategy, batches.of_step), mesh)
         stop_unless_number(loss, number, watch, reporter.rank)
         losses.append(loss)
-        steps.append(Step(loss, time.perf_counter() - started, instrument.watches(number)))
+        took, worked = time.perf_counter() - started, time.thread_time() - worked
+        steps.append(Step(loss, took, instrument.watches(number), took - worked))
         _report_step(reporter, spec, number, steps[-1], instrument.split() if steps[-1].probed else None)
         instrument.report(reporter, number)
         for name, (value, unit) in (strategy.measure() if strategy.measure is not None else {}).items():
@@ -168,10 +171,18 @@ def _summary(
         collectives=collectives,
         device_peak_bytes=instrument.allocator_peak_bytes,
         operations=instrument.operations,
+        waiting_seconds=_waiting_seconds(steps) if device.type == "cpu" else None,  # a GPU is waited for as well
     )
 
 
 def _typical_seconds(steps: list[Step]) -> float:
-    """The median step without probes after the first, which is slower; of a short run, what there is."""
-    typical = [step.seconds for step in steps[1:] if not step.probed]
-    return statistics.median(typical or [step.seconds for step in steps[1:] or steps])
+    return statistics.median(step.seconds for step in _typical(steps))
+
+
+def _waiting_seconds(steps: list[Step]) -> float:
+    return max(0.0, statistics.median(step.waited for step in _typical(steps)))
+
+
+def _typical(steps: list[Step]) -> list[Step]:
+    """The steps without probes after the first, which is slower; of a short run, what there is."""
+    return [step for step in steps[1:] if not step.probed] or steps[1:] or steps

@@ -84,11 +84,12 @@ class TrainingResult:
     activation_bytes: int | None
     device_peak_bytes: int | None = None  # by the GPU allocator's count
     operations: Mapping[str, float] | None = None  # seconds of rank 0's watched steps in the middle, by kind
+    waiting_seconds: float | None = None  # of rank 0's typical step, in which it had no core
 
     def to_json(self) -> dict[str, Any]:
         """Flat, as quantities are looked up by name; what was not measured is missing."""
         found = {name: value for name, value in vars(self).items() if name not in ("model_state", "peak")}
-        for name in ("optimizer_bytes", "activation_bytes", "device_peak_bytes", "operations"):
+        for name in ("optimizer_bytes", "activation_bytes", "device_peak_bytes", "operations", "waiting_seconds"):
             if found[name] is None:
                 del found[name]
         for name, held in (("model_state", self.model_state), ("peak", self.peak)):

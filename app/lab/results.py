@@ -97,6 +97,7 @@ def _of_training(zero: TrainingSummary, summaries: Mapping[int, TrainingSummary]
         activation_bytes=max(each.activation_bytes or 0 for each in summaries.values()) or None,
         device_peak_bytes=max(each.device_peak_bytes or 0 for each in summaries.values()) or None,
         operations=None if zero.operations is None else asdict(zero.operations),
+        waiting_seconds=zero.waiting_seconds,
     )
 
 

@@ -1,8 +1,9 @@
 """How long the operations of watched steps took themselves, without the calls in between and without the probes.
 
 Three kinds: products of matrices, attention's fused ones among them; the optimizer's operations; all others. What a
-step takes beyond their sum is Python, autograd, the way to each operation, and waiting for other ranks: DDP waits where
-no operation is seen. On a GPU a call returns before its work is done, so nothing is timed there.
+step takes beyond their sum is Python, autograd, the way to each operation, and waiting for other ranks, which is
+measured by itself (labs.loop): DDP waits where no operation is seen. On a GPU a call returns before its work is done,
+so nothing is timed there.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Operations:
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an operation below autograd, timed."""
-        began = time.perf_counter()
+        began = time.thread_time()  # without the time in which others had the core: that is waiting
         result = func(*args, **kwargs)
         kind: _Kind = "optimizer" if self.phase == "optimizer" else "products" if func._opname in PRODUCTS else "others"
-        self._steps[-1][kind] += time.perf_counter() - began
+        self._steps[-1][kind] += time.thread_time() - began
         return result
 
     def seconds(self) -> OperationSeconds | None:

@@ -142,6 +142,7 @@ class TrainingSummary(Circumstances):
     collectives: list[Collectives] | None
     device_peak_bytes: int | None
     operations: Annotated[OperationSeconds | None, Field(exclude_if=_is_absent)] = None
+    waiting_seconds: Annotated[float | None, Field(exclude_if=_is_absent)] = None  # of the median step without probes
 
 
 # What a rank of a program found: `program`, the circumstances a training's summary has, and its quantities by name.

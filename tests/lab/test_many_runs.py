@@ -489,7 +489,7 @@ def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_o
         seconds = (0.01 + 2 * arithmetic if is_full else 0.005 + 1.5 * arithmetic) * (1.01, 0.99)[at // 2 % 2]
         made = {"mfu": 0.01 * batch / seconds, "peak_flops_per_second": 1e10, "world_size": 2}
         timed = {"products": 1.25 * arithmetic, "others": 0.1 * arithmetic, "optimizer": 0.004}
-        finish(database, run, step_seconds=seconds, operations=timed, **made)
+        finish(database, run, step_seconds=seconds, operations=timed, waiting_seconds=0.001, **made)
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
     title = html.split("<h1>")[1].split("</h1>")[0].replace("\xa0", " ")
     assert re.search(r"Recompute none: 5.25 ± 0.35 ms and 1.489 ± 0.018 times, Recompute full: ", title), title
@@ -502,12 +502,14 @@ def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_o
 
 
 def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
-    """By hand: of 20 ms, products of 8 ms whose arithmetic is 5 ms, 3 and 2 ms of other operations, leave 7 ms."""
+    """By hand: of 20 ms, products of 8 ms whose arithmetic is 5 ms, 3 and 2 ms of other operations, and 1 ms of waiting
+    leave 6 ms."""
     timed = {"operations": {"products": 0.008, "others": 0.003, "optimizer": 0.002}, "step_seconds": 0.02}
+    timed["waiting_seconds"] = 0.001
     parts = parts_of(7, timed, 0.005)
     assert parts is not None
     assert parts.seconds == pytest.approx(
-        {"arithmetic": 0.005, "slower": 0.003, "others": 0.003, "optimizer": 0.002, "between": 0.007}
+        {"arithmetic": 0.005, "slower": 0.003, "others": 0.003, "optimizer": 0.002, "between": 0.006, "waiting": 0.001}
     )
     assert sum(parts.seconds[name] for name in PARTS) == pytest.approx(parts.step)
     said = said_of_parts([parts])
@@ -518,5 +520,6 @@ def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     assert slow is not None
     assert "In run 8 the watched steps were slower than the typical one" in said_of_parts([parts, slow])
     assert parts_of(7, {"step_seconds": 0.02}, 0.005) is None
+    assert parts_of(7, {**timed, "waiting_seconds": None}, 0.005) is None, "of an older release"
     assert parts_of(7, timed, None) is None
     assert said_of_parts([]) == ""

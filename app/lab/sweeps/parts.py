@@ -16,7 +16,8 @@ PARTS: Mapping[str, str] = {
     "slower": "Products slower than the peak",
     "others": "Other operations",
     "optimizer": "Optimizer",
-    "between": "Between them, and waiting",
+    "between": "Between operations",
+    "waiting": "Waiting",
 }
 
 
@@ -43,16 +44,17 @@ class StepParts:
 
 
 def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None) -> StepParts | None:
-    """None where nothing was timed: on a GPU, with the probes off, or by an older release."""
-    timed, step = result.get("operations"), result.get("step_seconds")
-    if not timed or not step or not arithmetic or not timed["products"]:
+    """None where not all was timed: on a GPU, with the probes off, or by an older release."""
+    timed, step, waiting = result.get("operations"), result.get("step_seconds"), result.get("waiting_seconds")
+    if not timed or not step or waiting is None or not arithmetic or not timed["products"]:
         return None
     seconds = {
         "arithmetic": arithmetic,
         "slower": timed["products"] - arithmetic,
         "others": timed["others"],
         "optimizer": timed["optimizer"],
-        "between": step - sum(timed[name] for name in ("products", "others", "optimizer")),
+        "between": step - waiting - sum(timed[name] for name in ("products", "others", "optimizer")),
+        "waiting": waiting,
     }
     return StepParts(run_id, step, seconds)
 
@@ -88,7 +90,8 @@ _NAMED: Mapping[str, str] = {
     "slower": "products below the peak's rate",
     "others": "other operations (norms, activations, loss, copies)",
     "optimizer": "the optimizer",
-    "between": "what lies between operations (Python, autograd, waiting for other ranks)",
+    "between": "what lies between operations (Python, autograd)",
+    "waiting": "waiting (for the other ranks, or for a core)",
 }
 
 
