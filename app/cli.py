@@ -118,6 +118,7 @@ def serve(
     from app.core.db import open_database  # noqa: PLC0415
     from app.core.logs import configure_logs  # noqa: PLC0415
     from app.core.migrate import check_schema  # noqa: PLC0415
+    from app.core.priority import give_way  # noqa: PLC0415
     from app.core.private import keep_to_ourselves  # noqa: PLC0415
     from app.core.release import release  # noqa: PLC0415
     from app.core.settings import settings  # noqa: PLC0415
@@ -128,6 +129,7 @@ def serve(
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     at = settings().model_copy(update={"bind": bind or settings().bind, "port": port or settings().port})
     configure_logs(at.log_format, at.log_level)
+    give_way(at.give_way)  # not before: a start is waited for
     structlog.get_logger().info("pages are served", at=at.address, release=release())
     uvicorn.run(
         "app.main:create_app",

@@ -1,9 +1,8 @@
-"""`leash.py [--grace SECONDS] [--nice STEPS] -- COMMAND...`: run a command that ends when whoever started it dies.
+"""`leash.py [--grace SECONDS] -- COMMAND...`: run a command that ends when whoever started it dies.
 
 The starter keeps the other end of this process's standard input open and never writes to it. When the
 starter dies, even by SIGKILL, the kernel closes that end, this process reads end-of-file and ends the
-command. SIGTERM and SIGINT end it as well. The exit code is the command's (128 + n after signal n). With
---nice the command gives way to others on the same cores.
+command. SIGTERM and SIGINT end it as well. The exit code is the command's (128 + n after signal n).
 
 One stands beside each process of the product and each cold run, so it is tiny, and is started without site-packages
 (`on_leash`): it may import nothing but light modules of the standard library.
@@ -23,25 +22,21 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _CANNOT_START = 127  # as a shell says it
 
 
-def on_leash(command: Sequence[str], grace_seconds: float = GRACE_SECONDS, nice: int = 0) -> list[str]:
-    """The command line that runs `command` on a leash; whoever starts it gives it a pipe as standard input. `nice`: 0
-    to 19, by how much it gives way."""
-    options = ["--grace", f"{grace_seconds:g}", *(["--nice", str(nice)] if nice else [])]
+def on_leash(command: Sequence[str], grace_seconds: float = GRACE_SECONDS) -> list[str]:
+    """The command line that runs `command` on a leash; whoever starts it gives it a pipe as standard input."""
     # by its file and without site-packages: a tenth of what `-m labs.leash` takes to start
-    return [sys.executable, "-I", "-S", os.path.abspath(__file__), *options, "--", *command]
+    return [sys.executable, "-I", "-S", os.path.abspath(__file__), "--grace", f"{grace_seconds:g}", "--", *command]
 
 
 def main(arguments: list[str]) -> int:
-    grace_seconds, nice = GRACE_SECONDS, 0
+    grace_seconds = GRACE_SECONDS
     if arguments[:1] == ["--grace"] and len(arguments) > 1:
         grace_seconds, arguments = float(arguments[1]), arguments[2:]
-    if arguments[:1] == ["--nice"] and len(arguments) > 1:
-        nice, arguments = int(arguments[1]), arguments[2:]
     if arguments[:1] != ["--"] or len(arguments) < 2:
-        sys.stderr.write("usage: leash.py [--grace SECONDS] [--nice STEPS] -- COMMAND...\n")
+        sys.stderr.write("usage: leash.py [--grace SECONDS] -- COMMAND...\n")
         return 2
     woken = _wake_at((signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
-    pid = _start(arguments[1:], nice)
+    pid = _start(arguments[1:])
     code = _follow(pid, woken)
     if code is None:
         code = _end(pid, woken, grace_seconds)
@@ -59,7 +54,7 @@ def _wake_at(numbers: Sequence[signal.Signals]) -> int:
     return woken
 
 
-def _start(command: list[str], nice: int) -> int:
+def _start(command: list[str]) -> int:
     """The command in a session of its own: signals sent to our group, such as Ctrl-C, reach it through us alone, and
     everything it starts can be signalled as one group."""
     leash = os.getpid()
@@ -68,8 +63,6 @@ def _start(command: list[str], nice: int) -> int:
         return pid
     try:
         os.setsid()
-        if nice:
-            _give_way(nice)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -85,17 +78,6 @@ def _start(command: list[str], nice: int) -> int:
         sys.stderr.flush()
     finally:
         os._exit(_CANNOT_START)  # never back into the program we are a copy of
-
-
-def _give_way(nice: int) -> None:
-    """Of this process, which leads a session of its own. Linux may share cores out to sessions first ("autogroups"),
-    and then to the processes within each: without the second line the first says nothing to those of other sessions."""
-    os.nice(nice)
-    try:
-        with open("/proc/self/autogroup", "w") as file:
-            file.write(str(nice))
-    except OSError:  # no Linux, or one without
-        pass
 
 
 def _follow(pid: int, woken: int) -> int | None:

@@ -16,6 +16,7 @@ from app.core.db import open_database
 from app.core.errors import DomainError
 from app.core.logs import configure_logs
 from app.core.migrate import check_schema
+from app.core.priority import give_way
 from app.core.private import keep_to_ourselves
 from app.core.queue import Queue
 from app.core.settings import Settings, settings, without_password
@@ -54,6 +55,8 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     kind = "beat" if asked.beat else "control" if asked.control else "device"
+    if kind != "device":  # whose ranks would inherit it
+        give_way(configuration.give_way)
     app = make_celery(configuration, kind)
     try:
         with suppress(SQLAlchemyError):  # one that cannot be asked may be there in a moment

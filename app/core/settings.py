@@ -67,7 +67,7 @@ class Settings(BaseSettings):
         ge=0,
         le=19,
         description="How far web, control worker and beat of `start` give way to runs on the same cores, in steps of "
-        "niceness. 0: not at all, 19: pages wait for a core that nobody wants.",
+        "niceness. 0: not at all; 19: pages wait for a core that nobody wants.",
     )
     warm: bool = Field(
         True,

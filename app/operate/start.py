@@ -132,13 +132,12 @@ def _bring_up(settings: Settings, supervisor: Supervisor) -> None:
     done = migrate(database, utc_now(), settings.data.resolve() / "backups")
     database.engine.dispose()
     say(f"  database  {database.engine.dialect.name}, {done or 'schema is current'}")
-    # not the worker: what it starts would give way as well
-    supervisor.start("web", processes.web(), nice=settings.give_way)
+    supervisor.start("web", processes.web())
     supervisor.start("worker", processes.worker(settings.devices))
     if os.geteuid() == 0 and _cluster_is_up(settings.cluster_file):
         supervisor.start("cluster", processes.worker_over_hosts("cluster"))
-    supervisor.start("control", processes.control(), nice=settings.give_way)
-    supervisor.start("beat", processes.beat(), nice=settings.give_way)
+    supervisor.start("control", processes.control())
+    supervisor.start("beat", processes.beat())
 
 
 def _cluster_is_up(file: Path) -> bool:

@@ -36,7 +36,6 @@ class Child:
     name: str
     command: list[str]
     is_service: bool = False
-    nice: int = 0  # by how much it gives way to others on the same cores
     process: subprocess.Popen[bytes] | None = None
     crashes: int = 0  # since it last was steady
     last_ending: str = ""
@@ -62,9 +61,9 @@ class Supervisor:
         self.on_change: Callable[[], None] = lambda: None
         self._stop_signal: int | None = None
 
-    def start(self, name: str, command: list[str], *, is_service: bool = False, nice: int = 0) -> Child:
+    def start(self, name: str, command: list[str], *, is_service: bool = False) -> Child:
         """Start and watch `command`; a service is what other children need until their own end."""
-        child = Child(name, command, is_service, nice)
+        child = Child(name, command, is_service)
         self.children.append(child)
         self._launch(child)
         return child
@@ -82,7 +81,7 @@ class Supervisor:
     def _launch(self, child: Child) -> None:
         with self._open_log(child) as log:
             child.process = subprocess.Popen(
-                on_leash(child.command, nice=child.nice),
+                on_leash(child.command),
                 stdin=subprocess.PIPE,  # the leash: our death closes it
                 stdout=log,
                 stderr=log,

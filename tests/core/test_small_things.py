@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -84,3 +87,16 @@ def test_a_day_ends_where_the_study_day_does() -> None:
     assert times.day(late.now - timedelta(hours=1), late) == "today"
     assert times.day(late.now - timedelta(hours=21), late) == "yesterday"
     assert times.date(Moment(late.now + timedelta(hours=4), late.zone)) == "Sunday 22 November"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the order in which cores are shared out is Linux's")
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_process_gives_way_only_where_it_leads_a_session_of_its_own(leads: bool) -> None:
+    group = Path("/proc/self/autogroup")
+    show = f"print(os.nice(0), {str(group)!r} in sys.argv and open(sys.argv[1]).read().split()[-1])"
+    code = f"import os, sys; from app.core.priority import give_way; {show}; give_way(3); {show}"
+    command = [sys.executable, "-c", code, *([str(group)] if group.exists() else [])]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=leads).stdout
+    before, after = said.splitlines()
+    assert before.startswith("0 ") or not leads
+    assert after == (f"3 {3 if group.exists() else False}" if leads else before)

@@ -69,16 +69,6 @@ def test_the_exit_code_is_the_commands(started, code, expected):
     assert started([*LEASH, sys.executable, "-c", code]).wait(20 + slack_seconds()) == expected
 
 
-@LINUX
-def test_a_command_gives_way_to_those_of_other_sessions_and_its_leash_does_not(started):
-    group = Path("/proc/self/autogroup")  # Linux shares cores out by session first, where it has this
-    leash = started([*on_leash([], nice=3), sys.executable, "-c", f"import os; print(os.nice(0)); {SLEEPING}"])
-    assert int(leash.stdout.readline()) == 3
-    if group.exists():
-        assert Path(f"/proc/{int(leash.stdout.readline())}/autogroup").read_text().endswith(" nice 3\n")
-    assert psutil.Process(leash.pid).nice() == 0
-
-
 def test_a_command_is_needed(started):
     assert started([*LEASH]).wait(20 + slack_seconds()) == 2
 
