@@ -114,7 +114,7 @@ def serve(
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 
     from app.content.catalogue import catalogue  # noqa: PLC0415
-    from app.core.connections import TimedProtocol  # noqa: PLC0415
+    from app.core.connections import Server, TimedProtocol  # noqa: PLC0415
     from app.core.db import open_database  # noqa: PLC0415
     from app.core.logs import configure_logs  # noqa: PLC0415
     from app.core.migrate import check_schema  # noqa: PLC0415
@@ -129,9 +129,8 @@ def serve(
     catalogue()  # mistakes are said here, without uvicorn's traceback around them
     at = settings().model_copy(update={"bind": bind or settings().bind, "port": port or settings().port})
     configure_logs(at.log_format, at.log_level)
-    give_way(at.give_way)  # not before: a start is waited for
     structlog.get_logger().info("pages are served", at=at.address, release=release())
-    uvicorn.run(
+    config = uvicorn.Config(
         "app.main:create_app",
         http=TimedProtocol,
         proxy_headers=False,
@@ -143,6 +142,11 @@ def serve(
         log_level="warning",
         server_header=False,
     )
+    server = Server(config, once_up=lambda: give_way(at.give_way))  # not before: a start is waited for
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        raise typer.Exit(3)  # as uvicorn's own command has it
 
 
 @app.command()

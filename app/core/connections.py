@@ -6,8 +6,11 @@ uvicorn closes an idle connection, but waits for ever for the rest of a head tha
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from socket import socket
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
@@ -51,3 +54,15 @@ class TimedProtocol(H11Protocol):
         if not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn's own server, which calls `once_up` when it has begun to take connections."""
+
+    def __init__(self, config: uvicorn.Config, once_up: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._once_up = once_up
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._once_up()

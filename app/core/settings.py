@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     )
     devices: str = Field("auto", description="What `start` gives its worker: auto, cpu, or cuda:0,1.")
     give_way: int = Field(
-        5,
+        0,
         ge=0,
         le=19,
         description="How far web, control worker and beat of `start` give way to runs on the same cores, in steps of "

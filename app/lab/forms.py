@@ -88,7 +88,7 @@ SAID_FIRST = (
         "value.payload_bytes_per_step",
         "prediction.payload_bytes_per_step",
         "Payload per rank and step",
-        "Such as 500 kB.",
+        "Such as 500 kB: what it hands to collectives, not what a ring sends of it.",
     ),
     FormField("value.step_seconds", "prediction.step_seconds", "Duration of a step", "Such as 2 s."),
 )

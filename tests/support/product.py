@@ -104,7 +104,6 @@ def launch(
 
     Without `warm` the worker holds no process with torch loaded: who submits no run need not wait for it.
     """
-    extra = {"RANKZERO_GIVE_WAY": "0", **extra}  # beside other tests its pages would come last
     extra = extra if warm else {"RANKZERO_WARM": "0", **extra}
     output = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the product is looked at; a pipe could fill
     process = subprocess.Popen(

@@ -80,7 +80,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
                 1,
                 "β",
                 f"{digits(beta / _NANO, 3)} ns a byte",
-                f"{digits(large.y / large.x / _NANO, 3)} ns a byte, of those",
+                f"{digits(large.y / large.x / _NANO, 3)} ns a byte for {value_text(large.x, 'bytes')}",
                 lambda error: f"{digits(error / _NANO, 2)} ns",
             ),
         ),

@@ -81,11 +81,11 @@ def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Seq
         return f"{between}. A line takes three points."
     if not all(line.is_known for line in lines):
         return f"{between}. These steps scatter too much for a line: take more steps, or a quiet machine."
+    if min(ratios) < 1:
+        return f"{between}. No step is faster than the peak: the machine had other work when that was measured."
     named = len(lines) > 1
     each = [f"{line.series + ': ' if named else ''}{_said(line)}" for line in lines]
     said = f"{', '.join(each)} its arithmetic at this machine's peak"
-    if min(ratios) < 1:
-        return f"{said}. No step is faster than the peak: the machine had other work when that was measured."
     if not any(line.has_offset for line in lines):
         return f"{said}. Whether a part of it is there however small the step is, these points do not tell."
     if any(line.has_offset and line.offset < 0 for line in lines):

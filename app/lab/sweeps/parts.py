@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.lab.least_squares import fit
+from app.lab.sweeps.lines import Line
 from app.units import digits, value_text
 from app.words import listed
 
+_SEEN = 0.005  # of a line's factor or offset: a smaller part is not told
 _SLACK = 0.03  # of a step: what is less than nothing by no more is rounding between a middle and another
 # In the order in which they are told; together they are the step.
 PARTS: Mapping[str, str] = {
@@ -29,6 +32,7 @@ class StepParts:
     run_id: int
     step: float
     seconds: Mapping[str, float]
+    series: str = ""
 
     @property
     def ratio(self) -> float:
@@ -43,7 +47,7 @@ class StepParts:
         return self.seconds["arithmetic"] / (self.seconds["arithmetic"] + self.seconds["slower"])
 
 
-def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None) -> StepParts | None:
+def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None, series: str = "") -> StepParts | None:
     """None where not all was timed: on a GPU, with the probes off, or by an older release."""
     timed, step, waiting = result.get("operations"), result.get("step_seconds"), result.get("waiting_seconds")
     if not timed or not step or waiting is None or not arithmetic or not timed["products"]:
@@ -56,14 +60,19 @@ def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None) -
         "between": step - waiting - sum(timed[name] for name in ("products", "others", "optimizer")),
         "waiting": waiting,
     }
-    return StepParts(run_id, step, seconds)
+    return StepParts(run_id, step, seconds, series)
 
 
-def said_of_parts(every: Sequence[StepParts]) -> str:
-    """What the factor over the arithmetic is made of in the run in the middle, largest first, and what there is of it
-    in the smallest step."""
+def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = ()) -> str:
+    """What the factor over the arithmetic and the offset are made of, where there is a line; else what one step in the
+    middle is made of, largest first, and what there is of it in the smallest step."""
     if not every:
         return ""
+    if any(each.ratio < 1 for each in every):
+        return "A step faster than its arithmetic at the peak cannot be taken apart: the peak was measured too low."
+    said = [_said_of_line(line, [each for each in every if each.series == line.series]) for line in lines]
+    if said and all(said):
+        return f"{' '.join(said)}{_said_of_disturbed(every)}"
     middle = sorted(every, key=lambda each: each.ratio)[len(every) // 2]
     added = {part: middle.of_arithmetic(part) for part in _NAMED}
     ordered = sorted(_NAMED, key=added.__getitem__, reverse=True)
@@ -74,6 +83,36 @@ def said_of_parts(every: Sequence[StepParts]) -> str:
         f"Run {middle.run_id}, in the middle, takes {digits(middle.ratio, 3)} times its arithmetic: 1 for itself, "
         f"{', '.join(named)}. Products ran at {share} of the peak's rate, which is that "
         f"of one large square product. {_said_of_smallest(every)}{_said_of_disturbed(every)}"
+    )
+
+
+def _said_of_line(line: Line, every: Sequence[StepParts]) -> str:
+    """What of each part grows with the arithmetic, and what of it is always there: a line through each part, with the
+    weights of the line through the steps, so that they add up to that. Empty where not all steps were taken apart."""
+    rows = [(1 / each.step, each.seconds["arithmetic"] / each.step) for each in every]
+    if not line.is_known or len(every) != len(line.left):
+        return ""
+    offsets, factors = dict[str, float](), dict[str, float]()
+    for part in _NAMED:
+        found = fit(rows, [each.seconds[part] / each.step for each in every])
+        if found is None:
+            return ""
+        offsets[part], factors[part] = found.coefficients
+    grows = [
+        f"{_NAMED[part]} {_with_sign(digits(abs(factors[part]), 2), factors[part])}"
+        for part in _NAMED
+        if abs(factors[part]) >= _SEEN * line.factor
+    ]
+    stays = [
+        f"{PARTS[part].lower()} {_signed(offsets[part])}"
+        for part in _NAMED
+        if abs(offsets[part]) >= _SEEN * abs(line.offset)
+    ]
+    of_peak = 100 / (1 + factors["slower"])
+    return (
+        f"{line.series}: the factor {digits(line.factor, 3)} is 1 for the arithmetic itself, {', '.join(grows)}. "
+        f"Products ran at {digits(of_peak, 2)} % of the peak's rate, that of one large square product. The offset "
+        f"{_signed(line.offset)} is {', '.join(stays)}."
     )
 
 
@@ -117,4 +156,8 @@ def rows_of(every: Sequence[StepParts]) -> Iterator[tuple[StepParts, tuple[str, 
 
 
 def _signed(seconds: float) -> str:
-    return f"{'−' if seconds < 0 else ''}{value_text(abs(seconds), 'seconds')}"
+    return _with_sign(value_text(abs(seconds), "seconds"), seconds)
+
+
+def _with_sign(text: str, value: float) -> str:
+    return f"{'−' if value < 0 else ''}{text}"

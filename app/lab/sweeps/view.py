@@ -96,7 +96,8 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     theory = [point for run in runs if (point := _point(settings[run.id], expected.get(run.id), knobs))]
     measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
     lines = lines_of(measured, theory)
-    parts = _parts(runs, expected) if name == "step_seconds" else []
+    series = {run.id: point.name for run in runs if (point := _point(settings[run.id], 0.0, knobs))}
+    parts = _parts(runs, expected, series) if name == "step_seconds" else []
     rows = tuple(_row(run, settings[run.id], name, known[name], expected.get(run.id), knobs) for run in runs)
     return SweepPage(
         sweep=sweep,
@@ -120,7 +121,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
             (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
             for each, texts in rows_of(parts)
         ),
-        parts_say=said_of_parts(parts),
+        parts_say=said_of_parts(parts, lines),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
@@ -264,8 +265,8 @@ def _pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, l
     return pattern(axis, places, is_exact, law)
 
 
-def _parts(runs: Sequence[Run], expected: Mapping[int, float | None]) -> list[StepParts]:
-    found = (parts_of(run.id, run.result or {}, expected.get(run.id)) for run in runs)
+def _parts(runs: Sequence[Run], expected: Mapping[int, float | None], series: Mapping[int, str]) -> list[StepParts]:
+    found = (parts_of(run.id, run.result or {}, expected.get(run.id), series.get(run.id, "")) for run in runs)
     return [each for each in found if each is not None]
 
 
