@@ -74,7 +74,21 @@ def scorecard(
     what was asked on account of answers: it counts for the part it is about."""
     own = built_on(answers, reactions)
     sitting = _Sitting(interview, parts_of(interview, reactions), values, answers, own, judged, programs, reactions)
-    return Scorecard(tuple(_row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")))
+    rows = {part.id: _row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")}
+    for part in sitting.parts:
+        if part.role == "asked" and part.is_follow_up and rows[part.id].is_true_after:
+            rows[part.question.id] = _given_back(rows[part.question.id])
+    return Scorecard(tuple(rows.values()))
+
+
+def _given_back(row: Row) -> Row:
+    """The row of a wrong number whose follow-up was then answered by what is so: half of what it lost, as for who puts
+    it right when it is questioned."""
+    if row.verdict != VERDICTS["wrong"]:
+        return row
+    gained = PUSHED_SHARE * max(0.0, row.worth - row.reached)
+    message = f"{row.message} In the follow-up you went by what is so: half of it is given back.".strip()
+    return replace(row, reached=row.reached + gained, gained=row.gained + gained, message=message)
 
 
 def with_levels(
@@ -186,6 +200,7 @@ def _after_own(row: Row, part: Part, known: Values, question: NumberQuestion) ->
     row = replace(row, own_key=own.key_text, own_from=" and ".join(question.carried.parts if question.carried else ()))
     if part.role == "asked" and replace(question, carried=None).grade(row.said).status == "correct":
         row = replace(row, explanation=str(render(part.source.explanation, Expressions(by_theory(part, known)))))
+        row = replace(row, is_true_after=own.grade(row.said).status != "correct")
     return row
 
 

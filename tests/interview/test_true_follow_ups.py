@@ -77,6 +77,9 @@ def test_a_debrief_says_what_follows_from_the_own_number_beside_what_is_right(co
             sat.give(part, given or "words")
         row = sat.card().row("idle.follow")
         assert row.verdict == ("wrong" if case == "neither" else "right"), case
+        first = sat.card().row("idle")
+        assert first.reached == pytest.approx(first.points / 2 if case == "true" else 0.0), "half of it is given back"
+        assert ("half of it is given back" in first.message) is (case == "true")
         assert (row.key, row.own_from) == (truly["idle.follow"], "40 %")
         assert row.own_key not in ("", row.key)
         assert row.right_text.startswith(f"{row.key} is right, or {row.own_key} after 40 %")

@@ -75,7 +75,7 @@ class Judged:
 
     @property
     def text(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.chosen.items())
+        return ", ".join(f"{name.replace('_', '-')} {value}" for name, value in self.chosen.items())
 
     @property
     def fits(self) -> bool:
