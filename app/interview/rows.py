@@ -128,9 +128,9 @@ class Row:
     question says that it counts for; `ticked`, of a set, how many right ones were ticked, how many there are, and how
     many wrong ones were ticked. `at_levels` is the same answer at each level, as plain text. Of what was `reached`,
     `gained` came only of being asked about it; it is `overlong` where its question took longer than its time. `key` is
-    right by theory; where own wrong numbers lead elsewhere, `own_key` follows from them, `own_from`, and counts too; what
-    `is_true_after` them is right by theory and does not follow. `challenged` is what its words say that is false whatever
-    was asked.
+    right by theory; where own wrong numbers lead elsewhere, `own_key` follows from them, `own_from`, and counts too;
+    what `is_true_after` them is right by theory and does not follow. `challenged` is what its words say that is false
+    whatever was asked.
     """
 
     id: str
