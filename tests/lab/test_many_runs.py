@@ -498,7 +498,7 @@ def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_o
     assert [offset for _, offset, _ in rows] == ["5.25 ± 0.35 ms", "10.45 ± 0.63 ms"]
     says = html.split('class="prose says">', 1)[1].split("</p>", 1)[0].replace("\xa0", " ").replace("&#39;", "'")
     # the law of all parts is the steps' own: 1 + 0.25 + 0.1 + 0 + what is left of 1.489, and 4 + 1 + 0.25 of 5.25 ms
-    grows = "products below the peak’s rate 0.25, other operations (norms, activations, loss, copies) 0.1, what lies"
+    grows = "products below the peak's rate 0.25, other operations (norms, activations, loss, copies) 0.1, what lies"
     assert f"Recompute none: the factor 1.49 is 1 for the arithmetic itself, {grows}" in says
     assert "lies between operations (Python, autograd) 0.14. Products ran at 80 % of the peak" in says
     assert re.search(r"The offset 5.2\d+ ms is optimizer 4 ms, between operations 2\d\d.*, waiting 1 ms", says), says
