@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+TELLING = 3  # degrees of freedom: with fewer, no verdict rests on a fit
+# Student's t that a 95 % interval reaches to on both sides, by degrees of freedom from 1. Source: Student 1908.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_NORMAL = 1.959964  # and with no end of them
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -17,6 +22,45 @@ class Fitted:
     coefficients: tuple[float, ...]
     errors: tuple[float | None, ...]
     residuals: tuple[float, ...]
+
+    @property
+    def spare(self) -> int:
+        """Degrees of freedom: points more than coefficients."""
+        return len(self.residuals) - len(self.coefficients)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there are enough points for a verdict."""
+        return self.spare >= TELLING
+
+    @property
+    def margins(self) -> tuple[float | None, ...]:
+        """Half the coefficients' 95 % intervals; None with no points to spare."""
+        return tuple(None if error is None else error * student_t(self.spare) for error in self.errors)
+
+
+def student_t(degrees: int) -> float:
+    """How many standard errors a 95 % interval reaches to each side; `degrees` of freedom, 1 or more.
+
+    From a table up to 10, beyond it by the expansion in 1/degrees. Source: Fisher 1941."""
+    if degrees <= len(_STUDENT):
+        return _STUDENT[degrees - 1]
+    z = _NORMAL
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum(term / float(degrees) ** power for power, term in enumerate(terms))
+
+
+def too_few(points: int, unknowns: int) -> str:
+    """Why no verdict rests on a fit, and how many points it takes, in a sentence."""
+    spare = points - unknowns
+    freedom = f"{spare} degree{'' if spare == 1 else 's'} of freedom"
+    numbers = f"{unknowns} number{'' if unknowns == 1 else 's'}"
+    return f"{points} points for {numbers} leave {freedom}, and a verdict takes {TELLING}: {unknowns + TELLING} points"
 
 
 def fit(rows: Sequence[Sequence[float]], measured: Sequence[float], relative: bool = False) -> Fitted | None:

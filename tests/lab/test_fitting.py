@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from app.core.db import Database
 from app.lab import service
-from app.lab.least_squares import fit
+from app.lab.least_squares import fit, student_t
 from app.lab.models import Chunk
 from app.lab.residuals import durbin_watson, is_patterned, pattern
 from labs.spec.events import MeasurementEvent, to_json
@@ -26,6 +26,13 @@ def test_a_line_is_found_with_its_error_and_what_is_left_over() -> None:
     assert found.residuals == pytest.approx((0.1, -0.1, -0.1, 0.1))
     # residual variance 0.04/2; Σ(x − 1.5)² = 5
     assert found.errors[1] == pytest.approx((0.02 / 5) ** 0.5)
+    assert found.margins[1] == pytest.approx(4.303 * (0.02 / 5) ** 0.5)
+    assert not found.tells, "two degrees of freedom"
+
+
+@pytest.mark.parametrize(("degrees", "reach"), [(1, 12.706), (3, 3.182), (10, 2.228), (11, 2.201), (30, 2.042)])
+def test_an_interval_reaches_as_far_as_students_table_says(degrees: int, reach: float) -> None:
+    assert student_t(degrees) == pytest.approx(reach, abs=0.0006)
 
 
 def test_points_that_tell_nothing_apart_give_nothing() -> None:
@@ -57,7 +64,7 @@ def test_alpha_and_bandwidth_come_from_the_ping_pong(client: TestClient, databas
     run_id = _finished(client, database, {"program": "collectives", "parallel": {"data": 2}})
     points = [
         MeasurementEvent(1.0, 0, "ping-pong", size, 20e-6 + size / 2e9, "s", "ping_pong")
-        for size in (1e3, 1e5, 1e6, 1e7)
+        for size in (1e3, 1e4, 1e5, 1e6, 1e7)
     ]
     with database.write() as session:
         service.find_run(session, 1, run_id).chunks = 1
@@ -70,7 +77,7 @@ def test_alpha_and_bandwidth_come_from_the_ping_pong(client: TestClient, databas
 
 def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestClient, database: Database) -> None:
     """k = 60 and c = 4 of runs made so; steps of 1 s that take 1.2 s with recomputation."""
-    for sequence in (64, 128):
+    for sequence in (32, 64, 96, 128):
         for attention in ("flash", "full"):
             training = {"sequence": sequence, "micro_batch": 2, "attention": attention}
             terms = (2 * 2 * sequence * 128, 2 * 2 * sequence**2 * 4 if attention == "full" else 0)
@@ -90,7 +97,7 @@ def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestC
 
 
 def test_pairs_that_scatter_say_nothing_of_a_third(client: TestClient, database: Database) -> None:
-    for micro_batch, seconds in ((2, 3.5), (4, 1.2)):
+    for micro_batch, seconds in ((1, 2.0), (2, 3.5), (4, 1.2), (8, 2.5)):
         for recompute, took in (("none", 1.5), ("full", seconds)):
             training = {"micro_batch": micro_batch, "recompute": recompute}
             _finished(client, database, {"model": "gpt-mini", "training": training}, step_seconds=took)
@@ -100,9 +107,9 @@ def test_pairs_that_scatter_say_nothing_of_a_third(client: TestClient, database:
 def test_a_point_that_is_left_out_leaves_the_fit_and_its_error_and_the_result_says_so(
     client: TestClient, database: Database
 ) -> None:
-    """Two pairs of 1.38 and 1.40, and one that was disturbed."""
+    """Four pairs of 1.38 to 1.41, and one that was disturbed: without it 1.395 ± 3.18 · 0.0065."""
     runs = []
-    for micro_batch, again in ((2, 1.38), (4, 1.40), (8, 5.0)):
+    for micro_batch, again in ((1, 1.39), (2, 1.38), (4, 1.40), (8, 5.0), (16, 1.41)):
         for recompute, took in (("none", 1.0), ("full", again)):
             training = {"micro_batch": micro_batch, "recompute": recompute}
             runs.append(
@@ -110,19 +117,24 @@ def test_a_point_that_is_left_out_leaves_the_fit_and_its_error_and_the_result_sa
                     client, database, {"model": "gpt-mini", "training": training}, step_seconds=micro_batch * took
                 )
             )
-    disturbed = f"recomputation.{runs[4]}-{runs[5]}"
+    disturbed = f"recomputation.{runs[6]}-{runs[7]}"
     whole = client.get("/lab/fit", headers=HTML).text
     assert "nothing can be said of a third yet" in whole
     assert f'value="{disturbed}" id="p-{disturbed}"' in whole
     html = client.get(f"/lab/fit?without={disturbed}&without=link.99-1024", headers=HTML).text
-    assert "without 1 of 3 points" in html
+    assert "without 1 of 5 points" in html
     assert "<b>39 %</b>" in html
-    assert "± 1 points" in html
-    assert "More than a third, by 5.7 standard errors in 2 pairs" in html
-    assert "takes 1.17 times what one of the plain step takes" in html
+    assert "± 2.1 points" in html
+    assert "More than a third, in 4 pairs" in html
+    assert "takes 1.18 times what one of the plain step takes" in html
     assert "machine had other work" not in html
     assert html.count(" checked") == 1
-    every = "&".join(f"without=recomputation.{runs[at]}-{runs[at + 1]}" for at in (0, 2, 4))
+    every = "&".join(f"without=recomputation.{runs[at]}-{runs[at + 1]}" for at in range(0, 10, 2))
+    for at in (0, 2):
+        disturbed += f"&without=recomputation.{runs[at]}-{runs[at + 1]}"
+    few = client.get(f"/lab/fit?without={disturbed}", headers=HTML).text
+    assert "2 points for 1 number leave 1 degree of freedom, and a verdict takes 3: 4 points" in few
+    assert "More than a third" not in few
     assert "Put some back" in client.get(f"/lab/fit?{every}", headers=HTML).text
 
 

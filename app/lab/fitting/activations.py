@@ -11,7 +11,6 @@ from app.lab.models import Run
 from app.units import digits, value_text
 from labs.spec import Figure, Model, RunSpec
 
-_SURE = 3.0  # standard errors
 _EXACT = 1e-4
 _COEFFICIENTS = (("k, bytes for each of s·b·h", "34"), ("c, bytes for each of a·s²·b", "5"))
 LAW = Law(
@@ -85,11 +84,13 @@ def _coefficient(measured: Fitted, expected: Fitted, at: int) -> Coefficient:
 
 
 def _beyond(of_runs: Fitted, of_theory: Fitted) -> str:
-    """Where a coefficient is further from theory's than its error: another line than theory's."""
+    """Where a coefficient is further from theory's than its interval reaches: another line than theory's."""
     said = []
+    if not of_runs.tells:
+        return ""
     for at, name in enumerate("kc"):
-        error, apart = of_runs.errors[at], of_runs.coefficients[at] - of_theory.coefficients[at]
-        if error is not None and abs(apart) > _SURE * error and abs(apart) > _EXACT * abs(of_theory.coefficients[at]):
+        margin, apart = of_runs.margins[at], of_runs.coefficients[at] - of_theory.coefficients[at]
+        if margin is not None and abs(apart) > margin and abs(apart) > _EXACT * abs(of_theory.coefficients[at]):
             more = "more" if apart > 0 else "less"
             said.append(f"{name} by {digits(100 * abs(apart) / of_theory.coefficients[at], 2)} % {more}")
     if not said:

@@ -11,14 +11,13 @@ from sqlalchemy.orm import Session
 from app.content.diagrams.drawing import Drawing
 from app.lab import plots
 from app.lab.folds import Folds
-from app.lab.least_squares import Fitted, fit
+from app.lab.least_squares import Fitted, fit, too_few
 from app.lab.models import Run
 from app.lab.residuals import is_patterned, percent_apart
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from labs.spec import Figure, RunSpec
 
-UNKNOWN = 0.5  # of a coefficient: with a standard error beyond that it is not known
 _PLACES = 40
 _SPARE = 2  # points more than unknowns, at least, before what is left over says anything
 _NOISE = 0.03  # of a relative residual: what a quiet machine does, too
@@ -27,7 +26,7 @@ LEFT_OUT = "left out"  # the series of points that no fit has
 
 @dataclass(frozen=True)
 class Coefficient:
-    """What was fitted, how sure it is, and what stands beside it: theory's, or what the law's `beside` says."""
+    """What was fitted, its 95 % interval, and what stands beside it: theory's, or what the law's `beside` says."""
 
     name: str
     text: str
@@ -37,9 +36,9 @@ class Coefficient:
 
     @classmethod
     def of(cls, fit: Fitted, at: int, name: str, text: str, theory: str, write: Callable[[float], str]) -> Coefficient:
-        """Coefficient `at` of a fit, its standard error as `write` puts it; a dash where nobody knows it."""
-        error = fit.errors[at]
-        return cls(name, text, "–" if error is None else f"± {write(error)}", theory)
+        """Coefficient `at` of a fit, half its 95 % interval as `write` puts it; a dash where nobody knows it."""
+        margin = fit.margins[at]
+        return cls(name, text, "–" if margin is None else f"± {write(margin)}", theory)
 
 
 def plainly(error: float) -> str:
@@ -207,13 +206,13 @@ def between(low: float, high: float, is_log: bool = True) -> list[float]:
 def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
     """What is left over, in words; `apart` is measured over the law, less one, along the axis."""
     worst = max(map(abs, apart))
+    if not fit.tells:
+        return f"Too few points to tell: {too_few(len(apart), len(fit.coefficients))}. Run it again, or put some back."
     if _is_unknown(fit):
         return (
-            "The standard error is as large as what was fitted: these points scatter too much to know it. Leave out "
+            "An interval takes in nothing at all: these points scatter too much to know what was fitted. Leave out "
             "what was disturbed, or run it again while the machine does nothing else."
         )
-    if all(error is None for error in fit.errors):
-        return "As many points as unknowns: the line goes through them whatever they are, and says nothing of itself."
     said = f"At most {100 * worst:.2g} % is left over"
     if worst < _NOISE:
         return f"{said}: the law holds as far as this machine can tell."
@@ -228,6 +227,5 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
 def _is_unknown(fit: Fitted) -> bool:
     """Whether something that was fitted may as well be nothing."""
     return any(
-        error is not None and error > UNKNOWN * abs(value)
-        for value, error in zip(fit.coefficients, fit.errors, strict=True)
+        margin is not None and margin > abs(value) for value, margin in zip(fit.coefficients, fit.margins, strict=True)
     )

@@ -7,8 +7,9 @@ from dataclasses import replace
 from math import exp, log
 from statistics import mean
 
-from app.lab.fitting.law import UNKNOWN, Coefficient, Law, Sample, Source
+from app.lab.fitting.law import Coefficient, Law, Sample, Source
 from app.lab.forms import called
+from app.lab.least_squares import Fitted, too_few
 from app.lab.models import Run
 from app.lab.residuals import percent_apart
 from app.lab.view import RunView
@@ -68,7 +69,7 @@ def fitted(source: Source) -> Law:
                 lambda error: f"{digits(100 * error, 2)} points",
             )
         ],
-        _says(factor, found.errors[0], len(fitting.kept)) + _forwards(views),
+        _says(found) + _forwards(views),
     )
 
 
@@ -86,26 +87,26 @@ def _sample(pair: Mapping[str, tuple[Run, RunSpec, float]]) -> Sample:
     return Sample(key, runs, cells, "pairs", without, with_it, (1.0,), log(with_it / without))
 
 
-def _says(factor: float, error: float | None, pairs: int) -> str:
-    """What the pairs show of a third. One pair has no error to be held against, and that is said."""
-    if error is None:
-        return "One pair alone has no error: with a second one can say whether it differs from a third."
-    if error > UNKNOWN * _THIRD:
+def _says(line: Fitted) -> str:
+    """What the pairs show of a third, where there are enough of them to show anything."""
+    more, margin = line.coefficients[0] - 1, line.margins[0]
+    if margin is None or not line.tells:
+        return f"Too few pairs to tell it from a third: {too_few(len(line.residuals), 1)}."
+    if margin > _THIRD:
         return (
-            f"The pairs differ by more than what is asked about (± {digits(100 * error, 2)} points): nothing can be "
+            f"The pairs differ by more than what is asked about (± {digits(100 * margin, 2)} points): nothing can be "
             "said of a third yet. Leave out a pair that was disturbed, or run them again, with more steps, while the "
             "machine does nothing else."
         )
-    more = factor - 1
-    if abs(more - _THIRD) <= 2 * error:
-        return "A third lies within twice the standard error: these runs do not tell it from theory's."
+    if abs(more - _THIRD) <= margin:
+        return "A third lies within the interval: these runs do not tell it from theory's."
     if more < _THIRD:
         return (
             "Less than a third: the optimizer, the loss and all that is not a layer's arithmetic are not repeated, and "
             "PyTorch stops before each layer's last product."
         )
     return (
-        f"More than a third, by {digits((more - _THIRD) / error, 2)} standard errors in {pairs} pairs: in these runs "
+        f"More than a third, in {len(line.residuals)} pairs: in these runs "
         f"a FLOP that is done again takes {digits(more / _THIRD, 3)} times what one of the plain step takes on average."
     )
 

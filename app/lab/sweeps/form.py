@@ -53,11 +53,11 @@ def form_like(like: str | None) -> SweepForm:
             "What recomputation costs",
             json.dumps({**EXAMPLE, "training": {**_EXAMPLE_TRAINING, "steps": 30}}, indent=2),
             batch,
-            "2, 4, 8",
+            "1, 2, 4, 8, 16",
             called("training.recompute"),
             "none, full",
         )
-    return SweepForm(spec=spec, field_1=batch, values_1="1, 2, 4")
+    return SweepForm(spec=spec, field_1=batch, values_1="1, 2, 4, 8, 16")
 
 
 def read_form(form: SweepForm) -> tuple[object, list[Knob]]:

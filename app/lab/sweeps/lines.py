@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from app.lab.least_squares import fit
+from app.lab.least_squares import TELLING, fit, too_few
 from app.theory.lab_runs import Point
 from app.units import digits, step_for
 
-_UNKNOWN = 0.5  # of a factor: with a standard error beyond that nothing can be said
+_UNKNOWNS = 2  # offset and factor
 _EXACT = 1e-6  # of a value: a smaller error is the computer's
-_CLEAR = 2.0  # standard errors: what an offset must be away from nothing to be one
 
 
 @dataclass(frozen=True)
 class Line:
-    """A series' line through its points, by least squares of the relative residuals. Offset and its standard error are
-    in the quantity's base unit; `left` are x and measured over the line, less one."""
+    """A series' line through its points, by least squares of the relative residuals. Offset and its error are in
+    the quantity's base unit; errors are half of 95 % intervals; `left` are x and measured over the line, less one."""
 
     series: str
     offset: float
@@ -29,12 +28,17 @@ class Line:
 
     @property
     def is_known(self) -> bool:
-        return self.factor_error <= _UNKNOWN * abs(self.factor)
+        """Whether the factor is more than nothing, and enough points say so."""
+        return self.tells and self.factor_error <= abs(self.factor)
+
+    @property
+    def tells(self) -> bool:
+        return len(self.left) - _UNKNOWNS >= TELLING
 
     @property
     def has_offset(self) -> bool:
         """Whether the offset is more than its error makes of nothing."""
-        return self.is_known and abs(self.offset) > _CLEAR * self.offset_error
+        return self.is_known and abs(self.offset) > self.offset_error
 
     def offset_text(self, dimension: str) -> str:
         unit = step_for(max(abs(self.offset), self.offset_error), dimension)
@@ -65,9 +69,9 @@ def lines_of(measured: Sequence[Point], theory: Sequence[Point]) -> tuple[Line, 
 
 def _line(series: str, places: Sequence[tuple[float, float, float]]) -> Line | None:
     found = fit([(1.0, expected) for _, expected, _ in places], [value for _, _, value in places], relative=True)
-    if found is None or None in found.errors:
+    if found is None or None in found.margins:
         return None
-    (offset, factor), (offset_error, factor_error) = found.coefficients, (each or 0.0 for each in found.errors)
+    (offset, factor), (offset_error, factor_error) = found.coefficients, (each or 0.0 for each in found.margins)
     left = tuple((x, value / (offset + factor * expected) - 1) for x, expected, value in places)
     return Line(series, offset, offset_error, factor, factor_error, left)
 
@@ -77,12 +81,8 @@ def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Seq
     known: Mapping[tuple[str, float], float] = {(point.name, point.x): point.y for point in theory}
     ratios = [point.y / known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
     between = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)} times its arithmetic at this machine's peak"
-    if not lines:
-        return f"{between}. A line takes three points."
-    if not all(line.is_known for line in lines):
-        return f"{between}. These steps scatter too much for a line: take more steps, or a quiet machine."
-    if min(ratios) < 1:
-        return f"{between}. No step is faster than the peak: the machine had other work when that was measured."
+    if untold := _untold(lines, ratios):
+        return f"{between}{untold}"
     named = len(lines) > 1
     each = [f"{line.series + ': ' if named else ''}{_said(line)}" for line in lines]
     said = f"{', '.join(each)} its arithmetic at this machine's peak"
@@ -91,6 +91,19 @@ def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Seq
     if any(line.has_offset and line.offset < 0 for line in lines):
         return f"{said}. A negative offset: the larger steps take longer for a FLOP than the smaller ones do."
     return f"{said}. The first part is there however small the step is."
+
+
+def _untold(lines: Sequence[Line], ratios: Sequence[float]) -> str:
+    """Why there is nothing to say of offset and factor; nothing where there is."""
+    if not lines:
+        return ". A line takes three points."
+    if fewest := [len(line.left) for line in lines if not line.tells]:
+        return f", too few points to tell offset and factor. {too_few(min(fewest), _UNKNOWNS)} a series."
+    if not all(line.is_known for line in lines):
+        return ". These steps scatter too much for a line: take more steps, or a quiet machine."
+    if min(ratios) < 1:
+        return ". No step is faster than the peak: the machine had other work when that was measured."
+    return ""
 
 
 def _said(line: Line) -> str:

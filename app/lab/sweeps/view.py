@@ -27,6 +27,7 @@ from app.units import digits, value_text
 from labs.spec import Figure, Quantity, RunSpec
 
 _LOG_FROM = 40.0  # axes of values that lie further apart are of factors, both: a law that is a power is a line then
+_FEW = "Too few points to tell."
 _SEEN = 1e-4  # of theory: less is told in the quantity's own unit
 _EXACT = frozenset({"bytes", "flop"})  # dimensions of what is counted, not timed
 _UNITS = {"bytes": "B", "seconds": "s", "flop_per_second": "FLOP/s", "bytes_per_second": "B/s"}
@@ -111,7 +112,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         quantities=known,
         curve=_curve(known[name], knobs, measured, theory),
         residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
-        finding=_finding(known[name], knobs, measured, theory, lines),
+        finding=_finding(known[name], knobs, measured, theory, lines, _how_final(runs)),
         lines=(
             *_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
             *_lines_of_nothing(known[name], measured, theory),
@@ -125,6 +126,12 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
+
+
+def _how_final(runs: Sequence[Run]) -> str:
+    """That more is to come, for behind the quantity's name; nothing once all have ended."""
+    ended = sum(run.status in ENDED for run in runs)
+    return f", not final after {ended} of {len(runs)} runs" if ended < len(runs) else ""
 
 
 def _said_of_ranks(spec: RunSpec, knobs: Sequence[Knob]) -> str:
@@ -238,10 +245,14 @@ def _lines(
             name,
             known[name].offset_text(quantity.dimension) if name in known else "–",
             known[name].factor_text if name in known else "–",
-            _pattern(axis, places, is_exact, _law_of(quantity)),
+            _pattern(axis, places, is_exact, _law_of(quantity)) if is_exact or _tells(known, name) else _FEW,
         )
         for name, places in by_series.items()
     )
+
+
+def _tells(lines: Mapping[str, Line], series: str) -> bool:
+    return series in lines and lines[series].tells
 
 
 def _lines_of_nothing(quantity: Quantity, measured: Sequence[Point], theory: Sequence[Point]) -> Iterator[SweepLine]:
@@ -285,25 +296,36 @@ def _finding(
     measured: Sequence[Point],
     theory: Sequence[Point],
     lines: Sequence[Line],
+    how_final: str,
 ) -> str:
     """What the residuals say, in a sentence."""
     if not measured:
         return "Nothing has been measured yet."
+    return f"{quantity.title}{how_final}: {_measured_says(quantity, knobs, measured, theory, lines)}"
+
+
+def _measured_says(
+    quantity: Quantity,
+    knobs: Sequence[Knob],
+    measured: Sequence[Point],
+    theory: Sequence[Point],
+    lines: Sequence[Line],
+) -> str:
     apart, none = _apart(measured, theory), _of_nothing(measured, theory)
     if not apart and not none:
-        return f"{quantity.title}: measured only. Theory has no figure for it."
+        return "measured only. Theory has no figure for it."
     if quantity.dimension == "seconds":
-        return f"{quantity.title}: {said_of_steps(measured, theory, lines)}"
+        return said_of_steps(measured, theory, lines)
     zero = value_text(0.0, quantity.dimension)
     if some := [point for point in none if point.y != 0]:
         most = max(some, key=lambda point: abs(point.y))
         at = " at ".join(dict.fromkeys((most.name, called(knobs[0].field))))
-        return f"{quantity.title}: {value_text(most.y, quantity.dimension)} with {at} {most.x:g}; theory has {zero}."
+        return f"{value_text(most.y, quantity.dimension)} with {at} {most.x:g}; theory has {zero}."
     if not apart:
-        return f"{quantity.title}: {zero}, theory to the last digit, at all {len(none)} points."
+        return f"{zero}, theory to the last digit, at all {len(none)} points."
     known = {(point.name, point.x): point.y for point in theory}
     more = [point.y - known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
-    return f"{quantity.title}: {_said_of_residuals(called(knobs[0].field), quantity, apart, more, len(none))}"
+    return _said_of_residuals(called(knobs[0].field), quantity, apart, more, len(none))
 
 
 def _said_of_residuals(
