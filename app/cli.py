@@ -241,9 +241,16 @@ def check() -> None:
     from app.interview.checks import check_interviews  # noqa: PLC0415
     from app.lab.checks import check_experiments  # noqa: PLC0415
     from app.practice.checks import check_problems  # noqa: PLC0415
-    from app.rubrics.checks import check_misconceptions, check_rubrics  # noqa: PLC0415
+    from app.rubrics.checks import check_claims, check_misconceptions, check_rubrics  # noqa: PLC0415
 
-    rooms = (check_problems, check_rubrics, check_misconceptions, check_interviews, check_experiments)
+    rooms = (
+        check_problems,
+        check_rubrics,
+        check_misconceptions,
+        check_claims,
+        check_interviews,
+        check_experiments,
+    )
     catalogue, problems = check_content(settings().cards, rooms)
     for problem in problems:
         _say(str(problem))

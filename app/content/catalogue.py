@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
 from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, make_challenges
+from app.content.claim_schemas import CLAIMS, ClaimsFile
 from app.content.code_labs import CodeLab, load_code_lab
 from app.content.coding import CodingFile, make_coding_round
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
@@ -237,7 +238,12 @@ class _Loader:
     def _knowledge(self) -> Knowledge:
         lexicon = self._single(LEXICON, LexiconFile) or LexiconFile()
         false = self._single(MISCONCEPTIONS, MisconceptionsFile) or MisconceptionsFile()
-        return Knowledge(lexicon.wordings(), false.misconceptions)
+        return Knowledge(lexicon.wordings(), false.misconceptions, self._claims())
+
+    def _claims(self) -> Mapping[str, ClaimsFile]:
+        names = sorted(path.name for path in self.folder.glob(f"{CLAIMS}/*.yaml"))
+        found = [self._single(f"{CLAIMS}/{name}", ClaimsFile) for name in names]
+        return {each.rubric: each for each in found if each is not None}
 
     def _interviews(self, knowledge: Knowledge, rubrics: Mapping[str, RubricFile]) -> Mapping[str, Interview]:
         paths = sorted(self.folder.glob("recordings/*.yaml"))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from app.content.claim_schemas import ClaimsFile
 from app.content.live import ExpressionError, Expressions, at
 from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
 from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric, Stance
 from app.grading.rubrics.lexicon import stem
+from app.grading.rubrics.likeness import make_claims
 from app.grading.rubrics.patterns import BadPattern, Pattern, Quantity, parse
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings, make_wordings
@@ -137,6 +139,7 @@ class Knowledge:
 
     wordings: Wordings = NO_WORDINGS
     misconceptions: tuple[MisconceptionFile, ...] = ()
+    claims: Mapping[str, ClaimsFile] = field(default_factory=dict)
 
 
 class RubricFile(Item):
@@ -220,7 +223,9 @@ def make_rubric(file: RubricFile) -> Rubric:
             Stance(file.stance.asked, _patterns("when", file.stance.when, values, file.let)) if file.stance else None
         )
     relevant = tuple(each for each in false if each.points or each.critical)
-    return Rubric(points, critical, floor, file.floor.needs, file.knowledge.wordings, relevant, stance)
+    wordings, known = file.knowledge.wordings, file.knowledge.claims.get(file.id)
+    claims = make_claims(known.claims() if known else (), wordings)
+    return Rubric(points, critical, floor, file.floor.needs, wordings, relevant, stance, claims)
 
 
 def make_points(

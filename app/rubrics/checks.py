@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from app.content.catalogue import Catalogue, source_key
 from app.content.checks import Finding
+from app.content.claim_schemas import CLAIMS
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
 from app.content.rubric_schemas import MISCONCEPTIONS, RubricFile, make_rubric
@@ -44,6 +45,20 @@ def check_misconceptions(catalogue: Catalogue) -> Iterator[Finding]:
                         place,
                         f"no rubric has a {each}; a point or critical mistake is named R01.choice",
                     )
+
+
+def check_claims(catalogue: Catalogue) -> Iterator[Finding]:
+    """Every point that claims are about is one of its rubric, and every rubric has claims of all of its points."""
+    known = next((rubric.knowledge.claims for rubric in catalogue.rubrics.values()), {})
+    for rubric in catalogue.rubrics.values():
+        claimed = known[rubric.id].points if rubric.id in known else {}
+        points = {each.id for each in rubric.points}
+        for point in sorted(points ^ set(claimed)):
+            place = f"{CLAIMS}/{rubric.id}.yaml"
+            if point in points:
+                yield source_key("rubrics", rubric.id), ("points",), f"{place} has no claims about {point}"
+            else:
+                yield place, ("points", point), f"{rubric.id} has no point {point}"
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -10,7 +10,9 @@ from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
+from app.grading.rubrics.comparing import Standing, compare
 from app.grading.rubrics.lexicon import SUBJECTS
+from app.grading.rubrics.likeness import NO_CLAIMS, Claims
 from app.grading.rubrics.matching import Passage, find, nearly, other_number
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
@@ -55,6 +57,11 @@ class Point:
         """All that earns it, or half of it."""
         return (*self.met, *self.half, *(pattern for part in self.parts for pattern in part.patterns))
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether its numbers are those of one of several things, so that words and numbers alone do not show it."""
+        return any(value.rivals for value in _values(self.evidence))
+
 
 @dataclass(frozen=True)
 class Critical:
@@ -94,12 +101,17 @@ class Rubric:
     wordings: Wordings = NO_WORDINGS
     misconceptions: tuple[Misconception, ...] = ()
     stance: Stance | None = None
+    claims: Claims = NO_CLAIMS
 
     @cached_property
     def numbers(self) -> tuple[Value, ...]:
         """Every number that is evidence for some point."""
-        groups = (group for point in self.points for each in point.evidence for place in each.places for group in place)
-        return tuple(atom for group in groups for atom in group if isinstance(atom, Value))
+        return tuple(value for point in self.points for value in _values(point.evidence))
+
+
+def _values(evidence: Iterable[Pattern]) -> Iterator[Value]:
+    groups = (group for each in evidence for place in each.places for group in place)
+    return (atom for group in groups for atom in group if isinstance(atom, Value))
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,7 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     held = _held(rubric.misconceptions, reading)
     against = {point: found for each, found in held for point in each.points}
     graded = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
-    points = tuple(_judged(each, judged or {}) for each in graded)
+    points = tuple(_judged(each, judged or {}) for each in _compared(rubric, graded, reading))
     critical = {
         each.id: found.text for each in rubric.critical if (found := _claimed(each.patterns, reading)) is not None
     }
@@ -171,6 +183,32 @@ def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
         PointGrade(each.id, "unsure", 0.0, each.evidence) if each.verdict == "met" and each.credit < 1 else each
         for each in points
     ]
+
+
+def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> list[PointGrade]:
+    """The grades, after what is said was compared with claims that are known to be right or wrong."""
+    standings = {
+        each.id: Standing(each.verdict, _rests_on(each, reading))
+        if each.verdict in ("met", "contradicted")
+        else Standing("open")
+        for each in points
+    }
+    opinions = compare(standings, rubric.claims.like(reading), reading.sentences)
+    bound = {each.id for each in rubric.points if each.is_bound}
+    return [
+        PointGrade(each.id, found.verdict, found.credit, (reading.sentences[found.sentence].text,))
+        if (found := opinions.get(each.id)) is not None and not (found.verdict == "met" and each.id in bound)
+        else each
+        for each in points
+    ]
+
+
+def _rests_on(grade: PointGrade, reading: Reading) -> frozenset[int]:
+    return frozenset(
+        index
+        for index, sentence in enumerate(reading.sentences)
+        if any(sentence.text in each for each in grade.evidence)
+    )
 
 
 def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
