@@ -28,9 +28,9 @@ class ClaimsFile(Strict):
 
     def claims(self) -> tuple[Claim, ...]:
         """All of them, in the order of the file."""
-        return tuple(
-            Claim(point, truth, text)
-            for point, known in self.points.items()
-            for truth, texts in (("right", known.right), ("half", known.half), ("wrong", known.wrong))
-            for text in texts
-        )
+        found: list[Claim] = []
+        for point, known in self.points.items():
+            found += [Claim(point, "right", text) for text in known.right]
+            found += [Claim(point, "half", text) for text in known.half]
+            found += [Claim(point, "wrong", text) for text in known.wrong]
+        return tuple(found)

@@ -1,0 +1,74 @@
+"""Statements compared with claims that are known to be right, half right or wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.content.catalogue import Catalogue
+from app.grading.rubrics.comparing import Standing, compare
+from app.grading.rubrics.likeness import Claim, Likeness, make_claims
+from app.grading.rubrics.reading import read
+from app.rubrics.checks import check_claims
+
+CLAIMS = make_claims(
+    [
+        Claim("pace", "right", "The ring goes as fast as its slowest link."),
+        Claim("pace", "right", "One slow rank holds all others up."),
+        Claim("pace", "wrong", "The fastest link sets the pace."),
+        Claim("pace", "wrong", "Slow ranks are averaged out by the others."),
+        Claim("bytes", "right", "Each rank sends about 2S whatever the number of ranks."),
+        Claim("bytes", "half", "It is about 2S."),
+        Claim("bytes", "wrong", "Each rank sends nS, more with every rank."),
+    ]
+)
+
+
+def said(text: str, verdict: str = "open", **others: str) -> str | None:
+    """What comparing says of `pace`, whose evidence is the whole text where its verdict is `met`."""
+    reading = read(text)
+    standings = {name: Standing(each) for name, each in others.items()}  # type: ignore[arg-type]
+    standings["pace"] = Standing(verdict, frozenset(range(len(reading.sentences))))  # type: ignore[arg-type]
+    found = compare(standings, CLAIMS.like(reading), reading.sentences).get("pace")
+    return found.verdict if found else None
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("The slowest link decides how fast the ring goes.", "met"),
+        ("The fastest link sets the pace of the ring.", "contradicted"),
+        ("It is a mistake to think that the fastest link sets the pace.", None),
+        ("I like trees.", None),
+    ],
+)
+def test_a_point_without_evidence_is_what_a_known_claim_says(text: str, verdict: str | None) -> None:
+    assert said(text) == verdict
+
+
+def test_evidence_falls_where_it_is_like_a_wrong_claim_and_nothing_else_speaks_for_the_answer() -> None:
+    wrong = "The fastest link sets the pace."
+    assert said(wrong, "met") == "contradicted"
+    assert said(wrong, "met", bytes="met") is None  # an answer that is right elsewhere is believed
+    assert said(wrong, "met", bytes="contradicted") == "contradicted"
+
+
+def test_what_is_denied_is_not_like_what_is_claimed() -> None:
+    claims = make_claims([Claim("a", "wrong", "ZeRO shards activations."), Claim("a", "right", "It shards the state.")])
+
+    def most(text: str) -> float:
+        return max(each.wrong for each in claims.like(read(text))["a"])
+
+    assert most("ZeRO shards activations.") > 0.8
+    assert most("ZeRO does not shard activations.") < 0.35
+
+
+def test_a_statement_is_more_like_a_wrong_claim_only_beyond_the_right_and_the_half_right() -> None:
+    assert Likeness(0, 0, 4, right=0.1, half=0.6, wrong=0.3).excess == pytest.approx(-0.3)
+
+
+def test_no_claims_say_nothing() -> None:
+    assert make_claims([]).like(read("The fastest link sets the pace.")) == {}
+
+
+def test_every_point_has_claims_and_every_claim_a_point(content: Catalogue) -> None:
+    assert list(check_claims(content)) == []
