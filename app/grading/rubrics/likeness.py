@@ -59,7 +59,7 @@ class Claims:
     kinds: tuple[tuple[str, Truth], ...] = ()
     places: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False)
     rarity: Mapping[str, float] = field(default_factory=dict, repr=False)
-    wrong_by_number: frozenset[int] = frozenset()  # whoever says no number does not say these
+    by_number: frozenset[int] = frozenset()  # whoever says no number does not say these
     unknown: float = 0.0
 
     def like(self, reading: Reading) -> Mapping[str, tuple[Likeness, ...]]:
@@ -86,7 +86,7 @@ class Claims:
                 dots[number] += weight * share
         sums: dict[tuple[str, Truth], float] = defaultdict(float)
         counts = Counter(self.kinds)
-        unsaid = frozenset() if any("#" in word for word in words) else self.wrong_by_number
+        unsaid = frozenset() if any("#" in word for word in words) else self.by_number
         for number, (kind, dot) in enumerate(zip(self.kinds, dots, strict=True)):
             sums[kind] += math.exp(SHARPNESS * dot / length) if number not in unsaid else 1.0
 
@@ -114,11 +114,7 @@ def make_claims(claims: Iterable[Claim], wordings: Wordings = NO_WORDINGS) -> Cl
         tuple((each.point, each.truth) for each, _ in listed),
         {word: tuple(found) for word, found in places.items()},
         rarity,
-        frozenset(
-            number
-            for number, (each, words) in enumerate(listed)
-            if each.truth == "wrong" and any("#" in word for word in words)
-        ),
+        frozenset(number for number, (_, words) in enumerate(listed) if any("#" in word for word in words)),
         math.log((len(listed) + 1) / 0.5),
     )
 
