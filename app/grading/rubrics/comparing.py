@@ -100,13 +100,13 @@ def _against(near: Iterable[Likeness], evidence: frozenset[int], sentences: Sequ
     return Opinion("contradicted", 0.0, max(worst, key=_excess).sentence) if worst else None
 
 
-def _right(each: Likeness) -> float:
-    return each.right
+def _right(likeness: Likeness) -> float:
+    return likeness.right
 
 
-def _wrong(each: Likeness) -> float:
-    return each.wrong
+def _wrong(likeness: Likeness) -> float:
+    return likeness.wrong
 
 
-def _excess(each: Likeness) -> float:
-    return each.excess
+def _excess(likeness: Likeness) -> float:
+    return likeness.excess
