@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,6 +74,19 @@ def test_alpha_and_bandwidth_come_from_the_ping_pong(client: TestClient, databas
     assert "20 µs" in html
     assert "2 GB/s" in html
     assert "the law holds as far as this machine can tell" in html
+    assert "Runs differ" not in html
+    later = _finished(client, database, {"program": "collectives", "parallel": {"data": 2}})
+    slower = [replace(each, y=each.y + 100e-6) for each in points]
+    with database.write() as session:
+        service.find_run(session, 1, later).chunks = 1
+        session.add(Chunk(run_id=later, sequence=1, events=[to_json(each) for each in slower], created_at=NOW))
+    html = client.get("/lab/fit", headers=HTML).text.replace("\xa0", " ")
+    assert f"differ by more than their errors say: α is 20 µs in run {run_id} and 120 µs in run {later}." in html
+    assert html.count('name="without" value="link.') == 10, "points of both runs"
+    alone = "&".join(f"without=link.{later}-{each.x:.0f}" for each in points)
+    html = client.get(f"/lab/fit?{alone}", headers=HTML).text.replace("\xa0", " ")
+    assert "<b>20 µs</b>" in html
+    assert "Runs differ" not in html
 
 
 def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestClient, database: Database) -> None:

@@ -2,52 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import hypot
 
 from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, between, residual
-from app.lab.least_squares import Fitted
+from app.lab.least_squares import TELLING, Fitted, fit, student_t
 from app.units import digits, value_text
-from labs.spec import Figure
+from labs.spec import Figure, RunSpec
 
 _NANO = 1e-9
+_NAMED = 2  # of the newest runs have a tone of their own, beside earlier ones and points left out
+_EXACT = 1e-6  # of a coefficient: a smaller difference is the computer's
+_LINE = "α + S/B"
 LAW = Law(
     "link",
     "α and β of this machine's link",
-    "A message of S bytes takes t = α + S/B: a start, and the bytes. Two numbers, fitted to a ping-pong of two ranks.",
-    "one finished run of the program collectives",
+    "A message of S bytes takes t = α + S/B: a start, and the bytes. Two numbers, fitted to every ping-pong of two "
+    "ranks here. A run with other work beside it shows as points away from the others.",
+    "finished runs of the program collectives",
     "/lab/experiments/ring-by-the-byte",
     "Run L07, the ring by the byte",
     heads=("Message", "Time"),
     beside="Read off one end alone",
 )
-_FIGURE = Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True)
+_FIGURE = Figure("One message between two ranks", "size", "time", "B", "s", x_log=True, y_log=True, fitted=(_LINE,))
 
 
 def fitted(source: Source) -> Law:
-    """α and B of the newest run whose ping-pong is a line."""
-    for run, _ in source.of_program("collectives"):
-        points = source.points(run, "ping_pong")
-        samples = [
-            Sample(
-                f"{run.id}-{point.x:.0f}",
-                (run.id,),
-                (value_text(point.x, "bytes"), value_text(point.y, "seconds")),
-                "a message",
-                point.x,
-                point.y,
-                (1.0, point.x),
-                point.y,
-            )
-            for point in points
-            if point.name == points[0].name
-        ]
-        fitting = source.fitting(LAW, samples, relative=True)
-        found = fitting.fitted
-        if found is not None and found.coefficients[1] > 0:
-            return _law_of(fitting, found)
-        if fitting.out:
-            return fitting.unfitted()
-    return LAW
+    """α and B of every ping-pong here over the link that the newest one went over."""
+    every = ((run, spec, source.points(run, "ping_pong")) for run, spec in source.of_program("collectives"))
+    measured = [each for each in every if each[2]]
+    alike = [(run, points) for run, spec, points in measured if _link(spec) == _link(measured[0][1])]
+    samples = [
+        Sample(
+            f"{run.id}-{point.x:.0f}",
+            (run.id,),
+            (value_text(point.x, "bytes"), value_text(point.y, "seconds")),
+            "a message" if len(alike) == 1 else f"run {run.id}" if at < _NAMED else "earlier runs",
+            point.x,
+            point.y,
+            (1.0, point.x),
+            point.y,
+        )
+        for at, (run, points) in enumerate(alike)
+        for point in points
+        if point.name == points[0].name
+    ]
+    fitting = source.fitting(LAW, samples, relative=True)
+    found = fitting.fitted
+    if found is not None and found.coefficients[1] > 0:
+        return _law_of(fitting, found)
+    return fitting.unfitted() if fitting.out else LAW
+
+
+def _link(spec: RunSpec) -> tuple[object, ...]:
+    return spec.device, spec.hosts, spec.link
+
+
+def _of_runs(samples: Sequence[Sample]) -> dict[int, Fitted]:
+    """Each run's own line, where its points give one with an error."""
+    by_run: dict[int, list[Sample]] = {}
+    for sample in samples:
+        by_run.setdefault(sample.runs[0], []).append(sample)
+    lines = {run: fit([each.row for each in own], [each.aim for each in own], True) for run, own in by_run.items()}
+    return {run: line for run, line in lines.items() if line is not None and None not in line.errors}
+
+
+def _said_of_runs(lines: Mapping[int, Fitted]) -> str:
+    """Where the runs furthest apart differ by more than the 95 % interval of their difference; else nothing."""
+    said = []
+    for at, name in enumerate(("α", "β")):
+        low, high = (extreme(lines, key=lambda run: lines[run].coefficients[at], default=0) for extreme in (min, max))
+        if low == high:
+            continue
+        ends = lines[low], lines[high]
+        apart = ends[1].coefficients[at] - ends[0].coefficients[at]
+        spare = ends[0].spare + ends[1].spare
+        error = hypot(*(end.errors[at] or 0.0 for end in ends))
+        if spare >= TELLING and apart > max(student_t(spare) * error, _EXACT * abs(ends[1].coefficients[at])):
+            texts = [_ALPHA_BETA[at](end.coefficients[at]) for end in ends]
+            said.append(f"{name} is {texts[0]} in run {low} and {texts[1]} in run {high}")
+    if not said:
+        return ""
+    return (
+        f" Runs differ by more than their errors say: {', '.join(said)}. The machine was not equally free, and the "
+        "intervals hold for these runs only. Leave out the points of a run that was disturbed."
+    )
+
+
+_ALPHA_BETA: tuple[Callable[[float], str], ...] = (
+    lambda alpha: f"{'−' if alpha < 0 else ''}{value_text(abs(alpha), 'seconds')}",
+    lambda beta: f"{digits(beta / _NANO, 3)} ns a byte",
+)
 
 
 def _law_of(fitting: Fitting, line: Fitted) -> Law:
@@ -56,8 +103,8 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
     return fitting.law_with(
         _FIGURE,
         lambda sample: alpha + beta * sample.x,
-        [("a message", x, alpha + beta * x) for x in between(fitting.samples[0].x, fitting.samples[-1].x)],
-        "α + S/B",
+        [(_LINE, x, alpha + beta * x) for x in between(fitting.samples[0].x, fitting.samples[-1].x)],
+        f"{_LINE}, fitted to all of them",
         (
             Coefficient.of(
                 line,
@@ -89,7 +136,8 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
             [sample.y / (alpha + beta * sample.x) - 1 for sample in fitting.kept],
             "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "
             "which α and B do not have",
-        ),
+        )
+        + _said_of_runs(_of_runs(fitting.kept)),
     )
 
 
