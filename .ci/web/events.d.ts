@@ -180,6 +180,7 @@ declare namespace RunEvents {
     collectives: (Collectives)[] | null;
     device_peak_bytes: number | null;
     operations?: OperationSeconds | null;
+    waiting_seconds?: number | null;
   }
   type Any = PhaseEvent | HostEvent | StepEvent | MemoryEvent | CommunicationEvent | MeasurementEvent | SpanEvent | DetailEvent | LogEvent | ResultEvent;
 }
