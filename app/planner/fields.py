@@ -30,6 +30,7 @@ from app.theory.planner.own_models import SIZES
 from app.theory.planner.space import GATHERS, KEEPS
 from app.theory.presets import ARCHITECTURES, PRESETS
 from app.theory.reliability import FAILURE_RATES
+from app.units import factor_of
 from labs.spec import MAX_HEADS, MAX_HIDDEN, MAX_LAYERS, Attention, Precision, Recompute, Schedule, StateLayout
 
 OWN = "own"  # a size of which model state alone is asked
@@ -120,8 +121,8 @@ FIELDS: Mapping[str, Field] = {
     "price": Field(number(0, 1e6, is_whole=False), "", absent="none"),
     "served": Field(number(1, 1e20, "tokens", is_whole=False), "", absent="none"),
     "failures": Field(choice(*FAILURE_RATES), "llama-3"),
-    "failure_rate": Field(number(3600, 1e13, "seconds", is_whole=False), "", absent="as in"),
-    "deadline": Field(number(3600, 1e10, "seconds", is_whole=False), "30 days"),
+    "failure_rate": Field(number(factor_of("hour"), 1e13, "seconds", is_whole=False), "", absent="as in"),
+    "deadline": Field(number(factor_of("hour"), 1e10, "seconds", is_whole=False), "30 days"),
     "checkpoint": Field(number(1e-3, 1e6, "seconds", is_whole=False), "60 s"),
 }
 DEFAULTS: Mapping[str, str] = {name: field.start for name, field in FIELDS.items()}

@@ -112,7 +112,7 @@ def test_what_a_runs_figure_counts_at_its_end_is_the_theory_of_its_ledger(
     assert found is not None
     assert found.address == "/lab/runs/7/figure"
     assert found.note == "as theory has it, at this run’s size"
-    payload, sent = bytes_text(theory.payload_bytes_per_step), bytes_text(theory.wire_bytes_per_step)
+    payload, sent = bytes_text(theory.payload_bytes_per_step, 4), bytes_text(theory.wire_bytes_per_step, 4)
     assert found.frames[-1].counters[2:] == (f"{payload} of {payload}", f"{sent} of {sent}")
     state = trained(spec, stage, ranks)
     assert state.layout.total == 16
@@ -134,7 +134,7 @@ def test_the_ring_of_ddp_is_of_the_runs_own_gradients(ranks: int, micro_batches:
     assert found.frames[-1].counters[1] == f"{sent} of {sent}"
     turned = figure_of(l10(3, ranks, micro_batches), turned={"stage": "0"})  # the same by turning FSDP's figure
     assert turned is not None
-    assert turned.frames[-1].counters[2].endswith(f" of {bytes_text(theory.payload_bytes_per_step)}")
+    assert turned.frames[-1].counters[2].endswith(f" of {bytes_text(theory.payload_bytes_per_step, 4)}")
 
 
 def test_a_figure_that_does_not_tell_all_a_run_sends_says_that_its_numbers_are_others() -> None:

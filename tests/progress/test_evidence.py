@@ -166,8 +166,8 @@ def test_a_prediction_is_held_to_the_measurement(database: Database, content: Ca
         found = standing(session, content, concept)
         assert found is not None
         assert (found.count, found.recent) == (1, None)
-        ran(session, {"model_state_bytes": 149.0, "payload_bytes_per_step": 0.0}, both)
-        ran(session, {"model_state_bytes": 151.0, "payload_bytes_per_step": 1.0}, both)
+        ran(session, {"model_state_bytes": 124.0, "payload_bytes_per_step": 0.0}, both)
+        ran(session, {"model_state_bytes": 126.0, "payload_bytes_per_step": 1.0}, both)
         ran(session, {"model_state_bytes": 100.0}, {})
         found = standing(session, content, concept)
     assert found is not None
