@@ -172,6 +172,22 @@ def _table() -> dict[str, Unit]:
 
 UNITS: Mapping[str, Unit] = _table()
 
+# What counts the same things, by every word for it. What counts no such thing, as times, goes with all.
+COUNTED: Mapping[str, str] = {
+    word: words[0]
+    for words in (
+        ("GPUs", "GPU", "gpus", "gpu", "devices", "ranks", "rank"),
+        ("nodes", "node"),
+        ("stages", "stage"),
+        ("layers", "layer"),
+        ("calls", "call"),
+        ("steps", "step"),
+        ("micro-batches", "micro-batch", "microbatches"),
+        ("sequences", "sequence", "samples"),
+    )
+    for word in words
+}
+
 # A letter behind a bare number, as in "7B parameters"; bytes win where bytes are asked for.
 MAGNITUDES: Mapping[str, float] = {
     "k": 1e3,
@@ -244,6 +260,7 @@ _WRITTEN: Mapping[str, tuple[str, ...]] = {
         "calls",
         "GPUs",
         "ranks",
+        "nodes",
         "steps",
         "sequences",
         "micro-batches",

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from math import isfinite
 
 from app.grading.reader import Quantity, Reader, Unreadable
-from app.units import DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, UNITS, Dimension
+from app.units import COUNTED, DIMENSIONS, EXAMPLES, NAMES, NONE, TOKENS, UNITS, Dimension
 
-__all__ = ["Quantity", "Unreadable", "evaluate_quantity", "read_quantity"]
+__all__ = ["Quantity", "Unreadable", "evaluate_quantity", "must_count", "read_quantity"]
 
 MAX_LENGTH = 200
 LARGEST = 1e30
@@ -24,6 +24,11 @@ _ABOUT = re.compile(r"^(?:[~≈≅=]|about|approximately|approx\.?|roughly|ca\.?
 _PER = re.compile(r"(?<=[A-Za-z%µμ]) per (?=[A-Za-z])")
 _SUM_IN_WORDS = re.compile(r"(?<=[a-z])(?:,| and|, and) (?=\d)")
 _SEVERAL = re.compile(r"\s*(?:,\s|;|\bor\b|\band\b|\bto\b|…|\.\.+|–|—|(?<=[\dA-Za-z%])\s?-\s?(?=\d))\s*")
+# Behind these stands what something comes to: 2 in flight, so 24 GB · 16 B × 70e9 = 1120 GB.
+_SO = re.compile(
+    r"\s*(?:,?\s+(?:and )?(?:so|thus|hence|therefore|which (?:is|makes|gives)|that (?:is|makes))\b|=>?|→|⇒)\s*"
+)
+_ONE_COUNT = re.compile(r"[~≈]?\s*[\d.,'’ ]+\s*[A-Za-z-]+\s*\.?")
 _JOINED_BY_MINUS = re.compile(r"[\dA-Za-z%]\s?-\s?\d")
 
 
@@ -34,7 +39,7 @@ def read_quantity(text: str, expected: str, asked_unit: str | None = None) -> Qu
     Unreadable when it cannot be parsed, has no unit where one matters, or another dimension.
     """
     example = EXAMPLES[expected]
-    stripped = _visible(text, example)
+    stripped = _result(_visible(text, example))
     joined = _SUM_IN_WORDS.sub(" ", stripped)  # 2 days and 3 h
     if joined == stripped or not _reads(joined, DIMENSIONS[expected], example):
         _refuse_several(stripped, DIMENSIONS[expected], example)
@@ -48,6 +53,22 @@ def read_quantity(text: str, expected: str, asked_unit: str | None = None) -> Qu
         return Quantity(found.value * factor, UNITS[asked_unit].dimension, True, taken_as=said)
     _check_dimension(found, expected, example)
     return found
+
+
+def must_count(text: str, unit: str) -> None:
+    """Raises Unreadable for a count of other things than `unit` names, as sequences where GPUs are asked for."""
+    asked = COUNTED.get(unit)
+    if asked is None or not _ONE_COUNT.fullmatch(_result(_visible(text, EXAMPLES["count"]))):
+        return
+    counted = read_quantity(text, "count").counted
+    if counted and COUNTED.get(counted, asked) != asked:
+        raise Unreadable(f"That counts {counted}; this asks for {unit}. Write how many {unit}.")
+
+
+def _result(text: str) -> str:
+    """What stands behind the last “so” or “=”, where something does: what was worked out before it is no answer."""
+    pieces = _SO.split(text)
+    return pieces[-1] if len(pieces) > 1 and pieces[-1] else text
 
 
 def evaluate_quantity(text: str, known: Sequence[Quantity] = (), wanted: Dimension | None = None) -> Quantity:

@@ -2,7 +2,8 @@
 
 sum     = product, { ("+" | "-") product | smaller product }       2 days 3 h
 product = factor, { ("*" | "/") factor }                           56*2 GB, 14 GB / 25 GB/s
-factor  = ["-"], ( number | "(" sum ")" | "@" digits ), [ units ]  @0: a quantity known to the caller
+factor  = ["-"], ( number | [ root ] "(" sum ")" | "@" digits ), [ units ]  @0: a quantity known to the caller
+root    = "sqrt" | "√"                                             sqrt(2 * 120 s * 50 h): a time
 units   = unit, { "/" unit }                                       GB/s, tokens/s
 """
 
@@ -25,6 +26,7 @@ _POWER = re.compile(r"(?:[×x*·⋅]\s*)?10\s*(?:\^|\*\*)\s*([+\-−]?\d{1,3})|(
 _WORD = re.compile(r"[A-Za-zµμ%×]+(?:-[a-z]+)?")
 _SUPERSCRIPT = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _KNOWN = re.compile(r"@(\d{1,3})")
+_ROOT = re.compile(r"(?:sqrt|√) ?(?=\()", re.IGNORECASE)
 
 
 class Unreadable(ValueError):
@@ -43,6 +45,7 @@ class Quantity:
     unit_given: bool
     magnitude: bool = False
     taken_as: str = ""
+    counted: str = ""  # what is counted, as “GPUs”: the last such word, which has no unit
 
 
 class Reader:
@@ -57,6 +60,7 @@ class Reader:
         self.unit_given = False
         self.magnitude = False
         self.taken_as = ""
+        self.counted = ""
 
     def read(self) -> Quantity:
         value, unit = self._sum(0)
@@ -66,7 +70,9 @@ class Reader:
             before = self.text[max(0, self.at - 30) : self.at].strip()
             said = f"“{before}” was read, but not “{rest}” behind it"
             raise Unreadable(f"{said}. Write one number with its unit, such as {self.example}.")
-        return Quantity(value * unit.factor, unit.dimension, self.unit_given, self.magnitude, self.taken_as)
+        return Quantity(
+            value * unit.factor, unit.dimension, self.unit_given, self.magnitude, self.taken_as, self.counted
+        )
 
     def _skip(self) -> None:
         while self.at < len(self.text) and self.text[self.at] == " ":
@@ -111,7 +117,8 @@ class Reader:
             start = self.at
             self.at += 1
             follows = self._peek()
-            if not (follows.isdigit() or follows in ".(-−+@") or not follows:
+            is_root = _ROOT.match(self.text, self.at) is not None
+            if not (follows.isdigit() or follows in ".(-−+@" or is_root) or not follows:
                 self.at = start
                 break
             other, other_unit = self._factor(depth)
@@ -135,15 +142,32 @@ class Reader:
             quantity = self.known[int(match.group(1))]
             self.unit_given |= quantity.unit_given
             return quantity.value, combine(Unit(quantity.dimension, 1.0), self._units(), 1)
+        root = _ROOT.match(self.text, self.at)
+        if root:
+            self.at = root.end()
+            return self._root(*self._bracket(depth))
         if head == "(":
-            self.at += 1
-            value, unit = self._sum(depth + 1)
-            if self._peek() != ")":
-                raise Unreadable("A bracket is not closed.")
-            self.at += 1
+            value, unit = self._bracket(depth)
             return value, combine(unit, self._units(), 1)
         value = self._number()
         return value, self._units()
+
+    def _bracket(self, depth: int) -> tuple[float, Unit]:
+        self.at += 1
+        value, unit = self._sum(depth + 1)
+        if self._peek() != ")":
+            raise Unreadable("A bracket is not closed.")
+        self.at += 1
+        return value, unit
+
+    def _root(self, value: float, unit: Unit) -> tuple[float, Unit]:
+        """The square root of a quantity whose units come in pairs."""
+        if value < 0:
+            raise Unreadable("There is no root of a negative number.")
+        if any(exponent % 2 for exponent in unit.dimension):
+            raise Unreadable("The units under that root do not come in pairs, so its root has none.")
+        bytes_, seconds, flop, tokens = (exponent // 2 for exponent in unit.dimension)
+        return (value * unit.factor) ** 0.5, Unit((bytes_, seconds, flop, tokens), 1.0)
 
     def _number(self) -> float:
         power = _POWER.match(self.text, self.at)
@@ -196,6 +220,8 @@ class Reader:
             raise Unreadable(self._unknown(word))
         self.at = match.end()
         self.unit_given = True
+        if known == Unit(NONE, 1.0):
+            self.counted = word
         return known
 
     def _lower_case(self, word: str) -> Unit | None:

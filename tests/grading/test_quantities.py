@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from app.grading.quantities import MAX_LENGTH, Unreadable, read_quantity
+from app.grading.quantities import MAX_LENGTH, Unreadable, must_count, read_quantity
 from app.units import DIMENSIONS, EXAMPLES
 
 GB, GIB = 1e9, 2.0**30
@@ -53,6 +53,12 @@ def reason(text: str, asked: str = "bytes") -> str:
         ("2x56GB", 112 * GB),
         ("56 GB × 2", 112 * GB),
         ("14+98 GB", 112 * GB),
+        # what stands behind the last “so” or “=” is the answer
+        ("2, so 24 GB", 24 * GB),
+        ("16 B × 7e9 = 112 GB", 112 * GB),
+        # a root whose units come in pairs
+        ("sqrt(4 GB x 9 GB)", 6 * GB),
+        ("2 × √(36 GB * 1e9 B)", 12 * GB),
         ("14 GB + 98 GB", 112 * GB),
         ("14 GB + 500 MB", 14.5 * GB),
         ("120 GB − 8 GB", 112 * GB),
@@ -358,3 +364,21 @@ def test_the_longest_texts_of_every_kind_are_quick() -> None:
             except Unreadable:
                 continue
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize(("text", "unit"), [("62 nodes", "GPUs"), ("4 sequences", "GPUs"), ("4, so 3 layers", "calls")])
+def test_a_count_of_other_things_than_were_asked_for_is_refused(text: str, unit: str) -> None:
+    with pytest.raises(Unreadable, match=f"That counts .*; this asks for {unit}"):
+        must_count(text, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"), [("496", "GPUs"), ("496 ranks", "GPUs"), ("62 nodes × 8", "GPUs"), ("2x", "GPUs")]
+)
+def test_a_count_of_what_was_asked_for_is_taken(text: str, unit: str) -> None:
+    must_count(text, unit)
+
+
+def test_a_root_of_single_units_or_of_a_negative_number_is_refused() -> None:
+    assert "do not come in pairs" in reason("sqrt(4 GB)")
+    assert "no root of a negative number" in reason("sqrt(-4)")

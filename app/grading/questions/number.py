@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.grading.grade import Grade
-from app.grading.numbers import OMISSION, KnownSlip, grade_number, within
+from app.grading.grade import Grade, invalid
+from app.grading.numbers import OMISSION, UNIT, KnownSlip, grade_number, within
 from app.grading.omissions import Node
-from app.grading.quantities import read_quantity
+from app.grading.quantities import Unreadable, must_count, read_quantity
 from app.units import EXAMPLES, SCALES, scaled
 
 _NUMBER = re.compile(r"^[\d.]+(?:e\d+)?")
@@ -112,6 +112,10 @@ class NumberQuestion:
         return forward if self.carried and not explained.misconception else explained
 
     def _grade(self, text: str) -> Grade:
+        try:
+            must_count(text, self.unit)
+        except Unreadable as error:
+            return invalid(str(error))
         return grade_number(
             text, self.key, self.dimension, self.tolerance, self.slips, VALUE_CREDIT, self.structure, self.asked_unit
         )
@@ -121,7 +125,7 @@ def _knows_the_cause(grade: Grade) -> int:
     """How well it is known what was done: a slip by its name, or merely what is missing or in which unit it is."""
     if grade.misconception is None:
         return 0
-    return 1 if grade.misconception in (OMISSION, "unit") else 2
+    return 1 if grade.misconception in (OMISSION, UNIT) else 2
 
 
 def written_as(unit: str) -> str:
@@ -133,7 +137,9 @@ def written_as(unit: str) -> str:
 
 def read_number(text: str, unit: str) -> float:
     """The number in `text`, in base units of what `unit` measures. Raises Unreadable."""
-    return read_quantity(text, SCALES[unit][0]).value
+    value = read_quantity(text, SCALES[unit][0]).value
+    must_count(text, unit)
+    return value
 
 
 def carried_values(
