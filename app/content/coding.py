@@ -190,6 +190,7 @@ def _asking(lab: CodeLab, seed: int) -> TaskQuestion:
         unit=about.unit,
         tolerance=about.tolerance,
         slips=about.slips,
+        doubt=about.doubt,
         follows=(f"{lab.id.lower()}-{WRITE}",),
     )
     question._lab = lab

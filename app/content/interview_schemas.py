@@ -11,7 +11,19 @@ from pydantic import Field, PrivateAttr, model_validator
 from app.content.challenges import Challenge, about
 from app.content.problem_schemas import OrderItem
 from app.content.rubric_schemas import Falsehood, RubricPointFile
-from app.content.schemas import CardId, Fraction, InterviewId, Item, Phrase, QuestionedSlip, Slug, Strict, Text, Unit
+from app.content.schemas import (
+    CardId,
+    Doubt,
+    Fraction,
+    InterviewId,
+    Item,
+    Phrase,
+    QuestionedSlip,
+    Slug,
+    Strict,
+    Text,
+    Unit,
+)
 from app.grading.levels import Level
 from app.grading.questions.layout import Mistake
 from app.grading.rubrics.grader import Misconception
@@ -61,6 +73,7 @@ class FollowUp(Strict):
     unit: Unit
     tolerance: Fraction = 0.02
     slips: tuple[QuestionedSlip, ...] = ()
+    doubt: Doubt | None = None
     explanation: Text
 
 
@@ -169,6 +182,7 @@ class Question(Strict):
     unit: Unit | None = None
     tolerance: Fraction = 0.02
     slips: tuple[QuestionedSlip, ...] = ()
+    doubt: Doubt | None = None
     follow_up: FollowUp | None = None
     harder: FollowUp | None = None
     own: tuple[OwnLayout, ...] = ()
@@ -231,6 +245,8 @@ class Question(Strict):
             raise ValueError("a question needs an explanation")
         if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
+        if self.kind == "number" and not all(each.doubt for each in (self, self.follow_up) if each):
+            raise ValueError("a number needs doubt, what is asked about a wrong one that is no slip")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
         if (self.kind != "number" and self.hints) or (self.kind not in ("text", "layout") and self.own):

@@ -27,6 +27,7 @@ from pydantic import Field, StringConstraints, ValidatorFunctionWrapHandler, Wra
 
 from app.content.schemas import (
     CardId,
+    Doubt,
     Fraction,
     Item,
     Phrase,
@@ -58,13 +59,14 @@ class Asked(Strict):
 
 
 class NumberPart(Asked):
-    """One number a learner answers, in any unit of the right dimension."""
+    """One number a learner answers, in any unit of the right dimension. What a round asks has a `doubt`."""
 
     kind: Literal["number"] = "number"
     key: Text
     unit: Unit = Field(description="unit the key is shown in")
     tolerance: Fraction = 0.02
     carries: tuple[Slug, ...] = ()
+    doubt: Doubt | None = None
 
 
 class PartOption(Strict):

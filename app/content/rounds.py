@@ -121,7 +121,7 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
                 raise NoSuchPart(where, f"{each.part} is no part of {problem.id} that a round can ask: {accepted}")
             if unasked := list(_unasked(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
-                raise NoSuchPart(where, f"{each.part} of {problem.id} needs ask at {', '.join(unasked)}")
+                raise NoSuchPart(where, f"{each.part} of {problem.id} needs what is asked at {', '.join(unasked)}")
             if untold := list(_untold(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} of {problem.id} needs, for the debrief, {', '.join(untold)}")
@@ -134,6 +134,8 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
 def _unasked(part: AnyPart) -> Iterator[str]:
     """The mistakes in a part that nothing is asked about."""
     yield from (slip.id for slip in part.slips if not slip.ask)
+    if isinstance(part, NumberPart) and part.doubt is None:
+        yield "the number itself, a doubt"
     if isinstance(part, ChoicePart):
         several = part.kind == "set"
         yield from (each.id for each in part.options if each.may_be_misjudged(several) and not each.ask)
@@ -151,7 +153,7 @@ def _untold(part: AnyPart) -> Iterator[str]:
 def _question(problem: Problem, part: AnyPart, asked: AskedPart, explanation: str) -> BorrowedQuestion:
     number = {}
     if isinstance(part, NumberPart):
-        number = {"key": part.key, "unit": part.unit, "tolerance": part.tolerance}
+        number = {"key": part.key, "unit": part.unit, "tolerance": part.tolerance, "doubt": part.doubt}
     question = BorrowedQuestion(
         id=question_id(problem, part),
         kind=part.kind,

@@ -113,10 +113,28 @@ class Slip(Strict):
     cure: CardId | None = None
 
 
+class Figure(Strict):
+    """A number on the way to another: `key` is an expression in base units, and `unit` what it is said in."""
+
+    key: Text
+    unit: Unit
+
+
+class Doubt(Strict):
+    """What the interviewer asks about a wrong number that no slip explains. Its expressions see the number as `yours`,
+    in base units, and so say what it would come to. Where `ask` asks for a number on the way, `answered_by` is that
+    one: who says it has answered, and not yet said the number itself."""
+
+    ask: Text
+    answered_by: Figure | None = None
+
+
 class QuestionedSlip(Slip):
-    """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right."""
+    """A slip with what the interviewer asks somebody who made it: it names the doubt, never what is right. Where that
+    is a number on the way, it is `answered_by` one."""
 
     ask: Text | None = None
+    answered_by: Figure | None = None
 
 
 class Item(Strict):

@@ -13,6 +13,7 @@ from app.units import CLOCK, factor_of
 
 # A slip is recognised more narrowly than a right answer is accepted: it names a cause and should not guess.
 SLIP_TOLERANCE = 0.01
+UNIT = "unit"  # the misconception of the right number in another unit
 OMISSION = "omission"  # the misconception of a slip that nobody listed
 
 
@@ -92,7 +93,7 @@ def _wrong(
             value_credit,
             message,
             value,
-            "unit",
+            UNIT,
             "right number, wrong unit",
             did="had the digits right and the unit wrong",
             learn="Carry the units through to the result",

@@ -20,9 +20,8 @@ from app.interview.boards import Board, board_id, heard, read_board
 from app.interview.drawing import values_of
 from app.interview.hints import hint, hint_id, hinted_part, opened
 from app.interview.models import Sitting, SittingAnswer
-from app.interview.offers import (
-    interview_of,
-)
+from app.interview.offers import interview_of
+from app.interview.on_the_way import on_the_way
 from app.interview.parts import Part, Values, built_on, has_board, known_to, parts_of, scope_of
 from app.interview.prompts import prompt
 from app.interview.questions import configuration_of, layout_of, options_of, order_of
@@ -85,7 +84,9 @@ def save_answer(
         )
     board = read_board(part_id, drawn or "") if drawn is not None and has_board(part) else None
     if final and (board is None or board.is_blank):
-        _must_be_an_answer(part, text, values_of(interview, sitting.drawn))
+        values = values_of(interview, sitting.drawn)
+        _must_not_be_on_the_way(part, text, values, given)
+        _must_be_an_answer(part, text, values)
     answer = session.get(SittingAnswer, (sitting.id, part_id), with_for_update=True)
     if answer is not None and answer.final:
         raise AlreadyFinal("This answer was already given; it stays as it was.")
@@ -198,6 +199,15 @@ def _reaction(
     reactions = reactions_in(given)
     found = react(part, parts_of(interview, reactions), values_of(interview, sitting.drawn), texts, reactions)
     return found.to_json() if found else None
+
+
+def _must_not_be_on_the_way(part: Part, text: str, values: Values, given: Mapping[str, SittingAnswer]) -> None:
+    """Raises DomainError for a reply that answers what was asked on the way to a number, and not that itself."""
+    own = built_on({each.part_id: each.answer for each in given.values() if each.final}, reactions_in(given))
+    known = known_to(part, values, own)
+    if known is not None and (why := on_the_way(part, known, text)):
+        unit = part.source.unit or "a number"
+        raise DomainError("Not taken yet.", [Violation(part.id, text, why, f"{unit}, or stay with your first number")])
 
 
 def _must_be_an_answer(part: Part, text: str, values: Values) -> None:

@@ -14,7 +14,7 @@ from app.content.questions import hint_findings, number_findings
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
 from app.interview.challenge_checks import check_challenges
-from app.interview.doubt_checks import doubt_findings
+from app.interview.doubt_checks import doubt_findings, number_doubt_findings
 from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
 from app.interview.givens_checks import givens_findings
@@ -31,6 +31,7 @@ from app.units import SCALES
 LEAST_OPTIONS = 4  # of a program to read
 SEEDS = range(50)
 QUESTIONED = range(4)  # of them: what is asked about a slip hardly depends on the numbers either
+WRONG_BY = (0.437, 3.19)  # times the right number: what no slip comes to
 HEARD = range(2)  # what is heard in words hardly depends on the numbers, and hearing takes its time
 
 
@@ -198,6 +199,9 @@ def _reactions(part: Part, interview: Interview, values: Values, answers: Answer
         again = next(each for each in parts_of(interview, {part.id: found}) if each.role == "again")
         if number.key_text in (prompt(again, values, answers) or ""):
             yield f"what is asked about slip {slip.id} of {part.id} says the right number, {number.key_text}"
+    for by in WRONG_BY if seed in QUESTIONED else ():
+        said = {**answers, part.id: f"{by * number.key / SCALES[number.unit][1]!r} {number.unit}"}
+        yield from number_doubt_findings(part, interview, values, said)
     if part.question.harder is None or not is_last_number(part):
         return
     found = react(part, parts_of(interview), values, answers, NOTHING_ASKED)

@@ -1,4 +1,4 @@
-"""Whether every wrong choice, set and plan is questioned, in words that do not say what is right."""
+"""Whether every wrong number, choice, set and plan is questioned, in words that do not say what is right."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from itertools import islice, product
 from markupsafe import Markup
 
 from app.content.interview_schemas import Interview
+from app.content.live import Expressions
 from app.grading.questions import ChoiceQuestion
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.quotes import topic
-from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, parts_of
-from app.interview.prompts import prompt
-from app.interview.questions import choice_of, configuration_of
+from app.interview.on_the_way import on_the_way
+from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, parts_of, unlinked
+from app.interview.prompts import CAN_IT_BE, asked_on_the_way, prompt
+from app.interview.questions import choice_of, configuration_of, number_of
 from app.interview.reacting import react
+from app.units import SCALES
 
 _FIGURE = re.compile(r"\d[\d,.]*")
 GIVEN_AWAY = 0.5  # of the words of a right option: a question with more of them names it
@@ -41,6 +44,42 @@ def doubt_findings(part: Part, interview: Interview, values: Values, answers: An
         named = [each.id for each in question.right if each.id not in said and _names(asked[1], each.text.striptags())]
         if named:
             yield f"{part.id}: what is asked about {option} names what is right, {', '.join(named)}"
+
+
+def number_doubt_findings(part: Part, interview: Interview, values: Values, said: Answers) -> Iterator[str]:
+    """What is wrong with what is asked about the wrong number that is `said` for `part`, which no slip explains: it
+    must be said by theory, without the right number, and what it asks for on the way must be a number that it knows
+    again, and that is not taken for the number itself."""
+    found = react(part, parts_of(interview), values, said, NOTHING_ASKED)
+    again = next(
+        (each for each in parts_of(interview, {part.id: found} if found else {}) if each.role == "again"), None
+    )
+    if found is None or again is None:
+        yield f"{part.id}: nobody is asked about {said[part.id]}"
+        return
+    if part.source.doubt is None:
+        yield f"{part.id} needs doubt, what is asked about a wrong number that is no slip"
+        return
+    if any(each.id == found.slip for each in part.source.slips):
+        return
+    known = known_to(again, values, said) or {}
+    asked, number = prompt(again, values, said) or Markup(), number_of(again, known)
+    if CAN_IT_BE in asked:
+        yield f"the doubt of {part.id} cannot be said of {said[part.id]}"
+    if "data-live" in asked:
+        yield f"the doubt of {part.id} links to a formula: name the value in let"
+    right = re.compile(rf"(?<![\d.,]){re.escape(number.by_own.key_text)}(?![\d.,])")
+    if number.dimension != "count" and right.search(asked.striptags()):
+        yield f"what is asked about {said[part.id]} says the right number, {number.key_text}"
+    figure = asked_on_the_way(again, found)
+    if figure is None:
+        return
+    value = float(Expressions(unlinked(known)).number(figure.key))
+    if value <= 0:
+        yield f"the number on the way to {part.id} is {value}"
+    text = f"{value / SCALES[figure.unit][1]!r} {figure.unit}"
+    if number.grade(text).status != "correct" and not on_the_way(again, known, text):
+        yield f"{text}, which the doubt of {part.id} asks for, is not known again"
 
 
 def _stands_out(question: ChoiceQuestion) -> str:

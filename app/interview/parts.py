@@ -23,6 +23,8 @@ from app.interview.layouts import read_layout
 FOLLOW_UP_SHARE = 0.4  # of a number question's points
 PUSHED_SHARE = 0.5  # of what was lost, for who puts it right when asked
 
+NO_LONGER_STORED = ("picked_last", "before")  # of what earlier versions kept of a reaction
+
 Values = Mapping[str, Any]
 Answers = Mapping[str, str]
 Role = Literal["asked", "again", "probe", "challenge", "harder", "own"]
@@ -35,13 +37,12 @@ class Reaction:
     `asks` is the part that comes of it. A wrong number is `said` back, with the `slip` that led to it; of a wrong
     order, the item that stands too early; of a wrong layout or plan, what is wrong with it and, of a plan, what it
     `comes_to`; of a choice, the option that is wrong, or `slip` alone where one is missing. Where it was asked in this
-    sitting before, `same_as` is the question it was asked about, and `was_put_right` what came of it there; `before`
-    is how often a question without a slip of its own was. An answer in words is quoted where
-    it said the opposite (`quote`), and brought back where none of its points was heard (`astray`). A probe goes on from
-    what was `picked` up of it, and from what was `noted` of the reply before, which
-    may have said what it was asked for. Something false is read back (`quote`) where it is challenged. A `remark` comes
-    first: which of the candidate's own numbers it goes by although that was changed since, or that a board says
-    something else than the words.
+    sitting before, `same_as` is the question it was asked about, and `was_put_right` what came of it there; `yours` is
+    a wrong number in base units. An answer in words is quoted where it said the opposite (`quote`), and brought back
+    where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, and from what was
+    `noted` of the reply before, which may have said what it was asked for. Something false is read back (`quote`) where
+    it is challenged. A `remark` comes first: which of the candidate's own numbers it goes by although that was changed
+    since, or that a board says something else than the words.
     """
 
     asks: str
@@ -55,7 +56,7 @@ class Reaction:
     comes_to: str = ""
     same_as: str = ""
     was_put_right: bool = False
-    before: int = 0
+    yours: float | None = None
     remark: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class Reaction:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Reaction:
         """What `to_json` stored, now or in an earlier version."""
-        return cls(**{name: value for name, value in stored.items() if name != "picked_last"})
+        return cls(**{name: value for name, value in stored.items() if name not in NO_LONGER_STORED})
 
 
 Reactions = Mapping[str, Reaction]  # by the part whose answer they follow

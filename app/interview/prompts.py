@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
@@ -11,11 +10,11 @@ from app.content.coding import TaskQuestion
 from app.content.interview_schemas import ArrangedItem, ProbedPoint
 from app.content.live import ExpressionError, Expressions
 from app.content.markdown import render, render_inline
-from app.content.schemas import QuestionedSlip
+from app.content.schemas import Doubt, Figure, QuestionedSlip
+from app.grading.numbers import UNIT
 from app.interview.challenging import asked_of
 from app.interview.parts import Answers, Part, Reaction, Values, known_to, unlinked
 from app.interview.questions import asked_about, leads_somewhere
-from app.units import SCALES
 
 # What is asked about an item that was put too early, where it has no question of its own.
 MISPLACED = "What has to be there before it, and where is that in yours?"
@@ -49,48 +48,15 @@ PLAN_DOUBTS: Mapping[str, str] = {
 
 _BY_MISTAKE: Mapping[str, Mapping[str, str]] = {"layout": LAYOUT_DOUBTS, "configuration": PLAN_DOUBTS}
 
-# What is asked about a wrong number whose slip has no question of its own, by what it is a number of: the first time,
-# and when another one comes.
-DOUBTS: defaultdict[str, tuple[str, ...]] = defaultdict(
-    lambda: (
-        "I get another number. Which of what is given goes into it, and what is left over?",
-        "There too I get another one. Go through it once more, from what is given.",
-    ),
-    {
-        "unit": ("In which unit is that?", "And that, what is it in?"),
-        "bytes": (
-            "Name the largest term in it: how many bytes for what, and how many of those does one GPU have?",
-            "Take it apart: what is in it, how many of each, and how many bytes has one?",
-            "Of which thing is that, on how many GPUs? Start from one parameter, or one token.",
-        ),
-        "seconds": (
-            "I get another time. Which amount, and which rate, does it come from?",
-            "There too I get another time. Which amount is divided by which rate?",
-        ),
-        "long": (
-            "I get another time. Which of what is given goes into it, and what is left over?",
-            "There too I get another time. Go through it once more, from what is given.",
-        ),
-        "tokens": (
-            "What is above the line there, and what does one token cost?",
-            "How many FLOPs are there to spend, and on how many parameters?",
-        ),
-        "flop": (
-            "What did you multiply to come to that many FLOPs?",
-            "How many FLOPs for one token, and how many tokens?",
-        ),
-        "fraction": (
-            "I get another share. The share of what, and of which whole?",
-            "There too I get another share. Which part of which whole is that?",
-        ),
-    },
-)
-
-LONG_TIMES = ("min", "h", "days")  # how long one waits for something: no amount is divided by a rate
+# What is asked about a number whose digits are right.
+IN_WHICH_UNIT = "Your digits are those that I have. In which unit is that?"
+# About one that leads nowhere, as nothing is divided by 0.
+CAN_IT_BE = "Can it be that? Go through it once more, from what is given."
 
 # What is asked about the mistake of an earlier question, made again.
 SAME_PUT_RIGHT = "Is that not the same thing as in {title}? You put it right there: what did you change?"
-SAME_ASKED = "That is the same thing as in {title}, which I asked you about. What would tell who is right?"
+SAME_ASKED = "That is the same thing as in {title}, which I asked you about."
+WHO_IS_RIGHT = "What would tell who is right?"
 
 # What is asked who goes by a number that was changed since.
 WHICH_HOLDS = "Which of the two do you go by here?"
@@ -137,11 +103,21 @@ def _questioned(part: Part, reaction: Reaction, expressions: Expressions) -> Mar
     if reaction.remark:
         doubt = f"It follows from a number that you have changed: {reaction.remark} {WHICH_HOLDS}"
     if reaction.same_as:
-        doubt = (SAME_PUT_RIGHT if reaction.was_put_right else SAME_ASKED).format(title=reaction.same_as)
+        doubt = _same_again(part, reaction, expressions)
     lead, then = _LEADS[part.kind if said else "missing"]
     return Markup("<p>“{} {}”</p><p>{}</p>").format(
         lead.format(said=said), " ".join(filter(None, (reaction.comes_to, doubt))), then
     )
+
+
+def _same_again(part: Part, reaction: Reaction, expressions: Expressions) -> str:
+    """What is said about the mistake of an earlier question. Of a number, what theory makes of this one follows: words
+    are no answer to it."""
+    if reaction.was_put_right:
+        return SAME_PUT_RIGHT.format(title=reaction.same_as)
+    is_number = part.kind == "number" and reaction.yours is not None
+    then = _by_theory(part.source.doubt, reaction, expressions) if is_number else WHO_IS_RIGHT
+    return f"{SAME_ASKED.format(title=reaction.same_as)} {then}"
 
 
 # How an answer is said back, and what may be done then, by its kind.
@@ -166,10 +142,31 @@ def doubted(part: Part, reaction: Reaction, expressions: Expressions) -> str:
         return str(render_inline(ask, expressions).striptags())
     if part.kind != "number":
         return MISPLACED if part.kind == "order" else ""
-    if reaction.picked:
-        return f"That was your number for {reaction.picked}. What is different here?"
-    wordings = DOUBTS[dimension_doubted(part, reaction)]
-    return wordings[reaction.before % len(wordings)]
+    if reaction.slip == UNIT:
+        return IN_WHICH_UNIT
+    before = f"That was your number for {reaction.picked}. " if reaction.picked else ""
+    return before + _by_theory(part.source.doubt, reaction, expressions)
+
+
+def _by_theory(doubt: Doubt | None, reaction: Reaction, expressions: Expressions) -> str:
+    """What a wrong number comes to, and the question about it."""
+    if doubt is None or reaction.yours is None:
+        return CAN_IT_BE
+    try:
+        with_theirs = Expressions({**expressions.values, "yours": reaction.yours})
+        return str(render_inline(doubt.ask, with_theirs).striptags())
+    except ExpressionError:
+        return CAN_IT_BE
+
+
+def asked_on_the_way(part: Part, reaction: Reaction) -> Figure | None:
+    """The number that the question about a wrong one asks for, where it asks for another."""
+    if reaction.remark or reaction.was_put_right or reaction.slip == UNIT:
+        return None
+    slip = next((each for each in part.source.slips if each.id == reaction.slip and each.ask), None)
+    if slip is not None and not reaction.same_as:
+        return slip.answered_by
+    return part.source.doubt.answered_by if part.source.doubt and reaction.yours is not None else None
 
 
 def _own_words(part: Part, reaction: Reaction) -> str | None:
@@ -178,13 +175,6 @@ def _own_words(part: Part, reaction: Reaction) -> str | None:
         return asked_about(part.question).get(reaction.slip or "")
     slips: Sequence[QuestionedSlip | ArrangedItem] = part.source.slips
     return next((each.ask for each in slips or part.question.items if each.id == reaction.slip), None)
-
-
-def dimension_doubted(part: Part, reaction: Reaction) -> str:
-    """What a wrong number without a slip is a number of."""
-    if reaction.slip == "unit":
-        return "unit"
-    return "long" if part.source.unit in LONG_TIMES else SCALES[part.source.unit or ""][0]
 
 
 def _probed(reaction: Reaction, ask: str) -> Markup:

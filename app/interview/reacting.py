@@ -132,7 +132,7 @@ def _to_number(
     if found.status == "wrong" and found.value is not None:
         said = scaled(found.value, number.unit)
         as_in = _said_before(part, parts, said, answers)
-        return Reaction(again_id(part.id), said=said, slip=found.misconception, picked=as_in)
+        return Reaction(again_id(part.id), said=said, slip=found.misconception, picked=as_in, yours=found.value)
     was_questioned = question.id in reactions
     if question.harder and is_last_number(part) and not was_questioned and found.status == "correct":
         return Reaction(harder_id(part))

@@ -8,15 +8,14 @@ from itertools import takewhile
 
 from app.content.live import Expressions
 from app.interview.parts import Answers, Part, Reaction, Reactions, Values, built_on, known_to
-from app.interview.prompts import dimension_doubted, doubted
+from app.interview.prompts import doubted
 from app.interview.questions import question_of
 
 
 def repeated(
     reaction: Reaction, part: Part, parts: Collection[Part], values: Values, answers: Answers, reactions: Reactions
 ) -> Reaction:
-    """`reaction` to the wrong answer to `part`, with the earlier question whose mistake it is again, or with how often
-    an unknown one was asked about before."""
+    """`reaction` to the wrong answer to `part`, with the earlier question whose mistake it is again."""
     about, own = replace(part, reaction=reaction), built_on(answers, reactions)
     asked = [each for each in takewhile(lambda each: each.id != part.id, parts) if each.role == "again"]
     mistakes = set(_mistakes(about, known_to(part, values, own) or {}))
@@ -25,10 +24,7 @@ def repeated(
         if known is not None and not mistakes.isdisjoint(_mistakes(each, known)):
             status = question_of(each, known).grade(answers.get(each.id, "")).status
             return replace(reaction, same_as=each.question.title, was_put_right=status == "correct")
-    if not _is_unknown(about):
-        return reaction
-    alike = (each for each in asked if _is_unknown(each) and _dimension(each) == _dimension(about))
-    return replace(reaction, before=sum(1 for _ in alike))
+    return reaction
 
 
 def _mistakes(part: Part, known: Values) -> Iterator[tuple[str, str]]:
@@ -44,10 +40,6 @@ def _mistakes(part: Part, known: Values) -> Iterator[tuple[str, str]]:
 
 
 def _is_unknown(part: Part) -> bool:
-    """Whether a wrong number is asked about in words for any: no slip has some of its own."""
+    """Whether no slip explains a wrong number."""
     slip = part.reaction.slip if part.reaction else None
     return part.kind == "number" and not any(each.id == slip and each.ask for each in part.source.slips)
-
-
-def _dimension(part: Part) -> str:
-    return dimension_doubted(part, part.reaction) if part.reaction else ""

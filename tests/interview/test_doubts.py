@@ -7,8 +7,9 @@ from markupsafe import Markup
 
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
+from app.interview.on_the_way import on_the_way
 from app.interview.parts import Part, known_to, parts_of
-from app.interview.prompts import DOUBTS, prompt
+from app.interview.prompts import prompt
 from app.interview.questions import configuration_of, number_of, right_answer
 from app.units import SCALES
 from tests.support.sat import Sat, sit
@@ -111,13 +112,38 @@ def _slip(sat: Sat, part: str, title: str) -> str:
     return f"{slip.value / SCALES[number.unit][1]!r} {number.unit}"
 
 
-def test_wrong_numbers_that_no_slip_explains_are_asked_about_in_other_words_each_time(content: Catalogue) -> None:
-    sat = sit(content, "M1")
-    for part, wrong in (("state", "1.1 GB"), ("stages", "3.3 GB"), ("activations", "7.7 GB")):
-        sat.give(_part(sat, part), wrong)
-        sat.give(_part(sat, f"{part}.again"), wrong)
-    asked = [sat.asked[f"{part}.again"] for part in ("state", "stages", "activations")]
-    assert all(words in said for words, said in zip(DOUBTS["bytes"], asked, strict=True))
+def test_a_wrong_number_that_no_slip_explains_is_asked_about_by_what_theory_makes_of_it(content: Catalogue) -> None:
+    sat = sit(content, "T2")
+    sat.give(_part(sat, "sp5-g"), "4951 h")
+    values = sat.values["SP5"]
+    run = f"{4951 * values['gpus']:,.0f} GPU-hours"
+    rate = f"one failure comes in {values['hours']:,}"
+    assert _asked(sat, "sp5-g.again").startswith(f"“You said 4,951 h. In 4,951 h the {values['gpus']:,} GPUs run {run}")
+    assert f"{rate}. How many GPU-hours does the job use in one hour?" in _asked(sat, "sp5-g.again")
+
+
+def test_a_reply_to_what_was_asked_on_the_way_is_not_taken_for_the_number(content: Catalogue) -> None:
+    sat = sit(content, "M5")
+    for part in ("ask-time", "time"):
+        given = "tokens, peak, mfu" if part == "ask-time" else right_answer(_part(sat, part), sat.values, sat.own)
+        sat.give(_part(sat, part), given)
+    gpus = round(number_of(_part(sat, "time.follow"), _known(sat, "time.follow")).key)
+    sat.give(_part(sat, "time.follow"), f"{gpus - 1} GPUs")
+    assert "How many nodes do you order for that?" in _asked(sat, "time.follow.again")
+    again, known = _part(sat, "time.follow.again"), _known(sat, "time.follow.again")
+    for reply in (f"{gpus // 8} nodes", f"{gpus // 8}"):
+        assert on_the_way(again, known, reply).startswith(
+            f"{gpus // 8} nodes: that answers what I asked you on the way."
+        )
+    assert not on_the_way(again, known, f"{gpus} GPUs")
+    assert not on_the_way(again, known, f"{gpus - 1} GPUs"), "who stays with it may"
+    assert "too far off to be meant" in on_the_way(again, known, "0.001")
+    sat.give(again, f"{gpus // 8} nodes, so {gpus} GPUs")
+    assert sat.card().row("time.follow").verdict == "corrected"
+
+
+def _known(sat: Sat, part: str) -> dict[str, object]:
+    return known_to(_part(sat, part), sat.values, sat.own) or {}
 
 
 def test_a_wrong_option_without_a_question_is_refused(content: Catalogue) -> None:
