@@ -195,13 +195,14 @@ def make_options(source: Sequence[OptionSource], values: Values) -> Iterator[Opt
                 right = option.correct
                 correct = Expressions(values).truth(right) if isinstance(right, str) else right
             text, message = inline(option.text, values, "text"), inline(option.message, values, "message")
+            did = inline(getattr(option, "did", None) or "", values, "did")
         yield Option(
             option.id,
             text,
             correct,
             message.striptags(),
             getattr(option, "cure", None),
-            getattr(option, "did", None) or "",
+            str(did.striptags()),
         )
 
 

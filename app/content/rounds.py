@@ -1,7 +1,7 @@
 """Rounds: parts of strategy problems against the clock, `cards/rounds/<name>.yaml`.
 
 A round is an interview whose questions are parts of problems. A file names the parts and gives each a title and its
-minutes; prompts, keys, slips and options are the problem's own.
+minutes; prompts, keys, slips and options are the problem's own. A plan may be asked to be defended in words (`why`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ class AskedPart(Strict):
     minutes: Annotated[int, Field(ge=1, le=30)]
     concepts: tuple[Slug, ...] = ()  # that it is about; all of its round's where it names none
     harder: FollowUp | None = None  # asked of who is right at once; its expressions see what the part's do
+    why: Question | None = None  # asked behind it, in words, of who chose a plan
+
+    @model_validator(mode="after")
+    def _is_asked_in_words(self) -> AskedPart:
+        if self.why is not None and self.why.kind != "text":
+            raise ValueError("why is answered in words: its kind is text")
+        return self
 
 
 class AskedProblem(Strict):
@@ -127,8 +134,21 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
                 raise NoSuchPart(where, f"{each.part} of {problem.id} needs, for the debrief, {', '.join(untold)}")
             is_last = each is asked.parts[-1]
             questions.append(_question(problem, parts[each.part], each, problem.solution if is_last else ""))
+            if each.why is not None:
+                if not isinstance(parts[each.part], ConfigurationPart):
+                    where = ("problems", index, "parts", number, "why")
+                    raise NoSuchPart(where, f"{each.part} of {problem.id} is no plan that could be defended")
+                questions.append(_defence(problem, parts[each.part], each.why))
     head = file.model_dump(exclude={"problems"})
     return Round(**head, parameters={}, questions=tuple(questions))
+
+
+def _defence(problem: Problem, part: AnyPart, why: Question) -> BorrowedQuestion:
+    """What is asked in words about the plan that was chosen in `part`."""
+    fields = {name: getattr(why, name) for name in Question.model_fields}
+    question = BorrowedQuestion(**{**fields, "id": f"{question_id(problem, part)}-{why.id}"})
+    question._problem, question._part = problem, part
+    return question
 
 
 def _unasked(part: AnyPart) -> Iterator[str]:

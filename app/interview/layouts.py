@@ -23,13 +23,15 @@ _OTHERWISE = re.compile(r"\b(?:alternatives?|instead|otherwise|fall ?back|turn t
 
 @dataclass(frozen=True)
 class Layout:
-    """Degrees as they were said. `gpus` is their product; `zero` is 0 where nothing is said to be sharded."""
+    """Degrees as they were said. `gpus` is their product; `zero` is 0 where nothing is said to be sharded, which is no
+    word about it unless somebody `says_zero`."""
 
     tensor: int
     pipeline: int
     data: int
     context: int
     zero: int
+    says_zero: bool
 
     @property
     def gpus(self) -> int:
@@ -50,7 +52,7 @@ def read_layout(text: str) -> Layout | None:
         return None
     sharded = _ZERO.search(_OTHERWISE.split(text)[0])
     zero = 0 if sharded is None else 3 if sharded[2] else int(sharded[1])
-    found = Layout(said["tensor"], said["pipeline"] or 1, said["data"], said["context"] or 1, zero)
+    found = Layout(said["tensor"], said["pipeline"] or 1, said["data"], said["context"] or 1, zero, sharded is not None)
     return found if 0 < found.gpus <= MOST else None
 
 

@@ -129,7 +129,7 @@ def test_a_reply_to_what_was_asked_on_the_way_is_not_taken_for_the_number(conten
         sat.give(_part(sat, part), given)
     gpus = round(number_of(_part(sat, "time.follow"), _known(sat, "time.follow")).key)
     sat.give(_part(sat, "time.follow"), f"{gpus - 1} GPUs")
-    assert "How many nodes do you order for that?" in _asked(sat, "time.follow.again")
+    assert "How many GPUs do you order, then?" in _asked(sat, "time.follow.again")
     again, known = _part(sat, "time.follow.again"), _known(sat, "time.follow.again")
     for reply in (f"{gpus // 8} nodes", f"{gpus // 8}"):
         assert on_the_way(again, known, reply).startswith(

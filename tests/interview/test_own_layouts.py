@@ -33,8 +33,9 @@ WORDINGS = (
 @pytest.mark.parametrize(
     ("words", "layout"),
     [
-        ("Tensor 8, no pipeline, data 64 and ZeRO-1: 17 GB of state.", Layout(8, 1, 64, 1, 1)),
-        ("TP 16 across two nodes, PP 4, CP 2, DP 4, FSDP.", Layout(16, 4, 4, 2, 3)),
+        ("Tensor 8, no pipeline, data 64 and ZeRO-1: 17 GB of state.", Layout(8, 1, 64, 1, 1, True)),
+        ("Tensor 16 and data 32. An alternative is ZeRO-3.", Layout(16, 1, 32, 1, 0, False)),
+        ("TP 16 across two nodes, PP 4, CP 2, DP 4, FSDP.", Layout(16, 4, 4, 2, 3, True)),
         ("Tensor parallelism goes inside the node, data parallelism outside.", None),
         ("TP 0, DP 64", None),
         ("Tensor 999999, data 999999.", None),
