@@ -65,8 +65,6 @@ class AskedAfterwards(FollowUp):
     def _is_questioned(self) -> AskedAfterwards:
         if unasked := [slip.id for slip in self.slips if not slip.ask]:
             raise ValueError(f"{', '.join(unasked)}: a slip of a question needs ask, what its maker is asked")
-        if self.doubt is None:
-            raise ValueError("a number needs doubt, what is asked about a wrong one that is no slip")
         return self
 
 

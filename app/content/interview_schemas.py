@@ -245,8 +245,6 @@ class Question(Strict):
             raise ValueError("a question needs an explanation")
         if self.kind == "number" and (not self.key or self.unit is None):
             raise ValueError("a number question needs key and unit")
-        if self.kind == "number" and not all(each.doubt for each in (self, self.follow_up) if each):
-            raise ValueError("a number needs doubt, what is asked about a wrong one that is no slip")
         if self.kind != "number" and (self.follow_up or self.harder):
             raise ValueError("only a number question has a follow_up or a harder variant")
         if (self.kind != "number" and self.hints) or (self.kind not in ("text", "layout") and self.own):

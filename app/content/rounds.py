@@ -128,7 +128,7 @@ def make_round(file: RoundFile, problems: Mapping[str, Problem]) -> Round:
                 raise NoSuchPart(where, f"{each.part} is no part of {problem.id} that a round can ask: {accepted}")
             if unasked := list(_unasked(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
-                raise NoSuchPart(where, f"{each.part} of {problem.id} needs what is asked at {', '.join(unasked)}")
+                raise NoSuchPart(where, f"{each.part} of {problem.id} needs ask at {', '.join(unasked)}")
             if untold := list(_untold(parts[each.part])):
                 where = ("problems", index, "parts", number, "part")
                 raise NoSuchPart(where, f"{each.part} of {problem.id} needs, for the debrief, {', '.join(untold)}")
@@ -154,8 +154,6 @@ def _defence(problem: Problem, part: AnyPart, why: Question) -> BorrowedQuestion
 def _unasked(part: AnyPart) -> Iterator[str]:
     """The mistakes in a part that nothing is asked about."""
     yield from (slip.id for slip in part.slips if not slip.ask)
-    if isinstance(part, NumberPart) and part.doubt is None:
-        yield "the number itself, a doubt"
     if isinstance(part, ChoicePart):
         several = part.kind == "set"
         yield from (each.id for each in part.options if each.may_be_misjudged(several) and not each.ask)

@@ -141,7 +141,7 @@ def test_a_file_that_asks_for_what_is_not_there_is_named_with_its_line(tmp_path:
     for problem, part, says in (
         ("P01", "z", "9 problems.0.parts.0.part: z is no part of P01"),
         ("P02", "a", "8 problems.0.problem: there is no problem P02"),
-        ("P01", "a", "9 problems.0.parts.0.part: a of P01 needs what is asked at weights"),
+        ("P01", "a", "9 problems.0.parts.0.part: a of P01 needs ask at weights"),
         ("P01", "a", "9 problems.0.parts.0.part: a of P01 needs, for the debrief, did and learn at weights"),
         ("P01", "a", ""),
     ):

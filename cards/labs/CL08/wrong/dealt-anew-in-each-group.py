@@ -1,4 +1,4 @@
-# mistake: uneven-owners
+# mistake: uneven-owners, also state-not-cut
 import torch.distributed as dist
 
 
