@@ -39,7 +39,8 @@ class Zero1(Grader):
     )
 
     def cases(self, ranks: int, draw: Draw) -> Sequence[Case]:
-        """One group; two with options of their own; a parameter without gradient; few parameters; and large ones."""
+        """One group; two with options of their own; a parameter without gradient; few parameters; and large ones, each
+        in a group of its own, as with a learning rate for every layer: fewer to a group than there are ranks."""
         return [
             _case(draw, "one group"),
             _case(draw, "two groups", groups=True),

@@ -1,4 +1,4 @@
-# consecutive parameters, and one optimizer for each group
+# consecutive parameters over all groups, and one optimizer for each group
 import torch
 import torch.distributed as dist
 
@@ -8,15 +8,18 @@ class Zero1:
         params = list(params)
         if not isinstance(params[0], dict):
             params = [{"params": params}]
-        self.all, self.optimizers = [], []
+        groups = [{**group, "params": list(group["params"])} for group in params]
         n, rank = dist.get_world_size(), dist.get_rank()
-        for group in params:
-            members = list(group["params"])
+        per = -(-sum(len(group["params"]) for group in groups) // n)
+        self.all, self.optimizers = [], []
+        for group in groups:
+            own = []
+            for p in group["params"]:
+                owner = len(self.all) // per
+                self.all.append((p, owner))
+                if owner == rank:
+                    own.append(p)
             options = {key: value for key, value in group.items() if key != "params"}
-            per = -(-len(members) // n)
-            for place, p in enumerate(members):
-                self.all.append((p, place // per))
-            own = members[rank * per : (rank + 1) * per]
             if own:
                 self.optimizers.append(cls(own, **{**kw, **options}))
 

@@ -34,13 +34,14 @@ def _exact(make: Any, case: Case) -> None:
 
 
 def _large(make: Any, case: Case) -> None:
-    """Large parameters in fp32, one step: for what is held, not for what comes out."""
+    """Large parameters in fp32, a group for each, one step: for what is held, not for what comes out."""
     count, size = case.inputs["large"]
     parameters = [nn.Parameter(torch.ones(size)) for _ in range(count)]
     for parameter in parameters:
         parameter.grad = torch.full_like(parameter, 0.5)
     case.note("before")
-    optimizer = make(parameters, torch.optim.AdamW, lr=0.1)
+    groups = [{"params": [parameter], "lr": 0.1 / (1 + n)} for n, parameter in enumerate(parameters)]
+    optimizer = make(groups, torch.optim.AdamW, lr=0.1)
     optimizer.step()
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     case.note("after a step", parameters=parameters, gradients=gradients)
