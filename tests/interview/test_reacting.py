@@ -277,7 +277,8 @@ def test_a_number_that_was_given_before_is_recognised(content: Catalogue) -> Non
     for part in ("sp1-a", "sp1-c"):
         sat.give(asked[part], state)
     again = next(each for each in parts_of(sat.interview, sat.reactions) if each.id == "sp1-c.again")
-    assert "That was your number for State. That is 16 bytes a parameter on each GPU." in str(prompt(again, sat.values, sat.own))
+    asked_again = str(prompt(again, sat.values, sat.own))
+    assert "That was your number for State. That is 16 bytes a parameter on each GPU." in asked_again
 
 
 def test_who_said_the_opposite_is_quoted(content: Catalogue) -> None:

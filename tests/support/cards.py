@@ -103,7 +103,8 @@ questions:
     explanation: Sixteen bytes each.
     key: training_state(parameters=billions * 1e9)
     unit: GB
-    doubt: {ask: "That is {{ (yours / billions / 1e9) | number }} bytes each. How many are there?", answered_by: {key: "16", unit: B}}
+    doubt: {ask: "That is {{ (yours / billions / 1e9) | number }} bytes each. How many has one?",
+            answered_by: {key: "16", unit: B}}
 """,
     "preparation.yaml": """\
 days: 10
