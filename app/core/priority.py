@@ -17,6 +17,7 @@ def give_way(steps: int) -> None:
     says nothing to ranks, which have sessions of their own."""
     if not steps or os.getsid(0) != os.getpid():
         return
-    os.setpriority(os.PRIO_PGRP, 0, steps)
+    at = max(steps, os.getpriority(os.PRIO_PROCESS, 0))  # what gives way more already may not give less
+    os.setpriority(os.PRIO_PGRP, 0, at)
     with suppress(OSError):  # no Linux, or one that does not
-        _AUTOGROUP.write_text(str(steps))
+        _AUTOGROUP.write_text(str(at))
