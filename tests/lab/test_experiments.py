@@ -166,8 +166,11 @@ def test_ranges_end_at_round_numbers(value: float, end: float) -> None:
 @pytest.mark.parametrize(
     ("predicted", "measured", "dimension", "right"),
     [
-        (100.0, 149.0, "bytes", True),
-        (100.0, 151.0, "bytes", False),
+        (100.0, 124.0, "bytes", True),
+        (25.99e6, 38.59e6, "bytes", False),  # two gathers and a reduce-scatter without the second gather
+        (12.0, 16.0, "bytes", False),  # 2 + 2 + 12 bytes without one term of 4
+        (100.0, 149.0, "seconds", True),  # a machine's pace is not known as what is counted is
+        (100.0, 151.0, "seconds", False),
         (0.0, 0.0, "bytes", True),
         (1.0, 0.0, "bytes", False),
         (6.0, 6.0, "count", True),
