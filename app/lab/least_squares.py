@@ -31,7 +31,7 @@ class Fitted:
     @property
     def tells(self) -> bool:
         """Whether there are enough points for a verdict."""
-        return self.spare >= TELLING
+        return tells(len(self.residuals), len(self.coefficients))
 
     @property
     def margins(self) -> tuple[float | None, ...]:
@@ -53,6 +53,11 @@ def student_t(degrees: int) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
     return sum(term / float(degrees) ** power for power, term in enumerate(terms))
+
+
+def tells(points: int, unknowns: int) -> bool:
+    """Whether there are enough points for a verdict on so many unknowns."""
+    return points - unknowns >= TELLING
 
 
 def too_few(points: int, unknowns: int) -> str:

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from app.grading.rubrics.lexicon import CLAUSE_BREAKS
@@ -62,9 +63,18 @@ class Claims:
     by_number: frozenset[int] = frozenset()  # whoever says no number does not say these
     unknown: float = 0.0
 
+    @cached_property
+    def _counts(self) -> Mapping[tuple[str, Truth], int]:
+        """How many claims of each kind there are: every statement of every answer is held to them."""
+        return Counter(self.kinds)
+
+    @cached_property
+    def _points(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(point for point, _ in self.kinds))
+
     def like(self, reading: Reading) -> Mapping[str, tuple[Likeness, ...]]:
         """For each point that has claims, how like every statement of `reading` is to them."""
-        found: dict[str, list[Likeness]] = {point: [] for point, _ in self.kinds}
+        found: dict[str, list[Likeness]] = {point: [] for point in self._points}
         if not found:
             return {}
         for index, sentence in enumerate(reading.sentences):
@@ -85,16 +95,16 @@ class Claims:
             for number, weight in self.places.get(word, ()):
                 dots[number] += weight * share
         sums: dict[tuple[str, Truth], float] = defaultdict(float)
-        counts = Counter(self.kinds)
         unsaid = frozenset() if any("#" in word for word in words) else self.by_number
         for number, (kind, dot) in enumerate(zip(self.kinds, dots, strict=True)):
             sums[kind] += math.exp(SHARPNESS * dot / length) if number not in unsaid else 1.0
 
         def soft(kind: tuple[str, Truth]) -> float:
-            return math.log(sums[kind] / counts[kind]) / SHARPNESS if kind in counts else 0.0
+            return math.log(sums[kind] / self._counts[kind]) / SHARPNESS if kind in self._counts else 0.0
 
-        points = dict.fromkeys(point for point, _ in self.kinds)
-        return {point: (soft((point, "right")), soft((point, "half")), soft((point, "wrong"))) for point in points}
+        return {
+            point: (soft((point, "right")), soft((point, "half")), soft((point, "wrong"))) for point in self._points
+        }
 
 
 NO_CLAIMS = Claims()

@@ -19,7 +19,6 @@ from app.theory.lab_runs import Point
 from labs.spec import Figure, RunSpec
 
 _PLACES = 40
-_SPARE = 2  # points more than unknowns, at least, before what is left over says anything
 _NOISE = 0.03  # of a relative residual: what a quiet machine does, too
 LEFT_OUT = "left out"  # the series of points that no fit has
 
@@ -218,9 +217,6 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
         return f"{said}: the law holds as far as this machine can tell."
     if is_patterned(apart):
         return f"{said}, and it bends: {when_it_bends}."
-    if len(apart) - len(fit.coefficients) < _SPARE:
-        numbers = f"{len(apart)} points for {len(fit.coefficients)} numbers"
-        return f"{said}, by {numbers}: too few to tell machine and law apart."
     return f"{said}, with no order along the axis: that is the machine, not the law. Repeat it to see."
 
 

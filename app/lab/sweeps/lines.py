@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from app.lab.least_squares import TELLING, fit, too_few
+from app.lab.least_squares import fit, tells, too_few
 from app.theory.lab_runs import Point
 from app.units import digits, step_for
 
@@ -33,7 +33,7 @@ class Line:
 
     @property
     def tells(self) -> bool:
-        return len(self.left) - _UNKNOWNS >= TELLING
+        return tells(len(self.left), _UNKNOWNS)
 
     @property
     def has_offset(self) -> bool:
