@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from app.content.cards import Card, make_card
 from app.content.challenges import CHALLENGES, Challenge, ChallengesFile, make_challenges
-from app.content.claim_schemas import CLAIMS, ClaimsFile
+from app.content.claim_schemas import CLAIMS, ClaimsFile, InterviewClaimsFile
 from app.content.code_labs import CodeLab, load_code_lab
 from app.content.coding import CodingFile, make_coding_round
 from app.content.files import ContentError, Source, read_card, read_yaml, validated
@@ -32,7 +32,6 @@ from app.content.rubric_schemas import (
     LexiconFile,
     MisconceptionsFile,
     RubricFile,
-    falsehoods,
 )
 from app.content.schemas import Concept, Deck, Experiment, GivenFigures, Related, Strict
 from app.content.statements import STATEMENTS, Statements
@@ -141,6 +140,11 @@ def source_key(kind: str, identity: str) -> str:
     return f"rubrics/{identity}" if kind == "rubrics" else identity
 
 
+def _is_of_an_interview(name: str) -> bool:
+    """Whether a file of claims is about an interview's points: it is called by its id, as those of rubrics are."""
+    return name.startswith(f"{CLAIMS}/M")
+
+
 def _by_id_or_slug(items: Mapping[str, T], key: str) -> T | None:
     """Stable ids are accepted wherever a slug is."""
     if key.upper() in items:
@@ -209,7 +213,7 @@ class _Loader:
             decks,
             cards,
             problems,
-            {**self._interviews(knowledge, rubrics), **self._rounds(problems, labs)},
+            {**self._interviews(knowledge), **self._rounds(problems, labs)},
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
@@ -241,26 +245,34 @@ class _Loader:
         return Knowledge(lexicon.wordings(), false.misconceptions, self._claims())
 
     def _claims(self) -> Mapping[str, ClaimsFile]:
-        names = sorted(path.name for path in self.folder.glob(f"{CLAIMS}/*.yaml"))
-        found = [self._single(f"{CLAIMS}/{name}", ClaimsFile) for name in names]
+        found = [self._single(name, ClaimsFile) for name in self._claims_files() if not _is_of_an_interview(name)]
         return {each.rubric: each for each in found if each is not None}
 
-    def _interviews(self, knowledge: Knowledge, rubrics: Mapping[str, RubricFile]) -> Mapping[str, Interview]:
+    def _interview_claims(self, interviews: Collection[str]) -> Mapping[str, InterviewClaimsFile]:
+        known: dict[str, InterviewClaimsFile] = {}
+        for name in filter(_is_of_an_interview, self._claims_files()):
+            file = self._single(name, InterviewClaimsFile)
+            if file is not None and file.interview not in interviews:
+                self.mistakes.append(self.sources[name].problem(("interview",), f"there is no {file.interview}"))
+            elif file is not None:
+                known[file.interview] = file
+        return known
+
+    def _claims_files(self) -> list[str]:
+        return sorted(f"{CLAIMS}/{path.name}" for path in self.folder.glob(f"{CLAIMS}/*.yaml"))
+
+    def _interviews(self, knowledge: Knowledge) -> Mapping[str, Interview]:
         paths = sorted(self.folder.glob("recordings/*.yaml"))
         recordings = [each for each in (self._read(path, Recording) for path in paths) if each is not None]
         recorded = {each.id: facts(each) for each in recordings}
         interviews: dict[str, Interview] = self._items("interviews/*.yaml", Interview)
-        try:
-            false = falsehoods(knowledge, rubrics)
-        except ExpressionError:  # the rubrics' check says which line
-            false = ()
-        challenges = self._challenges()
+        challenges, claims = self._challenges(), self._interview_claims(interviews)
         for id_, interview in interviews.items():
             try:
                 interviews[id_] = interview.hand_out(recorded)
             except ValueError as error:
                 self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
-            interviews[id_].read_with(knowledge.wordings, false, challenges)
+            interviews[id_].read_with(knowledge.wordings, challenges, claims.get(id_))
         return interviews
 
     def _challenges(self) -> tuple[Challenge, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from app.content.challenges import Challenge, about
+from app.content.claim_schemas import InterviewClaimsFile
+from app.content.live import is_plain
 from app.content.problem_schemas import OrderItem
-from app.content.rubric_schemas import Falsehood, RubricPointFile
+from app.content.rubric_schemas import RubricPointFile
 from app.content.schemas import (
     CardId,
     Doubt,
@@ -26,7 +28,7 @@ from app.content.schemas import (
 )
 from app.grading.levels import Level
 from app.grading.questions.layout import Mistake
-from app.grading.rubrics.grader import Misconception
+from app.grading.rubrics.likeness import Claim, read_claim
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 
@@ -265,6 +267,10 @@ class Question(Strict):
         return self
 
 
+def _read(claims: Iterable[Claim], wordings: Wordings) -> tuple[Claim, ...]:
+    return tuple(read_claim(each, wordings) if is_plain(each.text) else each for each in claims)
+
+
 class Interview(Item):
     """A timed sitting. The server owns its clock.
 
@@ -278,14 +284,18 @@ class Interview(Item):
     let: dict[str, str] = Field(default_factory=dict)
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
     _wordings: Wordings = PrivateAttr(default=NO_WORDINGS)
-    _falsehoods: tuple[Falsehood, ...] = PrivateAttr(default=())
     _challenges: tuple[Challenge, ...] = PrivateAttr(default=())
+    _claims: InterviewClaimsFile | None = PrivateAttr(default=None)
+    _claims_read: Mapping[str, tuple[Claim, ...]] = PrivateAttr(default_factory=dict)
 
     def read_with(
-        self, wordings: Wordings, falsehoods: tuple[Falsehood, ...], challenges: tuple[Challenge, ...] = ()
+        self, wordings: Wordings, challenges: tuple[Challenge, ...] = (), claims: InterviewClaimsFile | None = None
     ) -> None:
-        """Read answers with these; the catalogue gives every interview the same."""
-        self._wordings, self._falsehoods, self._challenges = wordings, falsehoods, challenges
+        """Read answers with these; the catalogue gives every interview the same wordings and challenges, and the
+        claims about its own points."""
+        self._wordings, self._challenges, self._claims = wordings, challenges, claims
+        if claims is not None:
+            self._claims_read = {question: _read(claims.of(question), wordings) for question in claims.questions}
 
     def hand_out(self, recorded: Mapping[str, Mapping[str, Any]]) -> Interview:
         """The interview with what its recordings say among its `let`, from what all recordings say, by their ids.
@@ -322,19 +332,19 @@ class Interview(Item):
         return self._wordings
 
     @property
-    def falsehoods(self) -> tuple[Falsehood, ...]:
-        """What is false whatever is asked."""
-        return self._falsehoods
-
-    @property
     def challenges(self) -> tuple[Challenge, ...]:
         """What is asked about whatever was asked."""
         return self._challenges
 
-    def false_about(self, question: Question) -> tuple[Misconception, ...]:
-        """What people get wrong of what a question is about."""
-        concepts = set(question.concepts or self.concepts)
-        return tuple(each.misconception for each in self._falsehoods if each.concepts & concepts)
+    @property
+    def claims(self) -> InterviewClaimsFile | None:
+        """What is known to be said about its points; None where nothing is."""
+        return self._claims
+
+    def claims_about(self, question: str) -> tuple[Claim, ...]:
+        """Known claims about the points of one of its questions, by the name it has here; those without numbers of a
+        sitting are read."""
+        return self._claims_read.get(question, ())
 
     def challenges_about(self, question: Question) -> tuple[Challenge, ...]:
         """What does not pass in an answer to a question."""

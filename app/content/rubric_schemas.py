@@ -239,26 +239,6 @@ def make_points(
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Falsehood:
-    """A misconception without points of its own, for whoever asks about one of `concepts`: those of the rubrics that it
-    stands against."""
-
-    misconception: Misconception
-    concepts: frozenset[str]
-
-
-def falsehoods(knowledge: Knowledge, rubrics: Mapping[str, RubricFile]) -> tuple[Falsehood, ...]:
-    """What is false whatever is asked, for interviews. Raises ExpressionError with the field."""
-    found = []
-    for source in knowledge.misconceptions:
-        against = {ref.partition(".")[0] for ref in (*source.contradicts, *source.critical)}
-        concepts = frozenset(concept for id_ in against if id_ in rubrics for concept in rubrics[id_].concepts)
-        said = Misconception(source.id, shared_patterns(source.says), source.so, frozenset())
-        found.append(Falsehood(said, concepts))
-    return tuple(found)
-
-
 def _misconception(source: MisconceptionFile, file: RubricFile) -> Misconception:
     return Misconception(
         source.id, shared_patterns(source.says), source.so, _of(file, source.contradicts), _of(file, source.critical)

@@ -14,6 +14,7 @@ from app.content.questions import hint_findings, number_findings
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
 from app.interview.challenge_checks import check_challenges
+from app.interview.claim_checks import check_interview_claims
 from app.interview.doubt_checks import doubt_findings, number_doubt_findings
 from app.interview.drawing import draw, values_of
 from app.interview.givens import replies_to
@@ -38,6 +39,7 @@ HEARD = range(2)  # what is heard in words hardly depends on the numbers, and he
 def check_interviews(catalogue: Catalogue) -> Iterator[Finding]:
     """Each finding once, with the first seed that shows it."""
     yield from check_challenges(catalogue)
+    yield from check_interview_claims(catalogue)
     for interview in catalogue.interviews.values():
         if sum(question.minutes for question in interview.questions) > interview.minutes:
             yield interview.id, ("minutes",), "the questions take longer than the sitting"

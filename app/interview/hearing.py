@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from app.content.interview_schemas import ProbedPoint
 from app.grading.rubrics.grader import Point, PointGrade, Rubric, RubricGrade, grade
+from app.grading.rubrics.likeness import NO_CLAIMS
 from app.grading.rubrics.quotes import topic
 from app.grading.rubrics.reading import read
 from app.reveal.words import sentences
@@ -117,7 +118,8 @@ def _quoted(heard: PointGrade, point: Point, rubric: Rubric, answer: str, text: 
     """A point that one sentence says, with the sentence that is most about it."""
     if heard.verdict != "met" or len(heard.evidence) != 1 or not text:
         return heard
-    alone, about = replace(rubric, points=(point,), critical=(), floor=(), stance=None), topic(text)
+    alone = replace(rubric, points=(point,), critical=(), floor=(), stance=None, claims=NO_CLAIMS)
+    about = topic(text)
     said = [each for each in sentences(answer) if grade(alone, each).points[0].credit >= heard.credit]
     if not said:
         return heard

@@ -16,6 +16,7 @@ from app.content.questions import make_layout
 from app.content.rounds import BorrowedQuestion
 from app.grading.quantities import Unreadable
 from app.grading.questions import carried_values, read_number
+from app.grading.rubrics.likeness import Claim
 from app.grading.rubrics.reading import NO_WORDINGS
 from app.grading.rubrics.wordings import Wordings
 from app.interview.layouts import read_layout
@@ -80,7 +81,7 @@ class Part:
     What is not in words and is asked `again` is worth half of what it was; a `probe` asks for one `point` of an answer
     in words, for half of it, and a `challenge` about something false in it, for half of what that contradicts; a
     `harder` variant, and a number that follows from the candidate's `own` layout, are worth nothing. `challenges` are
-    all that its answer in words is heard for.
+    all that its answer in words is heard for, `claims` what it is compared with.
     """
 
     id: str
@@ -97,6 +98,7 @@ class Part:
     own: OwnLayout | None = None
     challenge: Challenge | None = None
     challenges: tuple[Challenge, ...] = ()
+    claims: tuple[Claim, ...] = ()
     home: str = ""  # the interview that its question stands in
 
     @property
@@ -145,7 +147,13 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
         numbers = _numbers_before(question, by_id)
         whole = Part(question.id, question, False, float(question.points), earlier, numbers, let, interview.wordings)
         if question.kind == "text":
-            whole = replace(whole, challenges=interview.challenges_about(question), home=_home_of(question, interview))
+            home = _home_of(question, interview)
+            whole = replace(
+                whole,
+                challenges=interview.challenges_about(question),
+                claims=home.claims_about(question.name),
+                home=home.id,
+            )
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
             follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
@@ -153,8 +161,8 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
     return found
 
 
-def _home_of(question: Question, interview: Interview) -> str:
-    return question.source.id if isinstance(question, ChosenQuestion) else interview.id
+def _home_of(question: Question, interview: Interview) -> Interview:
+    return question.source if isinstance(question, ChosenQuestion) else interview
 
 
 def _numbers_before(question: Question, by_id: Mapping[str, Question]) -> tuple[Question, ...]:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from markupsafe import Markup
 
 from app.content.interview_schemas import Option as ContentOption
 from app.content.interview_schemas import Question
-from app.content.live import Expressions
+from app.content.live import Expressions, at, is_plain
 from app.content.markdown import render, render_inline
 from app.content.problem_schemas import ChoicePart, ConfigurationPart, NumberPart, OrderPart, PartOption
 from app.content.questions import (
@@ -37,6 +38,8 @@ from app.grading.questions import (
     shuffled,
 )
 from app.grading.rubrics.grader import Rubric
+from app.grading.rubrics.likeness import Claim, Claims, make_claims
+from app.grading.rubrics.wordings import Wordings
 from app.interview.parts import Answers, Part, Values, by_theory, known_to, scope_of, unlinked
 from app.units import scaled
 
@@ -94,7 +97,29 @@ def _own_numbers(part: Part, known: Values) -> tuple[str, ...]:
 
 def rubric_of(part: Part, known: Values) -> Rubric:
     """What an answer in words is graded against. Raises ExpressionError."""
-    return Rubric(make_points("rubric", part.question.rubric, known, part.let), (), wordings=part.wordings)
+    points = make_points("rubric", part.question.rubric, known, part.let)
+    return Rubric(points, (), wordings=part.wordings, claims=claims_of(part, known))
+
+
+def claims_of(part: Part, known: Values) -> Claims:
+    """What an answer in words is compared with, at the sitting's numbers. Raises ExpressionError."""
+    return _compared_with(said_of(part, known), part.wordings)
+
+
+def said_of(part: Part, known: Values) -> tuple[Claim, ...]:
+    """The known claims about a part's points at the sitting's numbers. Raises ExpressionError with the field."""
+    expressions, found = Expressions(known), []
+    for each in part.claims:
+        with at(part.question.name, each.point):
+            is_read = is_plain(each.text)
+            text = each.text if is_read else expressions.text(expressions.fill(each.text))
+            found.append(each if is_read else Claim(each.point, each.truth, text))
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def _compared_with(claims: tuple[Claim, ...], wordings: Wordings) -> Claims:
+    return make_claims(claims, wordings)
 
 
 def choice_of(part: Part, known: Values, seed: int = 0) -> ChoiceQuestion:

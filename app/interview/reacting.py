@@ -14,6 +14,7 @@ from app.grading.numbers import within
 from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
+from app.grading.rubrics.likeness import NO_CLAIMS
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
 from app.interview.going_back import goes_by_first, replaced, said_again
@@ -341,7 +342,7 @@ def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
     if alone.credit or alone.verdict == "contradicted":
         return Reply(alone.verdict, alone.credit, alone.evidence)
     lead = ask.rstrip("?. ") + ": "
-    asked = grade(rubric, lead + text).points[0]
+    asked = grade(replace(rubric, claims=NO_CLAIMS), lead + text).points[0]  # the question is like what is right of it
     found = asked if asked.credit else alone
     said = (each.removeprefix(lead).strip() for each in found.evidence)
     return Reply(found.verdict, found.credit, tuple(each for each in said if each))

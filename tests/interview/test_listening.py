@@ -10,7 +10,7 @@ import yaml
 from app.content.catalogue import Catalogue
 from app.content.live import Expressions
 from app.grading.levels import is_at_least
-from app.grading.rubrics.grader import RubricGrade, grade, remarks
+from app.grading.rubrics.grader import RubricGrade, grade
 from app.interview.drawing import draw, values_of
 from app.interview.parts import known_to, parts_of
 from app.interview.questions import right_answer, rubric_of
@@ -44,20 +44,6 @@ def test_a_full_answer_in_another_voice_is_heard_as_one(content: Catalogue, spok
 def test_a_fluent_answer_that_is_wrong_is_heard_as_no_hire(content: Catalogue, spoken: str) -> None:
     found = heard(content, spoken, SPOKEN["wrong"][spoken])
     assert found.level == "no hire", [each for each in found.points if each.credit]
-
-
-@pytest.mark.parametrize(
-    ("said", "remarked"),
-    [
-        ("ZeRO-2 halves the traffic because a reduce-scatter is half an all-reduce.", True),
-        ("ZeRO-2 moves as many bytes as DDP: a reduce-scatter and an all-gather are an all-reduce.", False),
-    ],
-)
-def test_what_is_false_whatever_was_asked_is_remarked(content: Catalogue, said: str, remarked: bool) -> None:
-    interview = content.interviews["M9"]
-    question = next(each for each in interview.questions if each.kind == "text")
-    found = remarks(interview.false_about(question), said, interview.wordings)
-    assert [each.startswith(f"Beside “{said.rstrip('.')}”: ") for each in found] == [True] * remarked
 
 
 def test_every_text_question_has_its_spoken_answer(content: Catalogue) -> None:

@@ -218,14 +218,6 @@ def _judged(grade: PointGrade, judged: Mapping[str, bool]) -> PointGrade:
     return PointGrade(grade.id, "met" if met else "missed", float(met), grade.evidence)
 
 
-def remarks(misconceptions: Iterable[Misconception], text: str, wordings: Wordings = NO_WORDINGS) -> tuple[str, ...]:
-    """What is so beside sentences of `text` that read like one of `misconceptions`: they may be meant otherwise, so
-    nothing is taken for them."""
-    return tuple(
-        f"Beside “{said.rstrip('.')}”: {each.so}" for each, said in false_claims(misconceptions, text, wordings)
-    )
-
-
 def false_claims(
     misconceptions: Iterable[Misconception], text: str, wordings: Wordings = NO_WORDINGS
 ) -> list[tuple[Misconception, str]]:

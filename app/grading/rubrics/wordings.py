@@ -13,7 +13,7 @@ Stems = tuple[str, ...]
 DENIAL = "not"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one for all rubrics, told from others by itself
 class Wordings:
     """What else a sentence has said: for the first stem of each wording, longest first, the stems it stands for."""
 
