@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl
 
 from app.planner import beside, finding, saying, service
-from app.planner.fields import ANY, FIELDS, query_text
+from app.planner.fields import FIELDS
 from app.planner.made import Plan, StageBar
 from app.theory.planner import Term, is_tie, terms, tie_share
-from app.units import bytes_text, seconds_text
+from app.units import bytes_text, count_text
 from app.words import capital
 
 NAMES = (("a", "First"), ("b", "Second"))
 MOST_NAMED = 3  # fields that name two plans by what differs; where more do, how they divide the GPUs names them
 NAMED_BY_DIVISION = {"tensor", "pipeline", "context", "expert", "zero"}
+NOTABLE = 0.01  # of what the fullest GPU holds: worth a word
 _LOOKS_LIKE = "an address of the planner, or what stands behind its question mark"
 
 
@@ -45,15 +46,6 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Offered:
-    """A plan to compare with that is one click away: what it is, and the address of the comparison."""
-
-    title: str
-    said: str
-    address: str
-
-
-@dataclass(frozen=True)
 class Compared:
     """How two plans differ by the time a token takes. `faster` is the place of one in `given`, none where they take
     exactly as long. Where they train different batches a step, the parts of the second's are counted for the batch of
@@ -78,55 +70,96 @@ class Comparison:
     given: tuple[Given, ...]
     compared: Compared | None
     is_same: bool
-    offered: tuple[Offered, ...]
 
     @property
     def is_wrong(self) -> bool:
         """Whether something was given that is no plan."""
         return any(each.error for each in self.given)
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """What of the two can be compared."""
+        return tuple(each.plan for each in self.given if each.plan is not None and not each.error)
 
-def comparison(typed: dict[str, str]) -> Comparison:
-    """The page of two addresses, by "a" and "b"; with one alone, what it can be compared with."""
-    given = tuple(_given(field, place, typed.get(field, "").strip()) for field, place in NAMES)
-    plans = [each.plan for each in given if each.plan is not None and not each.error]
-    both = plans if len(plans) == len(NAMES) else []
+    @property
+    def title(self) -> str:
+        """The finding: which is faster, and by how much."""
+        if self.compared is not None:
+            return _title(self.compared, *self._by_speed(self.compared))
+        if self.is_same:
+            return "These two are the same plan"
+        return "Compare this plan with another" if self.plans else "Compare two plans"
+
+    @property
+    def said(self) -> str:
+        """What makes the difference, and what it costs in memory. Empty where nothing is compared."""
+        if self.compared is None:
+            return ""
+        fast, _ = self._by_speed(self.compared)
+        slow = self.plans[1] if self.plans[0] is fast.plan else self.plans[0]
+        assert fast.plan is not None, "both are plans"
+        more = fast.plan.stage.total - slow.stage.total
+        held = f"holds {bytes_text(abs(more))} {'more' if more > 0 else 'less'}"
+        is_notable = abs(more) > NOTABLE * fast.plan.stage.total
+        return " ".join(_sentences(self.compared, self.plans, held if is_notable else ""))
+
+    @property
+    def too_large(self) -> str:
+        """Which of the two does not fit, in a sentence; empty where both do."""
+        named = [each for each in self.given if each.plan and not each.plan.stage.fits]
+        if self.compared is None or not named:
+            return ""
+        return "Neither fits." if len(named) == len(NAMES) else f"{named[0].title} does not fit."
+
+    def _by_speed(self, compared: Compared) -> tuple[Given, Given]:
+        first, second = self.given
+        return (second, first) if compared.faster == 1 else (first, second)
+
+
+def comparison(typed: Mapping[str, str]) -> Comparison:
+    """The page of two addresses, by "a" and "b"; one that was sent empty is asked for."""
+    given = tuple(_given(field, place, typed.get(field)) for field, place in NAMES)
+    plans = Comparison(given, None, False).plans
+    both = plans if len(plans) == len(NAMES) else ()
     is_same = bool(both) and both[0].request == both[1].request
-    if both and not is_same:
-        named = zip(given, names_of(both[0], both[1]), strict=True)
-        given = tuple(replace(each, name=name) for each, name in named)
-    compared = _compared(both[0], both[1], [each.title for each in given]) if both and not is_same else None
-    alone = plans[0] if plans and not compared else None
-    return Comparison(given, compared, is_same, tuple(_offered(alone)) if alone else ())
+    if not both or is_same:
+        return Comparison(given, None, is_same)
+    named = zip(given, names_of(both[0], both[1]), strict=True)
+    given = tuple(replace(each, name=name) for each, name in named)
+    return Comparison(given, _compared(both[0], both[1], [each.title for each in given]), False)
 
 
-def fastest_beside(query: Mapping[str, str]) -> str:
-    """The address where a plan is compared with the fastest that a search finds. Raises SpecError."""
-    made = service.plan(query)
-    best = finding.choose(made, made.form.values["profile"] or ANY).options
-    mine = query_text(made.typed)
-    return _beside(mine, urlsplit(best[0].address).query if best else mine)
+def _title(compared: Compared, fast: Given, slow: Given) -> str:
+    if compared.is_tie:
+        return f"{fast.title} and {slow.name} are a tie"
+    percent, times = f"{100 * (compared.times - 1):.0f}\N{NO-BREAK SPACE}%", f"{compared.times:.1f}\N{NO-BREAK SPACE}×"
+    is_little = compared.times < beside.TWICE
+    if not compared.has_one_batch:
+        how_many = f"{percent} more" if is_little else f"{times} as many"
+        return f"{fast.title} trains {how_many} tokens a second than {slow.name}"
+    return f"{fast.title} is {f'{percent} faster than' if is_little else f'{times} as fast as'} {slow.name}"
 
 
-def _beside(one: str, other: str) -> str:
-    return "/planner/compare?" + urlencode({"a": one, "b": other})
-
-
-def _offered(made: Plan) -> Iterator[Offered]:
-    """What a plan can be compared with: the fastest there is, what one change does, and other ZeRO stages."""
-    mine = query_text(made.typed)
-    yield Offered("The fastest that fits", "found by a search", "/planner/compare/fastest?" + mine)
-    advised = finding.advice(made, finding.steps_from(made), "")
-    for each in advised:
-        yield Offered(each.title, each.said, _beside(mine, urlsplit(each.address).query))
-    stages = {int(each.step.value) for each in advised if each.step.axis == "zero"} | {made.form.values["zero"]}
-    for stage in made.stages:
-        if stage.zero not in stages:
-            title, now = (each.label if each.zero else "no sharding" for each in (stage, made.stage))
-            other = query_text({**made.typed, "zero": str(stage.zero)})
-            said = f"a step of {seconds_text(stage.step_seconds or 0.0)}, {bytes_text(stage.total)} on the fullest GPU"
-            said += "" if stage.fits else ", which is too much"
-            yield Offered(capital(f"{title} instead of {now}"), said, _beside(mine, other))
+def _sentences(compared: Compared, plans: tuple[Plan, ...], held: str) -> Iterator[str]:
+    if not compared.has_one_batch:
+        first, second = (count_text(each.batch_tokens) for each in plans)
+        yield f"A step of the first trains {first} tokens, one of the second {second}."
+        yield "Their batches differ, so compare tokens a second."
+    if compared.is_tie:
+        what = "steps" if compared.has_one_batch else "times for a token"
+        yield (
+            f"Their {what} differ by {100 * (compared.times - 1):.1f} %, and half of the pairs of published plans are"
+            f" off by {100 * compared.tie_share:.1f} % between them: take what leaves more memory, what is simpler, or"
+            " what you run already."
+        )
+        if held:
+            yield f"The first named {held}."
+    elif compared.largest:
+        share = f"{100 * compared.share:.0f} %" if compared.share <= 1 else "more than all"
+        so = f", and the faster plan's fullest GPU {held}" if held else ""
+        yield f"{capital(compared.largest.name)} makes {share} of the difference{so}."
+    elif held:
+        yield f"The faster plan's fullest GPU {held}."
 
 
 def names_of(one: Plan, other: Plan) -> tuple[str, str]:
@@ -146,8 +179,8 @@ def _named(made: Plan, differ: list[str]) -> str:
     said = []
     for name in differ:
         value, field = made.form.values[name], FIELDS[name]
-        text = field.absent if value is None else "on" if value is True else "off" if value is False else value
-        said.append(finding.named(name.replace("_", " ") if name != "zero" else name, str(text)))
+        text = field.absent if value is None else made.typed[name] if name not in made.errors else value
+        said.append(finding.named(name.replace("_", " "), str(text)))
     return ", ".join(said)
 
 
@@ -156,11 +189,13 @@ def query_of(text: str) -> str:
     return text.rpartition("?")[2].partition("#")[0]
 
 
-def _given(field: str, place: str, typed: str) -> Given:
+def _given(field: str, place: str, sent: str | None) -> Given:
+    typed = (sent or "").strip()
     query = query_of(typed)
     form = dict(parse_qsl(query, keep_blank_values=True))
     if not typed:
-        return Given(field, place, typed, query, None, "")
+        missing = "" if sent is None else f"There is nothing in it. Accepted: {_LOOKS_LIKE}."
+        return Given(field, place, typed, query, None, missing)
     if not form.keys() & FIELDS.keys():
         return Given(field, place, typed, query, None, f"There is no plan in it. Accepted: {_LOOKS_LIKE}.")
     made = service.plan(form)

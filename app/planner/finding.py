@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from app.core.errors import SpecError, Violation
 from app.planner import service
 from app.planner.fields import ANY, PLAIN, SEARCH, THIS_PLANS, fields_of, query_text
+from app.planner.labels import schedule_name
 from app.planner.limits import limits_of, searched_profile
 from app.planner.made import Plan
 from app.planner.rows import plans_csv
@@ -81,7 +82,7 @@ class Option:
         said.append(f"micro-batch {training.micro_batch}")
         if parallel.pipeline > 1:
             chunks = f", {parallel.virtual_stages} chunks a stage" if parallel.virtual_stages > 1 else ""
-            said.append(f"{parallel.schedule}{chunks}")
+            said.append(f"{schedule_name(parallel.schedule)}{chunks}")
         again = f"recompute {training.recompute}"
         if training.recompute == "selective":
             again += f" ({repeats(profile_of(self.candidate.request), training.recompute_modules)})"
@@ -139,18 +140,26 @@ class Advice:
 
     @property
     def _time(self) -> str:
-        if abs(self.seconds) < ALIKE_SECONDS:
-            return "a step takes as long"
-        percent = f" ({100 * abs(self.seconds) / self.step_seconds:.0f} %)" if self.step_seconds else ""
-        than = "shorter" if self.seconds < 0 else "longer"
-        tie = ", which is a tie" if self.is_tie else ""
-        return f"a step is {seconds_text(abs(self.seconds))}{percent} {than}{tie}"
+        return time_said(self.seconds, self.step_seconds) + (", which is a tie" if self.is_tie else "")
 
     @property
     def _memory(self) -> str:
-        if abs(self.bytes) < ALIKE_BYTES:
-            return "the fullest GPU holds as much"
-        return f"the fullest GPU holds {bytes_text(abs(self.bytes))} {'less' if self.bytes < 0 else 'more'}"
+        return memory_said(self.bytes)
+
+
+def time_said(more_seconds: float, step_seconds: float) -> str:
+    """How much longer, or shorter, a step is than one of `step_seconds`: "a step is 157 ms (11 %) shorter"."""
+    if abs(more_seconds) < ALIKE_SECONDS:
+        return "a step takes as long"
+    percent = f" ({100 * abs(more_seconds) / step_seconds:.0f} %)" if step_seconds else ""
+    return f"a step is {seconds_text(abs(more_seconds))}{percent} {'shorter' if more_seconds < 0 else 'longer'}"
+
+
+def memory_said(more_bytes: float) -> str:
+    """How much more, or less, is held."""
+    if abs(more_bytes) < ALIKE_BYTES:
+        return "the fullest GPU holds as much"
+    return f"the fullest GPU holds {bytes_text(abs(more_bytes))} {'less' if more_bytes < 0 else 'more'}"
 
 
 def change_of(step: Step) -> str:
@@ -165,11 +174,13 @@ def named(axis: str, value: str) -> str:
     """An axis of a plan at a value, as it is called: "tensor 8", "ZeRO-2"."""
     if axis == "zero":
         return f"ZeRO-{value}" if value != "0" else "no sharding"
+    if axis == "schedule":
+        return schedule_name(value)
     return f"{AXIS_NAMES.get(axis, axis)} {value}"
 
 
 def _instead(step: Step) -> str:
-    return named(step.axis, step.instead) if step.axis == "zero" else step.instead
+    return named(step.axis, step.instead) if step.axis in ("zero", "schedule") else step.instead
 
 
 def advice(made: Plan, steps: tuple[Step, ...], scope: str) -> tuple[Advice, ...]:

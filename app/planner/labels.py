@@ -87,6 +87,11 @@ _WRITTEN = {name: LABELS[name].lower() for name in LABELS if "_" in name} | {
 _NAMES = re.compile(r"\b(?:(?:parallel|training|model|cluster)\.)?([a-z]+(?:_[a-z]+)*)\b")
 
 
+def schedule_name(schedule: str) -> str:
+    """A pipeline's schedule as it is written: 1F1B."""
+    return schedule.upper() if schedule == "1f1b" else schedule
+
+
 def worded(text: str) -> str:
     """A message with the names that programs know fields by replaced by what they are called on the page."""
     return _NAMES.sub(_word, text)

@@ -26,6 +26,7 @@ from app.planner import (
     frontier,
     here,
     limits,
+    offering,
     parts,
     saying,
     service,
@@ -47,6 +48,9 @@ from labs.spec import Model
 router = APIRouter()
 router.include_router(parts.router)
 api = APIRouter(prefix="/api/v1", tags=["planner"])
+LAST_PLAN = "planner_last"  # a cookie: the address of the plan looked at last
+LONGEST_KEPT = 3_000  # characters: browsers drop a cookie of more than 4,096 bytes
+A_YEAR = 365 * 24 * 60 * 60  # seconds
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,16 @@ def planner(request: Request) -> HTMLResponse:
         parts=parts.addresses(plan.typed, scope),
         measured=_measured(plan),
     )
-    return page(request, "planner/planner.html", {"shown": shown})
+    reply = page(request, "planner/planner.html", {"shown": shown})
+    if not plan.form.is_own and not plan.errors:
+        _remember(reply, query_text(plan.typed))
+    return reply
+
+
+def _remember(reply: Response, query: str) -> None:
+    """Let the browser keep which plan was looked at last, for a comparison that is opened without one."""
+    if len(query) <= LONGEST_KEPT:
+        reply.set_cookie(LAST_PLAN, query, max_age=A_YEAR, path="/planner/compare", httponly=True, samesite="lax")
 
 
 def _search_address(typed: Mapping[str, str], scope: str) -> str:
@@ -244,17 +257,18 @@ def _file(text: str, kind: str, name: str) -> Response:
 
 
 @router.get("/planner/compare", response_class=HTMLResponse)
-def compare(request: Request, a: str = "", b: str = "") -> HTMLResponse:
+def compare(request: Request, a: str | None = None, b: str | None = None) -> HTMLResponse:
     """Two plans side by side; `a` and `b` are addresses of plans, whole or without what stands before the mark."""
-    shown = comparing.comparison({"a": a, "b": b})
+    shown = comparing.comparison({name: text for name, text in (("a", a), ("b", b)) if text is not None})
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.is_wrong else HTTPStatus.OK
-    return page(request, "planner/compare.html", {"shown": shown}, status=status)
+    offers = offering.offers(shown, request.cookies.get(LAST_PLAN, ""))
+    return page(request, "planner/compare.html", {"shown": shown, "offers": offers}, status=status)
 
 
 @router.get("/planner/compare/fastest")
 def compare_with_the_fastest(request: Request) -> Response:
     """A search of the plan's GPUs, and on to the comparison with what it found best."""
-    return RedirectResponse(comparing.fastest_beside(request.query_params), HTTPStatus.SEE_OTHER)
+    return RedirectResponse(offering.fastest_beside(request.query_params), HTTPStatus.SEE_OTHER)
 
 
 @router.get("/planner/decide", response_class=HTMLResponse)

@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from app.grading.quantities import evaluate_quantity
 from app.planner.finding import choose
+from app.planner.offering import READY
 from app.planner.saying import finding
 from app.planner.service import plan
 from app.planner.training import training_of
@@ -201,7 +202,7 @@ def test_the_search_finds_nothing_slower_than_what_it_is_compared_with(page: Tes
     assert "One step on every axis" in page.get("/planner/changes", params=LARGE).text
     beside = page.get(found.options[0].compare)
     assert beside.status_code == 200
-    title = r"<h1>[^<]+(are a tie|is\s+[\d.]+&nbsp;% faster than [^<]+|is [\d.]+&nbsp;× as fast as [^<]+)</h1>"
+    title = r"<h1>[^<]+(are a tie|is [\d.]+\s% faster than [^<]+|is [\d.]+\s× as fast as [^<]+)</h1>"
     assert re.search(title, beside.text)
     table = page.get("/planner/search.csv", params=LARGE)
     assert table.headers["content-type"].startswith("text/csv")
@@ -293,9 +294,9 @@ def test_an_estimate_has_three_digits_and_a_column_one_unit(page: TestClient) ->
 
 
 def test_addresses_that_are_no_plans_are_said_at_their_field_and_kept(page: TestClient) -> None:
-    empty = page.get("/planner/compare")
-    assert empty.status_code == 200
-    assert "aria-invalid" not in empty.text
+    empty = page.get("/planner/compare", params={"a": "", "b": " "})
+    assert empty.status_code == 422
+    assert empty.text.count("There is nothing in it. Accepted: an address of the planner") == 2
     size = page.get("/planner/compare", params={"a": "model=own&parameters=7B", "b": "a good plan"})
     assert size.status_code == 422
     assert "only the size is known" in size.text.split('id="ce-a"')[1].split("</span>")[0]
@@ -310,10 +311,8 @@ def test_addresses_that_are_no_plans_are_said_at_their_field_and_kept(page: Test
     cluster = "model=llama-3-8b&gpu=h100-80gb&ranks=8"
     unlike = {"a": f"{cluster}&zero=3", "b": f"{cluster}&zero=1&tensor=2&recompute=none&profile=megatron-core"}
     said = " ".join(page.get("/planner/compare", params=unlike).text.split())
-    assert re.search(
-        r"<h1>Tensor 2, data 4, ZeRO-1 trains 4\d&nbsp;% more tokens a second than data 8, ZeRO-3</h1>", said
-    )
-    assert "A step of the first trains 65,536 tokens, one of the second 32,768" in said
+    assert re.search(r"<h1>Tensor 2, data 4, ZeRO-1 trains 4\d % more tokens a second than data 8, ZeRO-3</h1>", said)
+    assert "A step of the first trains 65,536 tokens, one of the second 32,768. Their batches differ" in said
     assert '<span class="sub">8&nbsp;×&nbsp;8,192 tokens</span></td>' in said
 
 
@@ -332,6 +331,34 @@ def test_one_plan_is_offered_others_and_the_same_twice_says_so(page: TestClient)
     assert "These two are the same plan" in twice
     assert "What the fullest GPU holds" not in twice
     assert "Compare with" in twice
+
+
+def test_a_comparison_without_plans_is_of_the_one_looked_at_last_and_has_pairs_that_are_ready(page: TestClient) -> None:
+    first = page.get("/planner/compare")
+    assert first.status_code == 200
+    assert "aria-invalid" not in first.text
+    assert "With the plan that the planner opens with" in first.text
+    page.get("/planner", params={"model": "llama-3-8b", "tensor": "3"})
+    page.get("/planner", params=OWN_7B)
+    assert "opens with" in page.get("/planner/compare").text, "neither is a plan that could be compared as it was asked"
+    page.get("/planner", params=LARGE)
+    shown = page.get("/planner/compare").text
+    assert "With the plan you looked at last" in shown
+    links = [
+        dict(parse_qsl(urlsplit(unescape(each)).query)) for each in re.findall(r'"(/planner/compare\?a=[^"]+)"', shown)
+    ]
+    of_plan = [each for each in links if dict(parse_qsl(each["a"])).get("sequence")]
+    assert len(of_plan) >= 4
+    assert len(links) == len(of_plan) + len(READY)
+    for question, one, other in READY:
+        pair = page.get("/planner/compare", params={"a": one, "b": other})
+        assert question in shown
+        assert re.search(r"<h1>([^<]+)</h1>", pair.text)[1] in shown, "its finding stands beside the question"
+        assert "too much" not in pair.text
+        assert 'class="help">tensor' not in pair.text
+    page.cookies.clear()
+    page.cookies.set("planner_last", "no plan", path="/planner/compare")
+    assert "opens with" in page.get("/planner/compare").text
 
 
 def test_the_front_of_time_memory_and_gpus_is_answered(page: TestClient) -> None:

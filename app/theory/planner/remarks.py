@@ -34,7 +34,7 @@ TIGHT = 0.9  # of the capacity: context, communication buffers and fragments tak
 
 SELECTIVE = {
     "attention": "attention's scores",
-    "every-other-matmul": "every other matrix product and what lies between",
+    "every-other-matmul": "every other matrix product, norms and elementwise work",
 }
 
 
