@@ -9,9 +9,11 @@ from app.planner.columns import Column, bytes_column, seconds_column
 from app.planner.finding import Choice, Option
 from app.planner.limits import memory_text
 from app.planner.made import Plan
-from app.theory.planner import Estimate, Step, choices_of, is_tie, terms
+from app.theory.planner import Estimate, Step, choices_of, is_tie, terms, tie_pairs, tie_share
 from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
+from app.units import bytes_text
+from app.words import listed, lowered, number_in_words
 
 ALIKE = 0.005  # of a step's time: not worth a word
 TWICE = 2.0  # from here on it is said how many times as long, below it how many per cent longer
@@ -102,13 +104,20 @@ class Tie:
     roomiest: Option
     left_bytes: float  # of a GPU's memory, by the roomiest
     simplest: Option  # divides by the fewest axes
-    elsewhere: str  # whose implementation the simplest is, where it is another than that of the form's plan
     software: tuple[str, ...]
 
     @property
-    def percent(self) -> float:
-        """How far the last of them is behind the first."""
-        return 100 * (self.options[-1].candidate.step_seconds / self.options[0].candidate.step_seconds - 1)
+    def said(self) -> str:
+        """Why nobody knows which is fastest, and by what to choose instead, in two sentences."""
+        last, first = (self.options[place].candidate.step_seconds for place in (-1, 0))
+        apart = f"The first {number_in_words(len(self.options))} lie within {100 * (last / first - 1):.1f} %"
+        off = f"in half of {tie_pairs()} pairs of published runs we are off by {100 * tie_share():.1f} % or more"
+        roomiest = f"{self.roomiest.axes} leaves the most memory, {bytes_text(self.left_bytes)}"
+        is_both = self.simplest is self.roomiest
+        simplest = f"{'is also' if is_both else f'{lowered(self.simplest.axes)} is'} the simplest to set up"
+        runs_in = f"{'all run' if len(self.software) == 1 else 'they run'} in {listed(self.software, 'or')}"
+        unknown = f"{apart}, but {off} between the two, so which is fastest is not known."
+        return f"{unknown} {roomiest}, and {simplest}; {runs_in}."
 
 
 def tie(made: Plan, choice: Choice) -> Tie | None:
@@ -118,11 +127,8 @@ def tie(made: Plan, choice: Choice) -> Tie | None:
         return None
     roomiest = min(tied, key=lambda each: each.candidate.memory_bytes)
     simplest = min(tied, key=lambda each: choices_of(each.candidate.request))
-    software = tuple(dict.fromkeys(each.candidate.request.profile or "" for each in tied))
-    runs_in = profile_of(simplest.candidate.request)
-    elsewhere = "" if runs_in == profile_of(made.request) else PROFILES[runs_in].title
-    left = made.usable_bytes - roomiest.candidate.memory_bytes
-    return Tie(tied, roomiest, left, simplest, elsewhere, software)
+    software = tuple(dict.fromkeys(PROFILES[profile_of(each.candidate.request)].title for each in tied))
+    return Tie(tied, roomiest, made.usable_bytes - roomiest.candidate.memory_bytes, simplest, software)
 
 
 def is_tied(made: Plan, choice: Choice) -> bool:

@@ -29,6 +29,7 @@ from app.theory.planner import (
 )
 from app.theory.planner.asking import usable_bytes
 from app.theory.planner.candidates import notably_faster
+from app.theory.planner.engine.profiles import PROFILES
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
 from app.theory.planner.space import GATHERS, KEEPS
@@ -74,7 +75,8 @@ class Option:
     def choices(self) -> str:
         """What it chooses besides."""
         parallel, training = self.candidate.parallel, self.candidate.training
-        said = [self.candidate.request.profile or "", f"ZeRO-{parallel.zero}" if parallel.zero else "no sharding"]
+        software = PROFILES[profile_of(self.candidate.request)].title
+        said = [software, f"ZeRO-{parallel.zero}" if parallel.zero else "no sharding"]
         if parallel.shard:
             said[-1] += f" over {parallel.shard:,}"
         if parallel.reshard_after_forward is not None:
@@ -91,8 +93,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """The fastest plan of each way to divide the GPUs, the best first, and the search they came from; where none fits,
-    what the `leanest` holds, and the room there is."""
+    """The fastest plan of each way to divide the GPUs, the best first, and the search they came from. `seen` has
+    (seconds, bytes) of every plan that was estimated and fits, by it or by the searches for less memory. Where none
+    fits, what the `leanest` holds, and the room there is."""
 
     options: tuple[Option, ...]
     result: SearchResult
@@ -103,6 +106,16 @@ class Choice:
     seen: tuple[tuple[float, float], ...]
     leanest: Candidate | None = None
     room_bytes: float = 0.0
+
+    @property
+    def estimated(self) -> int:
+        """Plans that were estimated, by whichever of the searches. What only those for less memory saw fits."""
+        return self.result.evaluated + len(self.seen) - len(self.result.seen)
+
+    @property
+    def pruned(self) -> int:
+        """Plans that a bound left out of all of them."""
+        return self.result.considered - self.result.decided - self.estimated
 
     @property
     def bottleneck(self) -> str:
@@ -272,12 +285,12 @@ def _searched(key: str) -> Outcome:
         )
         for share in SMALLER
     ]
-    seen = [figures for each in (found, *smaller) for figures in each.seen]
+    seen = {plan: figures for each in (found, *smaller) for plan, figures in each.seen.items()}
     candidates = [one for each in (found, *smaller) for one in each.front]
     candidates.sort(key=lambda each: (each.memory_bytes, each.step_seconds))
     front = notably_faster(candidates, lambda each: each.step_seconds)
     least = None if found.best else leanest(request)
-    return found, tuple(dict.fromkeys(seen)), tuple(front), least, usable_bytes(request)
+    return found, tuple(seen.values()), tuple(front), least, usable_bytes(request)
 
 
 def _option(made: Plan, candidate: Candidate, batch: int, scope: str) -> Option:

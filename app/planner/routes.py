@@ -40,7 +40,7 @@ from app.planner.made import Plan
 from app.planner.mending import model_of, sequence_of
 from app.planner.step import step_scale
 from app.theory.hardware import GPUS, Gpu
-from app.theory.planner import Estimate, tie_pairs, tie_share
+from app.theory.planner import Estimate
 from app.theory.planner.groups import LaidCluster
 from app.units import bytes_text
 from labs.spec import Model
@@ -94,8 +94,6 @@ class PlannerPage:
     labels: Mapping[str, str] = field(default_factory=lambda: LABELS)
     lists: Mapping[str, Options] = field(default_factory=lambda: LISTS)
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
-    tie_share: float = field(default_factory=tie_share)
-    tie_pairs: int = field(default_factory=tie_pairs)
     ports = staticmethod(saying.ports)
     table_of = staticmethod(beside.table)
 

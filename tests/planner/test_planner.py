@@ -283,6 +283,9 @@ def test_after_a_search_the_form_stays_and_the_plan_stands_in_the_table(page: Te
     assert "data-plan" in html
     table = html[html.index('id="p-find"') :]
     assert table.index("Your plan") < table.index("Use this plan")
+    found = choose(plan({}))
+    assert len(found.seen) > len(found.result.seen), "the searches for less memory see plans that this one need not"
+    assert found.result.considered == found.result.decided + found.pruned + found.estimated
 
 
 def test_an_estimate_has_three_digits_and_a_column_one_unit(page: TestClient) -> None:

@@ -15,11 +15,12 @@ from app.theory.planner.limiting import left_out
 from app.theory.planner.ranking import Key
 from app.theory.planner.requests import EstimateRequest
 from app.theory.planner.results import Estimate
-from app.theory.planner.space import Space
+from app.theory.planner.space import Order, Shape, Sharding, Space
 from app.theory.planner.ties import is_tie, tie_share
 from app.theory.records import json_data
 
 T = TypeVar("T")
+SearchedPlan = tuple[Shape, Order, Sharding]
 NOTABLY = 0.99  # of the time of the next smaller plan on the front
 
 
@@ -62,7 +63,8 @@ class Candidate:
 class SearchResult:
     """The best candidates, best first. `considered` is `decided` by a rule, `pruned` by a bound, or `evaluated`;
     `rejected` counts those not reported by reason. `seen` has (seconds, bytes) of every plan that was estimated and
-    fits, and `front` the smallest of them and then whatever is faster than all smaller ones by one per cent or more."""
+    fits, by the plan, and `front` the smallest of them and then whatever is faster than all smaller ones by one per
+    cent or more."""
 
     best: tuple[Candidate, ...]
     considered: int
@@ -70,7 +72,7 @@ class SearchResult:
     pruned: int
     evaluated: int
     rejected: Mapping[str, int]
-    seen: tuple[Key, ...]
+    seen: Mapping[SearchedPlan, Key]
     front: tuple[Candidate, ...]
     space: Space
 

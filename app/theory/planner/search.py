@@ -27,7 +27,7 @@ from app.theory.planner.bounds import (
     shape_seconds,
     time_floor,
 )
-from app.theory.planner.candidates import Candidate, SearchResult, notably_faster
+from app.theory.planner.candidates import Candidate, SearchedPlan, SearchResult, notably_faster
 from app.theory.planner.engine.memory import stage_memories
 from app.theory.planner.engine.timing import pipeline_seconds, step_seconds
 from app.theory.planner.estimate import estimate
@@ -36,7 +36,6 @@ from app.theory.planner.ranking import Key, Ranking
 from app.theory.planner.space import Order, Shape, Sharding
 from labs.spec import SpecError, Violation
 
-SearchedPlan = tuple[Shape, Order, Sharding]
 MOST_OPENED = 100_000  # shapes and schedules: ten times what the largest published models take
 NO_ROOM, SLOWER = (
     "does not fit in the share of the memory that a plan may take",
@@ -70,7 +69,7 @@ class _Search:
         self.rejected: Counter[str] = Counter()
         self.evaluated = self.no_room = 0
         self.ranking: Ranking[SearchedPlan] = Ranking(request.limit)
-        self.seen: list[tuple[Key, SearchedPlan]] = []
+        self.seen: dict[SearchedPlan, Key] = {}
         self._memories: dict[Shape, MemoryFloor] = {}
         self._times: dict[Shape, TimeFloor] = {}
         self._dense: dict[Shape, LayerFloor] = {}
@@ -98,14 +97,13 @@ class _Search:
         self.rejected[NO_ROOM] += self.no_room
         best = tuple(self._candidate(found) for found in self.ranking.items())
         considered = decided + pruned + self.evaluated
-        seen = tuple(figures for figures, _ in self.seen)
         counts = (considered, decided, pruned, self.evaluated, dict(self.rejected))
-        return SearchResult(best, *counts, seen, self._front(), self.space)
+        return SearchResult(best, *counts, self.seen, self._front(), self.space)
 
     def _front(self) -> tuple[Candidate, ...]:
         """The front of what was seen."""
-        smallest_first = sorted(self.seen, key=lambda each: (each[0][1], each[0][0], each[1]))
-        return tuple(self._candidate(found) for _, found in notably_faster(smallest_first, lambda each: each[0][0]))
+        smallest_first = sorted((held, seconds, found) for found, (seconds, held) in self.seen.items())
+        return tuple(self._candidate(found) for _, _, found in notably_faster(smallest_first, lambda each: each[1]))
 
     def _shapes(self) -> Iterator[_Node]:
         for shape in self.space.shapes(self.rejected):
@@ -179,7 +177,7 @@ class _Search:
                 continue
             found = (node.shape, node.order, sharding)
             seconds = step_seconds(plan, memories).step
-            self.seen.append(((seconds, held), found))
+            self.seen[found] = seconds, held
             self.ranking.add(self._key(seconds, held), found, self._group(*found))
 
     def _shardings(self, node: _Node) -> tuple[Sharding, ...]:
