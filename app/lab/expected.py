@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from math import log
-from statistics import median
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -17,15 +15,12 @@ from app.core.errors import DomainError, SpecError, Violation
 from app.lab import forms, presence, queries, takers
 from app.lab.models import Run
 from app.lab.naming import describe, title
+from app.lab.pace import LOOKED_AT, about, pace_of
 from app.lab.predict import theory_record, unreadable
 from app.lab.quantities import quantities_of
-from app.theory.compute import training_flops
-from app.units import seconds_text, value_text
+from app.units import value_text
 from app.words import counted
 from labs.spec import RunSpec, Sizes, parse_run_spec
-
-_LOOKED_AT = 20  # finished runs, whose pace is this machine's
-_AS_NEAR = 1.25  # times as far as the nearest of them: nearly as much like it
 
 
 @dataclass(frozen=True)
@@ -119,10 +114,9 @@ def in_words(session: Session, learner_id: int, spec: RunSpec, now: datetime) ->
     why = _why_not_here(session, spec, now)
     if why:
         return f"{said[0]} {why}"
-    theory = theory_record(spec)
-    rate = _rate(spec, theory, queries.list_measured_here(session, learner_id, _LOOKED_AT))
-    if rate is not None:
-        whole = _about(spec.training.steps * _flops(spec, theory) / rate)
+    pace = pace_of(spec, theory_record(spec), queries.list_measured_here(session, learner_id, LOOKED_AT))
+    if pace is not None:
+        whole = about(spec.training.steps * pace.least, spec.training.steps * pace.most)
         said.append(f"About {whole}, starting up not counted, at the pace of trainings here that are most like it.")
     waiting = len(queries.list_queue(session))
     said.append(f"{counted(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} before it." if waiting else "")
@@ -169,7 +163,7 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: dat
         for name, quantity in quantities_of(spec).items()
         if theory.get(name) is not None
     )
-    finished = queries.list_measured_here(session, learner_id, _LOOKED_AT)
+    finished = queries.list_measured_here(session, learner_id, LOOKED_AT)
     return Expected(title(spec), describe(spec), rows, _pace(spec, theory, finished))
 
 
@@ -177,43 +171,16 @@ def _pace(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> 
     """Its time, at the FLOPs a second that earlier trainings reached; what is not arithmetic is in that pace."""
     if spec.options is not None:
         return ""
-    rate = _rate(spec, theory, finished)
-    if rate is None:
+    pace = pace_of(spec, theory, finished)
+    if pace is None:
         return "How long it takes nobody knows yet: no training of yours has been timed on this machine."
-    step = _flops(spec, theory) / rate
-    return (
-        f"A step takes about {_about(step)}, {counted(spec.training.steps, 'step')} about "
-        f"{_about(spec.training.steps * step)}, starting up not counted, at the "
-        f"{value_text(rate, 'flop_per_second')} that those of your last trainings here reached that are most like it. "
-        "Smaller steps than theirs reach less."
+    steps = spec.training.steps
+    by_rate = (
+        f"A step takes about {about(pace.least, pace.most)}, {counted(steps, 'step')} about "
+        f"{about(steps * pace.least, steps * pace.most)}, starting up not counted, at the "
+        f"{value_text(pace.flops_per_second, 'flop_per_second')} that those of your last trainings here reached that "
+        "are most like it in arithmetic, ranks and bytes sent."
     )
-
-
-def _about(seconds: float) -> str:
-    """To two digits: no pace is known better."""
-    return seconds_text(float(f"{seconds:.2g}"))
-
-
-def _flops(spec: RunSpec, theory: Mapping[str, Any]) -> float:
-    """Of a step."""
-    return training_flops(theory["parameters"], spec.tokens_per_step)
-
-
-def _rate(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> float | None:
-    """FLOPs a second that those of earlier trainings reached which are most like it, in FLOPs of a step and in ranks:
-    what a step costs besides its arithmetic makes small steps slower. None where no training has been timed."""
-    if spec.options is not None:
-        return None
-    rates = []
-    for run in finished:
-        result, parameters = run.result or {}, run.theory.get("parameters")
-        if not parameters or not result.get("tokens_per_second") or not result.get("step_seconds"):
-            continue
-        rate = training_flops(parameters, result["tokens_per_second"])
-        ranks = result.get("world_size") or spec.parallel.world_size
-        apart = abs(log(rate * result["step_seconds"] / _flops(spec, theory)))
-        rates.append((apart + abs(log(ranks / spec.parallel.world_size)), rate))
-    if not rates:
-        return None
-    nearest = min(apart for apart, _ in rates)
-    return median(rate for apart, rate in rates if apart <= nearest + log(_AS_NEAR))
+    if about(pace.least, pace.most) == about(pace.least, pace.least):
+        return by_rate
+    return f"{by_rate} It is smaller than theirs, and what a step costs besides its arithmetic does not shrink with it."

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from app.theory.transformer import parameter_count
 from app.units import count_text
 from app.words import capital, counted
 from labs.command import plain_command
 from labs.spec import RunSpec
+
+_SHAPE = ("model", "model.layers", "model.hidden", "model.heads", "model.vocab", "model.experts")
 
 
 def title(spec: RunSpec) -> str:
@@ -32,17 +36,35 @@ def title(spec: RunSpec) -> str:
 
 def describe(spec: RunSpec) -> str:
     """A spec in one line."""
+    return alike(spec, ())
+
+
+def alike(spec: RunSpec, turned: Collection[str]) -> str:
+    """A spec in one line, without what depends on the fields that are `turned`: what all runs of a sweep have alike."""
     if spec.options is not None:
         return spec.options.about
     model, training = spec.model, spec.training
-    parameters = count_text(parameter_count(spec.model, spec.training.sequence))
     accumulate = f" in {training.micro_batches} micro-steps" if training.micro_batches > 1 else ""
-    return (
-        f"{parameters} parameters, {counted(model.layers, 'layer')} of width {model.hidden}, "
-        f"sequence {training.sequence}, "
-        f"{counted(spec.global_batch, 'sequence')} a step{accumulate}, {counted(training.steps, 'step')}, "
-        f"{training.precision}."
-    )
+    batch = f"{counted(spec.global_batch, 'sequence')} a step{accumulate}"
+    parts = {
+        f"{count_text(parameter_count(model, training.sequence))} parameters": (*_SHAPE, "training.sequence"),
+        counted(model.layers, "layer"): ("model.layers",),
+        f"of width {model.hidden}": ("model.hidden",),
+        f"sequence {training.sequence}": ("training.sequence",),
+        batch: ("training.micro_batch", "training.micro_batches", "parallel.data"),
+        counted(training.steps, "step"): ("training.steps",),
+        training.precision: ("training.precision",),
+    }
+    said = ", ".join(part for part, fields in parts.items() if not set(fields) & {*turned})
+    return f"{said.replace(', of width', ' of width')}."
+
+
+def title_alike(spec: RunSpec, turned: Collection[str]) -> str:
+    """The title of all runs of a sweep: of strategies their ranks alone; nothing where other degrees are turned."""
+    degrees = {field for field in turned if field.startswith("parallel.")}
+    if not degrees:
+        return title(spec)
+    return counted(spec.parallel.world_size, "rank") if degrees == {"parallel.zero"} else ""
 
 
 def command_line(spec: RunSpec, device: str | None) -> str:

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, Field
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from app.core.errors import DomainError, SpecError, Violation
+from app.core.errors import DomainError, SpecError
 from app.core.idempotency import once
 from app.core.templating import page
 from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
-from app.lab.forms import FREE_FORM, MORE_KNOBS, called, path_called, said
-from app.lab.naming import describe, title
+from app.lab.forms import FREE_FORM, MORE_KNOBS, called
 from app.lab.sweeps import (
     MOST_RUNS,
     Knob,
     SweepForm,
     Value,
-    base_of,
+    by_field,
     cancel_sweep,
+    check_form,
     form_like,
-    read_form,
+    form_of,
+    offer_sweep,
     submit_sweep,
     sweep_page,
 )
 from app.lab.web_form import FormData
-from labs.spec import of_any_size, parse_run_spec
 
 LISTED = 30
+_IN_ORDER = ("field_1", "values_1", "field_2", "values_2", "steps", "name", "spec")  # as the form has its fields
 _OFFERED = tuple(
     path
     for path in (*(field.path for field in FREE_FORM), *MORE_KNOBS)
@@ -52,14 +53,16 @@ def sweeps(
     request: Request,
     session: ReadSession,
     learner: LearnerId,
+    now: Now,
     run: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
     like: Annotated[str | None, Query(max_length=40)] = None,
 ) -> HTMLResponse:
     """The learner's sweeps and the form of a new one, which starts from `run` where one is named."""
     form = form_like(like)
     if run is not None:
-        form = replace(form, spec=json.dumps(reading.find_run(session, learner, run).spec, indent=2))
-    return _page(request, session, learner, form)
+        started = form_of(reading.find_run(session, learner, run).spec)
+        form = replace(form, spec=started.spec, steps=started.steps)
+    return _page(request, session, learner, form, now)
 
 
 def _page(
@@ -67,49 +70,40 @@ def _page(
     session: Session,
     learner: int,
     form: SweepForm,
+    now: datetime,
     refused: DomainError | SpecError | None = None,
 ) -> HTMLResponse:
     fields = SweepForm.__dataclass_fields__
-    at, elsewhere = _by_field(form, refused.violations if refused else [])
+    at, elsewhere = by_field(form, refused.violations if refused else [])
     shown = {
         "form": form,
         "errors": {field: at.get(field, "") for field in fields},
-        "wrong": [field for field in fields if field in at],
+        "wrong": [field for field in _IN_ORDER if field in at],
         "elsewhere": elsewhere,
         "refused": str(refused) if refused is not None and not refused.violations else "",
-        "first": next((field for field in fields if field in at), ""),
+        "first": next((field for field in _IN_ORDER if field in at), ""),
         "sweeps": (made := queries.list_sweeps(session, learner, LISTED)),
         "names": {each.id: " and ".join(called(knob["field"]) for knob in each.knobs) for each in made},
         "most_runs": MOST_RUNS,
         "key": secrets.token_hex(8),
-        "base": _base(form),
+        "offer": offer_sweep(session, learner, form, now),
         "knobs": [(path, called(path)) for path in _OFFERED],
     }
     return page(request, "lab/sweeps.html", shown, status=getattr(refused, "status", 422) if refused else 200)
 
 
-def _by_field(form: SweepForm, violations: Sequence[Violation]) -> tuple[Mapping[str, str], Sequence[str]]:
-    """What is wrong at each field of the form, what is wrong with a value at the values of its knob; and elsewhere."""
-    turned = {path_called(path): name for path, name in ((form.field_2, "values_2"), (form.field_1, "values_1"))}
-    at: dict[str, str] = {}
-    elsewhere = []
-    for each in violations:
-        name = turned.get(each.field, each.field)
-        if name in SweepForm.__dataclass_fields__:
-            at[name] = f"{at[name]} {said(each)}" if name in at else said(each)
-        else:
-            elsewhere.append(f"{called(each.field)}: {said(each)}")
-    return at, elsewhere
+@router.post("/lab/sweeps/offered")
+def offered(session: ReadSession, learner: LearnerId, now: Now, typed: FormData) -> JSONResponse:
+    """How many runs the form comes to as it is filled in, how long they take, and what is wrong with it."""
+    return JSONResponse(
+        vars(offer_sweep(session, learner, SweepForm.of(typed), now)), headers={"Cache-Control": "no-store"}
+    )
 
 
-def _base(form: SweepForm) -> str:
-    """What all runs of the sweep have alike, in words; what cannot be read is shown as it was typed."""
-    try:
-        turned = {path_called(field) for field in (form.field_1, form.field_2)}
-        spec = parse_run_spec(base_of(json.loads(form.spec), turned), sizes=of_any_size)
-    except (ValueError, RecursionError, SpecError):
-        return "as it was typed"
-    return f"{title(spec)}, {describe(spec)}"
+@router.get("/lab/sweeps/offered")
+def no_form() -> Response:
+    """Without a form there is nothing to offer: back to it."""
+    return RedirectResponse("/lab/sweeps", 303)
 
 
 @router.post("/lab/sweeps")
@@ -118,7 +112,9 @@ def start(request: Request, database: Db, queue: WorkQueue, learner: LearnerId, 
     form = SweepForm.of(typed)
 
     def submit(session: Session) -> dict[str, Any]:
-        spec, knobs = read_form(form)
+        spec, knobs, wrong = check_form(session, form, now)
+        if wrong:
+            raise DomainError("No run of it was started.", wrong)
         return {"id": submit_sweep(session, learner, form.name, spec, knobs, now).id}
 
     try:
@@ -128,7 +124,7 @@ def start(request: Request, database: Db, queue: WorkQueue, learner: LearnerId, 
             )
     except (DomainError, SpecError) as error:
         with database.read() as session:
-            return _page(request, session, learner, form, error)
+            return _page(request, session, learner, form, now, error)
     if not repeated:
         queue.nudge_workers()
     return RedirectResponse(f"/lab/sweeps/{reply['id']}", 303)

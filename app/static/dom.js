@@ -29,3 +29,19 @@ export function fieldsOf(form) {
   for (const [name, value] of new FormData(form)) if (typeof value === "string") fields.append(name, value);
   return fields;
 }
+
+/**
+ * Under a field, instead of its help; nothing brings the help back.
+ * @param {Element} field
+ * @param {string} words
+ * @param {boolean} [isWrong]
+ */
+export function sayUnder(field, words, isWrong = false) {
+  const help = document.getElementById(field.getAttribute("aria-describedby") ?? "");
+  if (!help) return;
+  help.dataset.help ??= help.className === "error" ? "" : help.textContent;
+  help.textContent = words || help.dataset.help;
+  help.className = isWrong ? "error" : "help";
+  field.closest(".field").classList.toggle("bad", isWrong);
+  field.toggleAttribute("aria-invalid", isWrong);
+}

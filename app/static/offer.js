@@ -1,5 +1,5 @@
 // The form of a run: choices that cannot work beside the others are greyed out and say why, as it is filled in.
-import { fieldsOf } from "./dom.js";
+import { fieldsOf, sayUnder } from "./dom.js";
 
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("[data-offer]"));
 let asked = 0;
@@ -24,26 +24,10 @@ function mark(name, refused) {
     if (why) byReason.set(why, [...(byReason.get(why) ?? []), option.dataset.name.split(",")[0]]);
   }
   // which devices are there is said by their names: a line only where the chosen one will not do
-  if (name === "device" && !refused[field.value]) return say(field, "");
+  if (name === "device" && !refused[field.value]) return sayUnder(field, "");
   const isAll = byReason.size === 1 && [...byReason.values()][0].length === field.options.length - 1;
   const said = [...byReason].map(([why, names]) => (isAll ? why : `${names.join(", ")}: ${why}`));
-  say(field, said.join(" "));
-}
-
-/**
- * Under a field, instead of its help; nothing brings the help back.
- * @param {Element} field
- * @param {string} words
- * @param {boolean} [isWrong]
- */
-function say(field, words, isWrong = false) {
-  const help = document.getElementById(field.getAttribute("aria-describedby") ?? "");
-  if (!help) return;
-  help.dataset.help ??= help.className === "error" ? "" : help.textContent;
-  help.textContent = words || help.dataset.help;
-  help.className = isWrong ? "error" : "help";
-  field.closest(".field").classList.toggle("bad", isWrong);
-  field.toggleAttribute("aria-invalid", isWrong);
+  sayUnder(field, said.join(" "));
 }
 
 const NOT_YET = "This cannot run yet: see the fields.";
@@ -91,12 +75,12 @@ async function ask() {
     const isText = isTyped && !field.name.startsWith("value.");
     if (isTyped || wrong[field.getAttribute("name")]) {
       const words = wrong[field.getAttribute("name")] ?? "";
-      say(field, words, words !== "");
+      sayUnder(field, words, words !== "");
     }
     if ((field instanceof HTMLSelectElement || isText) && field !== document.activeElement) {
       const why = idle[field.name] ?? "";
       field.disabled = why !== ""; // it is not sent then: as the form has it, it stands
-      if (why) say(field, reasons.has(why) ? "\u00a0" : why);
+      if (why) sayUnder(field, reasons.has(why) ? "\u00a0" : why);
       reasons.add(why);
     }
   }

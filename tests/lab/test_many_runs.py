@@ -234,7 +234,7 @@ def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focu
     mistaken = {"spec": json.dumps(SPEC), "field_1": "Depth", "values_1": "1, two, 4", "field_2": "Strategy"}
     refused = client.post("/lab/sweeps", data={**mistaken, "values_2": "FSDP, ZeRO-9"}, headers=HTML).text
     assert "such as Micro-batch, Layers or Data ranks" in refused, "in the form's words"
-    assert "its values are numbers" in refused
+    assert "&#39;two&#39; is no number" in refused
     assert "With Strategy ZeRO-9:" in refused, "all at once"
     assert "Accepted: DDP, ZeRO-1, ZeRO-2 or FSDP." in refused
     good = {
@@ -248,6 +248,51 @@ def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focu
     sent = client.post("/lab/sweeps", data=good, headers=HTML)
     assert sent.headers["location"] == "/lab/sweeps/1"
     assert client.get("/lab/sweeps/1", headers=HTML).text.count('name="run"') == 4
+
+
+def test_the_form_of_a_sweep_says_every_fault_at_its_own_field(client: TestClient) -> None:
+    typed = {"spec": json.dumps(SPEC), "field_1": "Micro-batch", "values_1": "1, 2, lots", "field_2": "Strat"}
+    refused = client.post("/lab/sweeps", data={**typed, "values_2": "", "steps": "5"}, headers=HTML).text
+    said = dict(re.findall(r'<span class="error" id="e-(\w+)">([^<]+)</span>', refused))
+    assert set(said) == {"values_1", "field_2", "values_2", "steps"}
+    assert "lots" in said["values_1"]
+    assert "&#39;Strat&#39; is no field of a run." in said["field_2"]
+    assert "such as Strategy" in said["field_2"]
+    assert said["values_2"].startswith("Nothing is filled in.")
+    assert "says 4 steps" in said["steps"]
+    live = client.post("/lab/sweeps/offered", data={**typed, "values_2": ""}).json()
+    assert set(live["wrong"]) == {"values_1", "field_2", "values_2"}
+    assert live["empty"] == ["values_2"], "not wrong before it is sent"
+    assert live["runs"] == 0
+    assert client.get("/lab/sweeps/1").status_code == 404
+
+
+def test_the_form_of_a_sweep_counts_its_runs_and_their_time_before_it_starts(
+    client: TestClient, database: Database
+) -> None:
+    page = client.get("/lab/sweeps", headers=HTML).text
+    assert ">Run all 5</button>" in page
+    alike = re.search(r"data-alike>([^<]+)<", page)
+    assert alike is not None
+    assert "sequence 128" in alike[1]
+    assert "sequences a step" not in alike[1], "the field that is turned is nothing they have alike"
+    example = html.unescape(page.split('name="spec"')[1].split(">")[1].split("</textarea")[0])
+    typed = {"spec": example, "field_1": "Layers", "values_1": "1, 2, 4", "steps": "100"}
+
+    def offered(**changed: str) -> Any:
+        return client.post("/lab/sweeps/offered", data={**typed, **changed}).json()
+
+    assert offered()["runs"] == 3
+    assert "nobody knows yet" in offered()["words"]
+    run = client.post("/api/v1/lab/runs", json={"spec": json.loads(example)}).json()["id"]
+    spec = client.get(f"/api/v1/lab/runs/{run}/spec").json()
+    tokens = spec["training"]["micro_batch"] * spec["training"]["sequence"]
+    finish(database, run, tokens_per_second=tokens / 0.5, step_seconds=0.5, world_size=1)
+    assert "about 100 s," in offered(field_1="training.seed", values_1="1, 2")["words"], (
+        "twice 100 steps of half a second"
+    )
+    smaller = offered(field_1="training.seed", values_1="1, 2", field_2="Sequence", values_2="16")["words"]
+    assert re.search(r"about \d+ s to 100 s,", smaller), "what a step costs besides does not shrink with it"
 
 
 def test_a_sweep_is_asked_for_in_the_forms_words(client: TestClient) -> None:

@@ -3,8 +3,9 @@
 Each of its runs is an ordinary run of the queue: taken, ended and taken again like any other.
 """
 
-from app.lab.sweeps.form import SweepForm, base_of, form_like, read_form
+from app.lab.sweeps.form import SweepForm, base_of, form_like, form_of
 from app.lab.sweeps.knobs import MOST_RUNS, Knob, Value
+from app.lab.sweeps.offering import by_field, check_form, offer_sweep
 from app.lab.sweeps.submitting import cancel_sweep, submit_sweep
 from app.lab.sweeps.view import sweep_page
 
@@ -14,9 +15,12 @@ __all__ = [
     "SweepForm",
     "Value",
     "base_of",
+    "by_field",
     "cancel_sweep",
+    "check_form",
     "form_like",
-    "read_form",
+    "form_of",
+    "offer_sweep",
     "submit_sweep",
     "sweep_page",
 ]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from app.core.errors import DomainError, Violation
+from app.core.errors import Violation
 from app.lab.forms import called, get, path_called, value_meant
-from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value, check_knobs
+from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value
 
-_EXAMPLE_TRAINING = {"sequence": 128, "micro_batch": 2, "steps": 6}
 EXAMPLE = {
     "model": "gpt-mini",
-    "training": _EXAMPLE_TRAINING,
+    "training": {"sequence": 128, "micro_batch": 2, "steps": 6},
     "parallel": {"data": 1},
     "device": "cpu",
 }
@@ -21,7 +21,7 @@ EXAMPLE = {
 
 @dataclass(frozen=True)
 class SweepForm:
-    """What was typed, with what is wrong by field."""
+    """What was typed."""
 
     name: str = ""
     spec: str = ""
@@ -29,6 +29,7 @@ class SweepForm:
     values_1: str = ""
     field_2: str = ""
     values_2: str = ""
+    steps: str = ""
 
     @classmethod
     def of(cls, typed: Mapping[str, str]) -> SweepForm:
@@ -37,53 +38,65 @@ class SweepForm:
 
 def form_like(like: str | None) -> SweepForm:
     """A form filled in: with a sweep that gives a law of `app.lab.fitting` its points, else with the example."""
-    spec, batch = json.dumps(EXAMPLE, indent=2), called("training.micro_batch")
+    start, batch = form_of(EXAMPLE), called("training.micro_batch")
     if like == "activations":
-        sequences = "64, 128, 256"
-        return SweepForm(
-            "What grows with the square",
-            spec,
-            called("training.sequence"),
-            sequences,
-            called("training.attention"),
-            "flash, full",
+        return replace(
+            start,
+            name="What grows with the square",
+            field_1=called("training.sequence"),
+            values_1="64, 128, 256",
+            field_2=called("training.attention"),
+            values_2="flash, full",
         )
     if like == "recomputation":
-        return SweepForm(
-            "What recomputation costs",
-            json.dumps({**EXAMPLE, "training": {**_EXAMPLE_TRAINING, "steps": 30}}, indent=2),
-            batch,
-            "1, 2, 4, 8, 16",
-            called("training.recompute"),
-            "none, full",
+        return replace(
+            start,
+            name="What recomputation costs",
+            steps="30",
+            field_1=batch,
+            values_1="1, 2, 4, 8, 16",
+            field_2=called("training.recompute"),
+            values_2="none, full",
         )
-    return SweepForm(spec=spec, field_1=batch, values_1="1, 2, 4, 8, 16")
+    return replace(start, field_1=batch, values_1="1, 2, 4, 8, 16")
 
 
-def read_form(form: SweepForm) -> tuple[object, list[Knob]]:
-    """The spec and the knobs that were typed. Raises DomainError with every mistake, by field."""
-    wrong: list[Violation] = []
+def form_of(spec: Mapping[str, Any]) -> SweepForm:
+    """A form that starts from a run: its steps have a field of their own."""
+    training = spec.get("training")
+    if spec.get("program", "train") != "train" or not isinstance(training, Mapping) or "steps" not in training:
+        return SweepForm(spec=json.dumps(spec, indent=2))
+    rest = {name: value for name, value in training.items() if name != "steps"}
+    return SweepForm(spec=json.dumps({**spec, "training": rest}, indent=2), steps=str(training["steps"]))
+
+
+def read_form(form: SweepForm) -> tuple[object, list[Knob], list[Violation]]:
+    """The spec and the knobs that were typed, and what cannot be read of them: no spec then, or its steps."""
+    typed = ((form.field_1, form.values_1), (form.field_2, form.values_2))
+    knobs = [
+        Knob(path_called(field), tuple(_values(path_called(field), values)) if values.strip() else ())
+        for number, (field, values) in enumerate(typed)
+        if number == 0 or field.strip() or values.strip()
+    ]
     try:
         spec: object = json.loads(form.spec)
     except (ValueError, RecursionError) as error:
-        spec = None
-        wrong.append(Violation("spec", form.spec[:80], f"This is not JSON: {error}.", "a RunSpec as JSON"))
-    knobs = []
-    for number, (field, values) in enumerate(((form.field_1, form.values_1), (form.field_2, form.values_2)), start=1):
-        if number == 2 and not field.strip() and not values.strip():
-            continue
-        if not field.strip():
-            wrong.append(Violation(f"field_{number}", "", "A knob turns a field.", "such as Micro-batch or Layers"))
-        elif not values.strip():
-            wrong.append(Violation(f"values_{number}", "", "A knob turns to some values.", "such as 1, 2, 4"))
-        else:
-            path = path_called(field)
-            knobs.append(Knob(path, tuple(_values(path, values))))
-    if spec is None and len(wrong) == 1:
-        wrong += check_knobs({}, knobs)
-    if wrong:
-        raise DomainError("No run of it was started.", wrong)
-    return base_of(spec, {knob.field for knob in knobs}), knobs
+        return None, knobs, [Violation("spec", form.spec[:80], f"This is not JSON: {error}.", "a RunSpec as JSON")]
+    spec, wrong = _with_steps(spec, form.steps.strip())
+    return base_of(spec, {knob.field for knob in knobs}), knobs, wrong
+
+
+def _with_steps(spec: object, steps: str) -> tuple[object, list[Violation]]:
+    """The spec with the steps that stand in their own field, unless it says others itself."""
+    training = spec.get("training") if isinstance(spec, Mapping) else None
+    if not steps or not isinstance(spec, Mapping) or not isinstance(training or {}, Mapping):
+        return spec, []
+    meant = value_meant("training.steps", steps)
+    there = get(spec, "training.steps", meant)
+    if there != meant:
+        message = f"The JSON below says {there} steps."
+        return spec, [Violation("training.steps", steps, message, "the same here, or none in one of the two")]
+    return {**spec, "training": {**(training or {}), "steps": meant}}, []
 
 
 def base_of(spec: object, turned: Collection[str]) -> object:

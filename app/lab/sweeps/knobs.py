@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from app.core.errors import Violation
 from app.lab.forms import get
+from app.words import counted, listed
 from labs.spec import RunSpec
 
 MOST_RUNS = 16
-SOME_FIELDS = "such as Micro-batch, Layers or Data ranks, or a path of the spec as training.attention"
+SOME_FIELDS = (  # of the first knob, and of the second
+    "such as Micro-batch, Layers or Data ranks, or a path of the spec as training.attention",
+    "such as Strategy, Recompute or Attention, or a path of the spec as training.attention",
+)
+SOME_VALUES = ("such as 1, 2, 4", "such as 1, 2, 4, or words as DDP, FSDP")
 STRATEGY, DATA = "parallel.zero", "parallel.data"
 
 Value = int | float | str | bool | list[Any]
@@ -42,23 +48,23 @@ def check_knobs(spec: object, knobs: Sequence[Knob]) -> Iterator[Violation]:
         return
     for number, knob in enumerate(knobs, start=1):
         if not is_field(spec, knob.field):
-            message = f"{knob.field[:60]!r} is no field of a run."
-            yield Violation(f"field_{number}", knob.field[:60], message, SOME_FIELDS)
+            message = f"{knob.field[:60]!r} is no field of a run." if knob.field else "A knob turns a field."
+            yield Violation(f"field_{number}", knob.field[:60], message, SOME_FIELDS[number > 1])
+        if not knob.values:
+            yield Violation(f"values_{number}", "", "A knob turns to some values.", SOME_VALUES[number > 1])
         if len({json.dumps(value) for value in knob.values}) < len(knob.values):
             yield Violation(f"values_{number}", list(knob.values), "A value is there twice.", "each value once")
-    if len(knobs) == 2 and knobs[0].field == knobs[1].field:
+    if len(knobs) == 2 and knobs[0].field == knobs[1].field != "":
         yield Violation("field_2", knobs[1].field, "Both knobs turn the same field.", "another field, or none")
-    if knobs and not all(is_number(value) for value in knobs[0].values):
-        message = "The first knob goes along the axis, so its values are numbers."
-        yield Violation("values_1", list(knobs[0].values), message, "such as 1, 2, 4; words for the second knob")
+    if words := [value for value in knobs[0].values if not is_number(value)] if knobs else []:
+        are = "are no numbers" if len(words) > 1 else "is no number"
+        message = f"{listed([repr(each)[:60] for each in words])} {are}, and the first knob goes along the axis."
+        yield Violation("values_1", words, message, f"{SOME_VALUES[False]}; words for the second knob")
     if not 1 <= len(knobs) <= 2:
         yield Violation("field_1", len(knobs), "A sweep turns one or two fields.", "1 or 2 knobs")
-    runs = 1
-    for knob in knobs:
-        runs *= len(knob.values)
-    if not 2 <= runs <= MOST_RUNS:
-        message = f"{runs} run{'s' if runs != 1 else ''} would be made."
-        yield Violation("values_1", runs, message, f"2 to {MOST_RUNS} runs in all")
+    runs = prod(len(knob.values) for knob in knobs)
+    if all(knob.values for knob in knobs) and not 2 <= runs <= MOST_RUNS:
+        yield Violation("values_1", runs, f"{counted(runs, 'run')} would be made.", f"2 to {MOST_RUNS} runs in all")
 
 
 def is_field(spec: Mapping[str, Any], field: str) -> bool:

@@ -33,10 +33,7 @@ def submit_sweep(
 ) -> Sweep:
     """Queue a run for every setting. Raises DomainError and queues nothing then: all specs are read before the first
     run is queued."""
-    sizes = sizes_here(session, now)
-    wrong = [*check_knobs(spec, knobs), *_check_settings(spec, knobs, sizes)]
-    if len(name) > MOST_NAME:
-        wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
+    wrong = check_sweep(session, name, spec, knobs, now)
     if wrong:
         raise DomainError("No run of it was started.", wrong)
     sweep = Sweep(
@@ -47,10 +44,24 @@ def submit_sweep(
     )
     session.add(sweep)
     session.flush()
-    for settings in product(*(knob.values for knob in knobs)):
-        submit_run(session, learner_id, _turned(spec, knobs, settings), None, now).sweep_id = sweep.id
+    for each in specs_of(spec, knobs):
+        submit_run(session, learner_id, each, None, now).sweep_id = sweep.id
     session.flush()
     return sweep
+
+
+def check_sweep(session: Session, name: str, spec: object, knobs: Sequence[Knob], now: datetime) -> list[Violation]:
+    """All that is wrong with a sweep, its knobs and every run that they come to."""
+    wrong = [*check_knobs(spec, knobs), *_check_settings(spec, knobs, sizes_here(session, now))]
+    if len(name) > MOST_NAME:
+        wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
+    return wrong
+
+
+def specs_of(spec: object, knobs: Sequence[Knob]) -> Iterator[dict[str, Any]]:
+    """The spec of each run, in the order of the knobs' values."""
+    for settings in product(*(knob.values for knob in knobs)):
+        yield _turned(spec, knobs, settings)
 
 
 def _check_settings(spec: object, knobs: Sequence[Knob], sizes: Sizes) -> Iterator[Violation]:
@@ -61,7 +72,7 @@ def _check_settings(spec: object, knobs: Sequence[Knob], sizes: Sizes) -> Iterat
     turned = [
         replace(knob, values=tuple(value for value in knob.values if number or is_number(value)))
         for number, knob in enumerate(knobs)
-        if is_field(spec, knob.field)
+        if knob.values and is_field(spec, knob.field)
     ]
     if len({knob.field for knob in turned}) < len(turned) or prod(len(knob.values) for knob in turned) > MOST_TRIED:
         return
