@@ -219,7 +219,8 @@ class Knob(Strict):
 class Experiment(Item):
     """Predict, run, explain: a RunSpec, the knobs that vary it and the quantities to predict.
 
-    `asks` is the question over the page; `{{ run }}` in it is what the run is called. `note` stands below the knobs.
+    `asks` is the question over the page; `{{ run }}` in it is what the run is called. `note` stands below the knobs,
+    with live numbers as well.
     `names` says what its text calls a transfer, by the title theory gives it; `cures` has by the same title the card
     for whoever left it out.
     """

@@ -106,10 +106,11 @@ def _check_settings(
 ) -> Iterator[tuple[tuple[Any, ...], str]]:
     known = quantities_of(spec)
     values = run_values(spec, theory)
-    try:
-        render_inline(experiment.asks, Expressions(values))
-    except ExpressionError as error:
-        yield ("asks",), str(error)
+    for name, text in (("asks", experiment.asks), ("note", experiment.note)):
+        try:
+            render_inline(text or "", Expressions(values))
+        except ExpressionError as error:
+            yield (name,), str(error)
     sliders: dict[str, Slider] = {}
     for index, quantity in enumerate(experiment.quantities):
         at = ("quantities", index)

@@ -38,6 +38,11 @@ class Fitted:
         """Half the coefficients' 95 % intervals; None with no points to spare."""
         return tuple(None if error is None else error * student_t(self.spare) for error in self.errors)
 
+    def is_unknown(self, at: int) -> bool:
+        """Whether coefficient `at` may as well be nothing: its interval takes in 0, or is wider than the value."""
+        margin = self.margins[at]
+        return margin is not None and margin > abs(self.coefficients[at])
+
 
 def student_t(degrees: int) -> float:
     """How many standard errors a 95 % interval reaches to each side; `degrees` of freedom, 1 or more.

@@ -104,6 +104,7 @@ class ExperimentPage:
     choices: Sequence[Choice]
     summary: str
     asks: Markup
+    note: Markup | str
     quantities: Sequence[AskedQuantity]
     last: str | None
     figure: str
@@ -196,6 +197,7 @@ def experiment(
         choices=offer(item, settings),
         summary=describe(spec),
         asks=render_inline(item.asks, Expressions(values)),
+        note=render_inline(item.note, Expressions(values)) if item.note else "",
         quantities=[
             AskedQuantity(
                 quantity,

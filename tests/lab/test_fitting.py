@@ -58,6 +58,7 @@ def _finished(client: TestClient, database: Database, spec: dict[str, Any], **me
 def test_the_page_says_what_it_takes_until_there_are_runs(client: TestClient) -> None:
     html = client.get("/lab/fit", headers=HTML).text
     assert html.count("No points yet") == 4
+    assert html.count("the knob: ") >= 4, "each law is drawn over what its runs turn"
     assert "/lab/experiments/ring-by-the-byte" in html
 
 
@@ -115,7 +116,21 @@ def test_pairs_that_scatter_say_nothing_of_a_third(client: TestClient, database:
         for recompute, took in (("none", 1.5), ("full", seconds)):
             training = {"micro_batch": micro_batch, "recompute": recompute}
             _finished(client, database, {"model": "gpt-mini", "training": training}, step_seconds=took)
-    assert "nothing can be said of a third yet" in client.get("/lab/fit", headers=HTML).text
+    html = client.get("/lab/fit", headers=HTML).text
+    assert "nothing can be said of a third yet" in html
+    assert "not determined by these points" in html.split('id="recomputation"')[1]
+
+
+def test_pairs_show_a_part_that_does_not_grow_with_the_step(client: TestClient, database: Database) -> None:
+    """Steps that take 20 ms and a third more: the small ones pay more than a third, by a fixed part."""
+    for micro_batch, plain in ((1, 0.05), (2, 0.1), (4, 0.2), (8, 0.4), (16, 0.8)):
+        for recompute, took in (("none", plain), ("full", 0.02 + 4 / 3 * plain)):
+            training = {"micro_batch": micro_batch, "recompute": recompute}
+            _finished(client, database, {"model": "gpt-mini", "training": training}, step_seconds=took)
+    html = client.get("/lab/fit", headers=HTML).text.replace("\xa0", " ").split('id="recomputation"')[1]
+    assert "<b>20 ms</b>" in html
+    assert "<b>33 %</b>" in html
+    assert "A part of it does not grow with the step, 20 ms" in html
 
 
 def test_a_point_that_is_left_out_leaves_the_fit_and_its_error_and_the_result_says_so(

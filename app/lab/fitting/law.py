@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.content.diagrams.drawing import Drawing
 from app.lab import plots
+from app.lab.fitting.sketches import sketch
 from app.lab.folds import Folds
 from app.lab.least_squares import Fitted, fit, too_few
 from app.lab.models import Run
@@ -25,18 +26,22 @@ LEFT_OUT = "left out"  # the series of points that no fit has
 
 @dataclass(frozen=True)
 class Coefficient:
-    """What was fitted, its 95 % interval, and what stands beside it: theory's, or what the law's `beside` says."""
+    """What was fitted, its 95 % interval, and what stands beside it: theory's, or what the law's `beside` says. Where
+    the interval takes in nothing at all, the points do not determine it, and no value is shown."""
 
     name: str
     text: str
     error: str
     theory: str
     published: str = ""
+    is_determined: bool = True
 
     @classmethod
     def of(cls, fit: Fitted, at: int, name: str, text: str, theory: str, write: Callable[[float], str]) -> Coefficient:
         """Coefficient `at` of a fit, half its 95 % interval as `write` puts it; a dash where nobody knows it."""
         margin = fit.margins[at]
+        if fit.is_unknown(at):
+            return cls(name, "not determined by these points", "–", theory, is_determined=False)
         return cls(name, text, "–" if margin is None else f"± {write(margin)}", theory)
 
 
@@ -90,6 +95,11 @@ class Law:
     residual: str = ""
     beside: str = "Theory"  # the head of what stands beside a coefficient
     published: str = ""  # and of what others found, where somebody did
+
+    @property
+    def sketch(self) -> Drawing:
+        """What it says over its knob, for where nothing has been fitted yet."""
+        return sketch(self.key)
 
     @property
     def without(self) -> str:
@@ -207,7 +217,7 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
     worst = max(map(abs, apart))
     if not fit.tells:
         return f"Too few points to tell: {too_few(len(apart), len(fit.coefficients))}. Run it again, or put some back."
-    if _is_unknown(fit):
+    if any(map(fit.is_unknown, range(len(fit.coefficients)))):
         return (
             "An interval takes in nothing at all: these points scatter too much to know what was fitted. Leave out "
             "what was disturbed, or run it again while the machine does nothing else."
@@ -218,10 +228,3 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
     if is_patterned(apart):
         return f"{said}, and it bends: {when_it_bends}."
     return f"{said}, with no order along the axis: that is the machine, not the law. Repeat it to see."
-
-
-def _is_unknown(fit: Fitted) -> bool:
-    """Whether something that was fitted may as well be nothing."""
-    return any(
-        margin is not None and margin > abs(value) for value, margin in zip(fit.coefficients, fit.margins, strict=True)
-    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import exp, log
 from statistics import mean
 
 from app.lab.fitting.law import Coefficient, Law, Sample, Source
 from app.lab.forms import called
-from app.lab.least_squares import Fitted, too_few
+from app.lab.least_squares import Fitted, fit, too_few
 from app.lab.models import Run
 from app.lab.residuals import percent_apart
 from app.lab.view import RunView
@@ -47,7 +48,8 @@ def fitted(source: Source) -> Law:
     if found is None:
         return fitting.unfitted() if fitting.out else LAW
     factor = exp(found.coefficients[0])
-    found = replace(found, coefficients=(factor,), errors=tuple(e and e * factor for e in found.errors))
+    more = replace(found, coefficients=(factor - 1,), errors=tuple(e and e * factor for e in found.errors))
+    beside = fit([(1.0, each.x) for each in fitting.kept], [each.y for each in fitting.kept], relative=True)
     plain = {pair["none"][0].id: pair["none"][0] for pair in pairs}
     views = [source.view(plain[each.runs[0]]) for each in fitting.kept[-_LOOKED_AT:]]
     return fitting.law_with(
@@ -60,16 +62,43 @@ def fitted(source: Source) -> Law:
         ],
         "the fitted factor and 4/3, what the FLOPs say",
         [
-            Coefficient.of(
-                found,
-                0,
-                "more",
-                f"{digits(100 * (factor - 1), 2)} %",
-                "33 % of the FLOPs",
-                lambda error: f"{digits(100 * error, 2)} points",
-            )
+            Coefficient.of(more, 0, "more", _per_cent(factor - 1), f"{_per_cent(_THIRD)} of the FLOPs", _points),
+            *_with_fixed_part(beside),
         ],
-        _says(found) + _forwards(views),
+        _says(more) + _said_of_fixed_part(beside) + _forwards(views),
+    )
+
+
+def _per_cent(share: float) -> str:
+    return f"{digits(100 * share, 2)} %"
+
+
+def _points(share: float) -> str:
+    return f"{digits(100 * share, 2)} points"
+
+
+def _with_fixed_part(line: Fitted | None) -> list[Coefficient]:
+    """The same pairs by a fixed part and a share: what every checkpoint costs however small the step is."""
+    if line is None or not line.tells:
+        return []
+    fixed, more = line.coefficients[0], replace(line, coefficients=(line.coefficients[0], line.coefficients[1] - 1))
+    return [
+        Coefficient.of(more, 0, "or: a fixed part", _signed(fixed), "none", partial(value_text, dimension="seconds")),
+        Coefficient.of(more, 1, "and more beside it", _per_cent(more.coefficients[1]), _per_cent(_THIRD), _points),
+    ]
+
+
+def _signed(seconds: float) -> str:
+    return f"{'−' if seconds < 0 else ''}{value_text(abs(seconds), 'seconds')}"
+
+
+def _said_of_fixed_part(line: Fitted | None) -> str:
+    """Whether small steps pay more than their share, where the pairs tell."""
+    if line is None or not line.tells or line.is_unknown(0) or line.coefficients[0] < 0:
+        return ""
+    return (
+        f" A part of it does not grow with the step, {_signed(line.coefficients[0])}: each checkpointed layer stores, "
+        "restores and runs anew whatever it holds, so the small steps pay the larger share."
     )
 
 
@@ -89,7 +118,7 @@ def _sample(pair: Mapping[str, tuple[Run, RunSpec, float]]) -> Sample:
 
 def _says(line: Fitted) -> str:
     """What the pairs show of a third, where there are enough of them to show anything."""
-    more, margin = line.coefficients[0] - 1, line.margins[0]
+    more, margin = line.coefficients[0], line.margins[0]
     if margin is None or not line.tells:
         return f"Too few pairs to tell it from a third: {too_few(len(line.residuals), 1)}."
     if margin > _THIRD:
