@@ -91,7 +91,8 @@ def _train(spec: RunSpec, reporter: Reporter, device: torch.device) -> None:
     if checkpoints is not None:
         checkpoints.finish()
 
-    peak = peak_of_all_ranks(device, COMPUTE.get(spec.training.precision, torch.float32))
+    reached = _model_flops_per_second(spec, steps)
+    peak = peak_of_all_ranks(device, COMPUTE.get(spec.training.precision, torch.float32), reached)
     reporter.emit(ResultEvent, _summary(spec, parameters, losses, steps, instrument, device, peak))
 
 
@@ -148,13 +149,12 @@ def _summary(
     """This rank's result. Memory and communication are null where their probe was off."""
     held, kept = instrument.moments.get("step_end"), instrument.moments.get("activation_peak")
     collectives = instrument.collectives
-    tokens_per_second = spec.tokens_per_step / _typical_seconds(steps)
-    used = tokens_per_second * model_flops_per_token(spec.model, spec.training.sequence)
+    used = _model_flops_per_second(spec, steps)
     return TrainingSummary(
         steps=len(losses),
         first_loss=losses[0],
         final_loss=losses[-1],
-        tokens_per_second=tokens_per_second,
+        tokens_per_second=spec.tokens_per_step / _typical_seconds(steps),
         model_flops_per_second=used,
         # The matrix products all ranks do together at best, measured after the last step.
         peak_flops_per_second=peak_flops_per_second,
@@ -173,6 +173,11 @@ def _summary(
         operations=instrument.operations,
         waiting_seconds=_waiting_seconds(steps) if device.type == "cpu" else None,  # a GPU is waited for as well
     )
+
+
+def _model_flops_per_second(spec: RunSpec, steps: list[Step]) -> float:
+    per_token = model_flops_per_token(spec.model, spec.training.sequence)
+    return spec.tokens_per_step / _typical_seconds(steps) * per_token
 
 
 def _typical_seconds(steps: list[Step]) -> float:

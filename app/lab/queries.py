@@ -42,6 +42,12 @@ def list_measured_here(session: Session, learner_id: int, limit: int) -> Sequenc
     return session.scalars(finished.order_by(Run.id.desc()).limit(limit)).all()
 
 
+def list_results_here(session: Session, learner_id: int, limit: int) -> Sequence[Row[Any]]:
+    """Id, spec, result and end of the same runs: a lighter look at many of them."""
+    query = select(Run.id, Run.spec, Run.result, Run.ended_at).where(Run.learner_id == learner_id, IS_OWN)
+    return session.execute(query.where(Run.status == "finished").order_by(Run.id.desc()).limit(limit)).all()
+
+
 def list_opened(session: Session, learner_id: int) -> Sequence[Run]:
     """Runs opened from files, the newest first."""
     return session.scalars(select(Run).where(Run.learner_id == learner_id, ~IS_OWN).order_by(Run.id.desc())).all()

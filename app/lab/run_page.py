@@ -31,6 +31,7 @@ from app.lab.knobs import settings_of_run
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import command_line, describe, title
 from app.lab.next_change import Change, next_change, restart_change
+from app.lab.peak import said_of_rate
 from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
@@ -121,6 +122,7 @@ class RunPage:
     standing: Standing
     meters: list[Meter]
     others: list[Comparison]
+    pace: str
     waits: tuple[Wait, ...]
     plan: tuple[Planned, ...]
     over_hosts: str  # in words, of a run over several
@@ -152,6 +154,7 @@ def show(
         standing=_standing(session, run, spec, item, findings.headings(run, meters), moment.now),
         meters=meters,
         others=others,
+        pace=said_of_rate(session, run, moment.zone),
         waits=waits_of(run, view),
         plan=plan_of(session, run, spec, view),
         over_hosts=said_of_hosts(spec),

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from app.core.errors import DomainError, SpecError
 from app.core.idempotency import once
 from app.core.templating import page
-from app.core.web import MOST_ROW_ID, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
+from app.core.web import MOST_ROW_ID, CurrentMoment, Db, LearnerId, Now, ReadSession, RowId, WorkQueue
 from app.lab import queries, reading
 from app.lab.forms import FREE_FORM, MORE_KNOBS, called
 from app.lab.sweeps import (
@@ -132,10 +132,16 @@ def start(request: Request, database: Db, queue: WorkQueue, learner: LearnerId, 
 
 @router.get("/lab/sweeps/{sweep_id}", response_class=HTMLResponse)
 def show(
-    request: Request, session: ReadSession, learner: LearnerId, sweep_id: RowId, quantity: str | None = None
+    request: Request,
+    session: ReadSession,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    sweep_id: RowId,
+    quantity: str | None = None,
 ) -> HTMLResponse:
     """A sweep: theory's curve through what was measured, the residuals, every run."""
-    return page(request, "lab/sweep.html", {"shown": sweep_page(session, learner, sweep_id, quantity or None)})
+    shown = sweep_page(session, learner, sweep_id, quantity or None, moment.zone)
+    return page(request, "lab/sweep.html", {"shown": shown})
 
 
 @router.post("/lab/sweeps/{sweep_id}/cancel")

@@ -9,6 +9,7 @@ from math import floor, log10
 from app.lab.least_squares import fit, tells, too_few
 from app.theory.lab_runs import Point
 from app.units import digits, step_for
+from app.words import listed
 
 _UNKNOWNS = 2  # offset and factor
 _EXACT = 1e-6  # of a value: a smaller error is the computer's
@@ -76,16 +77,24 @@ def _line(series: str, places: Sequence[tuple[float, float, float]]) -> Line | N
     return Line(series, offset, offset_error, factor, factor_error, left)
 
 
-def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Sequence[Line]) -> str:
-    """What steps are beside their arithmetic at the peak, a line for each series: two sentences at most."""
+def said_of_steps(
+    measured: Sequence[Point], theory: Sequence[Point], lines: Sequence[Line], of_steps: Sequence[int] = ()
+) -> str:
+    """What steps are beside their arithmetic at the peak, a line for each series, in few sentences. `of_steps` are runs
+    whose own steps are the peak: it is no less than they were."""
     known: Mapping[tuple[str, float], float] = {(point.name, point.x): point.y for point in theory}
     ratios = [point.y / known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
+    if ratios and min(ratios) < 1 - _EXACT:  # only of a peak that is not final
+        return "faster than at the peak that was known before. The line is drawn anew once all runs have ended."
     between = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)} times its arithmetic at this machine's peak"
-    if untold := _untold(lines, ratios):
+    if untold := _untold(lines):
         return f"{between}{untold}"
     named = len(lines) > 1
     each = [f"{line.series + ': ' if named else ''}{_said(line)}" for line in lines]
     said = f"{', '.join(each)} its arithmetic at this machine's peak"
+    if of_steps:
+        runs = listed([f"run {run}" for run in of_steps])
+        return f"{said}, at the least. No plain product timed here was as fast as the steps of {runs}."
     if not any(line.has_offset for line in lines):
         return f"{said}. Whether a part of it is there however small the step is, these points do not tell."
     if any(line.has_offset and line.offset < 0 for line in lines):
@@ -93,7 +102,7 @@ def said_of_steps(measured: Sequence[Point], theory: Sequence[Point], lines: Seq
     return f"{said}. The first part is there however small the step is."
 
 
-def _untold(lines: Sequence[Line], ratios: Sequence[float]) -> str:
+def _untold(lines: Sequence[Line]) -> str:
     """Why there is nothing to say of offset and factor; nothing where there is."""
     if not lines:
         return ". A line takes three points."
@@ -101,8 +110,6 @@ def _untold(lines: Sequence[Line], ratios: Sequence[float]) -> str:
         return f", too few points to tell offset and factor. {too_few(min(fewest), _UNKNOWNS)} a series."
     if not all(line.is_known for line in lines):
         return ". These steps scatter too much for a line: take more steps, or a quiet machine."
-    if min(ratios) < 1:
-        return ". No step is faster than the peak: the machine had other work when that was measured."
     return ""
 
 

@@ -63,13 +63,13 @@ def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None, s
     return StepParts(run_id, step, seconds, series)
 
 
-def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = ()) -> str:
+def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_peak_sure: bool = True) -> str:
     """What the factor over the arithmetic and the offset are made of, where there is a line; else what one step in the
     middle is made of, largest first, and what there is of it in the smallest step."""
     if not every:
         return ""
-    if any(each.ratio < 1 for each in every):
-        return "A step faster than its arithmetic at the peak cannot be taken apart: the peak was measured too low."
+    if not is_peak_sure or any(each.ratio < 1 for each in every):
+        return "Steps cannot be taken apart by a peak that some of them beat: it was measured too low."
     said = [_said_of_line(line, [each for each in every if each.series == line.series]) for line in lines]
     if said and all(said):
         return f"{' '.join(said)}{_said_of_disturbed(every)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
@@ -15,6 +16,7 @@ from app.lab import plots, queries
 from app.lab.forms import called, get, value_called
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
+from app.lab.peak import timed_here
 from app.lab.quantities import quantities_of
 from app.lab.residuals import is_constant, pattern
 from app.lab.sweeps.at_peak import at_peak
@@ -81,7 +83,7 @@ class SweepPage:
     ended: int
 
 
-def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | None) -> SweepPage:
+def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | None, zone: ZoneInfo) -> SweepPage:
     """Raises NotFound, and DomainError for a quantity that its runs do not have."""
     sweep = find_sweep(session, learner_id, sweep_id)
     runs, knobs = queries.list_runs_of_sweep(session, sweep.id), tuple(map(Knob.from_json, sweep.knobs))
@@ -93,7 +95,8 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         wrong = Violation("quantity", shown, f"{shown!r} is nothing its runs measure.", ", ".join(known))
         raise DomainError("There is no such quantity.", [wrong])
     settings = {run.id: _settings(run, knobs) for run in runs}
-    expected = at_peak(runs) if name == "step_seconds" else {run.id: run.theory.get(name) for run in runs}
+    peak = at_peak(runs, timed_here(session, learner_id), sweep.created_at) if name == "step_seconds" else None
+    expected: Mapping[int, float | None] = peak.seconds if peak else {run.id: run.theory.get(name) for run in runs}
     theory = [point for run in runs if (point := _point(settings[run.id], expected.get(run.id), knobs))]
     measured = [point for run in runs if (point := _point(settings[run.id], (run.result or {}).get(name), knobs))]
     lines = lines_of(measured, theory)
@@ -110,9 +113,9 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         name=name,
         quantity=known[name],
         quantities=known,
-        curve=_curve(known[name], knobs, measured, theory),
+        curve=_curve(known[name], knobs, measured, theory, peak.said(zone) if peak else ""),
         residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
-        finding=_finding(known[name], knobs, measured, theory, lines, _how_final(runs)),
+        finding=_finding(known[name], knobs, measured, theory, lines, _how_final(runs), peak.of_steps if peak else ()),
         lines=(
             *_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
             *_lines_of_nothing(known[name], measured, theory),
@@ -122,7 +125,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
             (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
             for each, texts in rows_of(parts)
         ),
-        parts_say=said_of_parts(parts, lines),
+        parts_say=said_of_parts(parts, lines, is_peak_sure=not (peak and peak.of_steps)),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
@@ -187,15 +190,13 @@ def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
 
 
 def _curve(
-    quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point]
+    quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point], peak: str
 ) -> Drawing | None:
     figure = _figure(knobs, quantity.title, _UNITS.get(quantity.dimension, ""))
     drawing = plots.draw_figure("sweep", figure, measured, theory, plots.LAW)
     says = "Dots are measured, dashes are theory." if theory else "Dots are measured; theory has no figure for it."
     if theory and quantity.dimension == "seconds":
-        says = (
-            "Dots are measured; dashes are its arithmetic at the peak that these ranks reached after their last step."
-        )
+        says = f"Dots are measured. {peak}"
     return None if drawing is None else replace(drawing, finding=says)
 
 
@@ -297,11 +298,12 @@ def _finding(
     theory: Sequence[Point],
     lines: Sequence[Line],
     how_final: str,
+    of_steps: Sequence[int],
 ) -> str:
     """What the residuals say, in a sentence."""
     if not measured:
         return "Nothing has been measured yet."
-    return f"{quantity.title}{how_final}: {_measured_says(quantity, knobs, measured, theory, lines)}"
+    return f"{quantity.title}{how_final}: {_measured_says(quantity, knobs, measured, theory, lines, of_steps)}"
 
 
 def _measured_says(
@@ -310,12 +312,13 @@ def _measured_says(
     measured: Sequence[Point],
     theory: Sequence[Point],
     lines: Sequence[Line],
+    of_steps: Sequence[int],
 ) -> str:
     apart, none = _apart(measured, theory), _of_nothing(measured, theory)
     if not apart and not none:
         return "measured only. Theory has no figure for it."
     if quantity.dimension == "seconds":
-        return said_of_steps(measured, theory, lines)
+        return said_of_steps(measured, theory, lines, of_steps)
     zero = value_text(0.0, quantity.dimension)
     if some := [point for point in none if point.y != 0]:
         most = max(some, key=lambda point: abs(point.y))
