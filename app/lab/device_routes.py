@@ -38,5 +38,5 @@ def resume(database: Db, queue: WorkQueue, name: str) -> Response:
 
 def _set(database: Db, name: str, *, is_drained: bool) -> Response:
     with database.write() as session:
-        presence.drain_worker(session, name, is_drained)
+        presence.drain_worker(session, name, is_drained, database_time(session))
     return RedirectResponse("/lab/devices", 303)

@@ -20,7 +20,7 @@ from app.lab.predict import theory_record, unreadable
 from app.lab.quantities import quantities_of
 from app.units import value_text
 from app.words import counted
-from labs.spec import RunSpec, Sizes, parse_run_spec
+from labs.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ _STAGES = ("2", "1")  # a rank, one of which suits any schedule
 def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> Offer:
     """Each choice is tried beside what else is typed. One is refused for what it makes wrong, not for what is wrong
     already; a device, for what the workers that are there do not have."""
-    sizes = takers.sizes_here(session, now)
-    as_it_is, now_wrong = _read(typed, sizes)
+    there = takers.here(session, now)
+    as_it_is, now_wrong = _read(typed, there)
     known = {str(each) for each in now_wrong}
     names = {field.path: field.name for field in (*forms.FREE_FORM, *forms.SAID_FIRST)}
     refused: dict[str, dict[str, str]] = {}
@@ -64,10 +64,10 @@ def offer(session: Session, learner_id: int, typed: Mapping[str, str], now: date
         for value, _ in field.choices:
             if value == typed.get(field.name, field.text):
                 continue
-            there = {**typed, field.name: value}
-            spec, violations = _read(there, sizes)
+            turned = {**typed, field.name: value}
+            spec, violations = _read(turned, there)
             new = [each for each in violations if str(each) not in known]
-            if new and field.name == "schedule" and (then := _taken_along(there, sizes, known)):
+            if new and field.name == "schedule" and (then := _taken_along(turned, there, known)):
                 follows.setdefault(field.name, {})[value] = then
                 continue
             why = forms.said(new[0]) if new else None
@@ -103,7 +103,7 @@ def _idle(typed: Mapping[str, str], refused: Mapping[str, Mapping[str, str]]) ->
 
 def words_of_form(session: Session, learner_id: int, typed: Mapping[str, str], now: datetime) -> str:
     """The run that a form asks for in words; nothing where it asks for none that can be."""
-    spec, _ = _read(typed, takers.sizes_here(session, now))
+    spec, _ = _read(typed, takers.here(session, now))
     return "" if spec is None else in_words(session, learner_id, spec, now)
 
 
@@ -120,10 +120,12 @@ def in_words(session: Session, learner_id: int, spec: RunSpec, now: datetime) ->
         said.append(f"About {whole}, starting up not counted, at the pace of trainings here that are most like it.")
     waiting = len(queries.list_queue(session))
     said.append(f"{counted(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} before it." if waiting else "")
+    if nobody := takers.why_nobody_takes(session, spec, now):
+        said.append(f"Nobody takes it now. {nobody}")
     return " ".join(filter(None, said))
 
 
-def _taken_along(typed: Mapping[str, str], sizes: Sizes, known: Set[str]) -> Mapping[str, str]:
+def _taken_along(typed: Mapping[str, str], there: takers.Here, known: Set[str]) -> Mapping[str, str]:
     """The stages a rank and micro-steps with which this schedule runs, the fewest changes; nothing where something else
     is in its way."""
     pipeline = typed.get("pipeline", "1")
@@ -131,16 +133,16 @@ def _taken_along(typed: Mapping[str, str], sizes: Sizes, known: Set[str]) -> Map
         for steps in (None, pipeline):
             changed = {"virtual_stages": stages, "micro_batches": steps}
             then = {name: value for name, value in changed.items() if value is not None}
-            _, violations = _read({**typed, **then}, sizes)
+            _, violations = _read({**typed, **then}, there)
             if then and all(str(each) in known for each in violations):
                 return then
     return {}
 
 
-def _read(typed: Mapping[str, str], sizes: Sizes) -> tuple[RunSpec | None, list[Violation]]:
+def _read(typed: Mapping[str, str], there: takers.Here) -> tuple[RunSpec | None, list[Violation]]:
     """The run that is asked for, or what is wrong with it."""
     try:
-        return parse_run_spec(forms.spec_of_form(typed), sizes=sizes), []
+        return there.read(forms.spec_of_form(typed)), []
     except SpecError as error:
         return None, error.violations
 
@@ -154,7 +156,7 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: dat
     """Of the form as it is filled in."""
     try:
         asked = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
-        spec = parse_run_spec(asked, sizes=takers.sizes_here(session, now))
+        spec = takers.here(session, now).read(asked)
     except (DomainError, SpecError) as error:
         return Expected(refused=tuple([forms.said(each) for each in error.violations] or [str(error)]))
     theory = theory_record(spec)

@@ -104,6 +104,7 @@ class WorkerPresence(Base):
     run_id: Mapped[int | None]
     release: Mapped[str] = mapped_column(String(60), default="")
     is_drained: Mapped[bool] = mapped_column(default=False)  # asked to take no more runs; it finishes the one it has
+    drained_at: Mapped[datetime | None]
     trouble: Mapped[str] = mapped_column(String(500), default="")  # what keeps its devices from being used
 
 

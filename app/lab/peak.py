@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
+from app.core import times
+from app.core.moment import Moment
 from app.lab import queries
 from app.lab.models import Run
 from app.theory.compute import hardware_flops_utilisation
@@ -35,11 +36,9 @@ class Peak:
     ended_at: datetime | None
     is_of_steps: bool
 
-    def said_of_when(self, zone: ZoneInfo) -> str:
-        """The run, and its end as the learner's clock has it."""
-        if self.ended_at is None:
-            return f"run {self.run_id}"
-        return f"run {self.run_id}, {self.ended_at.astimezone(zone).strftime('%-d %b, %H:%M')}"
+    def said_of_when(self, moment: Moment) -> str:
+        """The run, and its end as it is said at `moment`."""
+        return f"run {self.run_id}" + (f", {times.when(self.ended_at, moment)}" if self.ended_at else "")
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def highest(every: Iterable[Timed], machine: Machine) -> Peak | None:
     return max(seen, key=lambda peak: (peak.flops_per_second, not peak.is_of_steps), default=None)
 
 
-def said_of_rate(session: Session, run: Run, zone: ZoneInfo) -> str:
+def said_of_rate(session: Session, run: Run, moment: Moment) -> str:
     """Tokens a second, and their arithmetic beside the fastest that ranks together did on this machine; empty where
     that was not timed."""
     timed = timed_of(run) if run.status == "finished" else None
@@ -117,5 +116,5 @@ def said_of_rate(session: Session, run: Run, zone: ZoneInfo) -> str:
     what = "the steps of that run, faster than any plain product" if peak.is_of_steps else "plain matrix products"
     return (
         f"{tokens}, {reached}: {share} of {most}, the fastest that all ranks together did here, "
-        f"in {what} ({peak.said_of_when(zone)})."
+        f"in {what} ({peak.said_of_when(moment)})."
     )

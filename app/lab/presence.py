@@ -69,12 +69,13 @@ def why_nothing_is_taken(session: Session, name: str) -> str:
     return why_it_takes_nothing(worker, served_release(session)) if worker else ""
 
 
-def drain_worker(session: Session, name: str, is_drained: bool) -> None:
+def drain_worker(session: Session, name: str, is_drained: bool, now: datetime) -> None:
     """Have a worker take no more runs, or take runs again. Raises NotFound."""
     worker = session.get(WorkerPresence, name)
     if worker is None or worker.kind != "device":
         raise NotFound(f"There is no device worker {name!r}.")
-    worker.is_drained = is_drained
+    if worker.is_drained != is_drained:
+        worker.is_drained, worker.drained_at = is_drained, now if is_drained else None
 
 
 def devices_elsewhere(session: Session, name: str, now: datetime) -> list[list[dict[str, Any]]]:

@@ -64,6 +64,7 @@ class Standing:
     position: int | None
     elapsed_seconds: float | None
     nobody_takes_it: str | None  # why, while it waits
+    to_resume: str | None  # the drained worker that could take it
     expected_wait_seconds: float | None  # from what others took
 
 
@@ -154,7 +155,7 @@ def show(
         standing=_standing(session, run, spec, item, findings.headings(run, meters), moment.now),
         meters=meters,
         others=others,
-        pace=said_of_rate(session, run, moment.zone),
+        pace=said_of_rate(session, run, moment),
         waits=waits_of(run, view),
         plan=plan_of(session, run, spec, view),
         over_hosts=said_of_hosts(spec),
@@ -183,6 +184,7 @@ def _standing(
         position=reading.queue_position(session, run),
         elapsed_seconds=_elapsed_seconds(run, now),
         nobody_takes_it=takers.why_nobody_takes(session, spec, now) if run.status == WAITING else None,
+        to_resume=takers.worker_to_resume(session, now) if run.status == WAITING else None,
         expected_wait_seconds=expected_waits(session, now).get(run.id) if run.status == WAITING else None,
     )
 

@@ -15,8 +15,8 @@ from app.lab import queries
 from app.lab.models import ACTIVE, WAITING, Run
 from app.lab.predict import read_prediction, theory_record, unreadable
 from app.lab.reading import find_run
-from app.lab.takers import check_hosts_here, sizes_here
-from labs.spec import RunSpec, SpecError, Violation, parse_run_spec
+from app.lab.takers import here
+from labs.spec import RunSpec, SpecError, Violation
 
 DAY = timedelta(days=1)
 
@@ -39,9 +39,9 @@ def submit_run(
     """Queue a run of `spec` (JSON data), no larger than one of the workers takes, and over no more hosts than one where
     none has several; its prediction locked. Raises SpecError or DomainError and queues nothing."""
     try:
-        parsed = parse_run_spec(spec, sizes=sizes_here(session, now))
-        if not_here := [*check_hosts_here(session, parsed, now), *_check_steps(session, parsed)]:
-            raise SpecError(not_here)
+        parsed = here(session, now).read(spec)
+        if too_long := _check_steps(session, parsed):
+            raise SpecError(too_long)
     except SpecError as error:
         raise SpecError([*error.violations, *unreadable(prediction)]) from None
     locked = read_prediction(prediction, parsed)

@@ -140,7 +140,7 @@ def show(
     quantity: str | None = None,
 ) -> HTMLResponse:
     """A sweep: theory's curve through what was measured, the residuals, every run."""
-    shown = sweep_page(session, learner, sweep_id, quantity or None, moment.zone)
+    shown = sweep_page(session, learner, sweep_id, quantity or None, moment)
     return page(request, "lab/sweep.html", {"shown": shown})
 
 

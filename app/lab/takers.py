@@ -6,6 +6,7 @@ Apart from `presence`, which the clock loads and which knows nothing of what run
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session
 from app.lab.models import WorkerPresence
 from app.lab.presence import served_release, why_it_takes_nothing, workers_present, workers_taking_runs
 from app.lab.sizes import gpus_for, gpus_for_ranks, kind_on, sizes_on
-from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, Violation, check_size
+from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, SpecError, Violation, check_size, parse_run_spec
 
 _NO_HOSTS = (
     ", and no worker that is there has several: `rankzero worker --backend` makes one, of a Slurm partition or of a "
@@ -27,15 +28,39 @@ def most_gpus(elsewhere: Sequence[Sequence[Mapping[str, Any]]], spec: RunSpec) -
     return max((len(gpus_for(devices, spec)) for devices in elsewhere), default=0)
 
 
-def sizes_here(session: Session, now: datetime) -> Sizes:
-    """How large a run may be, on each of the workers that take runs; a laptop's where none could take it, for it waits
-    then for one that comes."""
+@dataclass(frozen=True)
+class Here:
+    """What the workers that are there have room for: `sizes` of a run, and whether any has several hosts."""
+
+    sizes: Sizes
+    has_hosts: bool
+
+    def read(self, spec: object) -> RunSpec:
+        """A run of `spec` (JSON data) that one of them may take. Raises SpecError with every violation; what it says is
+        accepted of hosts is no more than they have."""
+        try:
+            parsed = parse_run_spec(spec, sizes=self.sizes)
+        except SpecError as error:
+            raise SpecError([self._of_hosts(each) for each in error.violations]) from None
+        if parsed.hosts > 1 and not self.has_hosts:
+            message = f"It asks for {parsed.hosts} hosts{_NO_HOSTS}"
+            raise SpecError([Violation("hosts", parsed.hosts, message, "1, or a worker that has several first")])
+        return parsed
+
+    def _of_hosts(self, violation: Violation) -> Violation:
+        return violation if self.has_hosts or violation.field != "hosts" else replace(violation, accepted="1")
+
+
+def here(session: Session, now: datetime) -> Here:
+    """Sizes are those of workers that take runs, a laptop's where none could take it, for it waits then for one that
+    comes; hosts are those of all that are there, drained ones too, and where there is none at all nobody knows."""
     workers = workers_taking_runs(session, now)
+    present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
 
     def sizes(spec: RunSpec) -> list[RunSize]:
         return _sizes(workers, spec) or [LAPTOP]
 
-    return sizes
+    return Here(sizes, not present or bool(_with_hosts(present)))
 
 
 def _sizes(workers: Sequence[WorkerPresence], spec: RunSpec) -> list[RunSize]:
@@ -44,14 +69,12 @@ def _sizes(workers: Sequence[WorkerPresence], spec: RunSpec) -> list[RunSize]:
     return [size for where, devices in named for size in sizes_on(devices, spec, where).values()]
 
 
-def check_hosts_here(session: Session, spec: RunSpec, now: datetime) -> list[Violation]:
-    """A run over several hosts where the workers that are there, drained ones too, are all for one: no cluster is set
-    up. Where there is none at all it waits for one that comes."""
-    present = [worker for worker in workers_present(session, now) if worker.kind == "device"]
-    if spec.hosts == 1 or not present or _with_hosts(present):
-        return []
-    accepted = "1, or a worker that has several first"
-    return [Violation("hosts", spec.hosts, f"It asks for {spec.hosts} hosts{_NO_HOSTS}", accepted)]
+def worker_to_resume(session: Session, now: datetime) -> str | None:
+    """The drained worker that would take runs again, where none does."""
+    if workers_taking_runs(session, now):
+        return None
+    drained = (each for each in workers_present(session, now) if each.kind == "device" and each.is_drained)
+    return next((each.name for each in drained), None)
 
 
 def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | None:
@@ -61,8 +84,9 @@ def why_nobody_takes(session: Session, spec: RunSpec, now: datetime) -> str | No
         return "No worker answers."
     takers = workers_taking_runs(session, now)
     if not takers:
-        why = why_it_takes_nothing(present[0], served_release(session))
-        return why.replace("It is", f"Worker {present[0].name} is", 1)
+        worker = next((each for each in present if each.is_drained), present[0])
+        why = why_it_takes_nothing(worker, served_release(session))
+        return why.replace("It is", f"Worker {worker.name} is", 1)
     return _why_no_hosts(spec, takers) if spec.hosts > 1 else _why_no_devices(spec, takers)
 
 

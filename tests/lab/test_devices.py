@@ -85,7 +85,41 @@ def test_a_worker_is_drained_and_resumed_on_the_page(client: TestClient, databas
     assert _why(database, "device-here-1") == ""
     assert client.post("/lab/workers/nobody/drain", headers=HTML).status_code == 404
     with database.write() as session, pytest.raises(NotFound, match="no device worker 'nobody'"):
-        presence.drain_worker(session, "nobody", True)
+        presence.drain_worker(session, "nobody", True, utc_now())
+
+
+def test_a_run_that_waits_for_a_drained_worker_offers_to_resume_it(client: TestClient, database: Database) -> None:
+    _announce(database, "w")
+    client.post("/lab/workers/w/drain", headers=HTML)
+    runs = [_submit(database) for _ in range(3)]
+    html = client.get(f"/lab/runs/{runs[0]}", headers=HTML).text
+    assert 'action="/lab/workers/w/resume"' in html
+    assert "Queued, nobody takes it" in html
+    assert "make start" not in html, "nothing has to be started"
+    assert "Nobody takes it now. Worker w is drained" in client.post("/lab/offered", data={}).json()["words"]
+    devices = client.get("/lab/devices", headers=HTML).text
+    assert devices.count("is drained") == 1, "once, and not for every run that waits"
+    assert "drained since" in devices
+    client.post("/lab/workers/w/resume", headers=HTML)
+    assert "/resume" not in client.get(f"/lab/runs/{runs[0]}", headers=HTML).text
+    assert "Nobody takes it" not in client.post("/lab/offered", data={}).json()["words"]
+    assert "up since" in client.get("/lab/devices", headers=HTML).text
+
+
+def test_hosts_that_are_not_here_are_refused_at_their_own_field(client: TestClient, database: Database) -> None:
+    _announce(database, "w")
+
+    def offered(hosts: str) -> Any:
+        return client.post("/lab/offered", data={"hosts": hosts}).json()
+
+    assert offered("2")["wrong"]["hosts"].startswith("It asks for 2 hosts, and no worker that is there has several")
+    assert offered("2")["words"] == ""
+    assert "cuda" not in offered("1")["wrong"]
+    assert offered("2")["refused"].get("device") == offered("1")["refused"].get("device"), (
+        "it is not the device's fault"
+    )
+    assert offered("3")["wrong"]["hosts"].endswith("Accepted: 1."), "2 is no better here"
+    assert offered("1")["wrong"] == {}
 
 
 def test_the_page_says_what_waits_and_why_nobody_takes_it(client: TestClient, database: Database) -> None:

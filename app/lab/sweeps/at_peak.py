@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
+from app.core.moment import Moment
 from app.lab.models import ENDED, Run
 from app.lab.peak import Machine, Peak, Timed, highest, timed_of
 from app.units import value_text
@@ -27,13 +27,13 @@ class AtPeak:
         """The runs whose own steps are the peak, for want of a product that was as fast."""
         return tuple(peak.run_id for peak in self.peaks if peak.is_of_steps)
 
-    def said(self, zone: ZoneInfo) -> str:
+    def said(self, moment: Moment) -> str:
         """What the peak is and since when; nothing where no run has timed one."""
         if not self.peaks:
             return ""
         each = [
             f"{value_text(peak.flops_per_second, 'flop_per_second')} in "
-            f"{'the steps themselves' if peak.is_of_steps else 'plain products'} ({peak.said_of_when(zone)})"
+            f"{'the steps themselves' if peak.is_of_steps else 'plain products'} ({peak.said_of_when(moment)})"
             for peak in self.peaks
         ]
         until = " Until all runs have ended it stays the one that was known before." if self.are_pinned else ""

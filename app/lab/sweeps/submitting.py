@@ -18,9 +18,9 @@ from app.lab.forms import called, put, value_called
 from app.lab.models import ENDED, Sweep
 from app.lab.submitting import cancel_run, submit_run
 from app.lab.sweeps.knobs import Knob, Value, check_knobs, is_field, is_number
-from app.lab.takers import sizes_here
+from app.lab.takers import Here, here
 from app.words import listed
-from labs.spec import Sizes, parse_run_spec
+from labs.spec import parse_run_spec
 
 Settings = tuple[Value, ...]  # a value for each knob
 
@@ -52,7 +52,7 @@ def submit_sweep(
 
 def check_sweep(session: Session, name: str, spec: object, knobs: Sequence[Knob], now: datetime) -> list[Violation]:
     """All that is wrong with a sweep, its knobs and every run that they come to."""
-    wrong = [*check_knobs(spec, knobs), *_check_settings(spec, knobs, sizes_here(session, now))]
+    wrong = [*check_knobs(spec, knobs), *_check_settings(spec, knobs, here(session, now))]
     if len(name) > MOST_NAME:
         wrong.append(Violation("name", f"{name[:40]}…", "The name is too long.", f"up to {MOST_NAME} characters"))
     return wrong
@@ -64,7 +64,7 @@ def specs_of(spec: object, knobs: Sequence[Knob]) -> Iterator[dict[str, Any]]:
         yield _turned(spec, knobs, settings)
 
 
-def _check_settings(spec: object, knobs: Sequence[Knob], sizes: Sizes) -> Iterator[Violation]:
+def _check_settings(spec: object, knobs: Sequence[Knob], there: Here) -> Iterator[Violation]:
     """What is wrong with the runs that the knobs which can be turned come to, each thing once and with the values that
     it is of. What `check_knobs` says of a knob is not said again."""
     if not isinstance(spec, Mapping):
@@ -80,7 +80,7 @@ def _check_settings(spec: object, knobs: Sequence[Knob], sizes: Sizes) -> Iterat
     of: dict[tuple[str, str, str], list[tuple[Settings, Violation]]] = {}
     for settings in every:
         try:
-            parse_run_spec(_turned(spec, turned, settings), sizes=sizes)
+            there.read(_turned(spec, turned, settings))
         except SpecError as error:
             for each in error.violations:
                 of.setdefault((each.field, each.message, each.accepted), []).append((settings, each))

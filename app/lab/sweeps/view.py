@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
 from app.content.diagrams.drawing import Drawing
 from app.core.errors import DomainError, Violation
+from app.core.moment import Moment
 from app.lab import plots, queries
 from app.lab.forms import called, get, value_called
 from app.lab.models import ENDED, WAITING, Run, Sweep
@@ -83,7 +83,7 @@ class SweepPage:
     ended: int
 
 
-def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | None, zone: ZoneInfo) -> SweepPage:
+def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | None, moment: Moment) -> SweepPage:
     """Raises NotFound, and DomainError for a quantity that its runs do not have."""
     sweep = find_sweep(session, learner_id, sweep_id)
     runs, knobs = queries.list_runs_of_sweep(session, sweep.id), tuple(map(Knob.from_json, sweep.knobs))
@@ -113,7 +113,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         name=name,
         quantity=known[name],
         quantities=known,
-        curve=_curve(known[name], knobs, measured, theory, peak.said(zone) if peak else ""),
+        curve=_curve(known[name], knobs, measured, theory, peak.said(moment) if peak else ""),
         residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
         finding=_finding(known[name], knobs, measured, theory, lines, _how_final(runs), peak.of_steps if peak else ()),
         lines=(
