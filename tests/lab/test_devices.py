@@ -114,10 +114,7 @@ def test_hosts_that_are_not_here_are_refused_at_their_own_field(client: TestClie
 
     assert offered("2")["wrong"]["hosts"].startswith("It asks for 2 hosts, and no worker that is there has several")
     assert offered("2")["words"] == ""
-    assert "cuda" not in offered("1")["wrong"]
-    assert offered("2")["refused"].get("device") == offered("1")["refused"].get("device"), (
-        "it is not the device's fault"
-    )
+    assert "device" not in offered("2")["refused"], "it is not the device's fault"
     assert offered("3")["wrong"]["hosts"].endswith("Accepted: 1."), "2 is no better here"
     assert offered("1")["wrong"] == {}
 
