@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -107,6 +108,13 @@ def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestC
     activations = html.split('id="activations"')[1].split('id="recomputation"')[0]
     assert "<b>60</b>" in activations
     assert "<b>4</b>" in activations
+    made_of = re.findall(r'<th scope="row">(?:<b>)?([^<]+).*?<td[^>]*>([^<]+)</td><td[^>]*>([^<]+)</td>', activations)
+    by_name = {name: texts for name, *texts in made_of}
+    assert by_name["k, for each of s·b·h"][0] == "34"
+    assert by_name["c, for each of a·s²·b"] == ["5", "4"]
+    assert by_name["two dropout masks"] == ["2", "–"], "the lab has no dropout"
+    assert by_name["queries"] == ["2", "4"], "bf16 and fp32"
+    assert by_name["final norm, head and logits, once for 2 layers"][1] == "8", "(2 + 2) · 4 bytes over two layers"
     assert "<b>20 %</b>" in html
     assert "Less than a third" in html
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, plainly, residual
+from app.lab.fitting.tensors import tensor_rows
 from app.lab.forms import value_called
 from app.lab.least_squares import Fitted, fit
 from app.lab.models import Run
@@ -45,7 +46,7 @@ def fitted(source: Source) -> Law:
         theory = {run.id: float(run.theory["activation_bytes"]) for run, _ in alike}
         expected = fit([each.row for each in fitting.kept], [theory[each.runs[0]] for each in fitting.kept], True)
         if fitting.fitted is not None and expected is not None:
-            return _law_of(fitting, fitting.fitted, expected)
+            return replace(_law_of(fitting, fitting.fitted, expected), tensors=tensor_rows(alike[0][1]))
         if fitting.out:
             return fitting.unfitted()
     return LAW

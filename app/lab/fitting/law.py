@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.content.diagrams.drawing import Drawing
 from app.lab import plots
 from app.lab.fitting.sketches import sketch
+from app.lab.fitting.tensors import TensorRow
 from app.lab.folds import Folds
 from app.lab.least_squares import Fitted, fit, too_few
 from app.lab.models import Run
@@ -95,6 +96,7 @@ class Law:
     residual: str = ""
     beside: str = "Theory"  # the head of what stands beside a coefficient
     published: str = ""  # and of what others found, where somebody did
+    tensors: tuple[TensorRow, ...] = ()  # what its coefficients are made of, where that is known
 
     @property
     def sketch(self) -> Drawing:

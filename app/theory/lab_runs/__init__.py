@@ -5,7 +5,7 @@ Exact, not asymptotic: to the byte what `labs` holds at the end of a step and ha
 expected points and quantities of programs that are not a training run.
 """
 
-from app.theory.lab_runs.kept import activation_bytes
+from app.theory.lab_runs.kept import activation_bytes, layer_terms, papers_layer_terms
 from app.theory.lab_runs.over_link import bytes_between_hosts, link_seconds
 from app.theory.lab_runs.place import Place, world
 from app.theory.lab_runs.programs import Expected, Point, expected_of_program, parts_of_quantity
@@ -22,7 +22,9 @@ __all__ = [
     "bytes_between_hosts",
     "expected_of_program",
     "fullest",
+    "layer_terms",
     "link_seconds",
+    "papers_layer_terms",
     "parts_of_quantity",
     "rank_theory",
     "run_theory",

@@ -7,6 +7,8 @@ same list.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from app.theory.planner.engine.elementwise import FP32, eager_norm, repeats_keys
@@ -16,6 +18,15 @@ from app.theory.planner.fields import Module
 
 EAGER_NORM_BYTES = 4.0  # more per value: its input in fp32 in place of 16 bits, and the normalised value besides
 LOG_SUM_BYTES = FP32  # a fused attention kernel's softmax statistics, fp32
+
+
+@dataclass(frozen=True)
+class KeptTensor:
+    """What a tensor, or several of a kind, keep for each token of one rank; `of_square` grows with the sequence."""
+
+    name: str
+    bytes_a_token: float
+    of_square: bool = False
 
 
 @lru_cache(maxsize=8192)
@@ -45,8 +56,15 @@ def _stream(request: LayerRequest) -> float:
     return request.model.hidden * request.bytes_each / (request.tensor if request.sequence_parallel else 1)
 
 
+def kept_tensors(request: LayerRequest) -> tuple[KeptTensor, ...]:
+    """Everything one layer keeps where nothing is computed again."""
+    return (*_attention(request, scores=True), *_norms(request), *_mlp(request))
+
+
 def _everything(request: LayerRequest, scores: bool) -> float:
-    return request.tokens * (_attention(request, scores) + _norms(request) + _mlp(request))
+    return request.tokens * sum(
+        tensor.bytes_a_token for tensor in (*_attention(request, scores), *_norms(request), *_mlp(request))
+    )
 
 
 def eager_norm_bytes(request: LayerRequest) -> float:
@@ -54,7 +72,7 @@ def eager_norm_bytes(request: LayerRequest) -> float:
     return EAGER_NORM_BYTES if eager_norm(request) and request.bytes_each < FP32 else 0.0
 
 
-def _norms(request: LayerRequest) -> float:
+def _norms(request: LayerRequest) -> Iterator[KeptTensor]:
     """Two norms' inputs and outputs, and dropout masks of one byte behind attention and MLP.
 
     Some frameworks keep the outputs as the products took them, gathered from the whole sequence.
@@ -62,21 +80,32 @@ def _norms(request: LayerRequest) -> float:
     stream = _stream(request)
     outputs = request.model.hidden * request.bytes_each if request.record.keeps_gathered else stream
     upcast = 2 * eager_norm_bytes(request) / request.bytes_each
-    masks = 2 * stream / request.bytes_each if request.dropout else 0.0
-    return (2 + upcast) * stream + 2 * outputs + masks
+    yield KeptTensor("two norms: what they take", 2 * stream)
+    yield KeptTensor("two norms: what they give", 2 * outputs)
+    if upcast:
+        yield KeptTensor("two norms: copies in fp32", upcast * stream)
+    if request.dropout:
+        yield KeptTensor("two dropout masks", 2 * stream / request.bytes_each)
 
 
-def _attention(request: LayerRequest, scores: bool) -> float:
+def _attention(request: LayerRequest, scores: bool) -> Iterator[KeptTensor]:
     """Queries, keys, values and the attention output; scores, unless a fused kernel keeps only their statistics."""
     shape, size = attention_shape(request.model, request.tensor), request.bytes_each
     keys = shape.query + shape.output if repeats_keys(request) else shape.key + shape.value
-    found = (shape.query + keys + shape.output + _latents(request)) * size
+    yield KeptTensor("queries", shape.query * size)
+    yield KeptTensor("keys and values", keys * size)
+    yield KeptTensor("attention: what it gives", shape.output * size)
+    if latents := _latents(request):
+        yield KeptTensor("latents", latents * size)
     if request.attention == "flash":
-        return found + (LOG_SUM_BYTES * shape.heads if request.record.softmax_statistics else 0.0)
-    if not scores:
-        return found
-    each = 2 * size + 1 if request.dropout else size
-    return found + each * shape.heads * request.sequence
+        if request.record.softmax_statistics:
+            yield KeptTensor("softmax: a statistic a row", LOG_SUM_BYTES * shape.heads)
+    elif scores:
+        square = shape.heads * request.sequence
+        yield KeptTensor("softmax: what it gives", size * square, of_square=True)
+        if request.dropout:
+            yield KeptTensor("softmax: its dropout mask", float(square), of_square=True)
+            yield KeptTensor("softmax: what dropout leaves", size * square, of_square=True)
 
 
 def _latents(request: LayerRequest) -> int:
@@ -87,7 +116,7 @@ def _latents(request: LayerRequest) -> int:
     return 2 * ((latent.query_rank or 0) + latent.key_value_rank) + latent.rope_dim
 
 
-def _mlp(request: LayerRequest) -> float:
+def _mlp(request: LayerRequest) -> Iterator[KeptTensor]:
     """What the activation takes and what the last matrix takes; a gate has two inputs, and an eager one keeps its
     activation besides. Routed tokens are kept once per expert they are sent to."""
     model, found = request.model, 0.0
@@ -97,8 +126,11 @@ def _mlp(request: LayerRequest) -> float:
             continue
         into, _ = per_rank(each, request.tensor)
         copies = model.active_experts if each.routed else 1
-        found += widths * into * copies * request.bytes_each
-    return found + (_dispatched(request) if request.routed else 0.0)
+        found += into * copies * request.bytes_each
+    yield KeptTensor("MLP: what its last matrix takes", found)
+    yield KeptTensor("MLP: what its activation takes", (widths - 1) * found)
+    if request.routed:
+        yield KeptTensor("tokens sent to experts, and back", _dispatched(request))
 
 
 def _dispatched(request: LayerRequest) -> float:
