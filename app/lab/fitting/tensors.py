@@ -29,8 +29,8 @@ def tensor_rows(spec: RunSpec) -> tuple[TensorRow, ...]:
     rows = list[TensorRow]()
     for of_square, unit in _UNITS.items():
         for name in dict.fromkeys(name for name, square in (*published, *here) if square is of_square):
-            texts = [_text(terms.get((name, of_square))) for terms in (published, here)]
-            rows.append(TensorRow(name, *texts))
+            key = (name, of_square)
+            rows.append(TensorRow(name, _text(published.get(key)), _text(here.get(key))))
         beside = 0.0 if of_square else _beside_layers(fused)
         if beside:
             name = f"final norm, head and logits, once for {spec.model.layers} layers"
