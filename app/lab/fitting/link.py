@@ -8,6 +8,7 @@ from math import hypot
 
 from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, between, residual
 from app.lab.least_squares import TELLING, Fitted, fit, student_t
+from app.lab.models import Run
 from app.units import digits, value_text
 from labs.spec import Figure, RunSpec
 
@@ -33,7 +34,7 @@ def fitted(source: Source) -> Law:
     """α and B of every ping-pong here over the link that the newest one went over."""
     every = ((run, spec, source.points(run, "ping_pong")) for run, spec in source.of_program("collectives"))
     measured = [each for each in every if each[2]]
-    alike = [(run, points) for run, spec, points in measured if _link(spec) == _link(measured[0][1])]
+    alike = [(run, points) for run, spec, points in measured if _link(run, spec) == _link(*measured[0][:2])]
     samples = [
         Sample(
             f"{run.id}-{point.x:.0f}",
@@ -56,8 +57,9 @@ def fitted(source: Source) -> Law:
     return fitting.unfitted() if fitting.out else LAW
 
 
-def _link(spec: RunSpec) -> tuple[object, ...]:
-    return spec.device, spec.hosts, spec.link
+def _link(run: Run, spec: RunSpec) -> tuple[object, ...]:
+    """By what the ranks say that they ran on: `auto` is the CPU where there is nothing else."""
+    return (run.result or {}).get("device", spec.device), spec.hosts, spec.link
 
 
 def _of_runs(samples: Sequence[Sample]) -> dict[int, Fitted]:

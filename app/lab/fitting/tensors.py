@@ -23,20 +23,21 @@ class TensorRow:
 
 
 def tensor_rows(spec: RunSpec) -> tuple[TensorRow, ...]:
-    """Both terms of the paper's layer, and of trainings of the shape of `spec` with either kind of attention."""
+    """Both terms, each before its parts: of the paper's layer, and of trainings of the shape of `spec` with either kind
+    of attention."""
     fused, full = (_with_attention(spec, attention) for attention in ("flash", "full"))
     published, here = papers_layer_terms(), {**layer_terms(full), **layer_terms(fused)}
     rows = list[TensorRow]()
     for of_square, unit in _UNITS.items():
+        beside = 0.0 if of_square else _beside_layers(fused)
+        sums = [sum(each for (_, square), each in terms.items() if square is of_square) for terms in (published, here)]
+        rows.append(TensorRow(unit, _text(sums[0]), _text(sums[1] + beside), is_sum=True))
         for name in dict.fromkeys(name for name, square in (*published, *here) if square is of_square):
             key = (name, of_square)
             rows.append(TensorRow(name, _text(published.get(key)), _text(here.get(key))))
-        beside = 0.0 if of_square else _beside_layers(fused)
         if beside:
             name = f"final norm, head and logits, once for {spec.model.layers} layers"
             rows.append(TensorRow(name, _NOTHING, _text(beside)))
-        sums = [sum(each for (_, square), each in terms.items() if square is of_square) for terms in (published, here)]
-        rows.append(TensorRow(unit, _text(sums[0]), _text(sums[1] + beside), is_sum=True))
     return tuple(rows)
 
 
