@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, SpecError, Violation
 from app.lab import forms, presence, queries, takers
+from app.lab.link import Link, link_here
 from app.lab.models import Run
 from app.lab.naming import describe, title
 from app.lab.pace import LOOKED_AT, about, pace_of
@@ -166,7 +167,21 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: dat
         if theory.get(name) is not None
     )
     finished = queries.list_measured_here(session, learner_id, LOOKED_AT)
-    return Expected(title(spec), describe(spec), rows, _pace(spec, theory, finished))
+    said = filter(None, (_pace(spec, theory, finished), _sending(theory, link_here(session, learner_id))))
+    return Expected(title(spec), describe(spec), rows, " ".join(said))
+
+
+def _sending(theory: Mapping[str, Any], link: Link | None) -> str:
+    """The time of what a rank sends, by the bandwidth that was timed here; nothing where it sends nothing."""
+    sent = theory.get("wire_bytes_per_step")
+    if not sent or link is None:
+        return ""
+    least = link.least_seconds(sent)
+    return (
+        f"Of it, sending {value_text(sent, 'bytes')} takes {about(least, least)} or more at the "
+        f"{value_text(link.bytes_per_second, 'bytes_per_second')} that run {link.run_id} "
+        "timed between two ranks, unless computing hides it."
+    )
 
 
 def _pace(spec: RunSpec, theory: Mapping[str, Any], finished: Sequence[Run]) -> str:

@@ -574,6 +574,30 @@ def test_two_knobs_give_a_line_each_with_its_error_and_what_the_factor_is_made_o
     assert "it bends" not in html
 
 
+def test_a_sweep_says_that_what_is_sent_is_an_offset_and_where_to_compare(
+    client: TestClient, database: Database
+) -> None:
+    """Bytes do not grow with the batch: 2 ms a MB at the half gigabyte a second of a ping-pong."""
+    runs = sweep(client, ("training.micro_batch", [2, 1, 4]), ("parallel.zero", [0, 3])).json()["runs"]
+    pinged = int(
+        client.post("/api/v1/lab/runs", json={"spec": {"program": "collectives", "parallel": {"data": 2}}}).json()["id"]
+    )
+    finish(database, pinged, bytes_per_second=5e8)
+    for run in runs:
+        finish(database, run, step_seconds=0.1, mfu=0.5, peak_flops_per_second=1e9, world_size=2)
+    html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text.replace("\xa0", " ")
+    sent = client.get(f"/api/v1/lab/runs/{runs[0]}").json()["theory"]["wire_bytes_per_step"]
+    said = html.split('id="h-sent"')[1]
+    assert f"{sent / 1e6:.4g} MB with DDP, which takes {sent / 5e8 * 1e3:.4g} ms or more" in said
+    assert f"run {pinged} timed between two ranks" in said
+    assert f"/lab/compare?run={runs[2]}&amp;run={runs[3]}" in said, "micro-batch 1 of both strategies"
+    form = {"spec": json.dumps({**SPEC, "parallel": {"data": 2}})}
+    expected = client.post("/lab/expected", data=form, headers=HTML).text.replace("\xa0", " ")
+    assert f"Of it, sending {sent / 1e6:.4g} MB takes {sent / 5e8 * 1e3:.2g} ms or more" in expected
+    html = client.get("/lab/sweeps/1?quantity=activation_bytes", headers=HTML).text
+    assert "h-sent" not in html
+
+
 def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     """By hand: of 20 ms, products of 8 ms whose arithmetic is 5 ms, 3 and 2 ms of other operations, and 1 ms of waiting
     leave 6 ms."""

@@ -86,7 +86,8 @@ def said_of_steps(
     ratios = [point.y / known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
     if ratios and min(ratios) < 1 - _EXACT:  # only of a peak that is not final
         return "faster than at the peak that was known before. The line is drawn anew once all runs have ended."
-    between = f"{digits(min(ratios), 2)} to {digits(max(ratios), 2)} times its arithmetic at this machine's peak"
+    ends = list(dict.fromkeys(digits(each, 2) for each in (min(ratios), max(ratios))))
+    between = f"{' to '.join(ends)} times its arithmetic at this machine's peak"
     if untold := _untold(lines):
         return f"{between}{untold}"
     named = len(lines) > 1

@@ -14,6 +14,8 @@ from app.core.errors import DomainError, Violation
 from app.core.moment import Moment
 from app.lab import plots, queries
 from app.lab.forms import called, get, value_called
+from app.lab.link import link_here
+from app.lab.listing import MOST_COMPARED
 from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.peak import timed_here
@@ -23,6 +25,7 @@ from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, is_number
 from app.lab.sweeps.lines import Line, lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, StepParts, parts_of, rows_of, said_of_parts
+from app.lab.sweeps.sending import said_of_sending
 from app.lab.sweeps.submitting import find_sweep
 from app.theory.lab_runs import Point
 from app.units import digits, value_text
@@ -59,9 +62,10 @@ class SweepLine:
 
 @dataclass(frozen=True)
 class SweepPage:
-    """A sweep as it stands. `name` is the quantity's, `knobs` what the form calls the
-    fields that were turned; `finding` is what the residuals say in words. `parts` has the time of each run's step by
-    what its operations took, under the heads of `part_names`."""
+    """A sweep as it stands. `name` is the quantity's, `knobs` what the form calls the fields that were turned;
+    `smallest` are the runs at the smallest step of each series, where there are several; `finding` is what the
+    residuals say in words. `parts` has the time of each run's step by what its operations took, under the heads of
+    `part_names`."""
 
     sweep: Sweep
     title: str
@@ -79,6 +83,8 @@ class SweepPage:
     part_names: tuple[str, ...]
     parts: tuple[tuple[SweepRow, str, tuple[str, ...]], ...]
     parts_say: str
+    sending_says: str
+    smallest: tuple[int, ...]
     under_way: int
     ended: int
 
@@ -125,10 +131,25 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
             (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
             for each, texts in rows_of(parts)
         ),
+        sending_says=said_of_sending(runs, series, link_here(session, learner_id)) if peak else "",
+        smallest=_smallest(runs, settings, series) if peak else (),
         parts_say=said_of_parts(parts, lines, is_peak_sure=not (peak and peak.of_steps)),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
+
+
+def _smallest(runs: Sequence[Run], settings: Mapping[int, Sequence[Any]], series: Mapping[int, str]) -> tuple[int, ...]:
+    """Of each series the run at the smallest value that all have measured; none where there is one series only."""
+    measured = [run.id for run in runs if (run.result or {}).get("step_seconds") and run.id in series]
+    at: dict[float, dict[str, int]] = {}
+    for run_id in measured:
+        at.setdefault(float(settings[run_id][0]), {})[series[run_id]] = run_id
+    names = set(series.values())
+    whole = [value for value, by_series in at.items() if set(by_series) == names]
+    if not whole or not 1 < len(names) <= MOST_COMPARED:
+        return ()
+    return tuple(sorted(at[min(whole)].values()))
 
 
 def _how_final(runs: Sequence[Run]) -> str:
