@@ -13,6 +13,7 @@ from app.content.live import ExpressionError, Expressions
 from app.grading.numbers import within
 from app.grading.questions import NumberQuestion
 from app.grading.questions.plan_doubts import doubt
+from app.grading.rubrics.comparing import IN_A_REPLY
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
 from app.interview.board_doubts import board_doubt
@@ -337,7 +338,8 @@ def _heard_together(
 def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:
     """What a reply to `ask` says of a point. Who is asked about a thing does not say its name again: a reply that is
     not heard by itself is heard as the end of the question."""
-    rubric = replace(rubric, points=tuple(each for each in rubric.points if each.id == point))
+    asked_for = tuple(each for each in rubric.points if each.id == point)
+    rubric = replace(rubric, points=asked_for, bounds=IN_A_REPLY)
     alone = grade(rubric, text).points[0]
     if alone.credit or alone.verdict == "contradicted":
         return Reply(alone.verdict, alone.credit, alone.evidence)

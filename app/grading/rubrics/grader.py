@@ -10,7 +10,7 @@ from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
-from app.grading.rubrics.comparing import Standing, compare
+from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Standing, compare
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims
 from app.grading.rubrics.matching import Passage, find, nearly, other_number
@@ -92,7 +92,8 @@ class Stance:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What an answer is graded against. The floor is reached with `floor_needs` of the floor's parts."""
+    """What an answer is graded against. The floor is reached with `floor_needs` of the floor's parts; `bounds` say from
+    where on a statement is a known claim."""
 
     points: tuple[Point, ...]
     critical: tuple[Critical, ...]
@@ -102,6 +103,7 @@ class Rubric:
     misconceptions: tuple[Misconception, ...] = ()
     stance: Stance | None = None
     claims: Claims = NO_CLAIMS
+    bounds: Bounds = IN_AN_ANSWER
 
     @cached_property
     def numbers(self) -> tuple[Value, ...]:
@@ -193,10 +195,10 @@ def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> lis
         else Standing("open")
         for each in points
     }
-    opinions = compare(standings, rubric.claims.like(reading), reading.sentences)
+    opinions = compare(standings, rubric.claims.like(reading), reading.sentences, rubric.bounds)
     bound = {each.id for each in rubric.points if each.is_bound}
     return [
-        PointGrade(each.id, found.verdict, found.credit, (reading.sentences[found.sentence].text,))
+        PointGrade(each.id, found.verdict, found.credit, tuple(reading.sentences[at].text for at in found.sentences))
         if (found := opinions.get(each.id)) is not None and not (found.verdict == "met" and each.id in bound)
         else each
         for each in points

@@ -24,6 +24,8 @@ Truth = Literal["right", "half", "wrong"]
 SHARPNESS = 10.0  # of the soft maximum: one near claim counts, and several near ones a little more
 PAIR, MEANT, NUMBER = 0.5, 0.5, 1.5  # what two words beside each other, a meaning, a number weigh; a word weighs 1
 SHORTEST = 3  # words of a clause
+SHORT = 16  # words and signs of a sentence that may be half of a statement
+_DENIED = "!"  # before a word that is denied
 _BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
 
 
@@ -39,7 +41,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How like the words from `start` to `end` of a sentence are to a point's claims of each kind, from 0 to 1."""
+    """How like the words from `start` to `end` of a sentence are to a point's claims of each kind, from 0 to 1; `count`
+    sentences from it on, where more than one is compared as a whole.
+
+    `refused` is how like they are to the right claim that is nearest to them when each word that is denied here counts
+    as said, less what they say as it does: who refuses a thing has the words of who does it.
+    """
 
     sentence: int
     start: int
@@ -47,6 +54,13 @@ class Likeness:
     right: float
     half: float
     wrong: float
+    refused: float = 0.0
+    count: int = 1
+
+    @property
+    def sentences(self) -> range:
+        """The sentences that it is about."""
+        return range(self.sentence, self.sentence + self.count)
 
     @property
     def excess(self) -> float:
@@ -78,15 +92,20 @@ class Claims:
         found: dict[str, list[Likeness]] = {point: [] for point in self._points}
         if not found:
             return {}
+        for index, words in _told_in_two(reading):
+            for point, (right, half, wrong) in self._likenesses(words).items():
+                found[point].append(Likeness(index, 0, 0, right, half, wrong, count=2))
         for index, sentence in enumerate(reading.sentences):
-            if sentence.is_list or sentence.tokens[-1].stem == "not":  # "the bytes do not": what, stands elsewhere
+            if not _is_compared(sentence):
                 continue
             for start, end in _statements(sentence):
                 words = _features(sentence, start, end)
                 if len(words) < 2:
                     continue
+                dismisses = any(start <= at < end for at, _ in sentence.dismissals)
+                refused = self._refusals(words) if dismisses else {}
                 for point, (right, half, wrong) in self._likenesses(words).items():
-                    found[point].append(Likeness(index, start, end, right, half, wrong))
+                    found[point].append(Likeness(index, start, end, right, half, wrong, refused.get(point, 0.0)))
         return {point: tuple(each) for point, each in found.items()}
 
     def _likenesses(self, words: Mapping[str, float]) -> Mapping[str, tuple[float, float, float]]:
@@ -106,6 +125,25 @@ class Claims:
         return {
             point: (soft((point, "right")), soft((point, "half")), soft((point, "wrong"))) for point in self._points
         }
+
+    def _refusals(self, words: Mapping[str, float]) -> Mapping[str, float]:
+        single = {word: share for word, share in words.items() if " " not in word and "#" not in word}
+        if not any(word.startswith(_DENIED) for word in single):
+            return {}
+        lengths, dots = 0.0, defaultdict[int, float](float)
+        for word, share in single.items():
+            other = word.removeprefix(_DENIED) if word.startswith(_DENIED) else _DENIED + word
+            lengths += min(self.rarity.get(each, self.unknown) for each in (word, other)) * share**2
+            for number, weight in self.places.get(other, ()):
+                dots[number] += weight * share
+            for number, weight in self.places.get(word, ()):
+                dots[number] -= weight * share
+        found: dict[str, float] = {}
+        for number, dot in dots.items():
+            point, truth = self.kinds[number]
+            if truth == "right":
+                found[point] = max(dot / (math.sqrt(lengths) or 1.0), found.get(point, 0.0))
+        return found
 
 
 NO_CLAIMS = Claims()
@@ -146,28 +184,40 @@ def _whole(reading: Reading) -> Mapping[str, float]:
 def _features(sentence: Sentence, start: int, end: int) -> dict[str, float]:
     """What a stretch of a sentence is compared by: its words, pairs of them, what else they mean, and its numbers."""
     words: dict[str, float] = {}
-    before = ""
-    for token in sentence.tokens[start:end]:
+    before, dismissed = "", _dismissed(sentence)
+    for at in range(start, end):
+        token = sentence.tokens[at]
         if not token.stem[0].isalpha():
             continue
-        word = _said(token.stem, token.denied)
+        word = _said(token.stem, token.denied or at in dismissed)
         words[word] = 1.0
         if before:
             words[f"{before} {word}"] = PAIR
         before = word
     for meant, places in sentence.where.items():
-        at = next((each for each in places if start <= each < end), None)
-        if at is not None and meant[0].isalpha():
-            words.setdefault(_said(meant, sentence.tokens[at].denied), MEANT)
+        place = next((each for each in places if start <= each < end), None)
+        if place is not None and meant[0].isalpha():
+            words.setdefault(_said(meant, sentence.tokens[place].denied or place in dismissed), MEANT)
     for number in sentence.numbers:
         if start <= number.at < end:
             words[_said(f"#{_digits(number.texts[-1])}", number.denied)] = NUMBER
     return words
 
 
+def _dismissed(sentence: Sentence) -> frozenset[int]:
+    """The words of the clauses that call something unnecessary or without effect."""
+    if not sentence.dismissals:
+        return frozenset()
+    places = [at for at, _ in sentence.dismissals]
+    clauses = itertools.pairwise(_cuts(sentence))
+    return frozenset(
+        at for start, end in clauses if any(start <= each < end for each in places) for at in range(start, end)
+    )
+
+
 def _said(word: str, denied: bool) -> str:
     """A word that is denied is another one: "does not shard" has little in common with "shards"."""
-    return f"!{word}" if denied else word
+    return _DENIED + word if denied else word
 
 
 def _digits(text: str) -> str:
@@ -179,18 +229,37 @@ def _digits(text: str) -> str:
         return plain
 
 
+def _is_compared(sentence: Sentence) -> bool:
+    return not sentence.is_list and sentence.tokens[-1].stem != "not"  # "the bytes do not": what, stands elsewhere
+
+
+def _told_in_two(reading: Reading) -> Iterator[tuple[int, dict[str, float]]]:
+    """Each two short sentences that follow each other, as one: who speaks plainly says a thing in two."""
+    words = [
+        _features(each, 0, len(each.tokens)) if len(each.tokens) <= SHORT and _is_compared(each) else {}
+        for each in reading.sentences
+    ]
+    for index, (one, two) in enumerate(itertools.pairwise(words)):
+        if one and two:
+            yield index, one | two
+
+
 def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:
     """The whole sentence first, then each clause of it, and each two that follow each other."""
-    length = len(sentence.tokens)
-    yield 0, length
+    yield 0, len(sentence.tokens)
+    cuts = _cuts(sentence)
+    if len(cuts) > 2:
+        yield from itertools.pairwise(cuts)
+    if len(cuts) > 3:
+        yield from zip(cuts, cuts[2:], strict=False)
+
+
+def _cuts(sentence: Sentence) -> list[int]:
+    """Where its clauses begin, and where the last one ends."""
     cuts, words = [0], 0
     for at, token in enumerate(sentence.tokens):
         if token.stem in _BREAKS and words >= SHORTEST:
             cuts.append(at)
             words = 0
         words += token.stem.isalpha()
-    cuts.append(length)
-    if len(cuts) > 2:
-        yield from itertools.pairwise(cuts)
-    if len(cuts) > 3:
-        yield from zip(cuts, cuts[2:], strict=False)
+    return [*cuts, len(sentence.tokens)]
