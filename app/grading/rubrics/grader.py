@@ -13,9 +13,9 @@ from app.grading.rubrics.arithmetic import wrong_sums
 from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Standing, compare
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims
-from app.grading.rubrics.matching import Passage, find, nearly, other_number
+from app.grading.rubrics.matching import Passage, find, nearly, other_number, place
 from app.grading.rubrics.patterns import Pattern, Value
-from app.grading.rubrics.reading import NO_WORDINGS, Reading, read
+from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
 
 Verdict = Literal["met", "missed", "contradicted", "unsure"]
@@ -61,6 +61,12 @@ class Point:
     def is_bound(self) -> bool:
         """Whether its numbers are those of one of several things, so that words and numbers alone do not show it."""
         return any(value.rivals for value in _values(self.evidence))
+
+    @cached_property
+    def figures(self) -> tuple[Value, ...]:
+        """The numbers of which one has to be said, where nothing earns it without: which rank it was."""
+        wanted = [tuple(_values((each,))) for each in (*self.met, *self.half)]
+        return tuple(value for each in wanted for value in each) if wanted and all(wanted) else ()
 
 
 @dataclass(frozen=True)
@@ -196,13 +202,26 @@ def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> lis
         for each in points
     }
     opinions = compare(standings, rubric.claims.like(reading), reading.sentences, rubric.bounds)
-    bound = {each.id for each in rubric.points if each.is_bound}
-    return [
-        PointGrade(each.id, found.verdict, found.credit, tuple(reading.sentences[at].text for at in found.sentences))
-        if (found := opinions.get(each.id)) is not None and not (found.verdict == "met" and each.id in bound)
-        else each
-        for each in points
-    ]
+    by_id = {each.id: each for each in rubric.points}
+    compared = []
+    for each in points:
+        found = opinions.get(each.id)
+        if found is None:
+            compared.append(each)
+            continue
+        said = [reading.sentences[at] for at in found.sentences]
+        if found.verdict == "met" and not _may_be_met(by_id[each.id], said):
+            compared.append(each)
+        else:
+            compared.append(PointGrade(each.id, found.verdict, found.credit, tuple(one.text for one in said)))
+    return compared
+
+
+def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
+    """Whether words alone can show a point, or the numbers that it wants stand with them."""
+    if point.is_bound:
+        return False
+    return not point.figures or any(place((point.figures,), each) for each in said)
 
 
 def _rests_on(grade: PointGrade, reading: Reading) -> frozenset[int]:
