@@ -86,6 +86,23 @@ def by_formula(name: str, formula: str, why: str, engine: float | None = None, *
     return Line(name, made.value, made.formula.dimension, why, engine, made)
 
 
+# By schedule, the formula of its idle time between equal stages.
+BUBBLES = {"gpipe": "bubble", "1f1b": "bubble", "interleaved": "interleaved_bubble", "zero-bubble": "zero_bubble"}
+
+
+def ideal_bubble(made: Plan, asked: str = "fraction") -> Evaluation | None:
+    """Idle time of equal stages that do nothing but compute, as a `fraction` of both or the `overhead` over compute.
+    None without a pipeline, and of a schedule without a formula."""
+    values, micro_batches = made.form.values, made.estimate.pipeline.micro_batches
+    formula = BUBBLES.get(values["schedule"])
+    if made.form.is_own or values["pipeline"] == 1 or formula is None or micro_batches is None:
+        return None
+    inputs: dict[str, Value] = {"stages": values["pipeline"], "micro_batches": micro_batches, "asked": asked}
+    if formula == "interleaved_bubble":
+        inputs["virtual_stages"] = values["virtual_stages"]
+    return evaluate(FORMULAS.by_name[formula], inputs)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A plan and what the formulas take of it: sizes of a stage, links at their whole rates."""

@@ -21,6 +21,7 @@ from app.planner import (
     beside,
     cluster,
     comparing,
+    counted,
     deciding,
     finding,
     frontier,
@@ -42,7 +43,7 @@ from app.planner.step import step_scale
 from app.theory.hardware import GPUS, Gpu
 from app.theory.planner import Estimate
 from app.theory.planner.groups import LaidCluster
-from app.units import bytes_text
+from app.units import bytes_text, scaled
 from labs.spec import Model
 
 router = APIRouter()
@@ -84,6 +85,8 @@ class PlannerPage:
     mended: str
     compare: str
     selects: str
+    ideal_bubble: str
+    by_link: tuple[saying.OverLink, ...]
     egress: str
     is_tie: bool
     decide: str
@@ -94,7 +97,6 @@ class PlannerPage:
     labels: Mapping[str, str] = field(default_factory=lambda: LABELS)
     lists: Mapping[str, Options] = field(default_factory=lambda: LISTS)
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
-    ports = staticmethod(saying.ports)
     table_of = staticmethod(beside.table)
 
 
@@ -137,7 +139,7 @@ def planner(request: Request) -> HTMLResponse:
     with_any = values["schedules"] == "any"
     shown = PlannerPage(
         plan=plan,
-        said=f"{saying.finding(plan)} {saying.counted_as(plan)}".strip(),
+        said=f"{saying.finding(plan, not choice and not refused)} {saying.counted_as(plan)}".strip(),
         gpu=GPUS[plan.form.values["gpu"]],
         reported=bytes_text(GPUS[plan.form.values["gpu"]].capacity_bytes),
         training=training.training_of(plan),
@@ -167,6 +169,8 @@ def planner(request: Request) -> HTMLResponse:
         mended="/planner?" + query_text({**plan.typed, **plan.form.mended}),
         compare="/planner/compare?" + urlencode({"a": query_text(plan.typed)}),
         selects="" if plan.form.is_own else saying.selects(plan),
+        ideal_bubble=_ideal_bubble(plan),
+        by_link=saying.by_link(plan),
         egress="" if plan.form.is_own else saying.egress(plan),
         is_tie=choice is not None and beside.is_tied(plan, choice),
         decide="/planner/decide?" + urlencode({name: plan.typed[name] for name in deciding.NAMES}),
@@ -195,7 +199,12 @@ def _search_address(typed: Mapping[str, str], scope: str) -> str:
 def _title(plan: Plan, choice: finding.Choice | None, is_refused: bool) -> str:
     if is_refused:
         return f"{plan.title}: no plan fits within your limits"
-    return beside.verdict(plan, choice) if choice else plan.title
+    return beside.verdict(plan, choice) if choice else saying.title(plan)
+
+
+def _ideal_bubble(plan: Plan) -> str:
+    found = counted.ideal_bubble(plan)
+    return scaled(found.value, "%", 3) if found else ""
 
 
 def _measured(plan: Plan) -> Measured | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from app.planner.limits import memory_text
 from app.planner.made import Plan
 from app.theory.planner import CollectiveEstimate
@@ -16,8 +18,22 @@ NO_BYTES = 1e6  # the same room
 NOTABLE = 0.05  # of a step: what is lost to one thing and worth a word
 
 
-def finding(made: Plan) -> str:
-    """What the plan says in a sentence or two."""
+def title(made: Plan) -> str:
+    """Whether it fits, and by how much: the finding of a page on which nothing was searched."""
+    held, whole = made.stage.total, "The state" if made.form.is_own else ""
+    if held > made.capacity:
+        return f"{f'{whole} does' if whole else 'Does'} not fit: {held / made.capacity:.2f} × the memory"
+    if made.form.is_own:
+        return f"{whole} fits, with {scaled(made.capacity - held, 'GB', 3)} left"
+    if made.may_not_fit:
+        return "Fits as estimated, but may not"
+    room = made.usable_bytes - held
+    spare = f", with {scaled(room, 'GB', 3)} to spare" if room >= 0 else ", but with less room than one plans with"
+    return f"Fits{spare}"
+
+
+def finding(made: Plan, is_titled: bool = False) -> str:
+    """What the plan says in a sentence or two. `is_titled` where `title` stands above it: then what that counts to."""
     if made.form.is_own:
         return _finding_of_state(made)
     said, total = division(made), made.stage.total
@@ -29,8 +45,9 @@ def finding(made: Plan) -> str:
         )
     if total > made.capacity:
         over = f"{scaled(total, 'GB', 3)}, {total / made.capacity:.2f} × what it has"
-        return f"{capital(said)}. Does not fit: the fullest GPU needs {over}."
-    room = f"{capital(said)}. {_room(made)}"
+        return f"{capital(said)}. {'T' if is_titled else 'Does not fit: t'}he fullest GPU needs {over}."
+    is_short = is_titled and not made.may_not_fit
+    room = f"{capital(said)}{_counted_to(made) if is_short else f'. {_room(made)}'}"
     loss = max(made.lanes, key=lambda lane: lane.seconds if lane.is_loss else 0.0, default=None)
     if loss is None or not loss.is_loss or loss.share < NOTABLE:
         return f"{room}."
@@ -59,6 +76,13 @@ def _room(made: Plan) -> str:
     return f"Fits with {scaled(usable - made.stage.total, 'GB', 3)} to spare below {limit}"
 
 
+def _counted_to(made: Plan) -> str:
+    """What the fullest GPU holds, and of how much one plans with."""
+    held, usable, limit = made.stage.total, bytes_text(made.usable_bytes), memory_text(made.form.values)
+    share = "" if limit == usable else f", {limit}"
+    return f": {bytes_text(held)} of the {usable} that one plans with{share}"
+
+
 def counted_as(made: Plan) -> str:
     """Whose implementation the plan is counted as, and whether anybody asked for it."""
     if made.form.is_own:
@@ -83,6 +107,22 @@ def counted_as(made: Plan) -> str:
 def selects(made: Plan) -> str:
     """What selective recomputation repeats in the plan's implementation."""
     return repeats(profile_of(made.request), made.request.training.recompute_modules)
+
+
+@dataclass(frozen=True)
+class OverLink:
+    """What goes over one link between the same GPUs: which, and the places of its rows among the estimate's."""
+
+    said: str
+    rows: tuple[int, ...]
+
+
+def by_link(made: Plan) -> tuple[OverLink, ...]:
+    """The communication of a plan by what it goes over, in the order in which that is first met."""
+    groups: dict[str, list[int]] = {}
+    for place, row in enumerate(made.estimate.communication):
+        groups.setdefault(f"{made.link_text(row.link)}: {ports(row)}", []).append(place)
+    return tuple(OverLink(capital(said), tuple(rows)) for said, rows in groups.items())
 
 
 def ports(row: CollectiveEstimate) -> str:

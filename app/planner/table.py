@@ -56,7 +56,7 @@ def _step(estimate: Estimate) -> Iterator[tuple[str, str]]:
         if name == "step_seconds" and estimate.interval.step_seconds is not None:
             yield "four of five", " to ".join(seconds_text(each) for each in estimate.interval.step_seconds)
     for label, fraction in (
-        ("bubble of the pipeline", estimate.pipeline.bubble_fraction),
+        ("bubble, mean of all stages", estimate.pipeline.bubble_fraction),
         ("MFU", estimate.mfu),
         ("HFU", estimate.hfu),
     ):

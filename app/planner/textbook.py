@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from app.core.errors import SpecError
-from app.planner.counted import Asked, Line, Section, by_formula
+from app.planner.counted import Asked, Line, Section, by_formula, ideal_bubble
 from app.planner.made import Plan, StageBar
 from app.theory.formulas import FORMULAS
-from app.theory.formulas.registry import Value, evaluate
+from app.theory.formulas.registry import evaluate
 from app.theory.hardware import GPUS
 from app.theory.planner import fewest_ranks, outcome, parse_estimate_request
 from app.theory.planner.engine.constants import FITTED
@@ -283,34 +283,21 @@ def _overlapped(plan: Asked, compute_seconds: float) -> Iterator[Line]:
 
 
 def _bubbles(plan: Asked) -> Iterator[Line]:
-    stages, schedule = plan.axis("pipeline"), plan.values["schedule"]
-    formulas = {"gpipe": "bubble", "1f1b": "bubble", "interleaved": "interleaved_bubble", "zero-bubble": "zero_bubble"}
-    formula = formulas.get(schedule)
-    if stages == 1 or formula is None:
-        return
-    inputs: dict[str, Value] = {"stages": stages, "micro_batches": plan.micro_batches}
-    if formula == "interleaved_bubble":
-        inputs["virtual_stages"] = plan.axis("virtual_stages")
+    """The ideal bubble by both of its definitions, and the engine's idle time by the same."""
     made = plan.made.estimate
-    idle, step = made.time.bubble_seconds or 0.0, made.time.step_seconds or 0.0
+    idle = made.time.bubble_seconds or 0.0
     worked = (made.time.compute_seconds or 0.0) + (made.time.recompute_seconds or 0.0)
-    why = "The textbook's stages are equal, and nothing else takes time. The engine's last stage has the head, and {}."
-    yield by_formula(
-        "Bubble: idle, of the step",
-        formula,
-        why.format("a step has communication and the optimizer in it, of which the bubble is a smaller share"),
-        idle / step if step else None,
-        **inputs,
-        asked="fraction",
+    wholes = {"fraction": ("of compute and idle time", worked + idle), "overhead": ("over compute", worked)}
+    why = (
+        "The ideal bubble has equal stages. The engine's last stage has the head, and idle waits for the slowest. The"
+        " bubble at the top of the page is the same idle time, as a share of the whole step: a step has communication"
+        " and the optimizer in it besides."
     )
-    yield by_formula(
-        "The same idle time, over compute",
-        formula,
-        why.format("idle waits for what the slowest stage takes"),
-        idle / worked if worked else None,
-        **inputs,
-        asked="overhead",
-    )
+    for asked, (said, whole) in wholes.items():
+        found = ideal_bubble(plan.made, asked)
+        if found is not None:
+            name = f"Ideal bubble, {said}"
+            yield Line(name, found.value, found.formula.dimension, why, idle / whole if whole else None, found)
 
 
 def _called(plan: Asked) -> str:

@@ -422,6 +422,22 @@ def test_a_failure_rate_of_ones_own_takes_the_place_of_a_record(page: TestClient
     )
 
 
+def test_the_title_says_whether_it_fits_and_one_name_has_one_bubble(page: TestClient) -> None:
+    html = page.get("/planner", params=LARGE).text
+    assert re.search(r"<h1>Fits, with [\d.]+ GB to spare</h1>", html)
+    assert html.count("over a link of its own for each GPU") == 1
+    said = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    shown, ideal = re.search(r"Bubble ([\d.]+) % idle, of the whole step; ideal bubble ([\d.]+) %", said).groups()
+    made = plan(LARGE)
+    assert float(shown) == pytest.approx(
+        100 * made.estimate.time.bubble_seconds / made.estimate.time.step_seconds, abs=0.1
+    )
+    assert float(ideal) == pytest.approx(100 * 3 / (16 + 3), abs=0.05), "(p - 1) / (m + p - 1)"
+    counted = " ".join(re.sub(r"<[^>]+>", " ", page.get("/planner/textbook", params=LARGE).text).split())
+    assert f"Ideal bubble, of compute and idle time {100 * 3 / 19:.2f} %" in counted
+    assert page.get("/planner", params={"model": "llama-3-8b", "zero": "0"}).text.count("<h1>Does not fit: ") == 1
+
+
 def test_more_than_one_plans_with_is_said_in_the_table_of_stages_as_at_the_head(page: TestClient) -> None:
     tight = {"model": "llama-3-8b", "zero": "3", "search_memory": "30 GB"}
     assert "Fits, but takes" in finding(plan(tight))

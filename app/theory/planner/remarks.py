@@ -173,7 +173,8 @@ def warnings(
     found += _priced_as_if(plan)
     if bubble > WASTEFUL:
         found.append(
-            f"{plan.micro_batches} micro-batches for {parallel.pipeline} stages: {100 * bubble:.0f} % is idle."
+            f"{plan.micro_batches} micro-batches for {parallel.pipeline} stages: on the mean of the stages "
+            f"{100 * bubble:.0f} % of the pipeline's time is idle."
         )
     if parallel.shard is not None and parallel.zero == 0:
         found.append("shard does nothing without a ZeRO stage.")
