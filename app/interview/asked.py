@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
-from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, TAKEN_BACK
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, TAKEN_BACK
 from app.interview.parts import Part, Reactions, parts_of
 from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
@@ -105,6 +105,7 @@ _REPLIES = {
     "unsure": ("Near it, not said outright", "unsure"),
     TAKEN_BACK: ("Taken back", "met"),
     SAID_AGAIN: ("Said again", "contra"),
+    STILL_WRONG: ("Something else that is wrong", "contra"),
     LEFT_OPEN: ("Neither taken back nor said again", "unsure"),
     NO_ANSWER: ("No reply", "missed"),
 }

@@ -100,9 +100,11 @@ def _after(
         return f"its example leads to {reaction.asks if reaction else 'nothing'}"
     if not hear_replies:
         return ""
-    if (heard := heard_reply(challenge, file.reply, known, part.wordings)) != TAKEN_BACK:
+    if (heard := heard_reply(challenge, file.example, file.reply, part, known)) != TAKEN_BACK:
         return f"its reply is {heard}"
-    if (heard := heard_reply(challenge, file.stays, known, part.wordings)) != SAID_AGAIN:
+    if (heard := heard_reply(challenge, file.example, file.stays, part, known)) != SAID_AGAIN:
         return f"what stays with it is {heard}"
-    given_away = (each for each in EMPTY_REPLIES if heard_reply(challenge, each, known, part.wordings) == TAKEN_BACK)
+    given_away = (
+        each for each in EMPTY_REPLIES if heard_reply(challenge, file.example, each, part, known) == TAKEN_BACK
+    )
     return next((f"“{each}” takes it back" for each in given_away), "")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.content.challenges import Challenge
 from app.content.live import Expressions
 from app.content.markdown import render_inline
 from app.grading.rubrics.grader import Rubric, false_claims, grade
+from app.grading.rubrics.lexicon import SUBJECTS
+from app.grading.rubrics.reading import read
 from app.grading.rubrics.wordings import Wordings
 from app.interview.parts import Part, Values, contradicted_by, unlinked
+from app.reveal.words import sentences
 
-TAKEN_BACK, SAID_AGAIN, LEFT_OPEN = "taken back", "said again", "left open"
+TAKEN_BACK, SAID_AGAIN, STILL_WRONG, LEFT_OPEN = "taken back", "said again", "still wrong", "left open"
 
 
 @dataclass(frozen=True)
@@ -24,29 +27,89 @@ class Held:
 
 def held_in(part: Part, text: str, known: Values) -> list[Held]:
     """What is false in an answer to `part`, each once, what stands against its points first; nothing that it says and
-    takes back itself. Raises ExpressionError."""
+    takes back itself, behind it and about the same subject. Raises ExpressionError."""
     by_id = {each.id: each for each in part.challenges}
     claims = false_claims((each.false for each in by_id.values()), text, part.wordings)
     held = [
         Held(by_id[false.id], said)
         for false, said in claims
-        if not _is_taken_back(by_id[false.id], text.replace(said, ""), known, part.wordings)
+        if not _is_taken_back(by_id[false.id], _said_behind(text, said, part.wordings), known, part.wordings)
     ]
     return sorted(held, key=lambda each: not contradicted_by(each.challenge, part))
 
 
-def heard_reply(challenge: Challenge, reply: str, known: Values, wordings: Wordings) -> str:
-    """What a reply does with what was false: takes it back, says it again, or neither that could be heard."""
-    if false_claims((challenge.false,), reply, wordings):
+def heard_reply(challenge: Challenge, said: str, reply: str, part: Part, known: Values) -> str:
+    """What a reply does with what was `said` and false: takes it back, says it again, says something else that is
+    false, or nothing of it that could be heard.
+
+    It speaks of what it was asked about unless it names something else: what it says of that takes back only where
+    what is right is about that as well.
+    """
+    about = _subjects(said, part.wordings)
+    heard = _about(about, reply, part.wordings)
+    if false_claims((challenge.false,), reply, part.wordings) or false_claims((challenge.false,), heard, part.wordings):
         return SAID_AGAIN
-    return TAKEN_BACK if _is_taken_back(challenge, reply, known, wordings) else LEFT_OPEN
+    others = [each.false for each in part.challenges if each.id != challenge.id]
+    if false_claims(others, heard, part.wordings):
+        return STILL_WRONG
+    is_back = _is_taken_back(challenge, heard, known, part.wordings) or _is_taken_back(
+        challenge, _of_others(about, reply, part.wordings), known, part.wordings, by_name=True
+    )
+    return TAKEN_BACK if is_back else LEFT_OPEN
 
 
-def _is_taken_back(challenge: Challenge, text: str, known: Values, wordings: Wordings) -> bool:
+def _subjects(text: str, wordings: Wordings) -> frozenset[str]:
+    """Which subjects of the field a text names."""
+    return frozenset(each for sentence in read(text, wordings).sentences for each in SUBJECTS & sentence.where.keys())
+
+
+def _about(subjects: frozenset[str], reply: str, wordings: Wordings) -> str:
+    """The sentences of a reply that name one of `subjects` or none at all; the latter with the subject, where it is
+    one."""
+    if not subjects:
+        return reply
+    lead = f"{next(iter(subjects))}: " if len(subjects) == 1 else ""
+    found = []
+    for sentence in sentences(reply):
+        named = _subjects(sentence, wordings)
+        if not named:
+            found.append(lead + sentence)
+        elif named & subjects:
+            found.append(sentence)
+    return " ".join(found)
+
+
+def _of_others(subjects: frozenset[str], reply: str, wordings: Wordings) -> str:
+    """The sentences of a reply that name other subjects alone."""
+    named = ((each, _subjects(each, wordings)) for each in sentences(reply) if subjects)
+    return " ".join(each for each, of in named if of and not of & subjects)
+
+
+def _said_behind(text: str, said: str, wordings: Wordings) -> str:
+    """What an answer says behind a sentence of it about the same subject, or, right behind it, about none."""
+    subjects, told = _subjects(said, wordings), sentences(text)
+    at = next((number for number, each in enumerate(told) if said in each or each in said), len(told))
+    behind = [each for each in told[at:] if each not in said]
+    if not subjects:
+        return " ".join(behind)
+    found = [each for each in behind if _subjects(each, wordings) & subjects]
+    for each in behind:
+        if _subjects(each, wordings):
+            break
+        found.append(each)
+    return " ".join(found)
+
+
+def _is_taken_back(
+    challenge: Challenge, text: str, known: Values, wordings: Wordings, *, by_name: bool = False
+) -> bool:
+    """Whether a text says what is right; `by_name`, of a subject that it names."""
     if not text.strip():
         return False
-    right = Rubric((challenge.right(known),), (), wordings=wordings)
-    return grade(right, text).points[0].credit > 0
+    right = challenge.right(known)
+    if by_name:
+        right = replace(right, met=tuple(each for each in right.met if each.stems & SUBJECTS))
+    return grade(Rubric((right,), (), wordings=wordings), text).points[0].credit > 0
 
 
 def asked_of(challenge: Challenge, known: Values) -> str:

@@ -109,12 +109,13 @@ def _cover(row: Row, named: Sequence[JudgedPoint]) -> str:
     topics = [each.topic for each in named if each.topic]
     if not topics:  # a card of an earlier version
         return f"Say more in “{row.title}”"
-    return f"Cover {listed(topics)}{' before you are asked' if all(each.pushed for each in named) else ''}"
+    return f"Cover {listed(topics)}{' in full at once' if all(each.pushed for each in named) else ''}"
 
 
 def _says(row: Row, missed: Sequence[JudgedPoint], named: int) -> str:
     others = len(missed) - named
-    more = f" {capital(number_in_words(others))} more that was listened for there was not said." if others else ""
+    were = "point was" if others == 1 else "points were"
+    more = f" {capital(number_in_words(others))} more {were} not heard there." if others else ""
     return f"Listened for in “{row.title}”: {missed[0].point}{more}"
 
 

@@ -14,11 +14,11 @@ from itertools import groupby
 from app.content.interview_schemas import PROBED_FROM
 from app.grading import levels
 from app.grading.rubrics.quotes import topic
-from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, TAKEN_BACK
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, TAKEN_BACK
 from app.interview.criteria import Criterion
 from app.interview.deciding import unaided_share
 from app.interview.lessons import Lesson, lessons
-from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, JudgedPoint, Row, has_stayed
+from app.interview.rows import BETTER, CORRECTED, NO_ANSWER, Challenged, JudgedPoint, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.interview.verdicts import said_share
 from app.words import capital, listed, lowered, number_in_words, often
@@ -28,7 +28,7 @@ MOST_TOPICS = 3  # that a sentence names
 MOST_WRONG = 3  # of what was done wrong that a sentence names
 LONGEST_QUOTE = 40  # words
 SHORTEST_QUOTE = 6  # below which words say little without their answer
-MOST_FALSE = 2  # of what was said that is false, that is quoted
+MOST_FALSE = 3  # of what was said that is false, that is quoted
 HALF = 0.5
 MOST_WORDS_MISSING = 0.4  # of a point's words that an answer may have, for it to be surely missing
 SHORTEST_ANSWER = 5  # words
@@ -58,8 +58,7 @@ def letter(card: Scorecard, rated: Sequence[Criterion], topics: Mapping[str, str
             (
                 *_wrong(to_learn),
                 *_programs(asked),
-                *_false(asked),
-                *_opposite(asked, quote),
+                *_false(asked, quote),
                 *_left_out(asked),
                 *_blanks(card.rows, pace),
             )
@@ -220,16 +219,23 @@ def _programs(asked: Sequence[Row]) -> Iterator[str]:
 # What became of something false when it was asked about, as a sentence goes on with it.
 _WHEN_ASKED = {
     SAID_AGAIN: ", and said it again when I asked about it",
+    STILL_WRONG: ", and said something else that is wrong when I asked about it",
     TAKEN_BACK: ", and took it back when I asked about it",
     LEFT_OPEN: "; I asked about it, and could not tell from the reply whether they still hold it",
     NO_ANSWER: "; they gave no reply when I asked about it",
 }
 
 
-def _false(asked: Sequence[Row]) -> Iterator[str]:
-    """What was said that is false, in its own words, what was said again first."""
+def _false(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[str]:
+    """What was said that is false, in its own words: what was said again first, then what stands against a point."""
     found = sorted((each for row in asked for each in row.challenged), key=lambda each: not each.is_said_again)
-    for number, each in enumerate(found[:MOST_FALSE]):
+    found = found[:MOST_FALSE]
+    yield from _challenged(found)
+    yield from _opposite(asked, quote, MOST_FALSE - len(found))
+
+
+def _challenged(falsehoods: Sequence[Challenged]) -> Iterator[str]:
+    for number, each in enumerate(falsehoods):
         words = each.quote.strip().rstrip(".;:,").strip("“”\"'")
         said = f"“{words}”" if len(words.split()) <= LONGEST_QUOTE else f"something false about {each.topic}"
         not_so = f", which is wrong on {each.topic}" if said.startswith("“") else ""
@@ -237,8 +243,8 @@ def _false(asked: Sequence[Row]) -> Iterator[str]:
         yield f"They {also}said {said}{not_so}{_WHEN_ASKED.get(each.outcome, '')}."
 
 
-def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[str]:
-    """The heaviest of what is held against what is so, in its own words."""
+def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None, most: int) -> Iterator[str]:
+    """The heaviest of what is held against what is so, in its own words, `most` of it, beside what is quoted above."""
     told = {each.quote for row in asked for each in row.challenged}
     held = [
         each
@@ -248,11 +254,15 @@ def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None) -> Iterator[s
     if quote and not quote[0]:
         point = next((each for each in held if quote[1] in each.evidence), None)
         about = f" on {point.topic}" if point and point.topic else ""
-        yield f"What worries me most is what they hold{about}: {_quoted(quote[1])}"
-        return
-    words = next((each.evidence[0] for each in held if each.evidence and _is_a_sentence(each.evidence[0])), "")
-    if words:
-        yield f"They said {_quoted(words)} I take that to be wrong."
+        yield f"What worries me most was said{about}: {_quoted(quote[1])}"
+    told = {quote[1]} if quote and not quote[0] else set[str]()  # of a hire the quote is the best, and stands above
+    for each in held:
+        words = next((words for words in each.evidence if _is_a_sentence(words) and words not in told), "")
+        if words and most > 0:
+            also = "also " if told else ""
+            yield f"On {each.topic} they {also}said {_quoted(words)} I take that to be wrong."
+            told.add(words)
+            most -= 1
 
 
 def _left_out(asked: Sequence[Row]) -> Iterator[str]:
@@ -325,7 +335,7 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
         yield f"I questioned {what}: they {_became(questioned)}."
     late = _by_weight(asked, lambda point: point.pushed > point.credit and point.heard != "contradicted")
     if late:
-        yield f"When I asked further, they also spoke of {_named(late)}."
+        yield f"When I asked further, they said more on {_named(late)}."
     if of > 1 and right > HALF * of and _unaided_answers(asked) < HALF:
         yield "Much of this they know when pointed at it, and did not use unasked."
     own = [row for row in rows if row.is_harder and ".own." in row.id and row.said]

@@ -219,7 +219,8 @@ def _to_words(
         | {point for point, reply in replies.items() if reply.credit}
         | {point for each in challenges for point in contradicted_by(each, part)}  # asked about
     )
-    point = next_point(part.question.rubric, said, asked)
+    opposed = {each.id for each in heard if each.verdict == "contradicted"}
+    point = next_point(part.question.rubric, said, asked, opposed)
     if point is None:
         return None
     verdict = next(each for each in heard if each.id == point.id)
@@ -241,7 +242,7 @@ def _gone_on(
     twice."""
     subject, is_heard = subject_of(part.question, part.wordings), False
     if part.challenge is not None:
-        is_heard = heard_reply(part.challenge, answers[part.id], known, part.wordings) == TAKEN_BACK
+        is_heard = _is_taken_back(part, answers, known)
     elif part.role == "probe" and part.point is not None:
         is_heard = part.point.id in replies and replies[part.point.id].credit > 0
     # what was not heard as right is not said back: it would be taken for agreement
@@ -294,24 +295,31 @@ def _is_missed(grade: PointGrade) -> bool:
     return grade.verdict == "missed"
 
 
-def next_point(points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterable[str]) -> ProbedPoint | None:
-    """The heaviest point that was neither said nor asked for, the first of several; None once enough was asked."""
+def next_point(
+    points: Iterable[ProbedPoint], said: Iterable[str], asked: Iterable[str], opposed: Collection[str] = ()
+) -> ProbedPoint | None:
+    """The heaviest point that was neither said nor asked for, the first of several, those first of which the opposite
+    was said; None once enough was asked."""
     said, asked = set(said), set(asked)
     if len(asked) >= MOST_PROBES:
         return None
     unsaid = [each for each in points if each.ask and each.weight >= PROBED_FROM and each.id not in said | asked]
-    return max(unsaid, key=lambda each: each.weight, default=None)
+    return max(unsaid, key=lambda each: (each.id in opposed, each.weight), default=None)
 
 
 def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answers: Answers) -> Mapping[str, Reply]:
     """What the replies to `probes` and challenges say, by point: each its own, and whatever else of the answer's points
-    is in it."""
+    is in it. Who does not take back what is false says nothing of what that contradicts."""
     found: dict[str, Reply] = {}
     for probe in probes:
         text = answers.get(probe.id, "").strip()
         if not text:
             continue
         heard = {each.id: Reply(each.verdict, each.credit, each.evidence) for each in grade(rubric, text).points}
+        if probe.challenge is not None and not _is_taken_back(probe, answers, known):
+            heard = {
+                point: each for point, each in heard.items() if point not in contradicted_by(probe.challenge, probe)
+            }
         if probe.point is not None:
             ask = probe_question(probe.point, Expressions(known))
             heard[probe.point.id] = hear_reply(rubric, probe.point.id, ask, text)
@@ -319,6 +327,13 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
             if point not in found or reply.credit > found[point].credit:
                 found[point] = reply
     return {**found, **_heard_together(rubric, probes, answers, found)}
+
+
+def _is_taken_back(probe: Part, answers: Answers, known: Values) -> bool:
+    """Whether the reply to a challenge takes back what was said."""
+    assert probe.challenge is not None, "asked of challenges alone"
+    said = probe.reaction.quote if probe.reaction else ""
+    return heard_reply(probe.challenge, said, answers.get(probe.id, ""), probe, known) == TAKEN_BACK
 
 
 def _heard_together(

@@ -351,7 +351,7 @@ def _challenged(
         challenge, outcome = held.challenge, NOT_ASKED
         if challenge.id in asked:
             reply = sitting.said(asked[challenge.id])
-            outcome = heard_reply(challenge, reply, known, part.wordings) if reply else NO_ANSWER
+            outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
         file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
         so = what_is_so(challenge, known)
         found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points))

@@ -10,8 +10,10 @@ from app.content.catalogue import Catalogue
 from app.content.live import Expressions
 from app.grading.rubrics.grader import false_claims
 from app.interview.asked import questions_asked
+from app.interview.challenging import LEFT_OPEN, STILL_WRONG, TAKEN_BACK, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.letter import Pace, letter
+from app.interview.parts import Part, known_to
 from app.interview.questions import right_answer
 from app.interview.scorecards import Scorecard
 from app.units import scaled
@@ -86,6 +88,50 @@ def test_what_an_answer_takes_back_itself_is_not_asked_about(content: Catalogue)
     assert part is not None
     sitting.give(part, f"{FALSE} No, it gathers twice and scatters, that is half as much again as DDP.")
     assert ".challenge." not in sitting.reactions["q3"].asks
+
+
+def answered(content: Catalogue, identity: str, name: str, said: str) -> tuple[Part, dict[str, object], Sat]:
+    """A sitting up to the question `name` of an interview, answered with `said`."""
+    sitting = sit(content, identity)
+    while (part := sitting.next()) is not None and part.id != name:
+        sitting.give(part, "Nothing." if part.kind == "text" else right_answer(part, sitting.values, sitting.own))
+    assert part is not None
+    sitting.give(part, said)
+    known = known_to(part, sitting.values, sitting.own)
+    assert known is not None
+    return part, known, sitting
+
+
+def test_what_is_right_of_another_subject_takes_nothing_back(content: Catalogue) -> None:
+    right = "FSDP gathers each layer's weights before its forward, and gathers them again in backward."
+    false = "ZeRO-2 halves the traffic because a reduce-scatter is half an all-reduce."
+    part, known, sitting = answered(content, "M9", "q3", f"{right} {false}")
+    assert [each.said for each in held_in(part, f"{right} {false}", known)] == [false]
+    assert sitting.reactions["q3"].asks == "q3.challenge.zero-2-halves-traffic"
+    assert not held_in(part, f"{false} No: ZeRO-2 gathers the weights too, as many bytes again.", known)
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        ("Once per step only, it is nothing and fully hidden behind the backward pass.", STILL_WRONG),
+        ("Data parallelism waits in every layer.", LEFT_OPEN),
+        ("Four times in each layer, and there is nothing to compute meanwhile.", TAKEN_BACK),
+    ],
+)
+def test_a_reply_takes_back_only_what_it_is_about(content: Catalogue, reply: str, outcome: str) -> None:
+    said = "Tensor parallelism works well across nodes over InfiniBand."
+    part, known, sitting = answered(content, "M5", "commit", f"I start with tensor 16 and data 32. {said}")
+    challenge = next(each for each in part.challenges if each.id == "tensor-over-the-network")
+    assert heard_reply(challenge, said, reply, part, known) == outcome
+    asked = sitting.next()
+    assert asked is not None
+    assert asked.challenge == challenge
+    sitting.give(asked, reply)
+    row = sitting.card().row("commit")
+    assert [each.outcome for each in row.challenged] == [outcome]
+    point = next(each for each in row.rubric if each.id == "placement")
+    assert (point.heard, point.counts > 0) == ("contradicted", outcome == TAKEN_BACK)
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,10 @@ def test_words_are_named_by_what_they_are_about_with_one_quote() -> None:
     row = replace(row, pushed=(Pushed("q.probe.n", "And then?", "No idea.", "missed", "n"),))
     hired = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), row))
     assert f"On the batch they said: “{best}”" in hired
-    assert f"The candidate said “{opposite}” I take that to be wrong." in hired
+    assert f"On why it stays in the node they said “{opposite}” I take that to be wrong." in hired
     assert "They left out recovery from failures, even when I asked." in hired
     refused = " ".join(_said(_row("r", "wrong", 40.0), row))
-    assert f"What worries me most is what they hold on why it stays in the node: “{opposite}”" in refused
+    assert f"What worries me most was said on why it stays in the node: “{opposite}”" in refused
     assert (refused.count("“"), hired.count("“")) == (1, 2)
 
 
