@@ -18,6 +18,8 @@ from app.content.interview_schemas import Interview, Question
 from app.content.problem_schemas import Problem
 from app.content.rounds import BorrowedQuestion
 
+FOLLOW_UP = "follow"  # what a follow-up is called behind its question
+
 
 class ChosenQuestion(Question):
     """A question of an interview, borrowed with what it builds on."""
@@ -92,11 +94,13 @@ def _lenders(content: Catalogue) -> list[Interview]:
 
 def concepts_by_question(content: Catalogue) -> dict[str, tuple[str, ...]]:
     """What every question that can be borrowed is about, by where it stands: in its interview, and a part of a problem
-    by that as well."""
+    by that as well. A follow-up stands behind its question, as `M9.q1.follow`."""
     found: dict[str, tuple[str, ...]] = {}
     for interview in _lenders(content):
         for question in interview.questions:
-            found[f"{interview.id}.{question.id}"] = concepts_of(question) or interview.concepts
+            about = found[f"{interview.id}.{question.id}"] = concepts_of(question) or interview.concepts
+            if question.follow_up:
+                found[f"{interview.id}.{question.id}.{FOLLOW_UP}"] = question.follow_up.concepts or about
             if isinstance(question, BorrowedQuestion):
                 found.setdefault(f"{question.problem.id}.{question.part.id}", concepts_of(question))
     return found

@@ -68,9 +68,11 @@ class Given(Offered):
 
 
 class FollowUp(Strict):
-    """A second number asked about the candidate's own first answer, which expressions see as `answer`."""
+    """A second number asked about the candidate's own first answer, which expressions see as `answer`. `concepts` are
+    those of its interview that it is about, where they are others than its question's."""
 
     prompt: Text
+    concepts: tuple[Slug, ...] = ()
     key: Text
     unit: Unit
     tolerance: Fraction = 0.02
@@ -365,6 +367,7 @@ class Interview(Item):
     def _asks_for_its_concepts(self) -> Interview:
         """Where questions name concepts, they are the interview's, and each of those is asked for."""
         named = {concept for question in self.questions for concept in question.concepts}
+        named |= {each for question in self.questions if question.follow_up for each in question.follow_up.concepts}
         if strange := sorted(named - set(self.concepts)):
             raise ValueError(f"questions are about {', '.join(strange)}, which the interview does not name")
         if all(question.concepts for question in self.questions) and (left := set(self.concepts) - named):

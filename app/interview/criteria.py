@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from app.content.composed import FOLLOW_UP
 from app.grading import levels
 from app.interview.hints import hints_in_words
 from app.interview.rows import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
@@ -98,7 +99,7 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
             by_kind = row.criterion or _BY_KIND.get(row.kind, "correctness")
-            yield ("depth" if row.id.endswith(".follow") else by_kind), _Share(row.reached, row.points, quote)
+            yield ("depth" if row.id.endswith(f".{FOLLOW_UP}") else by_kind), _Share(row.reached, row.points, quote)
         return
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from app.content.challenges import Challenge
 from app.content.coding import TaskQuestion
-from app.content.composed import ChosenQuestion
+from app.content.composed import FOLLOW_UP, ChosenQuestion
 from app.content.interview_schemas import FollowUp, Interview, OwnLayout, ProbedPoint, Question
 from app.content.live import Computed, Expressions
 from app.content.questions import make_layout
@@ -156,7 +156,7 @@ def parts_of(interview: Interview, reactions: Reactions = NOTHING_ASKED) -> list
             )
         found += _with_reactions(replace(whole, points=question.points - following), reactions)
         if question.follow_up:
-            follow = replace(whole, id=f"{question.id}.follow", is_follow_up=True, points=following)
+            follow = replace(whole, id=f"{question.id}.{FOLLOW_UP}", is_follow_up=True, points=following)
             found += _with_reactions(follow, reactions)
     return found
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
-from app.content.composed import borrowed_id
+from app.content.composed import FOLLOW_UP, borrowed_id
 from app.content.evidence import Evidence
 from app.content.interview_schemas import Interview
 from app.core.errors import DomainError, NotFound, Violation
@@ -127,11 +127,16 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
 
 
 def _items_of(sitting: Sitting) -> Callable[[str], str]:
-    """What a part of a sitting says something of: its question, by where that stands."""
-    if "questions" not in sitting.drawn:
-        return lambda part: f"{sitting.interview_id}.{part.partition('.')[0]}"
-    borrowed = {borrowed_id(each): _item_of(each) for each in sitting.drawn["questions"]}
-    return lambda part: borrowed.get(part.partition(".")[0], sitting.interview_id)
+    """What a part of a sitting says something of: its question, or the follow-up to it, by where that stands."""
+    borrowed = {borrowed_id(each): _item_of(each) for each in sitting.drawn.get("questions", ())}
+
+    def item_of(part: str) -> str:
+        question, _, what = part.partition(".")
+        own = sitting.interview_id if "questions" in sitting.drawn else f"{sitting.interview_id}.{question}"
+        item = borrowed.get(question, own)
+        return f"{item}.{FOLLOW_UP}" if what.partition(".")[0] == FOLLOW_UP else item
+
+    return item_of
 
 
 def _item_of(reference: str) -> str:

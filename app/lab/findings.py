@@ -93,6 +93,8 @@ def headline(run: Run, rows: list[Comparison]) -> str:
     direction = "low" if (worst.predicted or 0) < (worst.measured or 0) else "high"
     factor = times(off[worst])
     factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
+    if worst.kept_confidence:
+        return f"{worst.title}: within your range, {factor} times too {direction}"
     return f"{worst.title}: your number was {factor} times too {direction}"
 
 

@@ -18,7 +18,7 @@ from app.lab.records import RunFailure
 from app.lab.run_page import compared
 from app.lab.view import RunView
 from app.reveal.comparison import times
-from app.reveal.meter import finding
+from app.reveal.meter import Meter, finding
 from app.words import capital
 from labs.spec import RunSpec
 
@@ -117,9 +117,7 @@ def row_of(run: Run, content: Catalogue) -> RunRow:
 def _css(run: Run, item: Experiment | None) -> str:
     if run.status == "starting":
         return "running"
-    if run.status == "finished" and (_lacked(run, item) or any(row.missed for row in compared(run, item)[0])):
-        return "missed"
-    return run.status
+    return "missed" if run.status == "finished" and any(meter.missed for meter in _meters(run, item)) else run.status
 
 
 def _name(run: Run, spec: RunSpec, item: Experiment | None) -> str:
@@ -156,6 +154,9 @@ def off(run: Run, item: Experiment | None) -> str | None:
 
 def _lacked(run: Run, item: Experiment | None) -> str | None:
     """The term that the prediction left out; None where none has a name."""
-    meters = findings.meters_of(run, RunSpec.model_validate(run.spec), item, RunView(), compared(run, item)[0])
-    far = finding(meters)
+    far = finding(_meters(run, item))
     return f"Left out: {far.gap.label}" if far and far.gap and far.gap.missing else None
+
+
+def _meters(run: Run, item: Experiment | None) -> list[Meter]:
+    return findings.meters_of(run, RunSpec.model_validate(run.spec), item, RunView(), compared(run, item)[0])

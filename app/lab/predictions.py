@@ -1,4 +1,4 @@
-"""What a learner predicted of runs, and how it came out: for rooms that sum up."""
+"""What a learner predicted of runs, how it came out, and what that proves: for rooms that sum up."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.content.catalogue import Catalogue
+from app.content.evidence import Evidence
 from app.lab import findings, queries
+from app.lab.comparison import compare
+from app.lab.cures import find_cures
+from app.lab.models import Run
 from app.lab.naming import title
+from app.lab.quantities import dimension_of
 from app.lab.run_page import compared
 from app.lab.view import RunView
 from app.reveal.comparison import Comparison
 from app.reveal.meter import Meter, finding
-from labs.spec import RunSpec
+from labs.spec import Quantity, RunSpec
 
 
 @dataclass(frozen=True)
@@ -32,14 +37,16 @@ class Guess:
 @dataclass(frozen=True)
 class Predicted:
     """A finished run that was predicted. `meter` is the quantity its title speaks of: the one whose gap says most, else
-    the first that was predicted."""
+    the first that was predicted. `cures` are the cards on what a number lacks by its name, none where none has one."""
 
     run_id: int
+    experiment_id: str | None
     name: str
     title: str
     ended_at: datetime
     meter: Meter
     guesses: tuple[Guess, ...]
+    cures: tuple[str, ...] = ()
 
 
 def list_predicted(session: Session, learner_id: int, content: Catalogue) -> list[Predicted]:
@@ -63,7 +70,10 @@ def _predicted(session: Session, learner_id: int, content: Catalogue) -> Iterato
         name = f"{item.id}, {title(spec)}" if item else title(spec)
         says, _ = findings.headings(run, meters)
         guesses = tuple(_guess(meter.row) for meter in answered)
-        yield Predicted(run.id, name, says, run.ended_at, finding(answered) or answered[0], guesses)
+        cures = find_cures(content, spec, item, meters).named
+        yield Predicted(
+            run.id, run.experiment_id, name, says, run.ended_at, finding(answered) or answered[0], guesses, cures
+        )
 
 
 def _guess(row: Comparison) -> Guess:
@@ -71,3 +81,29 @@ def _guess(row: Comparison) -> Guess:
     assert row.measured is not None
     ratio = row.predicted / row.measured if row.measured else 1.0  # both are zero then
     return Guess(row.dimension, ratio, row.kept_confidence)
+
+
+def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
+    """Every finished run of an experiment: the share of what was predicted that came out so."""
+    return [
+        Evidence("run", run.experiment_id, run.ended_at, _foreseen(run))
+        for run in queries.list_all_runs(session, learner_id)
+        if run.experiment_id is not None and run.status == "finished" and run.ended_at is not None
+    ]
+
+
+def _foreseen(run: Run) -> float | None:
+    """None without a prediction, and where nothing of what was predicted was measured."""
+    asked = {
+        name: Quantity(name, dimension)
+        for name in run.prediction or {}
+        if (dimension := dimension_of(name)) is not None
+    }
+    rows = [row for row in compare(asked, run.prediction, run.theory, run.result) if row.measured is not None]
+    if not rows:
+        return None
+    try:
+        meters = findings.meters_of(run, RunSpec.model_validate(run.spec), None, RunView(), rows)
+    except ValidationError:  # of another release: of what its numbers are made is not known any more
+        return sum(not row.missed for row in rows) / len(rows)
+    return sum(not meter.missed for meter in meters) / len(meters)

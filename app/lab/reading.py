@@ -1,17 +1,13 @@
-"""Runs to look at: one, those under way, and what they prove."""
+"""Runs to look at: one, and those under way."""
 
 from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from app.content.evidence import Evidence
 from app.core.errors import NotFound
 from app.core.records import as_record
 from app.lab import queries
 from app.lab.models import ACTIVE, ENDED, WAITING, Run
-from app.lab.quantities import dimension_of
-from app.lab.records import Prediction
-from app.reveal.comparison import is_right
 
 
 def find_run(session: Session, learner_id: int, run_id: int) -> Run:
@@ -46,26 +42,6 @@ def count_active(session: Session, learner_id: int) -> int:
 def list_under_way(session: Session, learner_id: int) -> list[Run]:
     """The learner's runs that have not ended."""
     return [run for run in queries.list_runs(session, learner_id, 50) if run.status not in ENDED]
-
-
-def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
-    """Every finished run of an experiment: the share of what was predicted that came out so."""
-    return [
-        Evidence("run", run.experiment_id, run.ended_at, _foreseen(run))
-        for run in queries.list_all_runs(session, learner_id)
-        if run.experiment_id is not None and run.status == "finished" and run.ended_at is not None
-    ]
-
-
-def _foreseen(run: Run) -> float | None:
-    """None without a prediction, and where nothing of what was predicted was measured."""
-    measured = run.result or {}
-    right = [
-        is_right(Prediction.from_json(said).value, measured[name], dimension)
-        for name, said in (run.prediction or {}).items()
-        if measured.get(name) is not None and (dimension := dimension_of(name)) is not None
-    ]
-    return sum(right) / len(right) if right else None
 
 
 def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:

@@ -24,10 +24,12 @@ from app.content.schemas import Quantity as Asked
 from app.core.moment import Moment
 from app.lab import findings, plots, reading, takers
 from app.lab.comparison import compare
+from app.lab.cures import find_cures, list_alike
 from app.lab.ending import Ending, ending_of
 from app.lab.explaining import explanation_values
 from app.lab.film import Film, film_of
 from app.lab.knobs import settings_of_run
+from app.lab.made_of import sentences
 from app.lab.models import ENDED, WAITING, Run
 from app.lab.naming import command_line, describe, title
 from app.lab.next_change import Change, next_change, restart_change
@@ -35,7 +37,6 @@ from app.lab.peak import said_of_rate
 from app.lab.playing import figure_of
 from app.lab.quantities import quantities_of
 from app.lab.records import RunFailure
-from app.lab.terms import spoken
 from app.lab.view import RunView, Wait
 from app.lab.waiting import Planned, expected_waits, plan_of, waits_of
 from app.reveal.comparison import Comparison
@@ -78,11 +79,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a finished run teaches, and where to go from there; `missed` are the cards on what was predicted wrong. One
-    of no experiment explains nothing."""
+    """What a finished run teaches, and where to go from there; `missed` are the cards on what was predicted wrong, and
+    `is_named` says whether the first is on what a number lacks by name. One of no experiment explains nothing."""
 
     missed: list[dict[str, str]]
     next_steps: list[dict[str, str]]
+    is_named: bool = False
     explanations: tuple[Explanation, ...] = ()
     interview_line: Markup = Markup("")  # noqa: RUF009 - it never changes
     counts_for: Sequence[Concept] = ()
@@ -161,7 +163,7 @@ def show(
         over_hosts=said_of_hosts(spec),
         failure=failure,
         ending=ending_of(spec, view, failure),
-        lesson=_with_change(_lesson(content, item, run, spec, asked, failure), content, run, item, meters, failure),
+        lesson=_with_change(_lesson(content, item, run, spec, meters, failure), content, run, item, meters, failure),
         pictures=_pictures(spec, view, run.theory) if is_drawn else Pictures(),
         command=command(run),
         again=_again(item, run),
@@ -194,18 +196,21 @@ def _lesson(
     item: Experiment | None,
     run: Run,
     spec: RunSpec,
-    rows: list[Comparison],
+    meters: Sequence[Meter],
     failure: RunFailure | None,
 ) -> Lesson | None:
     if run.status == "failed" and failure is not None:
         return _lesson_of_failure(content, failure)
     if run.status != "finished":
         return None
+    cures = find_cures(content, spec, item, meters)
+    missed = content.related_links(Related(cards=cures.cards))
     if item is None:
-        return _lesson_of_own(content, run, spec, rows)
+        return _lesson_of_own(content, run, spec, meters, missed, bool(cures.named))
     values = explanation_values(spec, run.theory, run.result or {})
     return Lesson(
-        missed=_missed(content, item, rows),
+        missed=missed,
+        is_named=bool(cures.named),
         next_steps=content.related_links(item.related),
         explanations=tuple(Explanation(each.title, _explained(each, values)) for each in item.quantities),
         interview_line=render(item.interview_line),
@@ -227,12 +232,9 @@ def _with_change(
         return lesson
     minutes = {f"/practice/{each.slug}": each.minutes for each in content.problems.values()}
     minutes |= {f"/study/cards/{each.id}": max(1, round(each.kind.seconds / 60)) for each in content.cards.values()}
-    left_out = _left_out(content, meters)
-    missed = [*left_out, *(each for each in lesson.missed if each not in left_out)]
-    linked = [each["href"] for each in (*missed, *lesson.next_steps)]
+    linked = [each["href"] for each in (*lesson.missed, *lesson.next_steps)]
     return replace(
         lesson,
-        missed=missed,
         change=next_change(run, item, meters)
         if run.status == "finished"
         else restart_change(run, failure)
@@ -246,22 +248,26 @@ def figure_address(run: Run) -> str:
     return f"/lab/runs/{run.id}/figure"
 
 
-def _lesson_of_own(content: Catalogue, run: Run, spec: RunSpec, rows: list[Comparison]) -> Lesson:
+def _lesson_of_own(
+    content: Catalogue,
+    run: Run,
+    spec: RunSpec,
+    meters: Sequence[Meter],
+    missed: list[dict[str, str]],
+    is_named: bool,
+) -> Lesson:
     """The cards on what was predicted wrong, and the experiments that ask for the same quantities."""
-    names = {quantity.title: name for name, quantity in quantities_of(spec).items()}
-    asked = {names[row.title] for row in rows if row.predicted is not None}
-    wrong = {names[row.title] for row in rows if _is_wrong(row)}
-    alike = [
-        each
-        for each in content.experiments.values()
-        if (each.spec.get("program", "train") == spec.program) and asked & {quantity.id for quantity in each.quantities}
-    ]
-    cures = {
-        quantity.id: quantity.cure for each in reversed(alike) for quantity in each.quantities if quantity.id in wrong
-    }
+    predicted = [meter for meter in meters if meter.row.predicted is not None]
+    asked = [meter.row.name for meter in predicted]
+    told = [(meter.row.title, sentences(meter, spec, run.theory)) for meter in predicted or meters]
+    alike = list(list_alike(content, spec, asked))[:MOST_ALIKE]
     return Lesson(
-        missed=content.related_links(Related(cards=tuple(dict.fromkeys(cures.values())))),
-        next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike[:MOST_ALIKE]))),
+        missed=missed,
+        is_named=is_named,
+        explanations=tuple(
+            Explanation(name, Markup("<p>{}</p>").format(" ".join(said))) for name, said in told if said
+        ),
+        next_steps=content.related_links(Related(experiments=tuple(each.id for each in alike))),
         figure=figure_of(spec, figure_address(run)),
     )
 
@@ -298,30 +304,6 @@ def compared(run: Run, item: Experiment | None) -> tuple[list[Comparison], list[
 
 def _asked(item: Experiment, known: Mapping[str, Quantity]) -> dict[str, Quantity]:
     return {each.id: replace(known[each.id], title=each.title) for each in item.quantities if each.id in known}
-
-
-def _is_wrong(row: Comparison) -> bool:
-    """Whether a prediction was off, with a range that held it or without."""
-    return row.missed or (row.off_by is not None and not row.is_near)
-
-
-def _missed(content: Catalogue, item: Experiment, rows: list[Comparison]) -> list[dict[str, str]]:
-    """The cards that answer what was predicted wrong."""
-    titles = {row.title for row in rows if _is_wrong(row)}
-    cures = dict.fromkeys(each.cure for each in item.quantities if each.title in titles)
-    return content.related_links(Related(cards=tuple(cures)))
-
-
-def _left_out(content: Catalogue, meters: Sequence[Meter]) -> list[dict[str, str]]:
-    """The cards on the very terms that predictions left out, by what they are called."""
-    cures = {
-        name: card
-        for each in content.experiments.values()
-        for title, card in each.cures.items()
-        for name in (each.names.get(title), spoken(title))
-    }
-    named = [term.name for meter in meters if meter.gap for term in meter.gap.missing]
-    return content.related_links(Related(cards=tuple(dict.fromkeys(cures[name] for name in named if name in cures))))
 
 
 def _figures(spec: RunSpec, view: RunView, theory: Mapping[str, Any]) -> tuple[Drawing, ...]:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from app.lab.activity import activity
 from app.lab.artifacts import delete_kept
 from app.lab.opening import export_run, store_opened
+from app.lab.predictions import list_evidence
 from app.lab.presence import note_release, workers_present
 from app.lab.reading import (
     count_active,
     count_by_status,
     find_run,
-    list_evidence,
     list_records,
     list_under_way,
     queue_position,

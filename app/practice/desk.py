@@ -19,7 +19,7 @@ from app.practice.parts import Part
 from app.reveal.meter import Meter
 from app.reveal.number import SaidNumber, said_number, slip_of
 from app.units import digits
-from app.words import listed
+from app.words import listed, lowered
 
 LONGEST_ANSWER = 500
 _SHORT_PROMPT = 60  # characters of a prompt that a title can begin with
@@ -99,6 +99,11 @@ class Desk:
         return sum(state.is_right for state in self.parts)
 
     @property
+    def wrong(self) -> tuple[PartState, ...]:
+        """The parts that were answered wrong."""
+        return tuple(state for state in self.graded if state.settled and state.grade and not state.is_right)
+
+    @property
     def headline(self) -> str:
         """What came out, as a title says it: the first thing that went wrong, by its name; else how much was right. The
         problem's title until a part is judged."""
@@ -111,7 +116,7 @@ class Desk:
         if found is not None:
             prompt = str(found.part.prompt)
             is_named = len(self.graded) > 1 and len(prompt) <= _SHORT_PROMPT
-            return f"{prompt}: {found.finding}" if is_named else found.finding
+            return f"{prompt}: {lowered(found.finding)}" if is_named else found.finding
         if not judged:
             return "Left unanswered"
         if self.right == len(judged):

@@ -107,6 +107,12 @@ def list_all_settled(session: Session, learner_id: int) -> Sequence[Settled]:
     ]
 
 
+def list_settled_since(session: Session, learner_id: int, since: datetime) -> Sequence[Variant]:
+    """The variants settled since then, the oldest first."""
+    settled = select(Variant).where(Variant.learner_id == learner_id, Variant.settled_at >= since)
+    return session.scalars(settled.order_by(Variant.settled_at, Variant.id)).all()
+
+
 def list_all_variants(session: Session, learner_id: int) -> Sequence[Variant]:
     return session.scalars(select(Variant).where(Variant.learner_id == learner_id).order_by(Variant.id)).all()
 

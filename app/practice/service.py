@@ -43,6 +43,7 @@ STREAK, STREAK_SCORE, FAILED_SCORE = 2, 0.9, 0.5  # so many variants in a row, a
 PAGE = 25  # variants on a page of the history
 OTHER_THAN = 3  # newest variants whose numbers are not asked again
 MOST_DRAWS = 20
+MOST_SLIPS = 8  # that are told of: each variant is made again from its seed
 
 
 def find_problem(content: Catalogue, key: str) -> Problem:
@@ -208,6 +209,32 @@ def list_evidence(session: Session, learner_id: int) -> list[Evidence]:
     """Every settled variant. Seeds that were not issued are never stored, so they say nothing."""
     settled = queries.list_all_settled(session, learner_id)
     return [Evidence("problem", each.problem_id, each.at, each.score) for each in settled]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """What a problem's newest settled variant got wrong, as its page says it in its title; `is_named` where that is a
+    mistake's name. `cards` answer it."""
+
+    problem: Problem
+    at: datetime
+    says: str
+    is_named: bool
+    cards: tuple[str, ...]
+
+
+def list_slips(session: Session, learner_id: int, content: Catalogue, since: datetime) -> list[Slip]:
+    """The slips of the problems missed last, newest first: those whose newest variant since then has a wrong answer."""
+    newest = {row.problem_id: row for row in queries.list_settled_since(session, learner_id, since)}
+    missed = [row for row in newest.values() if (row.score or 0.0) < 1 and row.problem_id in content.problems]
+    found = []
+    for row in sorted(missed, key=lambda each: (each.settled_at, each.id), reverse=True)[:MOST_SLIPS]:
+        desk = _desk(session, content.problems[row.problem_id], row)
+        if desk.wrong and row.settled_at is not None:
+            cards = dict.fromkeys(state.grade.cure for state in desk.wrong if state.grade and state.grade.cure)
+            is_named = any(state.finding for state in desk.wrong)
+            found.append(Slip(content.problems[row.problem_id], row.settled_at, desk.headline, is_named, tuple(cards)))
+    return found
 
 
 def list_records(session: Session, learner_id: int) -> list[dict[str, object]]:

@@ -15,6 +15,7 @@ from app.lab.predictions import Guess, Predicted, list_predicted
 from app.progress import figures, guesses
 from app.study import api as study
 from app.study.api import policy_for
+from app.words import lowered
 
 FORECAST_DAYS = 14
 
@@ -103,5 +104,7 @@ def _title_of_predictions(standing: Progress) -> str:
     """Where nothing but predictions is there to tell of."""
     runs = len(standing.predicted)
     said = f"{runs} {'run' if runs == 1 else 'runs'} predicted"
+    if standing.predicted[0].cures:
+        return f"{said}: {lowered(standing.predicted[0].title)}"
     inside, given = standing.ranges
     return f"{said}, {inside} of {given} inside your range" if given else said

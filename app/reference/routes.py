@@ -11,8 +11,9 @@ from app.content.players.catalogue import FIGURES, player
 from app.content.web import Content
 from app.core.settings import settings
 from app.core.templating import environment, page
-from app.core.web import LearnerId, Now, ReadSession
+from app.core.web import CurrentMoment, LearnerId, ReadSession
 from app.progress.evidence import FEWEST, by_concept
+from app.progress.mistakes import by_idea, mistakes_of
 from app.reference import concept_chart, concepts, formula_page, handbook, service, validation
 from app.theory.presets import PRESETS
 
@@ -32,10 +33,16 @@ def reference(request: Request, content: Content) -> HTMLResponse:
 
 @router.get("/reference/concepts", response_class=HTMLResponse)
 def show_concepts(
-    request: Request, session: ReadSession, content: Content, learner: LearnerId, now: Now, to: str | None = None
+    request: Request,
+    session: ReadSession,
+    content: Content,
+    learner: LearnerId,
+    moment: CurrentMoment,
+    to: str | None = None,
 ) -> HTMLResponse:
     """The map with the way to an idea, and how this learner stands with each."""
-    standings = by_concept(session, learner, content, now)
+    standings = by_concept(session, learner, content, moment.now)
+    missed = by_idea(mistakes_of(session, learner, content, moment.now))
     context = {
         "groups": concepts.groups(content),
         "chart": concept_chart.draw(content.concepts),
@@ -43,6 +50,8 @@ def show_concepts(
         "fewest": FEWEST,
         "count": len(content.concepts),
         "standings": standings,
+        "missed": missed,
+        "ideas": content.concepts,
     }
     return page(request, "reference/concepts.html", context)
 

@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def missed(self) -> bool:
-        """Whether what was predicted was not what came out, near enough."""
+        """Whether what was predicted was not near enough to what came out: `Meter.missed` says whether it was wrong."""
         if self.predicted is None or self.measured is None:
             return False
         return not is_right(self.predicted, self.measured, self.dimension)

@@ -36,6 +36,12 @@ class Meter:
     is_ended: bool
 
     @property
+    def missed(self) -> bool:
+        """Whether the number was wrong, which every room goes by: it was not near enough, or what it lacks has a name,
+        however near it came. One transfer of three left out is a factor of 1.5, and is what there was to learn."""
+        return self.row.missed or bool(self.gap and self.gap.finding)
+
+    @property
     def low(self) -> float | None:
         """Where the learner's range starts."""
         return self.row.predicted / self.row.within if self.row.predicted and self.row.within else None

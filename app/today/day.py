@@ -12,10 +12,10 @@ from app.core import times
 from app.core.moment import Moment
 from app.core.share import Share
 from app.progress.evidence import FEWEST, Standing
+from app.today.reasons import WENT_WRONG, Reasons
 from app.words import counted, listed
 
 SHOWN_CONCEPTS = 6
-_WENT_WRONG = 0.5  # a share right below this
 _DONE: Mapping[Kind, str] = {
     "problem": "Problems settled",
     "free answer": "Free answers",
@@ -27,13 +27,10 @@ _DONE: Mapping[Kind, str] = {
 
 
 class Named(Protocol):
-    """A problem or an experiment."""
+    """A problem, an experiment or a card."""
 
     @property
     def id(self) -> str: ...
-
-    @property
-    def about(self) -> str: ...
 
 
 Item = TypeVar("Item", bound=Named)
@@ -41,10 +38,11 @@ Item = TypeVar("Item", bound=Named)
 
 @dataclass(frozen=True)
 class Offer(Generic[Item]):
-    """What to do next, and why that."""
+    """What to do next, and why that; `again` says it where the reason was given already."""
 
     item: Item
     why: str
+    again: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,63 +95,30 @@ def ranked(
     every: Sequence[Evidence],
     since: datetime,
     moment: Moment,
-    fresh: str,
-    because: Callable[[Item], str] = lambda _: "",
+    reasons_for: Callable[[Item], Reasons],
 ) -> list[Offer[Item]]:
     """What to do next, the first choice first: what the plan asks for, what went wrong last time, what was never done
-    (first where something of it went wrong elsewhere), and then what is known, the worst first.
+    (first where its idea went wrong elsewhere), and then what is known, the worst first. A reason is given once: of
+    those with the same one, the first has it and comes before the others.
 
-    What went wrong today comes again tomorrow: today only where the plan asks for it, and then that is said. `fresh`
-    follows what an item is about, or `because`: what else of it the learner had wrong.
+    What went wrong today comes again tomorrow: today only where the plan asks for it, and then that is said.
     """
     last = {each.item_id: each for each in every if each.kind == kind}
     offers = []
     if asked is not None:
-        reason = "The plan's next checkpoint asks for it."
         went = _went(last.get(asked.id), moment)
-        offers.append(Offer(asked, f"{went} {reason}" if went else f"{asked.about} {reason}"))
+        offers.append(Offer(asked, f"{went} The plan's next checkpoint asks for it.".lstrip()))
     left = [item for item in items if item != asked and not _failed_since(last.get(item.id), since)]
-    reasons = {each.id: because(each) for each in left}
-    for item in sorted(left, key=lambda each: (_rank(last.get(each.id)), not reasons[each.id])):
-        went = _went(last.get(item.id), moment)
-        offers.append(Offer(item, f"{went or reasons[item.id] or item.about} {fresh}"))
-    return offers
-
-
-_MISSED: Mapping[Kind, str] = {
-    "card": "had card {} wrong",
-    "problem": "missed {}",
-    "free answer": "left out most of {}",
-    "interview": "missed a question of {}",
-    "run": "predicted {} wrong",
-    "code lab": "did not pass {}",
-    "puzzle": "did not solve the puzzle of {}",
-}
-
-
-def why_weak(
-    concepts: Sequence[str],
-    every: Sequence[Evidence],
-    named: Mapping[str, Sequence[str]],
-    titles: Mapping[str, str],
-    moment: Moment,
-    said: str = "",
-) -> str:
-    """What went wrong last with one of `concepts`, in a sentence that was not `said`; empty where nothing did, or it
-    went right since. `named`: the concepts of each item. `every` is the oldest first."""
-    for concept in concepts:
-        newest = next((e for e in reversed(every) if e.share is not None and concept in named.get(e.item_id, ())), None)
-        if newest is not None and newest.share is not None and newest.share < _WENT_WRONG and concept in titles:
-            missed = _MISSED[newest.kind].format(newest.item_id.partition(".")[0])
-            sentence = f"{titles[concept]}: you {missed} {_when(newest.at, moment)}."
-            if sentence not in said:
-                return sentence
-    return ""
-
-
-def _when(at: datetime, moment: Moment) -> str:
-    day = times.day(at, moment)
-    return f"at {times.clock(at, moment.zone)}" if day == "today" else day
+    reasons = {each.id: reasons_for(each) for each in left}
+    left.sort(key=lambda each: (_rank(last.get(each.id)), not reasons[each.id].miss))
+    given, chosen = set[str](), list[tuple[float, int, Offer[Item]]]()
+    for item in left:
+        found, went, rank = reasons[item.id], _went(last.get(item.id), moment), _rank(last.get(item.id))
+        why = went or next((each for each in (found.miss, found.other) if each and each not in given), found.again)
+        place = 0 if why == found.miss else 1 if found.miss else 2
+        given.add(why)
+        chosen.append((rank, place, Offer(item, why, found.again)))
+    return [*offers, *(offer for _, _, offer in sorted(chosen, key=lambda each: each[:2]))]
 
 
 def _failed_since(evidence: Evidence | None, since: datetime) -> bool:
@@ -163,9 +128,9 @@ def _failed_since(evidence: Evidence | None, since: datetime) -> bool:
 def _rank(evidence: Evidence | None) -> float:
     """What went wrong before what was never done, and that before what went right."""
     if evidence is None:
-        return _WENT_WRONG
+        return WENT_WRONG
     share = 1.0 if evidence.share is None else evidence.share
-    return share if share < _WENT_WRONG else 1 + share
+    return share if share < WENT_WRONG else 1 + share
 
 
 def _went(evidence: Evidence | None, moment: Moment) -> str:

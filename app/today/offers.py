@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
+from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
 from app.content.problem_schemas import Problem
@@ -17,26 +18,33 @@ from app.core.moment import Moment
 from app.first import service as first
 from app.progress import evidence
 from app.progress.checkpoints import Stand, up_to_next
+from app.progress.mistakes import Mistakes, mistakes_of, open_cards
 from app.progress.planning import list_stands
 from app.study import api as study
-from app.today.day import Offer, ranked, why_weak
+from app.today.day import Offer, ranked
+from app.today.reasons import Known, Reasons
+from app.words import capital
 
 Item = TypeVar("Item")
+MOST_CARDS = 3  # on mistakes, beside the cards of the day
 
 
 @dataclass(frozen=True)
 class Offers:
-    """Problems and experiments in the order in which they are best done, each with its reason."""
+    """Problems and experiments in the order in which they are best done, each with its reason; and the cards on
+    what was done wrong last, while they are not answered."""
 
     problems: Sequence[Offer[Problem]]
     experiments: Sequence[Offer[Experiment]]
+    cards: Sequence[Offer[Card]]
 
 
 def offers(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Offers:
     """The problems and experiments to do next, which the rooms of both ask for."""
     since = study.day_start(study.today(moment), moment.zone)
     checkpoints = checkpoints_of(session, learner_id, content, moment)
-    return offers_from(content, evidence.gather(session, learner_id), checkpoints, since, moment)
+    every, mistakes = evidence.gather(session, learner_id), mistakes_of(session, learner_id, content, moment.now)
+    return offers_from(content, every, mistakes, checkpoints, since, moment)
 
 
 def begins_with(session: Session, learner_id: int) -> str:
@@ -48,20 +56,27 @@ def begins_with(session: Session, learner_id: int) -> str:
 
 
 def offers_from(
-    content: Catalogue, every: Sequence[Evidence], checkpoints: Sequence[Stand], since: datetime, moment: Moment
+    content: Catalogue,
+    every: Sequence[Evidence],
+    mistakes: Mistakes,
+    checkpoints: Sequence[Stand],
+    since: datetime,
+    moment: Moment,
 ) -> Offers:
-    named, titles = evidence.concepts_of_items(content), concept_titles(content)
-    said = ""
+    known = Known(every, evidence.concepts_of_items(content), content.concepts, mistakes, moment)
 
-    def because(item: Problem | Experiment) -> str:
-        return why_weak(item.concepts, every, named, titles, moment, said)
+    def reasons(item: Problem | Experiment) -> Reasons:
+        return known.reasons(item.concepts)
 
-    asked, fresh = asked_for(checkpoints, "problem", content.problem), "A fresh variant is ready."
-    problems = ranked(list(content.problems.values()), asked, "problem", every, since, moment, fresh, because)
-    said = problems[0].why if problems else ""  # a reason is given once
-    fresh = "Predict first, then watch it run here."
-    experiments = ranked(list(content.experiments.values()), None, "run", every, since, moment, fresh, because)
-    return Offers(problems, experiments)
+    asked = asked_for(checkpoints, "problem", content.problem)
+    return Offers(
+        ranked(list(content.problems.values()), asked, "problem", every, since, moment, reasons),
+        ranked(list(content.experiments.values()), None, "run", every, since, moment, reasons),
+        [
+            Offer(content.cards[card], f"{capital(mistake.sentence(moment))}.")
+            for card, mistake in open_cards(mistakes, every, content, MOST_CARDS)
+        ],
+    )
 
 
 def checkpoints_of(session: Session, learner_id: int, content: Catalogue, moment: Moment) -> Sequence[Stand]:

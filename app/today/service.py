@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from app.content.cards import Card
 from app.content.catalogue import Catalogue
 from app.content.interview_schemas import Interview
 from app.content.problem_schemas import Problem
@@ -19,10 +20,11 @@ from app.interview import service as interview
 from app.lab import service as lab
 from app.progress import evidence
 from app.progress.checkpoints import Stand
+from app.progress.mistakes import mistakes_of
 from app.study import api as study
 from app.theory.lab_runs import rank_theory, world
 from app.theory.transformer import parameter_count
-from app.today.day import Bar, Lane, Offer, done_today, due_bars, standing_lanes
+from app.today.day import Bar, Item, Lane, Offer, done_today, due_bars, standing_lanes
 from app.today.offers import asked_for, checkpoints_of, concept_titles, offers_from
 from app.units import bytes_text
 from labs.spec import parse_run_spec
@@ -36,10 +38,11 @@ INTERVIEW_RESTS = timedelta(days=7)
 class Today:
     """Everything the front page shows."""
 
-    is_new: bool
-    has_guessed: bool  # the first question, whose page tells the story that a new learner reads here else
+    is_new: bool  # has answered no card yet
+    is_first_look: bool  # nothing is known of them: neither an answer to the first question nor anything they did
     due: int
     minutes: int
+    missed: Sequence[tuple[Offer[Card], int]]  # cards on what was done wrong last, with their minutes
     problem: Offer[Problem] | None
     experiment: Offer[Experiment] | None
     active_runs: list[Any]
@@ -63,19 +66,29 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
     is_planned = plan is not None and plan.day >= date_
     checkpoints = checkpoints_of(session, learner_id, content, moment)
     every, since = evidence.gather(session, learner_id), study.day_start(study.today(moment), moment.zone)
-    offered = offers_from(content, every, checkpoints, since, moment)
-    problem, experiment = next(iter(offered.problems), None), next(iter(offered.experiments), None)
+    mistakes = mistakes_of(session, learner_id, content, moment.now)
+    offered = offers_from(content, every, mistakes, checkpoints, since, moment)
+    cards, problem, experiment = (
+        offered.cards,
+        next(iter(offered.problems), None),
+        next(iter(offered.experiments), None),
+    )
+    problem = _once(problem, " ".join(each.why for each in cards))
+    experiment = _once(experiment, " ".join(each.why for each in (*cards, problem) if each))
     minutes = desk.progress.minutes_left if desk.progress.left else 0
     minutes += (problem.item.minutes if problem else 0) + (experiment.item.minutes if experiment else 0)
+    missed = [(each, max(1, round(each.item.kind.seconds / 60))) for each in cards]
+    minutes += sum(each for _, each in missed)
     has_studied = study.has_studied(session, learner_id)
     sat_at = _sat_at(session, learner_id)
     counts = study.count_due_by_day(session, learner_id, study.today(moment), DAYS_AHEAD, moment.zone)
     guess = first.find_guess(session, learner_id)
     return Today(
         not has_studied,
-        guess is not None and guess.guess_bytes is not None,
+        not has_studied and not every and (guess is None or guess.guess_bytes is None),
         desk.progress.left,
         minutes,
+        missed,
         problem,
         experiment,
         lab.list_under_way(session, learner_id),
@@ -91,6 +104,15 @@ def today(session: Session, learner_id: int, content: Catalogue, moment: Moment)
         standing_lanes(evidence.standings_of(every, content, moment.now), concept_titles(content)),
         due_bars(counts, date_, desk.progress.new) if has_studied else [],
     )
+
+
+def _once(offer: Offer[Item] | None, said: str) -> Offer[Item] | None:
+    """The offer, with another reason where its own was `said` on the page already, be it with the idea's name before
+    it."""
+    if offer is None:
+        return None
+    _, _, told = offer.why.partition(": ")
+    return replace(offer, why=offer.again) if (told or offer.why).casefold() in said.casefold() else offer
 
 
 def is_first_minute(session: Session, learner_id: int) -> bool:

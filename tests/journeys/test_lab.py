@@ -137,8 +137,8 @@ def test_an_experiment_over_a_program_by_keyboard_alone(page: Page, product: Pro
     expect(rows.nth(0)).to_contain_text("27.1 %")
     expect(rows.nth(0)).to_contain_text("42.86 %")
     expect(rows.nth(2)).to_contain_text("exact")
-    expect(page.get_by_text("It answers what your number missed.")).to_be_visible()
-    expect(page.get_by_role("link", name="Answer the card")).to_have_attribute("href", "/study/cards/C55")
+    expect(page.get_by_text("How the number comes about, step by step.")).to_be_visible()
+    expect(page.get_by_role("link", name="Read the card")).to_have_attribute("href", "/study/cards/C55")
     expect(page.locator(".explained")).to_contain_text("GPipe and 1F1B idle alike")
     run = product.get_json(f"/api/v1/lab/runs/{page.url.rsplit('/', 1)[1]}")
     assert run["spec"]["options"]["schedule"] == "gpipe"

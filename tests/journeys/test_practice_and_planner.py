@@ -46,7 +46,7 @@ def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Ca
     page.get_by_label(re.compile("Stage 3")).fill(f"{parts['c'].key / 2**30:.6g} GiB")
     page.get_by_role("button", name="Check c again").click()
     expect(page.locator("#say-c")).to_contain_text("Correct")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Everything sharded")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("everything sharded")
     expect(page.locator("header .sub")).to_contain_text("2 of 3 right, 1 hint opened: score 58 %")
     expect(page.locator(".solution")).to_contain_text(parts["b"].key_text)
 

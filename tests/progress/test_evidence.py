@@ -103,6 +103,21 @@ def test_every_room_counts_for_the_concepts_of_its_items(database: Database, con
     assert set(found) == touched
 
 
+def test_a_follow_up_says_something_of_what_it_asks_beside_its_question(database: Database, content: Catalogue) -> None:
+    """State was right; dividing it by ranks, which is ZeRO, was not."""
+    with database.write() as session:
+        sitting = interview.start(session, 1, content, content.interviews["M9"], NOW)
+        state = 16e9 * sitting.drawn["billions"]
+        answering.save_answer(session, content, sitting, "q1", f"{state / 1e9:g} GB", True, NOW)
+        answering.save_answer(session, content, sitting, "q1.follow", f"{state / 1e9:g} GB", True, NOW)
+        closing.close(session, content, sitting, NOW + timedelta(minutes=1), "candidate")
+        found = evidence.by_concept(session, 1, content, NOW + DAY)
+    assert {each: found[each].recent for each in ("training-state", "zero-stages")} == {
+        "training-state": 1.0,
+        "zero-stages": 0.0,
+    }
+
+
 def test_the_standing_is_the_mean_of_the_newest_results(database: Database, content: Catalogue, concept: str) -> None:
     card = card_of(content, concept)
     with database.write() as session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.reveal.comparison import Comparison
-from app.reveal.gap import Term
+from app.reveal.gap import Gap, Term
 from app.reveal.meter import Meter, TermBars, make_scale
 
 
@@ -32,3 +32,12 @@ def test_what_is_nothing_has_no_name() -> None:
     bars = _bars(("weights", 4e9), ("buffers", 0.0))
     assert [name for _, _, name, _ in bars.names] == ["weights"]
     assert bars.named_from == 160
+
+
+@pytest.mark.parametrize(("lacks", "missed"), [("moments", True), ("", False)])
+def test_a_number_that_lacks_something_by_name_is_a_miss_however_near(lacks: str, missed: bool) -> None:
+    terms = (Term("weights", "parameters", 9e9, 9e9), Term("moments", "optimizer", 1e9, 1e9))
+    gap = Gap("You left out moments", (terms[1],)) if lacks else Gap()
+    row = Comparison("State", "bytes", "9 GB", 9e9, 10e9, 10e9, None)
+    assert not row.missed, "near enough, were it not for what it lacks"
+    assert Meter(row, "", terms, gap, make_scale(9e9, 10e9, 10e9, "bytes"), "plain", True).missed == missed

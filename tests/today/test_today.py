@@ -11,12 +11,15 @@ from fastapi.testclient import TestClient
 
 from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence
+from app.content.schemas import Concept
 from app.core.db import Database
 from app.core.moment import Moment
 from app.lab.models import Run
 from app.practice.models import Variant
 from app.progress.evidence import Standing
-from app.today.day import done_today, due_bars, ranked, standing_lanes, why_weak
+from app.progress.mistakes import Mistake
+from app.today.day import done_today, due_bars, ranked, standing_lanes
+from app.today.reasons import Known, Reasons
 from app.today.service import next_interview
 from tests.conftest import NOW
 
@@ -28,10 +31,9 @@ YESTERDAY = NOW - timedelta(days=1)
 @dataclass(frozen=True)
 class _Item:
     id: str
-    about: str = "About it."
 
 
-A, B = _Item("A"), _Item("B")
+A, B, C = _Item("A"), _Item("B"), _Item("C")
 
 
 def _problem(item_id: str, share: float, at: datetime = NOW) -> Evidence:
@@ -39,22 +41,22 @@ def _problem(item_id: str, share: float, at: datetime = NOW) -> Evidence:
 
 
 def _offered(every: list[Evidence], asked: _Item | None = None) -> tuple[str, str] | None:
-    offers = ranked([A, B], asked, "problem", every, SINCE, MOMENT, "Fresh.")
+    offers = ranked([A, B], asked, "problem", every, SINCE, MOMENT, lambda each: Reasons("", f"Why {each.id}.", ""))
     return (offers[0].item.id, offers[0].why) if offers else None
 
 
 @pytest.mark.parametrize(
     ("every", "offered"),
     [
-        ([], ("A", "About it. Fresh.")),
-        ([_problem("A", 1.0)], ("B", "About it. Fresh.")),
-        ([_problem("A", 0.0)], ("B", "About it. Fresh.")),
-        ([_problem("B", 0.0, YESTERDAY)], ("B", "You missed it yesterday. Fresh.")),
-        ([_problem("A", 0.5, YESTERDAY)], ("B", "About it. Fresh.")),
-        ([_problem("A", 0.5, YESTERDAY), _problem("B", 1.0)], ("A", "You had 50 % of it right yesterday. Fresh.")),
-        ([_problem("A", 0.0, YESTERDAY), _problem("B", 0.0)], ("A", "You missed it yesterday. Fresh.")),
+        ([], ("A", "Why A.")),
+        ([_problem("A", 1.0)], ("B", "Why B.")),
+        ([_problem("A", 0.0)], ("B", "Why B.")),
+        ([_problem("B", 0.0, YESTERDAY)], ("B", "You missed it yesterday.")),
+        ([_problem("A", 0.5, YESTERDAY)], ("B", "Why B.")),
+        ([_problem("A", 0.5, YESTERDAY), _problem("B", 1.0)], ("A", "You had 50 % of it right yesterday.")),
+        ([_problem("A", 0.0, YESTERDAY), _problem("B", 0.0)], ("A", "You missed it yesterday.")),
         ([_problem("A", 0.0), _problem("B", 0.5)], None),
-        ([_problem("A", 0.0), _problem("A", 1.0), _problem("B", 0.0)], ("A", "You had it right today. Fresh.")),
+        ([_problem("A", 0.0), _problem("A", 1.0), _problem("B", 0.0)], ("A", "You had it right today.")),
     ],
 )
 def test_what_failed_today_comes_again_tomorrow(every: list[Evidence], offered: tuple[str, str] | None) -> None:
@@ -63,8 +65,15 @@ def test_what_failed_today_comes_again_tomorrow(every: list[Evidence], offered: 
 
 def test_what_the_plan_asks_for_is_offered_all_the_same_and_says_so() -> None:
     asks = "The plan's next checkpoint asks for it."
-    assert _offered([], asked=B) == ("B", f"About it. {asks}")
+    assert _offered([], asked=B) == ("B", asks)
     assert _offered([_problem("B", 0.0)], asked=B) == ("B", f"You missed it today. {asks}")
+
+
+def test_a_reason_is_given_once_and_what_shares_it_comes_after_what_has_its_own() -> None:
+    found = {"A": Reasons("Missed x.", "Met.", "x again."), "B": Reasons("Missed x.", "Met.", "x again.")}
+    found["C"] = Reasons("Missed y.", "", "")
+    offers = ranked([A, B, C], None, "problem", [], SINCE, MOMENT, lambda each: found[each.id])
+    assert [(each.item.id, each.why) for each in offers] == [("A", "Missed x."), ("C", "Missed y."), ("B", "Met.")]
 
 
 def test_everything_done_today_counts_by_kind() -> None:
@@ -107,15 +116,25 @@ def test_an_interview_that_was_just_sat_is_not_offered_again(content: Catalogue)
 
 
 def test_the_reason_is_what_the_learner_had_wrong_of_the_same() -> None:
-    every = [_problem("P1", 0.0, YESTERDAY), Evidence("run", "L1", NOW, 0.0), Evidence("card", "C1", NOW, 1.0)]
-    named = {"P1": ("zero",), "L1": ("ddp",), "C1": ("ddp",)}
-    titles = {"zero": "ZeRO stages", "ddp": "DDP"}
-    assert why_weak(("zero",), every, named, titles, MOMENT) == "ZeRO stages: you missed P1 yesterday."
-    assert why_weak(("ddp",), every, named, titles, MOMENT) == "", "it went right since"
-    assert why_weak(("ddp",), every[:2], named, titles, MOMENT) == "DDP: you predicted L1 wrong at 12:00."
-    reason = {"A": "", "B": "You missed."}.__getitem__
-    offers = ranked([A, B], None, "problem", [], SINCE, MOMENT, "Fresh.", lambda each: reason(each.id))
-    assert [(each.item.id, each.why) for each in offers] == [("B", "You missed. Fresh."), ("A", "About it. Fresh.")]
+    every = [_problem("P1", 0.0, YESTERDAY), Evidence("run", "L1", NOW, 0.5), Evidence("card", "C1", NOW, 1.0)]
+    named = {"P1": ("zero",), "L1": ("ddp", "fsdp"), "C1": ("ddp",)}
+    concepts = {
+        key: Concept(id=key, title=title, says=key, group="g", needs=needs)
+        for key, title, needs in (("zero", "ZeRO stages", ()), ("ddp", "DDP", ()), ("fsdp", "FSDP", ("zero",)))
+    }
+    concepts["hsdp"] = Concept(id="hsdp", title="HSDP", says="hsdp", group="g", needs=("ddp",))
+    mistake = Mistake("run", "L1", NOW, "you left out the gather in L1 {when}", ("fsdp",), ("C9",))
+    known = Known(every, named, concepts, {("run", "L1"): mistake}, MOMENT)
+    assert known.reasons(("zero", "fsdp")).miss == "ZeRO stages: you missed P1 yesterday."
+    assert known.reasons(("fsdp",)).miss == "FSDP: you left out the gather in L1 at 12:00.", "half of it was right"
+    assert known.reasons(("ddp",)) == Reasons(
+        "", "DDP went right at 12:00: try it on another case.", "More on DDP, on another case."
+    )
+    assert known.reasons(("hsdp",)).other == "HSDP builds on DDP, which you had right."
+    before = Known(every[:2], named, concepts, {("run", "L1"): mistake}, MOMENT)
+    assert before.reasons(("ddp",)).miss == "", "what was missed of L1 was the other idea"
+    fresh = Known([], named, concepts, {}, MOMENT).reasons(("zero",))
+    assert (fresh.miss, fresh.other) == ("", "Nothing of yours on ZeRO stages yet.")
 
 
 def test_concepts_that_stand_alike_share_a_row_and_few_results_come_last() -> None:
@@ -156,3 +175,26 @@ def test_the_page_shows_evidence_of_every_room(client: TestClient, database: Dat
         assert words in page
     assert 'href="/practice/P01' not in page
     assert "zero-by-the-byte" not in page, "what was done today is not first in line again"
+
+
+def test_what_a_prediction_left_out_is_said_with_its_card_until_that_is_answered(
+    client: TestClient, database: Database
+) -> None:
+    """The second gather, left out of three transfers: near as a factor, and what there was to learn."""
+    form = {"key": "k", "value.model_state_bytes": "26 MB", "value.payload_bytes_per_step": "26 MB"}
+    client.post("/lab/experiments/L10/runs", data=form, headers={"accept": "text/html"})
+    with database.write() as session:
+        run = session.get_one(Run, 1)
+        measured = {name: run.theory[name] for name in run.prediction or {}}
+        run.status, run.ended_at, run.result = "finished", NOW - timedelta(minutes=1), measured
+    page = client.get("/").text
+    assert "one weak spot" in page
+    assert "You left out the second gather in L10 at" in page
+    assert 'href="/study/cards/C10"' in page
+    assert page.count("left out the second gather") == 1, "a reason is given once"
+    assert "7B model not train" not in page, "what was done has a day of its own"
+    assert "you left out the second gather in L10" in client.get("/reference/concepts?to=fsdp").text
+    assert "FSDP: you left out the second gather in L10" in client.get("/practice").text
+    reply = client.post("/api/v1/study/reviews", json={"card_id": "C10", "level": 4, "version": 0})
+    assert reply.status_code == 201, reply.text
+    assert 'href="/study/cards/C10"' not in client.get("/").text
