@@ -122,13 +122,17 @@ class ShownPiece(_Shown):
 
 class ShownPuzzle(_Shown):
     """A lab's short form: lines to arrange between `before` and `after`, or `rows` of so many `columns` to fill.
-    `arranged` is what was handed in last: letters in their order, or rows of F and B."""
+    `arranged` is what was handed in last: letters in their order, or rows of F and B. `wanted` is how many lines are
+    needed, of a grid 0; `rules` and `example`, its words and its cells, say how a grid is read."""
 
     lab: str
     slug: str
     title: str
     kind: Literal["lines", "grid"]
     asks: str
+    rules: tuple[str, ...]
+    example: tuple[str, str] | None
+    wanted: int
     minutes: int
     status: Standing
     counts: float

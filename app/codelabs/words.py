@@ -27,7 +27,10 @@ SHARED: dict[str, tuple[str, str]] = {
     ),
     "everyone-receives-first": ("Everyone receives first", "Nobody is left to send: somebody must send first."),
     "messages-do-not-meet": ("Messages that do not meet", "A rank waits for one that waits for somebody else."),
-    "missing-message": ("A message that never comes", "A rank waits for one that has already returned."),
+    "missing-message": (
+        "A message that never comes",
+        "A rank waits for a message that nobody sends, or sends one that nobody takes.",
+    ),
     "syntax-error": ("Not Python", "The file cannot be read as a program."),
     "wrong-signature": ("Another signature", "Keep the names and parameters of the starter."),
     "unreadable": ("Not a file we can judge", "It is too long, or not a text."),

@@ -37,10 +37,20 @@ class Wrong(Strict):
     arranged: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+class ExampleRow(Strict):
+    """A finished row of another schedule, to read a grid's rows by."""
+
+    says: Text
+    cells: Cells
+
+
 class PuzzleHead(Strict):
-    """The file puzzle.yaml: `pieces`, by letter as they are offered, or a grid's `rows`, from above, and `columns`."""
+    """The file puzzle.yaml: `pieces`, by letter as they are offered, or a grid's `rows`, from above, and `columns`.
+    `rules` say how a grid is read, a sentence or two each, and `example` shows a row of it."""
 
     asks: Text
+    rules: tuple[Text, ...] = ()
+    example: ExampleRow | None = None
     minutes: Annotated[int, Field(ge=1, le=15)]
     pieces: dict[Letter, Text] = Field(default_factory=dict)
     rows: tuple[Text, ...] = ()
@@ -59,6 +69,8 @@ class PuzzleHead(Strict):
         for each in (self.right, *(wrong.arranged for wrong in self.wrong)):
             if (says := self.why_not(each)) is not None:
                 raise ValueError(f"{', '.join(each)}: {says}")
+        if self.pieces and (self.rules or self.example):
+            raise ValueError("only a grid has rules and an example")
         if self.pieces and tuple(sorted(self.right)) == self.right:
             raise ValueError("the pieces are offered in the right order already")
         return self

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -21,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 SHORTEST_TOKEN = 16
+_NEAR = 0.8  # share of a name's letters from which on another was probably meant
 _SCHEMES = {"database_url": ("postgresql", "postgres", "sqlite"), "redis_url": ("redis", "rediss", "unix")}
 LONGEST_SOCKET_PATH = 100  # sun_path holds 104 to 108 bytes, depending on the system
 
@@ -37,6 +40,17 @@ def embedded_socket(folder: Path) -> Path:
         return wanted
     digest = hashlib.sha256(str(folder).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"rankzero-{digest}" / "redis.sock"
+
+
+# Variables of this name that are no settings: what a run's ranks are handed, and what tests are asked for.
+NO_SETTINGS = frozenset(
+    f"RANKZERO_{name}"
+    for name in (
+        *("CHECKPOINTS", "GANG_RESTARTS", "HOST", "RUN_BYTES", "RUN_STARTED_AT", "SANDBOX", "SANDBOX_STDERR"),
+        *("SNAPSHOTS", "TORCHRUN_PID"),
+        *("ALL_ROWS", "BENCH_CARDS", "CHROMIUM", "TEST_DATABASE_URL", "TEST_SLURM"),
+    )
+)
 
 
 class Settings(BaseSettings):
@@ -225,6 +239,20 @@ class Settings(BaseSettings):
         """Names a request's Host may carry, without port."""
         extra = {name.strip().lower() for name in self.allowed_hosts.split(",") if name.strip()}
         return frozenset({"127.0.0.1", "localhost", "::1"} | extra)
+
+
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """A sentence for each of the environment's `names` that looks like a setting and is none: nobody reads it."""
+    known = {f"RANKZERO_{name.upper()}" for name in Settings.model_fields}
+    strange = sorted(name for name in names if name.upper().startswith("RANKZERO_"))
+    found = []
+    for name in strange:
+        if name.upper() not in known | NO_SETTINGS:
+            near = [each for each in known if name.upper().startswith(f"{each}_")]
+            near = near or get_close_matches(name.upper(), known, 1, _NEAR)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            found.append(f"{name} is no setting, so it does nothing.{meant} `rankzero settings` lists them.")
+    return found
 
 
 @cache

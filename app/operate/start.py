@@ -17,7 +17,7 @@ from app.core.db import open_database
 from app.core.errors import DomainError
 from app.core.migrate import migrate
 from app.core.private import close_to_others, keep_to_ourselves
-from app.core.settings import Settings
+from app.core.settings import Settings, unknown_variables
 from app.core.token import install_token, with_token
 from app.operate import processes, redis_server
 from app.operate.install import Install, who_listens
@@ -52,6 +52,8 @@ def start(settings: Settings) -> int:
     if settings.devices not in ("auto", "cpu"):
         _check_devices(settings.devices)
     say(f"RankZero is starting. Data: {install.folder}")
+    for unknown in unknown_variables(os.environ):
+        say(f"  {unknown}")
     supervisor = Supervisor(_environment(settings), settings.log_folder, say)
     supervisor.listen_to_signals()
     supervisor.on_change = lambda: _note(install, address, supervisor)

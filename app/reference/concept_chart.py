@@ -11,7 +11,7 @@ from app.content.schemas import Concept
 MOST_ROWS = 11  # concepts in a column; more come in the next one, where nothing needs them sooner
 WIDTH, WIDE = 8.8, 100.0  # of a concept and of the map, in percent
 ROW, BAR = 48, 34  # px: from one row to the next, and from a row's top to the bar under its name
-_PASSING, _LANE, _LANES = 7, 4, 3  # px below a bar where lines pass, between two, and how many lie beside each other
+_PASSING, _LANE, _LANES = 9, 3, 3  # px below a bar where lines pass, between two, and how many lie beside each other
 _SWEEPS = 6  # through the columns, until those that belong together stand at one height
 
 
@@ -31,11 +31,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Line:
-    """From what is needed to what needs it, as an SVG path: x in tenths of a percent, y in px."""
+    """From what is needed to what needs it, as an SVG path: x in tenths of a percent, y in px. `passing` are the pieces
+    of it below ideas that it only passes, which it must not seem to underline; empty where it passes none."""
 
     need: str
     concept: str
     path: str
+    passing: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def draw(concepts: Mapping[str, Concept]) -> Chart:
     places = {place.concept.id: place for column in found for place in column}
     router = _Router(places, step)
     lines = [
-        Line(need, concept, router.path(places[need], places[concept])) for concept in places for need in needs[concept]
+        Line(need, concept, *router.paths(places[need], places[concept]))
+        for concept in places
+        for need in needs[concept]
     ]
     return Chart(found, lines, (max(rows.values(), default=0) + 1) * ROW)
 
@@ -110,20 +114,23 @@ class _Router:
         self.taken: dict[tuple[int, int], list[str]] = {}
         self.filled = {(place.column, place.row) for place in places.values()}
 
-    def path(self, need: Place, concept: Place) -> str:
-        """From the end of one bar to the beginning of the other."""
+    def paths(self, need: Place, concept: Place) -> tuple[str, str]:
+        """From the end of one bar to the beginning of the other: between columns, and below what stands in one."""
         start, end = need.top + BAR, concept.top + BAR
-        found, x, y = [], need.x + WIDTH, start
+        found, below, x, y = list[str](), list[str](), need.x + WIDTH, start
         found.append(f"M{_tenths(x)} {y}")
         for column in range(need.column + 1, concept.column):
             share = (column - need.column) / (concept.column - need.column)
             passing = self._passing(need, column, start + (end - start) * share)
             left = column * self.step
             found.append(_curve(x, y, left, passing))
-            found.append(f"H{_tenths(left + WIDTH)}")
+            piece = f"M{_tenths(left)} {passing}H{_tenths(left + WIDTH)}"
+            is_below = (column, (passing - BAR) // ROW) in self.filled
+            (below if is_below else found).append(piece)
+            found.append(f"M{_tenths(left + WIDTH)} {passing}")
             x, y = left + WIDTH, passing
         found.append(_curve(x, y, concept.x, end))
-        return "".join(found)
+        return "".join(found), "".join(below)
 
     def _passing(self, need: Place, column: int, wished: float) -> int:
         """The height at which a line passes a column: below a bar, or where nothing stands."""

@@ -87,6 +87,12 @@ class ResultView:
         return most.point if most is not None and lost[most.point.id] else None
 
     @property
+    def is_alone(self) -> bool:
+        """Whether no other point lost as much as the heaviest."""
+        lost = sorted(row.point.weight * (1 - row.credit) for row in self.rows)
+        return len(lost) < 2 or lost[-1] > lost[-2]
+
+    @property
     def reason(self) -> str:
         """What became of the points that did not count in full, as a title goes on."""
         counts = Counter(row.verdict for row in self.rows)

@@ -17,6 +17,7 @@ from math import log
 K1, B = 1.2, 0.5  # texts are short and of like length: less normalisation than the usual 0.75
 LONGEST_QUERY = 12  # words; more only take time
 FORGIVING_FROM = 3  # in a query of more words than this, one of those that the best documents have may be missing
+SHORTEST_MISSPELT = 4  # letters of a word that is read as another one: of shorter ones, too many are near
 MOST_COMPLETIONS = 40  # words a beginning may stand for
 _COMPLETED = 0.7  # what a completed word counts beside one written out
 
@@ -145,14 +146,15 @@ class Index:
         self._vocabulary = sorted(postings)
 
     def search(self, query: str) -> list[ScoredDocument]:
-        """What the query is about, best first. The last word may be only begun."""
-        asked = words(query)[:LONGEST_QUERY]
-        kept = [word for word in asked if word not in _COMMON] or asked
+        """What the query is about, best first. The last word may be only begun; a word that nothing has is read as one
+        that is a slip away (`read_as`)."""
+        kept, is_closed = self._kept(query), query[-1:].isspace()
+        kept = [self._meant(word, is_closed or position < len(kept) - 1) for position, word in enumerate(kept)]
         scores: dict[int, float] = defaultdict(float)
         matched: dict[int, set[str]] = defaultdict(set)
         hits: Counter[int] = Counter()
         for position, word in enumerate(kept):
-            is_open = position == len(kept) - 1 and not query[-1:].isspace()
+            is_open = position == len(kept) - 1 and not is_closed
             for number, (score, meant) in self._of_word(word, is_open).items():
                 scores[number] += score
                 matched[number] |= meant
@@ -168,6 +170,30 @@ class Index:
             if hits[number] >= least
         ]
         return sorted(found, key=lambda each: (-each.score, each.document.title))
+
+    def read_as(self, query: str) -> dict[str, str]:
+        """The words of a query that were read as others."""
+        kept, is_closed = self._kept(query), query[-1:].isspace()
+        meant = {word: self._meant(word, is_closed or at < len(kept) - 1) for at, word in enumerate(kept)}
+        return {word: other for word, other in meant.items() if other != word}
+
+    def _kept(self, query: str) -> list[str]:
+        asked = words(query)[:LONGEST_QUERY]
+        return [word for word in asked if word not in _COMMON] or asked
+
+    def _meant(self, word: str, is_whole: bool) -> str:
+        """A word that nothing has, as it was meant: the commonest that is a slip away, or that begins so. What is known
+        or begun, is short or near nothing, stays."""
+        is_begun = not is_whole and any(True for _ in self._beginning(word))
+        if len(word) < SHORTEST_MISSPELT or word in self._postings or is_begun or not word.isalpha():
+            return word
+        ends = (len(word), len(word) + 1) if not is_whole else ()
+        near = [
+            other
+            for other in self._vocabulary
+            if other.isalpha() and (is_near(word, other) or any(is_near(word, other[:end]) for end in ends))
+        ]
+        return max(near, key=lambda other: sum(self._postings[other].values()), default=word)
 
     def _title_share(self, number: int, asked: Sequence[str]) -> float:
         """1 to 1.5: how much of a query is the document's own name; it should come before what only mentions it. What
@@ -202,6 +228,18 @@ class Index:
         rarity = log(1 + (len(self.documents) - len(postings) + 0.5) / (len(postings) + 0.5))
         for number, frequency in postings.items():
             yield number, rarity * frequency * (K1 + 1) / (frequency + self._norms[number])
+
+
+def is_near(word: str, other: str) -> bool:
+    """Whether one slip leads from one to the other: a letter too many, too few or another, or two changed places."""
+    if abs(len(word) - len(other)) > 1 or word == other:
+        return False
+    same = next((at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
+    at = min(len(word), len(other)) if same is None else same
+    rest, left = word[at:], other[at:]
+    if len(word) == len(other):
+        return rest[1:] == left[1:] or (rest[:2] == left[:2][::-1] and rest[2:] == left[2:])
+    return rest[1:] == left if len(word) > len(other) else rest == left[1:]
 
 
 def _weighted_words(document: Document) -> dict[str, float]:

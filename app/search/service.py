@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.content.catalogue import Catalogue
 from app.search.documents import GROUPS, documents
@@ -35,10 +35,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Results:
-    """What a query found, the group with the best hit first."""
+    """What a query found, the group with the best hit first. `read_as` has the words that nothing has, and as which
+    others they were read."""
 
     query: str
     groups: list[Group]
+    read_as: dict[str, str] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -63,7 +65,7 @@ def search(index: Index, text: str, limit: int = IN_A_GROUP) -> Results:
         by_group.setdefault(found.document.group, []).append(found)
     order = sorted(by_group, key=lambda key: (-by_group[key][0].score, list(GROUPS).index(key)))
     groups = [Group(key, GROUPS[key], list(_hits(by_group[key][:limit])), len(by_group[key])) for key in order]
-    return Results(query.strip(), groups)
+    return Results(query.strip(), groups, index.read_as(query))
 
 
 def _hits(matches: Iterable[ScoredDocument]) -> Iterable[Hit]:

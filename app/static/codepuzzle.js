@@ -57,6 +57,7 @@ function move(line, way, pressed) {
   const place = [...used.children].indexOf(line) + 1;
   const where = isIn ? `now ${place} of ${used.children.length}` : "taken out";
   form.querySelector("[data-moved]").textContent = `${code.textContent}: ${where}`;
+  form.querySelector("[data-placed]").textContent = String(used.children.length);
 }
 
 /** @param {HTMLInputElement} cell @param {string} key @returns {boolean} whether the key is one of the grid's */

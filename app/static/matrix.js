@@ -101,7 +101,7 @@ function narrow() {
     (sum, line) => sum + line.querySelectorAll(state === "all" ? ".c" : `.c.${state}`).length,
     0,
   );
-  count.textContent = words.length || state !== "all" ? `${cells} shown; arrow keys move` : shownAtFirst;
+  count.textContent = words.length || state !== "all" ? `${cells} shown` : shownAtFirst;
   none.hidden = shown.length > 0;
   for (const cell of grid.querySelectorAll('a.c[tabindex="0"]')) cell.setAttribute("tabindex", "-1");
   const chosen = grid.querySelector('tr:not([hidden]) > [aria-selected="true"] a') ?? cellAt(shown[0], 1);

@@ -19,6 +19,7 @@ export function setUpReveal(root) {
   function tell() {
     if (!finding) return;
     title.innerHTML = finding;
+    title.style.minHeight = "";
     finding = "";
     document.title = `${title.querySelector("h1").textContent} · RankZero`;
   }
@@ -45,7 +46,9 @@ export function setUpReveal(root) {
     const heading = title.querySelector("h1");
     if (!("reveal" in root.dataset) || !heading.dataset.asks || isStill() || timers.length) return;
     finding = title.innerHTML;
+    title.style.minHeight = `${title.offsetHeight}px`; // the question may be shorter, and the page stays where it is
     heading.textContent = heading.dataset.asks;
+    title.querySelector("[data-told]")?.remove();
     scrollTo({ top: 0 });
     play();
   }

@@ -175,6 +175,8 @@ def _messages(record: Record, waiting: Mapping[int, Call], returned: set[int]) -
             "called, and nobody has come to receive",
         )
     if receives and not sends and len(receives) > 1:
+        if (behind := _behind(record, receives)) is not None:
+            return "missing message", behind
         return (
             "everyone receives first",
             f"{_ranks(sorted(waiting))} all wait in recv ({_lines(receives)}): nobody has come to send",
@@ -188,6 +190,31 @@ def _messages(record: Record, waiting: Mapping[int, Call], returned: set[int]) -
         return "messages that do not meet", says
     verb = "has returned" if other in returned else "has ended"
     return "missing message", f"{says}{verb} and does not {want} it"
+
+
+def _behind(record: Record, receives: Sequence[Call]) -> str | None:
+    """Where all wait to receive and not all have sent alike: who sent least, and who waits for it. None where they did,
+    for then no rank is to be told from the others."""
+    sent = {
+        call.rank: sum(
+            (each.rank, each.case, each.operation) == (call.rank, call.case, "send") for each in record.calls
+        )
+        for call in receives
+    }
+    least, most = min(sent.values()), max(sent.values())
+    late = [call for call in receives if call.peer in sent and sent[call.peer] == least]
+    if least == most or not late:
+        return None
+    call, ahead = late[0], [rank for rank, count in sent.items() if count == most]
+    return (
+        f"{_ranks([call.rank])} waits in {_message_name(call)}{_line(call)}, which waits in recv itself and has sent "
+        f"{_messages_counted(least)}, where {_ranks(ahead)} sent {_messages_counted(most)}: its send is missing, or "
+        "comes too late"
+    )
+
+
+def _messages_counted(count: int) -> str:
+    return "nothing yet" if not count else f"{count} {'message' if count == 1 else 'messages'}"
 
 
 def _calls(call: Call) -> str:

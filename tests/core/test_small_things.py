@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +17,9 @@ from app.core import times
 from app.core.charts import byte_scale
 from app.core.moment import Moment
 from app.core.queue import broker_url
-from app.core.settings import Settings
+from app.core.settings import ROOT, Settings, unknown_variables
 
+LISTS = "`rankzero settings` lists them."
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 THEN = Moment(NOW, BERLIN)
@@ -102,3 +104,22 @@ def test_a_process_gives_way_only_where_it_leads_a_session_of_its_own(leads: boo
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert before[0] == f"{own}"
     assert after == ([f"{max(3, own)}"] * len(before) if leads else before)
+
+
+def test_a_variable_that_is_no_setting_is_named_with_the_one_that_was_meant() -> None:
+    assert unknown_variables(["RANKZERO_DATA", "rankzero_port", "RANKZERO_HOST", "PATH"]) == []
+    data, tokne = unknown_variables(["RANKZERO_TOKNE", "RANKZERO_DATA_DIR"])
+    assert data == "RANKZERO_DATA_DIR is no setting, so it does nothing. Did you mean RANKZERO_DATA? " + LISTS
+    assert "Did you mean RANKZERO_TOKEN?" in tokne
+
+
+def test_every_variable_that_a_run_reads_is_known() -> None:
+    """So that nobody is told of one that works."""
+    read = {
+        name
+        for room in ("app", "labs", "worker")
+        for path in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"RANKZERO_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))
+    }
+    assert read > {"RANKZERO_DATA", "RANKZERO_RUN_BYTES"}
+    assert unknown_variables(read) == []

@@ -67,7 +67,7 @@ def test_every_need_lies_to_the_left_and_is_reached_by_lines_that_cross_no_conce
             reached.update(found)
         assert reached == below(content.concepts, concept.id), "what another need rests on is reached through it"
     for line in chart.lines:
-        _passes_beside(line.path, list(places.values()))
+        _passes_beside(line.path + line.passing, list(places.values()))
 
 
 def _passes_beside(path: str, places: list[Place]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from app.content.catalogue import Catalogue
 from app.search.documents import documents, without_marks
-from app.search.index import Document, Index, words
+from app.search.index import Document, Index, is_near, words
 from app.search.snippets import highlight, snippet
 
 
@@ -52,6 +52,37 @@ def found(query: str) -> list[str]:
 )
 def test_the_best_match_comes_first(query: str, first: str) -> None:
     assert found(query)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "read_as"),
+    [
+        ("bubl", "bubble", {"bubl": "bubble"}),  # begun, with a letter too few
+        ("gahter", "gather", {"gahter": "gather"}),
+        ("bubbel ", "bubble", {"bubbel": "bubble"}),
+        ("pipline bubble", "bubble", {"pipline": "pipeline"}),
+        ("gather", "gather", {}),
+        ("gath", "gather", {}),  # begun
+    ],
+)
+def test_a_word_that_nothing_has_is_read_as_one_a_slip_away(query: str, first: str, read_as: dict[str, str]) -> None:
+    assert (found(query)[0], INDEX.read_as(query)) == (first, read_as)
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "near"),
+    [
+        ("ring", "rings", True),
+        ("rings", "ring", True),
+        ("rank", "rang", True),
+        ("gahter", "gather", True),
+        ("rank", "rank", False),
+        ("bubl", "bubble", False),
+        ("abcd", "badc", False),
+    ],
+)
+def test_one_slip_is_near(word: str, other: str, near: bool) -> None:
+    assert is_near(word, other) == near
 
 
 def test_only_the_last_word_may_be_begun() -> None:

@@ -135,6 +135,12 @@ HANGS = [
         r"ranks 0, 1 and 2 all wait in recv \(your line 9\)",
     ),
     Hang(
+        "only odd ranks send",
+        "for _ in 1, 2:\n    if rank % 2:\n        dist.send(x, (rank + 1) % n)\n    dist.recv(y, (rank - 1) % n)",
+        "missing message",
+        r"waits in recv from rank [02] \(your line 12\), which waits .* has sent nothing yet, where rank 1 sent",
+    ),
+    Hang(
         "a message that nobody takes",
         "if rank == 0:\n    dist.send(x, 1)",
         "missing message",
