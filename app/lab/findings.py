@@ -56,9 +56,16 @@ def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     if failure is not None:
         said, _, rest = failure.message.partition(". ")
         return said.rstrip("."), rest
-    if run.status != "finished" or far is None or far.gap is None or not far.gap.finding:
+    if run.status != "finished" or far is None or far.gap is None:
         return headline(run, [meter.row for meter in meters]), ""
     row = far.row
+    if not far.gap.finding and len(far.terms) > 1 and (row.predicted or 0.0) < far.terms[0].value:
+        return (
+            f"Your {row.text} is less than {far.terms[0].name} alone",
+            f"{row.title}: {row.said(row.measured)} measured, {times(row.off_by or 1.0)} times as much.",
+        )
+    if not far.gap.finding:
+        return headline(run, [meter.row for meter in meters]), ""
     if not far.gap.missing:
         return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
     size = sum(term.value for term in far.gap.missing)

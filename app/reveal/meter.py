@@ -102,9 +102,10 @@ class Meter:
             size = sum(term.value for term in self.gap.missing)
             return f"{self.gap.label}, {self.row.said(size)}"
         off = _one_of(self.row.said(abs(measured - predicted)))
-        above = "too many" if self.row.dimension == "count" and self.row.unit else "too much"
-        if self.gap.slip:
-            return f"{self.gap.slip}: {off} {'missing' if measured > predicted else above}"
+        is_counted = self.row.dimension == "count" and bool(self.row.unit)
+        above, below = ("too many", "too few") if is_counted else ("too much", "too little")
+        if self.gap.slip:  # what was done, not what is missing
+            return f"{self.gap.slip}: {off} {below if measured > predicted else above}"
         return f"{off} {'more than you said' if measured > predicted else above}"
 
     @property

@@ -8,6 +8,7 @@ import pytest
 
 from app.lab.findings import headings, meters_of
 from app.lab.models import Run
+from app.lab.predict import theory_record
 from app.lab.run_page import compared
 from app.lab.view import RunView
 from labs.spec import parse_run_spec
@@ -39,3 +40,22 @@ def test_without_a_prediction_the_title_sets_measurement_beside_theory(measured:
 def test_the_title_of_a_lost_run_is_what_happened_and_its_reason_follows() -> None:
     failure = {"cause": "killed", "message": "Rank 1 was killed (SIGKILL). Somebody killed it.", "rank": 1}
     assert titles(status="failed", failure=failure) == ("Rank 1 was killed (SIGKILL)", "Somebody killed it.")
+
+
+def test_who_says_less_than_one_part_alone_is_told_which() -> None:
+    theory = theory_record(SPEC)
+    held = {name: theory[name] for name in ("model_state_bytes", "model_state")}
+    said = {"model_state_bytes": {"text": "9 kB", "value": 9e3, "within": None}}
+    title, reason = titles(theory=theory, result=held, prediction=said)
+    assert title == "Your 9 kB is less than the weights alone"
+    assert "times as much" in reason
+
+
+def test_within_the_range_that_was_given_the_title_says_so() -> None:
+    theory = theory_record(SPEC)
+    held = {name: theory[name] for name in ("model_state_bytes", "model_state")}
+    value = held["model_state_bytes"] / 1.18
+    said = {"model_state_bytes": {"text": "3 MB", "value": value, "within": 1.5}}
+    assert titles(theory=theory, result=held, prediction=said)[0] == (
+        "Model state per rank: within your range, 1.18 times too low"
+    )

@@ -32,9 +32,9 @@ def _said(text: str, slips: tuple[KnownSlip, ...] = ()) -> SaidNumber | None:
     [
         ("98 GB", "You left out the weights or the gradients", "weights or the gradients, 14 GB"),  # the same number
         ("84 GB", "You left out the fp32 master copy", "fp32 master copy, 28 GB"),
-        ("28 GB", "Fp8 everywhere", "fp8 everywhere: 84 GB missing"),
+        ("28 GB", "Fp8 everywhere", "fp8 everywhere: 84 GB too little"),
         ("14 GB", "Weights only", "gradients, fp32 master copy and optimizer's moments, 98 GB"),
-        ("12.6 GB", "Habit", "habit: 99.4 GB missing"),  # nothing of the sum says what it has
+        ("12.6 GB", "Habit", "habit: 99.4 GB too little"),  # nothing of the sum says what it has
         ("150 GB", "By hand", "by hand: 38 GB too much"),
         (
             "43 GB",
