@@ -63,7 +63,7 @@ function move(line, way, pressed) {
 /** @param {HTMLInputElement} cell @param {string} key @returns {boolean} whether the key is one of the grid's */
 function fill(cell, key) {
   const cells = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("input[name=cell]")]);
-  const columns = form.querySelector(".stage").querySelectorAll("input").length;
+  const columns = form.querySelector(".stage:has(input)").querySelectorAll("input").length;
   const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[key];
   if (by) cells[cells.indexOf(cell) + by]?.focus();
   else if (key === "f" || key === "b") {
@@ -75,7 +75,7 @@ function fill(cell, key) {
 
 function arranged() {
   if (used) return [...new FormData(form).getAll("line")];
-  return [...form.querySelectorAll(".stage")].map((row) =>
+  return [...form.querySelectorAll(".stage:has(input)")].map((row) =>
     [.../** @type {NodeListOf<HTMLInputElement>} */ (row.querySelectorAll("input"))]
       .map((each) => (each.checked ? "B" : "F"))
       .join(""),
