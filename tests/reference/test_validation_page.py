@@ -40,7 +40,12 @@ def test_every_row_is_shown_with_its_error(text: str, shown: Report) -> None:
             assert f">{line.name}<" in text
             assert line.unit in text
             assert f">{line.error}</td>" in text
+        assert f'<details class="shut" id="{table.slug}"' in text, "what the table by source leads to"
     assert f"Off by {percent(shown.speed.mean_error)} on average" in text
+    held = " ".join(text.split('id="v-held"')[1].partition("</table>")[0].split())
+    for each in (shown.held, shown.blind, shown.held_memory):
+        figures = (str(each.rows), percent(each.of_rows), percent(each.of_publications))
+        assert " ".join(f'<td class="r">{figure}</td>' for figure in figures) in held
 
 
 def test_the_page_says_at_what_rate_attention_ran_where_it_is_most_of_a_step(text: str, shown: Report) -> None:
