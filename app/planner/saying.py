@@ -9,8 +9,7 @@ from app.planner.made import Plan
 from app.theory.planner import CollectiveEstimate
 from app.theory.planner.engine.resolve import profile_of
 from app.theory.planner.remarks import repeats
-from app.theory.planner.software import layout_of
-from app.theory.state import LAYOUTS, zero_state_bytes
+from app.theory.state import LAYOUTS
 from app.units import bytes_text, scaled
 from app.words import capital, counted
 
@@ -90,18 +89,12 @@ def counted_as(made: Plan) -> str:
     if made.form.values["profile"]:
         return f"Counted as {made.stage.profile} does it."
     said = f"Counted as {made.stage.profile} does it, which its ZeRO stage suggests"
-    training, parallel = made.request.training, made.request.parallel
-    own = layout_of(profile_of(made.request), training.precision)
-    if made.form.values["layout"] or own == training.state_layout:
+    own = made.estimate.memory.software_default
+    if made.form.values["layout"] or own is None:
         return f"{said}."
-    shards = parallel.shard or parallel.data * parallel.context
-    held, theirs = (
-        zero_state_bytes(made.estimate.parameters.per_rank, shards, parallel.zero, layout)
-        for layout in (training.state_layout, own)
-    )
-    now, default = LAYOUTS[training.state_layout].bytes_each, LAYOUTS[own].bytes_each
-    said += f", with {now} bytes a parameter; its own default is {default}"
-    return f"{said}, {bytes_text(theirs - held)} more." if theirs - held > NO_BYTES else f"{said}."
+    counted, default = (LAYOUTS[name].bytes_each for name in (made.layout, own.state_layout))
+    said += f", with {counted} bytes a parameter; its own default is {default}"
+    return f"{said}, {bytes_text(own.more_bytes)} more." if own.more_bytes > NO_BYTES else f"{said}."
 
 
 def selects(made: Plan) -> str:

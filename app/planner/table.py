@@ -43,6 +43,9 @@ def _memory(estimate: Estimate) -> Iterator[tuple[str, str]]:
         yield "in the host's memory", bytes_text(memory.host_bytes)
     if estimate.interval.memory_bytes is not None:
         yield "four of five", " to ".join(bytes_text(size) for size in estimate.interval.memory_bytes)
+    own = memory.software_default
+    if own is not None:
+        yield "more as its software keeps state", f"{bytes_text(own.more_bytes)}, {own.state_layout}"
     if memory.capacity_bytes is not None:
         yield "capacity", f"{bytes_text(memory.capacity_bytes)}, {'fits' if memory.fits else 'does not fit'}"
 

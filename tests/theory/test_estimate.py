@@ -54,7 +54,7 @@ DOCUMENTED: dict[str, Any] = {
 
 SHAPE: dict[str, Any] = {
     "parameters": {"total", "per_rank", "active"},
-    "memory": {"per_rank_bytes", "by_stage", "capacity_bytes", "fits"},
+    "memory": {"per_rank_bytes", "by_stage", "capacity_bytes", "fits", "software_default"},
     "communication": None,
     "pipeline": {"bubble_fraction", "in_flight_micro_batches"},
     **dict.fromkeys(("time", "mfu", "hfu", "model_flops_per_second_per_gpu", "hardware_flops_per_second_per_gpu")),
@@ -359,3 +359,20 @@ def test_a_search_counts_each_plan_as_an_estimate_of_it_that_leaves_as_much_open
     for each in search(parse_search_request(asked)).best:
         assert each.training.state_layout == "mixed-20"
         assert each.estimate == estimate(parse_estimate_request(each.request.model_dump(exclude_none=True)))
+
+
+def test_what_the_software_would_take_more_by_itself_is_said_where_nobody_asked_for_its_layout() -> None:
+    """Megatron-Core keeps gradients in fp32, 2 bytes more each, and ZeRO-1 shards none of them; FSDP2 keeps 4 + 4 + 8
+    for 2 + 2 + 12, all sharded, which is as much."""
+    asked = {"model": "llama-3-8b", "parallel": {"data": 8, "zero": 1}, "cluster": {"gpu": "h100-80gb"}}
+    found = estimate(parse_estimate_request(asked))
+    own = found.memory.software_default
+    assert own is not None
+    assert (own.state_layout, own.more_bytes) == ("megatron-18", 2 * found.parameters.per_rank)
+    named = {**asked, "profile": "megatron-core"}
+    assert estimate(parse_estimate_request(named)).memory.software_default is None
+    kept = named | {"training": {"state_layout": "zero-16"}}
+    assert estimate(parse_estimate_request(kept)).memory == found.memory
+    sharded = estimate(parse_estimate_request({**asked, "parallel": {"data": 8, "zero": 3}})).memory.software_default
+    assert sharded is not None
+    assert (sharded.state_layout, sharded.more_bytes) == ("torch-amp", 0.0)

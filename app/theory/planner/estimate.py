@@ -7,13 +7,14 @@ A model of which only the size is known gets model state alone; what is not esti
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from typing import get_args
 
 from app.theory.hardware import GPUS
 from app.theory.planner.engine.communication import Traffic, step_traffic
 from app.theory.planner.engine.exposure import StageSeconds
 from app.theory.planner.engine.flops import hardware_flops, model_flops, stage_flops
-from app.theory.planner.engine.memory import StageMemory, stage_memories
+from app.theory.planner.engine.memory import StageMemory, stage_memories, state_bytes
 from app.theory.planner.engine.plan import Plan
 from app.theory.planner.engine.resolve import plan_of, profile_of
 from app.theory.planner.engine.timing import StepSeconds, idle_seconds, step_seconds
@@ -33,9 +34,11 @@ from app.theory.planner.results import (
     Outcome,
     Parameters,
     PipelineEstimate,
+    SoftwareDefault,
     StageMemoryEstimate,
     TimeEstimate,
 )
+from app.theory.planner.software import layout_of
 from app.theory.state import zero_state_bytes
 from app.theory.transformer import active_parameter_count, parameter_count
 
@@ -68,6 +71,7 @@ def estimate(request: EstimateRequest) -> Estimate:
             host_bytes=worst.host,
             capacity_bytes=capacity,
             fits=_fits(worst.total, capacity),
+            software_default=_software_default(plan, worst),
         ),
         communication=_communication(plan, timed, worst),
         pipeline=PipelineEstimate(bubble, tuple(memory.in_flight for memory in memories), plan.micro_batches),
@@ -98,6 +102,14 @@ def outcome(request: EstimateRequest) -> Outcome:
 
 def _fits(held_bytes: float, capacity: float | None) -> bool | None:
     return None if capacity is None else held_bytes <= capacity
+
+
+def _software_default(plan: Plan, worst: StageMemory) -> SoftwareDefault | None:
+    own = layout_of(plan.profile_name, plan.training.precision)
+    if own == plan.training.state_layout:
+        return None
+    by_itself = replace(plan, training=plan.training.model_copy(update={"state_layout": own}))
+    return SoftwareDefault(own, state_bytes(by_itself, worst.held) - state_bytes(plan, worst.held))
 
 
 def _interval(request: EstimateRequest, plan: Plan, timed: StepSeconds | None, worst: StageMemory) -> Interval:

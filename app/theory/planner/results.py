@@ -62,14 +62,25 @@ class StageMemoryEstimate:
 
 
 @dataclass(frozen=True)
+class SoftwareDefault:
+    """How a plan's software keeps state unless told otherwise, and how many bytes more (negative: fewer) that takes of
+    the fullest rank's state than the layout that was counted."""
+
+    state_layout: str
+    more_bytes: float
+
+
+@dataclass(frozen=True)
 class MemoryEstimate:
-    """`per_rank_bytes` is the fullest rank; `host_bytes` is what offload keeps beside it."""
+    """`per_rank_bytes` is the fullest rank; `host_bytes` is what offload keeps beside it. `software_default` is None
+    where state is counted as the plan's software keeps it by itself."""
 
     per_rank_bytes: MemoryBytes
     by_stage: tuple[StageMemoryEstimate, ...]
     host_bytes: float | None
     capacity_bytes: float | None
     fits: bool | None
+    software_default: SoftwareDefault | None = None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,11 @@ def _fixed(plan: Plan, stage: Stage) -> _Fixed:
     return _Fixed(held, (parameters, gradients, optimizer), kept, once, temporary, host)
 
 
+def state_bytes(plan: Plan, held: Held) -> float:
+    """Model state of a rank, wherever it is kept."""
+    return sum(_sharded(plan, held, name) for name in STATE)
+
+
 def _sharded(plan: Plan, held: Held, component: str) -> float:
     """Bytes of one component of model state under ZeRO (F02); experts are sharded over the ranks that repeat them."""
     each = plan.optimizer_bytes if component == "optimizer" else getattr(plan.layout, component)
