@@ -56,7 +56,7 @@ class Known:
         concept = self._concepts.get(item[0]) if item else None
         if concept is None:
             return Reasons("", "", "")
-        return Reasons(self._miss(concept), self._other(concept), f"More on {concept.title}, on another case.")
+        return Reasons(self._miss(concept), self._other(concept), f"{concept.title} once more, from another side.")
 
     def _miss(self, concept: Concept) -> str:
         newest = self._newest.get(concept.id)
@@ -88,7 +88,7 @@ class Known:
             return f"{concept.title} builds on {met.title}, which you had right."
         rest = sum(concept.id in below(self._concepts, each) for each in self._concepts)
         resting = f"; {rest} other ideas rest on it" if rest > 1 else ""
-        return f"Nothing of yours on {concept.title} yet{resting}."
+        return f"You have done nothing on {concept.title} yet{resting}."
 
     def _went_right(self, concept: str) -> bool:
         newest = self._newest.get(concept)

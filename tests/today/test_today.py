@@ -128,13 +128,13 @@ def test_the_reason_is_what_the_learner_had_wrong_of_the_same() -> None:
     assert known.reasons(("zero", "fsdp")).miss == "ZeRO stages: you missed P1 yesterday."
     assert known.reasons(("fsdp",)).miss == "FSDP: you left out the gather in L1 at 12:00.", "half of it was right"
     assert known.reasons(("ddp",)) == Reasons(
-        "", "DDP went right at 12:00: try it on another case.", "More on DDP, on another case."
+        "", "DDP went right at 12:00: try it on another case.", "DDP once more, from another side."
     )
     assert known.reasons(("hsdp",)).other == "HSDP builds on DDP, which you had right."
     before = Known(every[:2], named, concepts, {("run", "L1"): mistake}, MOMENT)
     assert before.reasons(("ddp",)).miss == "", "what was missed of L1 was the other idea"
     fresh = Known([], named, concepts, {}, MOMENT).reasons(("zero",))
-    assert (fresh.miss, fresh.other) == ("", "Nothing of yours on ZeRO stages yet.")
+    assert (fresh.miss, fresh.other) == ("", "You have done nothing on ZeRO stages yet.")
 
 
 def test_concepts_that_stand_alike_share_a_row_and_few_results_come_last() -> None:
