@@ -43,7 +43,7 @@ class Reaction:
     where none of its points was heard (`astray`). A probe goes on from what was `picked` up of it, and from what was
     `noted` of the reply before, which may have said what it was asked for. Something false is read back (`quote`) where
     it is challenged. A `remark` comes first: which of the candidate's own numbers it goes by although that was changed
-    since, or that a board says something else than the words.
+    since, that a board says something else than the words, or what a number about the own layout is.
     """
 
     asks: str

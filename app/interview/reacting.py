@@ -76,7 +76,7 @@ def react(
     if known is None or not leads_somewhere(part, known):
         return None
     try:
-        found = _to(part, parts, known, answers, reactions, _own_numbers(part, parts, values, answers))
+        found = _to(part, parts, known, answers, reactions, _numbers_before(part, parts, values, answers))
         is_doubted = found is not None and found.asks == again_id(part.id)
         if found and (remark := _remark(found, part, parts, values, answers, reactions)):
             return replace(found, remark=remark)
@@ -188,7 +188,17 @@ def _to_layout(part: Part, known: Values, answers: Answers, asked: Sequence[Numb
     is_it = part.own is not None and part.own.id == WORKED_OUT.get(slip)
     is_right = is_it and number_of(part, known).grade(answers[part.id]).status == "correct"
     worked_out = answers[part.id] if is_right else ""
-    return Reaction(again_id(part.question.id), said=question.said(text), slip=slip, picked=worked_out)
+    mine = _instead(part, known, answers) if part.own is not None else ""
+    return Reaction(again_id(part.question.id), said=question.said(text), slip=slip, picked=worked_out, comes_to=mine)
+
+
+def _instead(part: Part, known: Values, answers: Answers) -> str:
+    """What is said to a wrong number about the own layout, which is not asked for again."""
+    number = number_of(part, known)
+    grade = number.grade(answers[part.id])
+    if grade.status != "wrong" or grade.value is None:
+        return ""
+    return f"Where you have {scaled(grade.value, number.unit)} I get {number.key_text}."
 
 
 def is_last_number(part: Part) -> bool:
@@ -226,6 +236,8 @@ def _to_words(
     verdict = next(each for each in heard if each.id == point.id)
     quote = verdict.evidence[0] if verdict.verdict == "contradicted" and verdict.evidence else ""
     found = Reaction(probe_id(part, point), quote=quote, astray=not asked and all(map(_is_missed, heard)))
+    if part.own is not None:
+        found = replace(found, remark=_instead(part, known, answers))
     return _gone_on(found, part, point, probes, known, answers, replies)
 
 
@@ -257,13 +269,13 @@ def _gone_on(
     return replace(reaction, noted=noted, noted_as_said=bool(noted))
 
 
-def _own_numbers(part: Part, parts: Collection[Part], values: Values, answers: Answers) -> list[NumberQuestion]:
-    """The numbers that were asked about own layouts before `part`."""
+def _numbers_before(part: Part, parts: Collection[Part], values: Values, answers: Answers) -> list[NumberQuestion]:
+    """The numbers that were asked for before `part`, where it may be asked about an own layout."""
     if not part.question.own:
         return []
-    before = takewhile(lambda each: each.id != part.id, parts)
-    owns = ((each, known_to(each, values, answers)) for each in before if each.own)
-    return [number_of(each, known) for each, known in owns if known is not None]
+    before = [each for each in takewhile(lambda each: each.id != part.id, parts) if each.kind == "number"]
+    numbers = ((each, known_to(each, values, answers)) for each in before if each.role in ("asked", "own"))
+    return [number_of(each, known) for each, known in numbers if known and leads_somewhere(each, known)]
 
 
 def about_layout(part: Part, known: Values, text: str, asked: Iterable[NumberQuestion] = ()) -> OwnLayout | None:

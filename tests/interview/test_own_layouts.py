@@ -113,6 +113,8 @@ def test_it_is_asked_before_what_was_not_said_and_counts_as_a_probe(content: Cat
         asked.append(part.role)
     assert asked == ["own", "probe"]
     assert len(asked) == MOST_PROBES
+    right = scaled(_by_hand(str(values["device"]), 8, 1, 64, 1), "GB")
+    assert reactions["commit.own.state"].remark == f"Where you have 1 GB I get {right}."
     row = scorecard(interview, values, answers, {}, reactions).row("commit.own.state")
     assert (row.verdict, row.points, row.kind, row.is_harder) == ("wrong", 0.0, "number", True)
     right = scaled(_by_hand(str(values["device"]), 8, 1, 64, 1), "GB", 6)
