@@ -136,7 +136,7 @@ def _own_layouts(part: Part, interview: Interview, values: Values, answers: Answ
     """What is wrong with what is asked about an own layout: the example of each must lead to it, and to a number."""
     for own in part.question.own:
         said = {**answers, part.id: own.example}
-        found = react(part, parts_of(interview), values, said, NOTHING_ASKED)
+        found = react(part, [part], values, said, NOTHING_ASKED)  # no number was asked for before
         if found is None or found.asks != own_id(part, own):
             yield f"{part.id}: the example of {own.id} does not lead to it: {found}"
             continue
