@@ -22,6 +22,7 @@ from app.words import counted
 from labs.spec import RunSpec
 
 _AS_THEORY_HAS_IT = 0.005  # of it
+_TAKEN_FOR = 0.05  # of a number: so near another quantity it was meant as that
 
 
 def is_hidden(run: Run) -> bool:
@@ -56,20 +57,37 @@ def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
     if failure is not None:
         said, _, rest = failure.message.partition(". ")
         return said.rstrip("."), rest
+    rows = [meter.row for meter in meters]
     if run.status != "finished" or far is None or far.gap is None:
-        return headline(run, [meter.row for meter in meters]), ""
+        return headline(run, rows), _taken_for(rows) if run.status == "finished" else ""
     row = far.row
+    if not far.gap.finding and (taken := _taken_for(rows)):
+        return headline(run, rows), taken
     if not far.gap.finding and len(far.terms) > 1 and (row.predicted or 0.0) < far.terms[0].value:
         return (
             f"Your {row.text} is less than {far.terms[0].name} alone",
             f"{row.title}: {row.said(row.measured)} measured, {times(row.off_by or 1.0)} times as much.",
         )
     if not far.gap.finding:
-        return headline(run, [meter.row for meter in meters]), ""
+        return headline(run, rows), ""
     if not far.gap.missing:
         return far.gap.finding, f"{row.title}: {row.said(row.measured)} measured, {row.text} predicted."
     size = sum(term.value for term in far.gap.missing)
     return far.gap.finding, f"{row.title}: your {row.text} lacks {row.said(size)}."
+
+
+def _taken_for(rows: Sequence[Comparison]) -> str:
+    """What else the number is that was furthest off, where another measured quantity has it; empty where none has."""
+    off = [row for row in rows if row.off_by is not None and row.predicted and not row.is_near]
+    if not off:
+        return ""
+    worst = max(off, key=lambda row: row.off_by or 0.0)
+    for row in rows:
+        if row is worst or row.dimension != worst.dimension or not row.measured or row.measured == worst.measured:
+            continue
+        if abs(row.measured / (worst.predicted or 1.0) - 1) < _TAKEN_FOR:
+            return f"Your {worst.text} is another quantity: “{row.title}” is {row.said(row.measured)}."
+    return ""
 
 
 def failure_of(run: Run) -> RunFailure | None:

@@ -59,3 +59,14 @@ def test_within_the_range_that_was_given_the_title_says_so() -> None:
     assert titles(theory=theory, result=held, prediction=said)[0] == (
         "Model state per rank: within your range, 1.18 times too low"
     )
+
+
+def test_a_number_that_is_another_quantitys_is_named_as_that() -> None:
+    """FSDP hands 38.59 MB to its collectives, of which a ring of two sends half."""
+    measured = {"payload_bytes_per_step": 38.59e6, "wire_bytes_per_step": 19.29e6}
+    for value, reason in (
+        (19.5e6, "Your 19.5 MB is another quantity: “Sent per rank and step, around rings” is 19.29 MB."),
+        (25e6, ""),
+    ):
+        said = {"payload_bytes_per_step": {"text": f"{value / 1e6:g} MB", "value": value, "within": None}}
+        assert titles(result=measured, theory=measured, prediction=said)[1] == reason
