@@ -588,7 +588,7 @@ def test_a_sweep_says_that_what_is_sent_is_an_offset_and_where_to_compare(
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text.replace("\xa0", " ")
     sent = client.get(f"/api/v1/lab/runs/{runs[0]}").json()["theory"]["wire_bytes_per_step"]
     said = html.split('id="h-sent"')[1]
-    assert f"{sent / 1e6:.4g} MB with DDP, which takes {sent / 5e8 * 1e3:.4g} ms or more" in said
+    assert f"{sent / 1e6:.4g} MB with DDP, which takes {sent / 5e8 * 1e3:.2g} ms or more" in said
     assert f"run {pinged} timed between two ranks" in said
     assert f"/lab/compare?run={runs[2]}&amp;run={runs[3]}" in said, "micro-batch 1 of both strategies"
     form = {"spec": json.dumps({**SPEC, "parallel": {"data": 2}})}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from app.lab.link import Link
 from app.lab.models import Run
+from app.lab.pace import about
 from app.units import value_text
 from app.words import listed
 
@@ -20,7 +21,9 @@ def said_of_sending(runs: Sequence[Run], series: Mapping[int, str], link: Link |
     if any(len(sums) > 1 for sums in by_series.values()) or not any(map(max, by_series.values())):
         return ""
     sent = {name: next(iter(sums)) for name, sums in by_series.items()}
-    said = listed([_said_of_series(name if len(sent) > 1 else "", size, link) for name, size in sent.items()])
+    if len(set(sent.values())) == 1:
+        sent = {"": next(iter(sent.values()))}
+    said = listed([_said_of_series(name, size, link) for name, size in sent.items()])
     at = "" if link is None else f" at the bandwidth that run {link.run_id} timed between two ranks"
     return (
         f"In every step a rank sends the same, {said}{at}, unless computing hides it: by theory that is part of the "
@@ -29,5 +32,5 @@ def said_of_sending(runs: Sequence[Run], series: Mapping[int, str], link: Link |
 
 
 def _said_of_series(name: str, size: float, link: Link | None) -> str:
-    time = "" if link is None else f", which takes {value_text(link.least_seconds(size), 'seconds')} or more"
+    time = "" if link is None else f", which takes {about(*[link.least_seconds(size)] * 2)} or more"
     return f"{value_text(size, 'bytes')}{f' with {name}' if name else ''}{time}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -20,11 +19,12 @@ from app.lab.models import ENDED, WAITING, Run, Sweep
 from app.lab.naming import describe, title
 from app.lab.peak import timed_here
 from app.lab.quantities import quantities_of
-from app.lab.residuals import is_constant, pattern
+from app.lab.residuals import pattern
 from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, is_number
-from app.lab.sweeps.lines import Line, lines_of, said_of_steps
+from app.lab.sweeps.lines import Line, lines_of
 from app.lab.sweeps.parts import PARTS, StepParts, parts_of, rows_of, said_of_parts
+from app.lab.sweeps.saying import SEEN, apart_from, finding_of, of_nothing
 from app.lab.sweeps.sending import said_of_sending
 from app.lab.sweeps.submitting import find_sweep
 from app.theory.lab_runs import Point
@@ -33,14 +33,15 @@ from labs.spec import Figure, Quantity, RunSpec
 
 _LOG_FROM = 40.0  # axes of values that lie further apart are of factors, both: a law that is a power is a line then
 _FEW = "Too few points to tell."
-_SEEN = 1e-4  # of theory: less is told in the quantity's own unit
+_FITTED = "line of"
 _EXACT = frozenset({"bytes", "flop"})  # dimensions of what is counted, not timed
 _UNITS = {"bytes": "B", "seconds": "s", "flop_per_second": "FLOP/s", "bytes_per_second": "B/s"}
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One run of a sweep: its settings, and measurement beside theory. `residual` is relative to theory."""
+    """One run of a sweep: its settings, and measurement beside theory. `residual` is relative to theory, of times how
+    many times theory's it is; `from_line` is what is left of a time over its series' line."""
 
     run: Run
     settings: tuple[str, ...]
@@ -48,6 +49,7 @@ class SweepRow:
     theory: str
     measured: str
     residual: str
+    from_line: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,18 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     lines = lines_of(measured, theory)
     series = {run.id: point.name for run in runs if (point := _point(settings[run.id], 0.0, knobs))}
     parts = _parts(runs, expected, series) if name == "step_seconds" else []
-    rows = tuple(_row(run, settings[run.id], name, known[name], expected.get(run.id), knobs) for run in runs)
+    rows = tuple(
+        _row(
+            run,
+            settings[run.id],
+            name,
+            known[name],
+            expected.get(run.id),
+            knobs,
+            _from_line(lines, settings[run.id], series.get(run.id)),
+        )
+        for run in runs
+    )
     return SweepPage(
         sweep=sweep,
         title=sweep.name or f"{title(spec)} over {' and '.join(called(knob.field) for knob in knobs)}",
@@ -119,9 +132,11 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         name=name,
         quantity=known[name],
         quantities=known,
-        curve=_curve(known[name], knobs, measured, theory, peak.said(moment) if peak else ""),
+        curve=_curve(known[name], knobs, measured, theory, lines, peak.said(moment) if peak else ""),
         residuals=_residuals(knobs, _left(known[name], lines, measured, theory), known[name]),
-        finding=_finding(known[name], knobs, measured, theory, lines, _how_final(runs), peak.of_steps if peak else ()),
+        finding=finding_of(
+            known[name], knobs, measured, theory, lines, _how_final(runs), peak.of_steps if peak else ()
+        ),
         lines=(
             *_lines(known[name], knobs, lines, _left(known[name], lines, measured, theory)),
             *_lines_of_nothing(known[name], measured, theory),
@@ -191,7 +206,13 @@ def _point(settings: Sequence[Any], value: float | None, knobs: Sequence[Knob]) 
 
 
 def _row(
-    run: Run, settings: Sequence[Any], name: str, quantity: Quantity, theory: float | None, knobs: Sequence[Knob]
+    run: Run,
+    settings: Sequence[Any],
+    name: str,
+    quantity: Quantity,
+    theory: float | None,
+    knobs: Sequence[Knob],
+    from_line: str,
 ) -> SweepRow:
     measured = (run.result or {}).get(name)
     return SweepRow(
@@ -201,7 +222,15 @@ def _row(
         "–" if theory is None else value_text(theory, quantity.dimension),
         "–" if measured is None else value_text(measured, quantity.dimension),
         "–" if not theory or measured is None else _residual(measured, theory, quantity),
+        from_line if quantity.dimension == "seconds" else "",
     )
+
+
+def _from_line(lines: Sequence[Line], settings: Sequence[Any], series: str | None) -> str:
+    """Of a point that a line was drawn through."""
+    at = {(line.series, x): left for line in lines if line.is_known for x, left in line.left}
+    left = at.get((series or "", float(settings[0]))) if is_number(settings[0]) else None
+    return "–" if left is None else f"{100 * left:+.2g} %".replace("-", "−")
 
 
 def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
@@ -211,20 +240,39 @@ def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
 
 
 def _curve(
-    quantity: Quantity, knobs: Sequence[Knob], measured: Sequence[Point], theory: Sequence[Point], peak: str
+    quantity: Quantity,
+    knobs: Sequence[Knob],
+    measured: Sequence[Point],
+    theory: Sequence[Point],
+    lines: Sequence[Line],
+    peak: str,
 ) -> Drawing | None:
-    figure = _figure(knobs, quantity.title, _UNITS.get(quantity.dimension, ""))
-    drawing = plots.draw_figure("sweep", figure, measured, theory, plots.LAW)
+    figure = replace(_figure(knobs, quantity.title, _UNITS.get(quantity.dimension, "")), fitted=(_FITTED,))
+    drawn = _drawn_lines(theory, lines) if quantity.dimension == "seconds" else []
+    drawing = plots.draw_figure("sweep", figure, [*measured, *drawn], theory, plots.LAW)
     says = "Dots are measured, dashes are theory." if theory else "Dots are measured; theory has no figure for it."
     if theory and quantity.dimension == "seconds":
-        says = f"Dots are measured. {peak}"
+        through = " The lines through them are offset + factor × arithmetic." if drawn else ""
+        says = f"Dots are measured.{through} {peak}"
     return None if drawing is None else replace(drawing, finding=says)
 
 
+def _drawn_lines(theory: Sequence[Point], lines: Sequence[Line]) -> list[Point]:
+    """Offset + factor × theory of every series that has a line, at its points."""
+    known = {line.series: line for line in lines if line.is_known}
+    return [
+        replace(point, name=f"{_FITTED} {point.name}", y=known[point.name].offset + known[point.name].factor * point.y)
+        for point in theory
+        if point.name in known
+    ]
+
+
 def _residual(measured: float, theory: float, quantity: Quantity) -> str:
-    """Relative to theory; what would be a row of noughts, in the quantity's unit."""
+    """Relative to theory, a time as a multiple of it; what would be a row of noughts, in the quantity's unit."""
+    if quantity.dimension == "seconds":
+        return f"{digits(measured / theory, 3)} ×"
     apart = measured / theory - 1
-    if 0 < abs(apart) < _SEEN:
+    if 0 < abs(apart) < SEEN:
         return ("+" if apart > 0 else "−") + value_text(abs(measured - theory), quantity.dimension)
     return f"{100 * apart:+.2f} %".replace("-", "−")
 
@@ -235,13 +283,13 @@ def _left(
     """Series, x and residual: of times, which are a multiple of theory's, against their own lines."""
     if quantity.dimension == "seconds":
         return [(line.series, x, left) for line in lines for x, left in line.left]
-    return _apart(measured, theory)
+    return apart_from(measured, theory)
 
 
 def _residuals(knobs: Sequence[Knob], left: Sequence[tuple[str, float, float]], quantity: Quantity) -> Drawing | None:
     """What is left over in per cent; none where nothing would be seen of it."""
     apart = [Point("residual", name, x, 100 * each) for name, x, each in left]
-    if all(abs(point.y) < 100 * _SEEN for point in apart):
+    if all(abs(point.y) < 100 * SEEN for point in apart):
         return None
     law = _law_of(quantity)
     figure = _figure(knobs, f"Measured less {law}", "%")
@@ -279,99 +327,19 @@ def _tells(lines: Mapping[str, Line], series: str) -> bool:
 
 def _lines_of_nothing(quantity: Quantity, measured: Sequence[Point], theory: Sequence[Point]) -> Iterator[SweepLine]:
     """Series of which theory has nothing but zeros: they have no share of it, and no line."""
-    some, none = {name for name, _, _ in _apart(measured, theory)}, _of_nothing(measured, theory)
+    some, none = {name for name, _, _ in apart_from(measured, theory)}, of_nothing(measured, theory)
     for name in dict.fromkeys(point.name for point in none):
         if name not in some:
             most = value_text(max(point.y for point in none if point.name == name), quantity.dimension)
             yield SweepLine(name, "–", "–", f"{most}, theory {value_text(0.0, quantity.dimension)}.")
 
 
-def _of_nothing(measured: Sequence[Point], theory: Sequence[Point]) -> list[Point]:
-    """What was measured where theory has zero."""
-    zeros = {(point.name, point.x) for point in theory if point.y == 0}
-    return [point for point in measured if (point.name, point.x) in zeros]
-
-
 def _pattern(axis: str, places: Sequence[tuple[float, float]], is_exact: bool, law: str) -> str:
-    if all(abs(each) < _SEEN for _, each in places):
-        return f"As {law} has it, to {digits(100 * _SEEN, 1)} %."
+    if all(abs(each) < SEEN for _, each in places):
+        return f"As {law} has it, to {digits(100 * SEEN, 1)} %."
     return pattern(axis, places, is_exact, law)
 
 
 def _parts(runs: Sequence[Run], expected: Mapping[int, float | None], series: Mapping[int, str]) -> list[StepParts]:
     found = (parts_of(run.id, run.result or {}, expected.get(run.id), series.get(run.id, "")) for run in runs)
     return [each for each in found if each is not None]
-
-
-def _apart(measured: Sequence[Point], theory: Sequence[Point]) -> list[tuple[str, float, float]]:
-    known = {(point.name, point.x): point.y for point in theory}
-    return [
-        (point.name, point.x, point.y / known[point.name, point.x] - 1)
-        for point in measured
-        if known.get((point.name, point.x))
-    ]
-
-
-def _finding(
-    quantity: Quantity,
-    knobs: Sequence[Knob],
-    measured: Sequence[Point],
-    theory: Sequence[Point],
-    lines: Sequence[Line],
-    how_final: str,
-    of_steps: Sequence[int],
-) -> str:
-    """What the residuals say, in a sentence."""
-    if not measured:
-        return "Nothing has been measured yet."
-    return f"{quantity.title}{how_final}: {_measured_says(quantity, knobs, measured, theory, lines, of_steps)}"
-
-
-def _measured_says(
-    quantity: Quantity,
-    knobs: Sequence[Knob],
-    measured: Sequence[Point],
-    theory: Sequence[Point],
-    lines: Sequence[Line],
-    of_steps: Sequence[int],
-) -> str:
-    apart, none = _apart(measured, theory), _of_nothing(measured, theory)
-    if not apart and not none:
-        return "measured only. Theory has no figure for it."
-    if quantity.dimension == "seconds":
-        return said_of_steps(measured, theory, lines, of_steps)
-    zero = value_text(0.0, quantity.dimension)
-    if some := [point for point in none if point.y != 0]:
-        most = max(some, key=lambda point: abs(point.y))
-        at = " at ".join(dict.fromkeys((most.name, called(knobs[0].field))))
-        return f"{value_text(most.y, quantity.dimension)} with {at} {most.x:g}; theory has {zero}."
-    if not apart:
-        return f"{zero}, theory to the last digit, at all {len(none)} points."
-    known = {(point.name, point.x): point.y for point in theory}
-    more = [point.y - known[point.name, point.x] for point in measured if known.get((point.name, point.x))]
-    return _said_of_residuals(called(knobs[0].field), quantity, apart, more, len(none))
-
-
-def _said_of_residuals(
-    knob: str, quantity: Quantity, apart: Sequence[tuple[str, float, float]], more: Sequence[float], zeros: int
-) -> str:
-    """What the residuals have in common: as shares of theory (`apart`: series, x, share), or in base units (`more`).
-    `zeros` more points are zero, as theory has them."""
-    worst = max(apart, key=lambda each: abs(each[2]))
-    if abs(worst[2]) < 1e-9:
-        return f"theory to the last digit, at all {len(apart) + zeros} points."
-    if abs(worst[2]) < _SEEN:
-        return f"as theory has it, to {100 * abs(worst[2]):.1g} %, at all {len(apart) + zeros} points."
-    signs = {each[2] > 0 for each in apart if abs(each[2]) > 1e-9}
-    word = "more" if signs == {True} else "less"
-    shares = [abs(each) for _, _, each in apart]
-    if len(signs) == 1 and len(apart) > 2 and is_constant(map(abs, more)):
-        each = value_text(median(map(abs, more)), quantity.dimension)
-        return f"{each} {word} than theory everywhere. A constant: a fixed term that theory leaves out."
-    if len(signs) == 1 and len(apart) > 2 and is_constant(shares):
-        share = f"{digits(100 * median(shares), 2)} %"
-        return f"{share} {word} than theory everywhere. A constant share is a term left out that grows with theory."
-    where = f"at most {100 * abs(worst[2]):.2g} % off, at {knob} {worst[1]:g}"
-    if len(signs) == 1:
-        return f"always {word} than theory, {where}."
-    return f"{where}, sometimes above theory and sometimes below."
