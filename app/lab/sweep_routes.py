@@ -22,6 +22,7 @@ from app.lab import queries, reading
 from app.lab.forms import FREE_FORM, MORE_KNOBS, called
 from app.lab.sweeps import (
     MOST_RUNS,
+    READY,
     Knob,
     SweepForm,
     Value,
@@ -85,6 +86,7 @@ def _page(
         "sweeps": (made := queries.list_sweeps(session, learner, LISTED)),
         "names": {each.id: " and ".join(called(knob["field"]) for knob in each.knobs) for each in made},
         "most_runs": MOST_RUNS,
+        "ready": READY,
         "key": secrets.token_hex(8),
         "offer": offer_sweep(session, learner, form, now),
         "knobs": [(path, called(path)) for path in _OFFERED],

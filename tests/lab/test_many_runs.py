@@ -272,6 +272,9 @@ def test_the_form_of_a_sweep_counts_its_runs_and_their_time_before_it_starts(
 ) -> None:
     page = client.get("/lab/sweeps", headers=HTML).text
     assert ">Run all 5</button>" in page
+    for like, runs in (("activations", 6), ("recomputation", 10), ("strategies", 10)):
+        assert f'href="/lab/sweeps?like={like}"' in page
+        assert f">Run all {runs}</button>" in client.get(f"/lab/sweeps?like={like}", headers=HTML).text
     alike = re.search(r"data-alike>([^<]+)<", page)
     assert alike is not None
     assert "sequence 128" in alike[1]

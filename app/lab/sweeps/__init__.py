@@ -3,7 +3,7 @@
 Each of its runs is an ordinary run of the queue: taken, ended and taken again like any other.
 """
 
-from app.lab.sweeps.form import SweepForm, base_of, form_like, form_of
+from app.lab.sweeps.form import READY, SweepForm, base_of, form_like, form_of
 from app.lab.sweeps.knobs import MOST_RUNS, Knob, Value
 from app.lab.sweeps.offering import by_field, check_form, offer_sweep
 from app.lab.sweeps.submitting import cancel_sweep, submit_sweep
@@ -11,6 +11,7 @@ from app.lab.sweeps.view import sweep_page
 
 __all__ = [
     "MOST_RUNS",
+    "READY",
     "Knob",
     "SweepForm",
     "Value",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from app.core.errors import Violation
@@ -16,6 +16,34 @@ EXAMPLE = {
     "training": {"sequence": 128, "micro_batch": 2, "steps": 6},
     "parallel": {"data": 1},
     "device": "cpu",
+}
+_BATCH = called("training.micro_batch")
+# By a name of their own, what is typed for sweeps that answer a question; two of them give laws of `app.lab.fitting`
+# their points.
+READY: Mapping[str, Mapping[str, str]] = {
+    "activations": {
+        "name": "What grows with the square",
+        "field_1": called("training.sequence"),
+        "values_1": "64, 128, 256",
+        "field_2": called("training.attention"),
+        "values_2": "flash, full",
+    },
+    "recomputation": {
+        "name": "What recomputation costs",
+        "steps": "30",
+        "field_1": _BATCH,
+        "values_1": "1, 2, 4, 8, 16",
+        "field_2": called("training.recompute"),
+        "values_2": "none, full",
+    },
+    "strategies": {
+        "name": "What sharding costs",
+        "steps": "20",
+        "field_1": _BATCH,
+        "values_1": "1, 2, 4, 8, 16",
+        "field_2": called("parallel.zero"),
+        "values_2": "DDP, FSDP",
+    },
 }
 
 
@@ -37,28 +65,10 @@ class SweepForm:
 
 
 def form_like(like: str | None) -> SweepForm:
-    """A form filled in: with a sweep that gives a law of `app.lab.fitting` its points, else with the example."""
-    start, batch = form_of(EXAMPLE), called("training.micro_batch")
-    if like == "activations":
-        return replace(
-            start,
-            name="What grows with the square",
-            field_1=called("training.sequence"),
-            values_1="64, 128, 256",
-            field_2=called("training.attention"),
-            values_2="flash, full",
-        )
-    if like == "recomputation":
-        return replace(
-            start,
-            name="What recomputation costs",
-            steps="30",
-            field_1=batch,
-            values_1="1, 2, 4, 8, 16",
-            field_2=called("training.recompute"),
-            values_2="none, full",
-        )
-    return replace(start, field_1=batch, values_1="1, 2, 4, 8, 16")
+    """A form filled in: with one of those that are `READY`, else with the example."""
+    start = form_of(EXAMPLE)
+    typed = READY.get(like or "", {"field_1": _BATCH, "values_1": "1, 2, 4, 8, 16"})
+    return SweepForm.of({**vars(start), **typed})
 
 
 def form_of(spec: Mapping[str, Any]) -> SweepForm:
