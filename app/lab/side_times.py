@@ -11,6 +11,8 @@ from app.units import Step, digits, step_for, value_text
 from labs.spec import RunSpec
 
 _ALIKE = 5e-4  # of the longest step: a term that is shorter in all is left out
+_UNEVEN = 1.3  # times as long for the same work: more than steps scatter on a machine that is equally free
+_SAME_WORK = ("forward", "backward")  # terms of the layers' own arithmetic
 
 
 @dataclass(frozen=True)
@@ -89,3 +91,30 @@ def slower_by(specs: Sequence[RunSpec], run_ids: Sequence[int], strips: Sequence
     longer = value_text(whole, "seconds")
     more = _signed(apart[most], step_for(apart[most], "seconds"))
     return f"{TERMS[most]}: {more} in run {run_ids[at]}, whose watched step is {longer} longer"
+
+
+def said_of_same_work(specs: Sequence[RunSpec], run_ids: Sequence[int], strips: Sequence[tuple[int, Strip]]) -> str:
+    """Of passes that are the same arithmetic in all runs, which took longer and by how much: the machine did that, and
+    not what differs between the specs. Nothing where their arithmetic differs."""
+    if len(strips) < 2 or len({_arithmetic(specs[at]) for at, _ in strips}) > 1:
+        return ""
+    said = []
+    for name in _SAME_WORK:
+        (slow, long), (_, short) = (pick(strips, key=lambda each: each[1].terms[name]) for pick in (max, min))
+        if 0 < short.terms[name] * _UNEVEN < long.terms[name]:
+            times = digits(long.terms[name] / short.terms[name], 2)
+            said.append(f"{TERMS[name].lower()} took {times} times as long in run {run_ids[slow]}")
+    if not said:
+        return ""
+    return (
+        f"The same arithmetic, and {' and '.join(said)}: the machine was not equally free, or ranks got in each "
+        "other's way. Run both again before you believe the times."
+    )
+
+
+def _arithmetic(spec: RunSpec) -> str:
+    """What a rank computes in a step: all of a spec but how much its ranks hold and send."""
+    training, parallel = spec.training, spec.parallel
+    alike = (training.sequence, training.micro_batch, training.micro_batches, training.precision, training.recompute)
+    degrees = (parallel.data, parallel.tensor, parallel.pipeline, parallel.context, parallel.expert)
+    return repr((spec.program, spec.model, alike, training.attention, degrees))

@@ -14,13 +14,14 @@ from app.core.clock import utc_now
 from app.core.db import Database
 from app.core.limits import Limits
 from app.lab import forms, presence, service
-from app.lab.film import Strip
+from app.lab.film import TERMS, Strip
 from app.lab.models import Chunk, Run
-from app.lab.side_times import watched_beside_plain
+from app.lab.side_times import said_of_same_work, watched_beside_plain
 from app.lab.sweeps import base_of
 from app.lab.sweeps.lines import lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
 from app.theory.lab_runs import Point
+from labs.spec import parse_run_spec
 from labs.spec.events import StepEvent, to_json
 from tests.conftest import NOW
 
@@ -373,6 +374,22 @@ def test_a_series_of_zeros_is_named_and_counted(client: TestClient, database: Da
     for run in runs:
         finish(database, run, **({"payload_bytes_per_step": 0} if theory[run] == 0 else {}))
     assert "0 B, theory to the last digit, at all 3 points</h1>" in client.get(address, headers=HTML).text
+
+
+def test_the_same_passes_that_took_longer_are_the_machines_doing() -> None:
+    def strip(rank: int, **terms: float) -> tuple[int, Strip]:
+        every = dict.fromkeys(TERMS, 0.0) | terms
+        return rank, Strip(rank, sum(every.values()), "", (), "100", every, ())
+
+    ddp, fsdp, larger = (
+        parse_run_spec({**SPEC, "parallel": {"data": 2, "zero": zero}, "training": {"steps": 4, "micro_batch": batch}})
+        for zero, batch in ((0, 2), (3, 2), (3, 4))
+    )
+    apart = [strip(0, forward=0.1, backward=0.2), strip(1, forward=0.17, backward=0.21)]
+    said = said_of_same_work([ddp, fsdp], [7, 9], apart)
+    assert said.startswith("The same arithmetic, and forward took 1.7 times as long in run 9: the machine")
+    assert said_of_same_work([ddp, larger], [7, 9], apart) == "", "twice the tokens are twice the work"
+    assert said_of_same_work([ddp, fsdp], [7, 9], [apart[0], (1, apart[0][1])]) == ""
 
 
 # --- what can be kept
