@@ -105,6 +105,7 @@ def store_opened(session: Session, learner_id: int, name: str, read: ReadRun, no
             "digest": read.digest,
             "created_at": told.created_at.isoformat(),
             "exported_at": head.exported_at.isoformat(),
+            "is_of_here": _is_of_here(session, learner_id, told),
         },
     )
     session.add(run)
@@ -118,6 +119,12 @@ def store_opened(session: Session, learner_id: int, name: str, read: ReadRun, no
         run.result = _result(session, run, read)
     session.flush()
     return run
+
+
+def _is_of_here(session: Session, learner_id: int, told: RecordedRun) -> bool:
+    """Whether it is a run of this very install: it has one of that number, submitted at that moment."""
+    mine = queries.find_run(session, learner_id, told.id)
+    return mine is not None and mine.opened_from is None and mine.created_at == told.created_at
 
 
 def _result(session: Session, run: Run, read: ReadRun) -> dict[str, object]:

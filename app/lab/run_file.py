@@ -23,6 +23,7 @@ from labs.spec.events import NUL, Event, LogEvent, event_line, read_event
 ENDING = ".rzrun"
 ACCEPTED = f"a file ({ENDING}) that RankZero wrote of a run"
 HEAD_BYTES = 1_000_000
+_VERSION = 1  # of the format, as `Head` has it
 LINE_BYTES = 128 * 1024  # twice what is read of a rank's own lines
 MOST_EVENTS = Limits().run_events + 1_000
 MOST_FILE_BYTES = Limits().run_event_bytes + HEAD_BYTES  # 135 MB
@@ -135,6 +136,8 @@ def read_file(file: BinaryIO, progress: Progress = lambda _done, _total: None) -
             if file.read(1):
                 raise _refused(f"line {number + 1}", "Something follows its last line.", ACCEPTED)
             return ReadRun(head, spec, tuple(events), digest.hexdigest())
+        if len(line) <= LINE_BYTES and not line.endswith(b"\n"):
+            raise _refused(f"line {number}", "It is cut off in the middle of a line.", "a whole file")
         digest.update(line)
         events.append(_event(line, number, spec.parallel.world_size))
         if len(events) > MOST_EVENTS:
@@ -160,6 +163,16 @@ def _head(line: bytes) -> Head:
         raise _refused("line 1", "Its first line is too long to be the head of a run.", ACCEPTED)
     if NUL in line:
         raise _refused("line 1", "It has a character that no database keeps.", ACCEPTED)
+    if not line.strip():
+        raise _refused("line 1", "It is empty.", ACCEPTED)
+    try:
+        written = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _refused("line 1", "It is no run: its first line is no JSON.", ACCEPTED) from None
+    version = written.get("rankzero_run") if isinstance(written, dict) else None
+    if isinstance(version, int) and version > _VERSION:
+        message = f"It was written by a newer RankZero, whose files of runs have version {version}."
+        raise _refused("line 1", message, f"version {_VERSION}; a newer RankZero here opens it")
     try:
         return Head.model_validate_json(line)
     except ValidationError as error:

@@ -84,6 +84,9 @@ def test_what_comes_in_is_what_went_out_and_can_be_compared(
     assert [*again.splitlines()[1:-1]] == [*exported.splitlines()[1:-1]]
     html = client.get(f"/lab/runs/{run_id}", headers=HTML).text
     assert "Opened from a file" in html
+    assert "of this very install" in html
+    from_elsewhere = opened(database, _submitted_earlier(exported))
+    assert "run 1 of another install" in " ".join(client.get(f"/lab/runs/{from_elsewhere}", headers=HTML).text.split())
     assert f"/lab/runs/{run_id}/name" not in html
     beside = client.get(f"/lab/compare?run=1&run={run_id}", headers=HTML).text
     assert "The same spec" in beside
@@ -112,6 +115,11 @@ def signed(*lines: bytes) -> bytes:
     return body + json.dumps(foot).encode() + b"\n"
 
 
+def _submitted_earlier(exported: bytes) -> bytes:
+    """The file of a run of the same number that was submitted at another moment: of another install."""
+    return signed(head_with(exported, created_at="2026-01-01T00:00:00Z"), *exported.splitlines()[1:-1])
+
+
 def head_with(exported: bytes, **changed: Any) -> bytes:
     head = json.loads(exported.splitlines()[0])
     return json.dumps({**head, "run": {**head["run"], **changed}}).encode()
@@ -120,9 +128,10 @@ def head_with(exported: bytes, **changed: Any) -> bytes:
 STEP = b'{"t":1,"rank":0,"kind":"step","step":1,"loss":1,"tokens":1,"seconds":1,"tokens_per_second":1,"probed":false}'
 Change = Callable[[bytes], bytes]
 HOSTILE: dict[str, tuple[Change, str]] = {
-    "nothing": (lambda _: b"", "head"),
-    "a zip file": (lambda _: b"PK\x03\x04" + b"\0" * 100, "head"),
-    "half of it": (lambda data: data[: len(data) // 2], "no event|ends before"),
+    "nothing": (lambda _: b"", "It is empty"),
+    "a zip file": (lambda _: b"PK\x03\x04" + b"\0" * 100, "no JSON"),
+    "half of it": (lambda data: data[: len(data) // 2], "cut off|ends before"),
+    "a line cut off": (lambda data: data.splitlines(keepends=True)[0] + STEP[:40], "cut off"),
     "without its foot": (lambda data: data[: data.rindex(b'{"sha256"')], "ends before"),
     "a changed number": (lambda data: data.replace(b"640", b"999", 1), "digest"),
     "something behind": (lambda data: data + b"x\n", "follows"),
@@ -147,7 +156,7 @@ HOSTILE: dict[str, tuple[Change, str]] = {
     ),
     "a status of its own": (lambda data: signed(head_with(data, status="running")), "head|Input"),
     "a name beyond measure": (lambda data: signed(head_with(data, name="n" * 81)), "80"),
-    "another format": (lambda data: data.replace(b'"rankzero_run":1', b'"rankzero_run":2'), "head|Input"),
+    "another format": (lambda data: data.replace(b'"rankzero_run":1', b'"rankzero_run":2'), "newer RankZero"),
 }
 
 
