@@ -11,7 +11,7 @@ from app.core.leases import changed
 from app.lab.leases import LONGEST_PHASE, Claim, LeaseLost, is_owned, owned
 from app.lab.models import Chunk, Run
 from app.words import capital
-from labs.spec.events import Event, PhaseEvent, StepEvent, to_json
+from labs.spec.events import Event, MeasurementEvent, PhaseEvent, StepEvent, to_json
 
 
 def append_chunk(
@@ -31,6 +31,8 @@ def append_chunk(
         values["phase"] = capital(doing[-1])[:LONGEST_PHASE]
     if steps:
         values |= {"steps_done": max(steps), "status": "running", "phase": ""}
+    elif any(isinstance(event, MeasurementEvent) for event in events):  # of a program, which has no steps
+        values["status"] = "running"
     if not changed(session.execute(owned(claim).values(**values))):
         raise LeaseLost(f"Run {claim.run_id} was given up on by a sweep; its events are not written.")
     run = session.get(Run, claim.run_id, populate_existing=True)

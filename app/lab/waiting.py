@@ -153,7 +153,7 @@ def _now(run: Run, view: RunView, planned: Sequence[Planned]) -> int:
     """Which of them is under way; behind the last once there was a step."""
     if run.status == WAITING:
         return 0
-    if view.steps_done or view.points:
+    if view.steps_done or view.points or run.status == "running":  # what was predicted is not in the view yet
         return len(planned)
     begun = [i for i, each in enumerate(planned) if each.seconds is not None]
     under_way = {wait.doing for wait in waits_of(run, view) if wait.seconds is None}

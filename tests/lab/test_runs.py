@@ -15,7 +15,7 @@ from app.lab import presence, queries, results, service, work
 from app.lab.folds import Folds
 from app.lab.models import Chunk, Run
 from app.lab.work import Claim, LeaseLost
-from labs.spec.events import ResultEvent
+from labs.spec.events import MeasurementEvent, PhaseEvent, ResultEvent
 from tests.conftest import NOW
 from tests.support import events
 
@@ -158,6 +158,19 @@ def test_a_waiting_run_is_cancelled_at_once_an_active_one_is_asked_to_end(databa
         assert work.beat(session, claim, NOW), "the worker learns of it with its next beat"
         assert work.end_run(session, claim, "cancelled", NOW)
     assert _run(database, active).status == "cancelled"
+
+
+def test_a_program_is_running_from_its_first_measurement_on(database: Database) -> None:
+    """It has no steps, and its page says so also where what it measures was predicted and is kept back."""
+    run_id = _submit(database, spec={"program": "collectives", "parallel": {"data": 2}})
+    claim = _claim(database)
+    assert claim is not None
+    with database.write() as session:
+        work.append_chunk(session, claim, [PhaseEvent(0.0, 0, "running", doing="measuring")], NOW)
+    assert _run(database, run_id).status == "starting"
+    with database.write() as session:
+        work.append_chunk(session, claim, [MeasurementEvent(1.0, 0, "ring", 960.0, 1e-4, "s", "seconds")], NOW)
+    assert _run(database, run_id).status == "running"
 
 
 def test_a_run_ends_once(database: Database) -> None:
