@@ -134,7 +134,7 @@ def start_experiment(
     found = pages.find_experiment(content, key)
     prediction = pages.typed_prediction(found, typed)
 
-    def submit(session: Session) -> dict[str, Any]:
+    def submit(session: Session) -> dict[str, int]:
         spec = spec_with(found, read_settings(found, typed))
         return {"id": submitting.submit_run(session, learner, spec, prediction, now, found.id).id}
 
@@ -164,7 +164,7 @@ def start_run(
     """Queue a run of one's own, from the form's fields or written out as JSON."""
     now = moment.now
 
-    def submit(session: Session) -> dict[str, Any]:
+    def submit(session: Session) -> dict[str, int]:
         spec = forms.spec_of_text(typed["spec"]) if "spec" in typed else forms.spec_of_form(typed)
         return {"id": submitting.submit_run(session, learner, spec, forms.prediction_of_form(typed), now).id}
 

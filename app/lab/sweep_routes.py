@@ -113,7 +113,7 @@ def start(request: Request, database: Db, queue: WorkQueue, learner: LearnerId, 
     """Queue all runs of a sweep, or none."""
     form = SweepForm.of(typed)
 
-    def submit(session: Session) -> dict[str, Any]:
+    def submit(session: Session) -> dict[str, int]:
         spec, knobs, wrong = check_form(session, form, now)
         if wrong:
             raise DomainError("No run of it was started.", wrong)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from math import prod
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -58,7 +57,7 @@ def check_sweep(session: Session, name: str, spec: object, knobs: Sequence[Knob]
     return wrong
 
 
-def specs_of(spec: object, knobs: Sequence[Knob]) -> Iterator[dict[str, Any]]:
+def specs_of(spec: object, knobs: Sequence[Knob]) -> Iterator[dict[str, object]]:
     """The spec of each run, in the order of the knobs' values."""
     for settings in product(*(knob.values for knob in knobs)):
         yield _turned(spec, knobs, settings)
@@ -104,10 +103,10 @@ def _where(knobs: Sequence[Knob], every: Sequence[Settings], wrong: Sequence[Set
     return f"With {said}{more}: "
 
 
-def _turned(spec: object, knobs: Sequence[Knob], settings: Sequence[Value]) -> dict[str, Any]:
+def _turned(spec: object, knobs: Sequence[Knob], settings: Sequence[Value]) -> dict[str, object]:
     """The spec with its knobs so. A model that is named is written out where a knob turns a part of it."""
     assert isinstance(spec, Mapping)
-    turned: dict[str, Any] = deepcopy(dict(spec))
+    turned: dict[str, object] = deepcopy(dict(spec))
     if isinstance(turned.get("model"), str) and any(knob.field.startswith("model.") for knob in knobs):
         turned["model"] = parse_run_spec({"model": turned["model"]}).model.model_dump(mode="json")
     for knob, value in zip(knobs, settings, strict=True):
