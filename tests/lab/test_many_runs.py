@@ -535,12 +535,12 @@ def test_a_sweep_holds_steps_against_their_arithmetic_at_the_peak(client: TestCl
             early = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text.replace("\xa0", " ")
             assert ">28.57 ms<" in early, "0.2 GFLOP at 7 GFLOP/s"
             assert "7 GFLOP/s in plain products (run 1," in early
-            assert "Until all runs have ended it stays the one that was known before." in early
+            assert "It stays that until all runs have ended." in early
     assert "<h1>Duration of a step, not final after 4 of 5 runs: " in early
     assert "too few points to tell offset and factor</h1>" in early
     html = client.get("/lab/sweeps/1?quantity=step_seconds", headers=HTML).text
     assert "10 GFLOP/s in plain products (run 2," in html.replace("\xa0", " ")
-    assert "Until all runs" not in html
+    assert "until all runs" not in html
     assert "Duration of a step: 10 ms and 2 times its arithmetic" in html, "nothing is left over, so no error is told"
     assert "however small the step is" in html
     assert "What the factor is made of" not in html, "nothing was timed of these runs"
@@ -633,6 +633,10 @@ def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     assert said.startswith("Run 7, in the middle, takes 4 times its arithmetic: 1 for itself, what lies between")
     assert "62 % of the peak" in said or "63 % of the peak" in said
     assert "less than nothing" not in said
+    fast = parts_of(9, {**timed, "operations": {**timed["operations"], "products": 0.002}}, 0.005)
+    assert fast is not None
+    assert "%" not in said_of_parts([parts, fast]), "no share of a peak that is none"
+    assert "products ran faster than at the peak that is known here" in said_of_parts([parts, fast])
     slow = parts_of(8, {**timed, "step_seconds": 0.012}, 0.005)
     assert slow is not None
     assert "In run 8 the watched steps were slower than the typical one" in said_of_parts([parts, slow])

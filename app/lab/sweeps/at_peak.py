@@ -36,7 +36,7 @@ class AtPeak:
             f"{'the steps themselves' if peak.is_of_steps else 'plain products'} ({peak.said_of_when(moment)})"
             for peak in self.peaks
         ]
-        until = " Until all runs have ended it stays the one that was known before." if self.are_pinned else ""
+        until = " It stays that until all runs have ended." if self.are_pinned else ""
         return (
             f"Dashes are its arithmetic at the peak, the fastest that ranks together did here: {listed(each)}.{until}"
         )

@@ -70,6 +70,11 @@ def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_
         return ""
     if not is_peak_sure or any(each.ratio < 1 for each in every):
         return "Steps cannot be taken apart by a peak that some of them beat: it was measured too low."
+    if any(each.of_peak > 1 + _SLACK for each in every):
+        return (
+            "In some of these steps products ran faster than at the peak that is known here, which was timed beside "
+            "other work: by that peak they cannot be taken apart."
+        )
     said = [_said_of_line(line, [each for each in every if each.series == line.series]) for line in lines]
     if said and all(said):
         return f"{' '.join(said)}{_said_of_disturbed(every)}"
