@@ -58,11 +58,10 @@ def headings(run: Run, meters: Sequence[Meter]) -> tuple[str, str]:
         said, _, rest = failure.message.partition(". ")
         return said.rstrip("."), rest
     rows = [meter.row for meter in meters]
-    if run.status != "finished" or far is None or far.gap is None:
-        return headline(run, rows), _taken_for(rows) if run.status == "finished" else ""
-    row = far.row
-    if not far.gap.finding and (taken := _taken_for(rows)):
+    taken = _taken_for(rows) if run.status == "finished" else ""
+    if run.status != "finished" or far is None or far.gap is None or (taken and not far.gap.finding):
         return headline(run, rows), taken
+    row = far.row
     if not far.gap.finding and len(far.terms) > 1 and (row.predicted or 0.0) < far.terms[0].value:
         return (
             f"Your {row.text} is less than {far.terms[0].name} alone",
