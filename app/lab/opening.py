@@ -121,10 +121,10 @@ def store_opened(session: Session, learner_id: int, name: str, read: ReadRun, no
     return run
 
 
-def _is_of_here(session: Session, learner_id: int, told: RecordedRun) -> bool:
+def _is_of_here(session: Session, learner_id: int, recorded: RecordedRun) -> bool:
     """Whether it is a run of this very install: it has one of that number, submitted at that moment."""
-    mine = queries.find_run(session, learner_id, told.id)
-    return mine is not None and mine.opened_from is None and mine.created_at == told.created_at
+    mine = queries.find_run(session, learner_id, recorded.id)
+    return mine is not None and mine.opened_from is None and mine.created_at == recorded.created_at
 
 
 def _result(session: Session, run: Run, read: ReadRun) -> dict[str, object]:
