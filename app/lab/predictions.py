@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -51,11 +51,25 @@ class Predicted:
 
 def list_predicted(session: Session, learner_id: int, content: Catalogue) -> list[Predicted]:
     """Every finished run with a prediction that was measured, newest first."""
-    return list(_predicted(session, learner_id, content))
+    return list(_predicted(reversed(queries.list_all_runs(session, learner_id)), content))
 
 
-def _predicted(session: Session, learner_id: int, content: Catalogue) -> Iterator[Predicted]:
-    for run in reversed(queries.list_all_runs(session, learner_id)):
+def list_newest(session: Session, learner_id: int, content: Catalogue, since: datetime) -> list[Predicted]:
+    """The same of each experiment alone that was predicted since then: its newest."""
+    newest = {
+        run.experiment_id: run
+        for run in queries.list_all_runs(session, learner_id)
+        if run.experiment_id in content.experiments
+        and run.prediction
+        and run.status == "finished"
+        and run.ended_at is not None
+        and run.ended_at >= since
+    }
+    return list(_predicted(newest.values(), content))
+
+
+def _predicted(runs: Iterable[Run], content: Catalogue) -> Iterator[Predicted]:
+    for run in runs:
         if run.status != "finished" or not run.prediction or run.ended_at is None:
             continue
         try:
@@ -102,8 +116,11 @@ def _foreseen(run: Run) -> float | None:
     rows = [row for row in compare(asked, run.prediction, run.theory, run.result) if row.measured is not None]
     if not rows:
         return None
-    try:
-        meters = findings.meters_of(run, RunSpec.model_validate(run.spec), None, RunView(), rows)
-    except ValidationError:  # of another release: of what its numbers are made is not known any more
-        return sum(not row.missed for row in rows) / len(rows)
-    return sum(not meter.missed for meter in meters) / len(meters)
+    right = [row for row in rows if not row.missed]
+    if any(not row.is_near for row in right):  # it may lack something by name all the same: that takes a search
+        try:
+            meters = findings.meters_of(run, RunSpec.model_validate(run.spec), None, RunView(), right)
+            right = [meter.row for meter in meters if not meter.missed]
+        except ValidationError:  # of another release: of what its numbers are made is not known any more
+            pass
+    return len(right) / len(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -29,7 +28,6 @@ from app.practice.topics import MASTERED, finding, weakest_first
 from app.practice.variants import make_variant
 
 OFFERED = 3
-SLIPS_OF = timedelta(days=14)  # the newest of them, that the list tells of
 
 router = APIRouter()
 problems = APIRouter(prefix="/api/v1/problems", tags=["problems"])
@@ -79,7 +77,7 @@ def practice(
     every = service.list_topics(session, learner, content)
     offered = request.app.state.offers(session, learner, content, moment).problems
     tried = [topic for topic in weakest_first(every) if topic.share.count]
-    slips = service.list_slips(session, learner, content, moment.now - SLIPS_OF)
+    slips = service.list_slips(session, learner, content, moment.now)
     context = {
         "topics": every if order == "taught" else weakest_first(every),
         "finding": finding(every),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
@@ -43,6 +43,7 @@ STREAK, STREAK_SCORE, FAILED_SCORE = 2, 0.9, 0.5  # so many variants in a row, a
 PAGE = 25  # variants on a page of the history
 OTHER_THAN = 3  # newest variants whose numbers are not asked again
 MOST_DRAWS = 20
+MISSED_FOR = timedelta(days=14)  # what went wrong before that says little of now
 MOST_SLIPS = 8  # that are told of: each variant is made again from its seed
 
 
@@ -223,9 +224,9 @@ class Slip:
     cards: tuple[str, ...]
 
 
-def list_slips(session: Session, learner_id: int, content: Catalogue, since: datetime) -> list[Slip]:
-    """The slips of the problems missed last, newest first: those whose newest variant since then has a wrong answer."""
-    newest = {row.problem_id: row for row in queries.list_settled_since(session, learner_id, since)}
+def list_slips(session: Session, learner_id: int, content: Catalogue, now: datetime) -> list[Slip]:
+    """The slips of the problems missed of late, newest first: those whose newest variant has a wrong answer."""
+    newest = {row.problem_id: row for row in queries.list_settled_since(session, learner_id, now - MISSED_FOR)}
     missed = [row for row in newest.values() if (row.score or 0.0) < 1 and row.problem_id in content.problems]
     found = []
     for row in sorted(missed, key=lambda each: (each.settled_at, each.id), reverse=True)[:MOST_SLIPS]:

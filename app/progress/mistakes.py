@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -12,11 +12,9 @@ from app.content.catalogue import Catalogue
 from app.content.evidence import Evidence, Kind
 from app.core import times
 from app.core.moment import Moment
-from app.lab.predictions import list_predicted
+from app.lab.predictions import list_newest
 from app.practice import service as practice
 from app.words import lowered
-
-RECENT_FOR = timedelta(days=14)  # what went wrong before that says little of now
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,8 @@ def when(at: datetime, moment: Moment) -> str:
 
 def mistakes_of(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Mistakes:
     """By kind and id of the item: only what the newest try of it did wrong."""
-    every = (*_of_runs(session, learner_id, content), *_of_problems(session, learner_id, content, now))
-    return {(each.kind, each.item_id): each for each in every if now - each.at <= RECENT_FOR}
+    every = (*_of_runs(session, learner_id, content, now), *_of_problems(session, learner_id, content, now))
+    return {(each.kind, each.item_id): each for each in every}
 
 
 def open_cards(
@@ -72,13 +70,9 @@ def by_idea(mistakes: Mistakes) -> dict[str, Mistake]:
     return found
 
 
-def _of_runs(session: Session, learner_id: int, content: Catalogue) -> Iterator[Mistake]:
-    seen = set()
-    for run in list_predicted(session, learner_id, content):
-        if run.experiment_id is None or run.experiment_id in seen or run.experiment_id not in content.experiments:
-            continue
-        seen.add(run.experiment_id)
-        if run.cures:
+def _of_runs(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Iterator[Mistake]:
+    for run in list_newest(session, learner_id, content, now - practice.MISSED_FOR):
+        if run.cures and run.experiment_id is not None:
             said = lowered(run.title)
             says = f"{said} in {run.experiment_id}" if said.startswith("you ") else f"in {run.experiment_id}, {said}"
             concepts = _about(content, run.cures, content.experiments[run.experiment_id].concepts)
@@ -86,7 +80,7 @@ def _of_runs(session: Session, learner_id: int, content: Catalogue) -> Iterator[
 
 
 def _of_problems(session: Session, learner_id: int, content: Catalogue, now: datetime) -> Iterator[Mistake]:
-    for slip in practice.list_slips(session, learner_id, content, now - RECENT_FOR):
+    for slip in practice.list_slips(session, learner_id, content, now):
         said = _plain(slip.says)
         says = (
             f"your slip in {slip.problem.id} {{when}} was “{said}”"

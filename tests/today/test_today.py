@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,7 +17,9 @@ from app.content.schemas import Concept
 from app.core.db import Database
 from app.core.moment import Moment
 from app.lab.models import Run
+from app.practice import service as practice
 from app.practice.models import Variant
+from app.practice.variants import make_variant
 from app.progress.evidence import Standing
 from app.progress.mistakes import Mistake
 from app.today.day import done_today, due_bars, ranked, standing_lanes
@@ -198,3 +202,22 @@ def test_what_a_prediction_left_out_is_said_with_its_card_until_that_is_answered
     reply = client.post("/api/v1/study/reviews", json={"card_id": "C10", "level": 4, "version": 0})
     assert reply.status_code == 201, reply.text
     assert 'href="/study/cards/C10"' not in client.get("/").text
+
+
+def test_a_problems_own_slip_is_said_where_it_stands_and_where_its_idea_comes_next(
+    client: TestClient, database: Database, content: Catalogue
+) -> None:
+    """Stage 2 answered with stage 3's formula."""
+    problem = content.problems["P03"]
+    with database.write() as session:
+        seed = practice.issue_variant(session, 1, problem, NOW - timedelta(hours=1)).seed
+        answers = {part.id: part.answer_text for part in make_variant(problem, seed).parts if part.points}
+        practice.answer(session, 1, problem, seed, answers | {"b": answers["c"]}, NOW)
+    page = unescape(client.get("/practice").text)
+    assert re.search(r"Your slip today: Stage 2: everything sharded.*?C62</a> answers\s+it", page, re.DOTALL)
+    assert re.search(r'<details class="topic-of" open>\s*<summary class="topic">\s*<span>\s*<b>Data parallelism', page)
+    assert "ZeRO stages: your slip in P03 at 12:00 was “Stage 2: everything sharded" in page
+    assert 'btn btn-primary" href="/practice/fewest-gpus"' in page, "the button and the list say the same"
+    today = unescape(client.get("/").text)
+    assert "Your slip in P03 at 12:00 was “Stage 2: everything sharded" in today
+    assert "Training state went right at 12:00" in page, "what was missed is the other idea"
