@@ -11,7 +11,7 @@ from app.interview.parts import Part, Reactions, parts_of
 from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.reveal.meter import Meter
-from app.reveal.words import CLASSES, UNDERLINED, Finding, Marked, mark, nearest, stands_in, why_less, why_missed
+from app.reveal.words import CLASSES, NOT_HEARD, UNDERLINED, Finding, Marked, mark, nearest, stands_in, why_less
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _judged_alone(row: Row, point: JudgedPoint, worth: float) -> Finding:
     if point.met:
         return Finding(point.id, point.point, "Met", "met", worth, worth, "ok", evidence)
     if point.met is None:
-        why = "" if near else why_missed(point.point, row.said)
+        why = "" if near else NOT_HEARD
         return Finding(point.id, point.point, "To judge", "unsure", 0.0, worth, "un", evidence, why)
-    why = "The nearest you came is underlined." if near else why_missed(point.point, row.said)
+    why = "The nearest you came is underlined." if near else NOT_HEARD
     return Finding(point.id, point.point, "Missed", "missed", 0.0, worth, "un", evidence, why)

@@ -13,15 +13,14 @@ from app.words import listed
 
 Kind = Literal["ok", "no", "un"]
 
-MOST_UNSAID = 4  # words of a point that an answer lacks, named in a note
-SHORTEST_TELLING = 5  # letters of a word in small letters that says something by itself
+# What a reader of words knows of a point that it found nothing of: not that it was not said.
+NOT_HEARD = "Nothing in your words was heard to say it."
 # How a grader's verdict is shown: its word, and the evidence it rests on.
 CLASSES = {"met": "met", "missed": "missed", "contradicted": "contra", "unsure": "unsure"}
 UNDERLINED: Mapping[str, Kind | None] = {"met": "ok", "missed": "un", "contradicted": "no", "unsure": "un"}
 LEAST_SHARED = 3  # words that a sentence has in common with a point that it may speak of
 
 _SHOWN_FIRST: tuple[Kind, ...] = ("no", "ok", "un")  # which shows where two overlap
-_WORD = re.compile(r"[A-Za-z][\w’'-]*|\d[\d.,]*\d|\d")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _QUANTITY = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?:\s(%|[kMGT]?B(?:/s)?|[mµ]?s)(?!\w))?")
 _SENTENCE = re.compile(r"[^.!?;\n]*(?:[.](?=\S)[^.!?;\n]*)*(?:[.!?;]|$)")
@@ -125,14 +124,6 @@ def _places(text: str, evidence: Sequence[str]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(found))
 
 
-def unsaid(point: str, answer: str) -> tuple[str, ...]:
-    """The first words of a point that nothing in an answer has, as the point writes them."""
-    have = topic(answer)
-    telling = (word for word in _WORD.findall(point) if len(word) >= SHORTEST_TELLING or not word.islower())
-    lacking = (word for word in telling if (of := topic(word)) and not of & have)
-    return tuple(dict.fromkeys(lacking))[:MOST_UNSAID]
-
-
 def nearest(point: str, answer: str) -> str | None:
     """The sentence of an answer that has most words and numbers of a point; None where none has enough."""
     about = topic(point)
@@ -150,11 +141,6 @@ def sentences(text: str) -> list[str]:
     return [piece for match in _SENTENCE.finditer(text) if (piece := match.group().strip())]
 
 
-def why_missed(point: str, answer: str) -> str:
-    """Why a point was missed, as far as words show it."""
-    return "You did not come to it." if unsaid(point, answer) else "You used its words, but no sentence says so."
-
-
 def unsaid_numbers(point: str, answer: str) -> tuple[str, ...]:
     """The quantities of a point whose number nothing in an answer has, as the point writes them."""
     have = set(_NUMBER.findall(answer))
@@ -167,7 +153,7 @@ def why_less(verdict: str, credit: float, point: str, half: str | None, answer: 
     if verdict == "met":
         return "" if credit == 1 else _why_half(unsaid_numbers(point, answer), half)
     return {
-        "missed": why_missed(point, answer),
+        "missed": NOT_HEARD,
         "contradicted": "Your words say the opposite.",
         "unsure": "It is near, but not said outright.",
     }[verdict]

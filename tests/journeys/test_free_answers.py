@@ -34,7 +34,9 @@ def test_an_answer_is_written_and_graded_by_keyboard_alone(page: Page, content: 
     number = factor.locator(".n").inner_text()  # leads to the words it rests on, underlined in the answer
     evidence = page.locator(".ans .ev.ok").filter(has_text="twice that in total")
     expect(evidence.locator("sup").filter(has_text=number)).to_have_count(1)
-    expect(page.locator(".notes > li").filter(has_text="Missed").first).to_contain_text("You did not come to it.")
+    expect(page.locator(".notes > li").filter(has_text="Missed").first).to_contain_text(
+        "Nothing in your words was heard to say it."
+    )
 
 
 def test_what_is_unsure_is_judged_beside_the_exemplar(page: Page) -> None:

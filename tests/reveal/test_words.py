@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.reveal.words import Finding, Kind, mark, nearest, sentences, unsaid, why_less, why_missed
+from app.reveal.words import Finding, Kind, mark, nearest, sentences, why_less
 
 ANSWER = "FSDP frees the weights after forward. Backward gathers 25.3 MB again; that is the second gather.\nIt is free."
 
@@ -47,10 +47,8 @@ def test_the_sentence_nearest_to_a_point_has_most_of_its_words() -> None:
     assert nearest("anything", "") is None
 
 
-def test_a_missed_point_names_the_words_that_are_not_there() -> None:
-    assert unsaid("FSDP frees buckets of 25 MiB", ANSWER) == ("buckets", "25", "MiB")
-    assert why_missed("FSDP frees buckets", ANSWER) == "You did not come to it."
-    assert why_missed("FSDP frees weights", ANSWER) == "You used its words, but no sentence says so."
+def test_of_a_missed_point_nothing_is_said_but_that_it_was_not_heard() -> None:
+    assert why_less("missed", 0, "FSDP frees buckets", None, ANSWER) == "Nothing in your words was heard to say it."
 
 
 def test_half_a_point_says_what_does_not_stand_in_the_answer_and_claims_nothing_else() -> None:
