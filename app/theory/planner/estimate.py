@@ -109,7 +109,7 @@ def _software_default(plan: Plan, worst: StageMemory) -> SoftwareDefault | None:
     if own == plan.training.state_layout:
         return None
     by_itself = replace(plan, training=plan.training.model_copy(update={"state_layout": own}))
-    return SoftwareDefault(own, state_bytes(by_itself, worst.held) - state_bytes(plan, worst.held))
+    return SoftwareDefault(own, max(0.0, state_bytes(by_itself, worst.held) - state_bytes(plan, worst.held)))
 
 
 def _interval(request: EstimateRequest, plan: Plan, timed: StepSeconds | None, worst: StageMemory) -> Interval:

@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ForwardFlops:
-    """FLOPs of a forward pass per token on one rank of a stage."""
+    """FLOPs of a token's forward pass through a stage, by all its tensor ranks together."""
 
     matrices: float
     attention: float
@@ -63,8 +63,8 @@ class StageMemoryEstimate:
 
 @dataclass(frozen=True)
 class SoftwareDefault:
-    """How a plan's software keeps state unless told otherwise, and how many bytes more (negative: fewer) that takes of
-    the fullest rank's state than the layout that was counted."""
+    """How a plan's software keeps state unless told otherwise, and how many bytes more the fullest rank's state would
+    take so than in the layout that was counted; 0 where it takes no more."""
 
     state_layout: str
     more_bytes: float
