@@ -158,6 +158,10 @@ def test_hsdp_reduces_shards_between_replicas() -> None:
         ({"tensor": 2, "data": 4}, "data", "intra_node"),
         ({"tensor": 2, "pipeline": 4}, "pipeline", "intra_node"),
         ({"tensor": 8, "pipeline": 4}, "pipeline", "inter_node"),
+        ({"data": 3, "pipeline": 2}, "pipeline", "intra_node"),  # six ranks lie in a node of eight
+        ({"tensor": 2, "data": 3}, "data", "intra_node"),
+        ({"data": 2, "pipeline": 4}, "ends", "intra_node"),  # ranks 0 and 6 of one node
+        ({"tensor": 2, "pipeline": 8}, "ends", "inter_node"),
     ],
 )
 def test_a_groups_link_follows_from_the_rank_order(parallel: dict[str, int], group: str, link: str) -> None:

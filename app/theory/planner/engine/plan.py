@@ -186,7 +186,6 @@ def _groups_in_order(network: Network, mesh: Mesh, replicas: int, all_rails: boo
     along: dict[str, Group] = {axis: group(network, mesh.size(axis), mesh.stride(axis)) for axis in AXES}
     alone = Group(1, 1)
     together = Group(replicas, along["data"].per_node * along["context"].per_node)
-    apart = mesh.stride("pipeline") * max(1, mesh.pipeline - 1)
     return {
         **along,
         "expert": alone,
@@ -197,8 +196,14 @@ def _groups_in_order(network: Network, mesh: Mesh, replicas: int, all_rails: boo
         "expert data": together,
         "expert shard": replace(together, all_rails=all_rails),
         "expert replicate": alone,
-        "ends": group(network, 2 if mesh.pipeline > 1 else 1, apart),
+        "ends": _ends(along["pipeline"]),
     }
+
+
+def _ends(pipeline: Group) -> Group:
+    """First and last stage: in one node where all stages are, else apart where nodes cut the pipeline worst."""
+    size = min(2, pipeline.size)
+    return Group(size, size if pipeline.nodes == 1 else 1)
 
 
 def expert_shards(shards: int, folded: int, expert: int) -> int:
@@ -239,9 +244,9 @@ def _groups(
         "expert shard": (expert_shards, apart),
         "expert replicate": (max(1, copies // expert_shards), tensor * shards),
         "pipeline": (pipeline, tensor * replicas),
-        "ends": (2 if pipeline > 1 else 1, tensor * replicas * max(1, pipeline - 1)),
     }
-    return {
+    groups = {
         name: group(network, max(1, size), stride, all_rails or not name.endswith("shard"))
         for name, (size, stride) in places.items()
     }
+    return {**groups, "ends": _ends(groups["pipeline"])}

@@ -40,7 +40,7 @@ def plan_of(request: EstimateRequest, constants: Constants = FITTED) -> Plan:
         overlaps_of(request.parallel, profile),
         kernel,
         device,
-        _network(cluster, constants),
+        _network(cluster, request.parallel.world_size, constants),
     )
 
 
@@ -93,8 +93,9 @@ def profile_of(request: EstimateRequest) -> str:
     return default_of(request.parallel.zero)
 
 
-def _network(cluster: Cluster, constants: Constants) -> Network:
-    """Data-sheet links unless given. Without a GPU the groups still have their places, and nothing takes time."""
+def _network(cluster: Cluster, ranks: int, constants: Constants) -> Network:
+    """Data-sheet links unless given. Fewer ranks than a node has GPUs lie in one together. Without a GPU the groups
+    still have their places, and nothing takes time."""
     gpu = GPUS[cluster.gpu] if cluster.gpu else None
     intra = cluster.intra_node_bytes_per_second or (gpu.scale_up_bytes_per_second if gpu else UNKNOWN)
     inter = cluster.inter_node_bytes_per_second or (gpu.nic_bytes_per_second if gpu else UNKNOWN)
@@ -107,7 +108,7 @@ def _network(cluster: Cluster, constants: Constants) -> Network:
         inside if cluster.intra_node_latency_seconds is None else cluster.intra_node_latency_seconds,
         between if cluster.inter_node_latency_seconds is None else cluster.inter_node_latency_seconds,
     )
-    return network_of(intra, inter, latencies, cluster.gpus_per_node, constants)
+    return network_of(intra, inter, latencies, min(cluster.gpus_per_node, ranks), constants)
 
 
 def _latencies(gpu: Gpu | None) -> tuple[float, float]:
