@@ -29,8 +29,9 @@ class Cures:
 
 
 def find_cures(content: Catalogue, spec: RunSpec, item: Experiment | None, meters: Sequence[Meter]) -> Cures:
-    """The cards on what was missed. A run of one's own takes those of the experiment that is most like it."""
-    missed = [meter for meter in meters if meter.missed]
+    """The cards on what was missed, first what was furthest off, as the title has it. A run of one's own takes those of
+    the experiment that is most like it."""
+    missed = sorted((meter for meter in meters if meter.missed), key=lambda meter: -(meter.row.off_by or 0.0))
     of_terms = _cures_of_terms(content)
     cures = _cures_of_quantities(content, spec, item, [meter.row.name for meter in missed])
     named, others = list[str](), list[str]()

@@ -18,6 +18,7 @@ from app.lab.records import RunFailure
 from app.lab.view import RunView
 from app.reveal.comparison import Comparison, times
 from app.reveal.meter import Meter, finding
+from app.units import digits
 from app.words import counted
 from labs.spec import RunSpec
 
@@ -132,4 +133,4 @@ def _beside_theory(rows: Sequence[Comparison]) -> str:
     if abs(apart) < _AS_THEORY_HAS_IT:
         is_of_bytes = all(row.dimension == "bytes" for row in beside)  # of time theory says nothing here
         return "Its bytes are as theory has them" if is_of_bytes else "Measured as theory has it"
-    return f"{worst.title}: {100 * abs(apart):.2g} % {'more' if apart > 0 else 'less'} than theory has it"
+    return f"{worst.title}: {digits(100 * abs(apart), 2)} % {'more' if apart > 0 else 'less'} than theory has it"

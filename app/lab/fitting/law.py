@@ -18,6 +18,7 @@ from app.lab.models import Run
 from app.lab.residuals import is_patterned, percent_apart
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
+from app.units import digits
 from labs.spec import Figure, RunSpec
 
 _PLACES = 40
@@ -224,7 +225,7 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
             "An interval takes in nothing at all: these points scatter too much to know what was fitted. Leave out "
             "what was disturbed, or run it again while the machine does nothing else."
         )
-    said = f"At most {100 * worst:.2g} % is left over"
+    said = f"At most {digits(100 * worst, 2)} % is left over"
     if worst < _NOISE:
         return f"{said}: the law holds as far as this machine can tell."
     if is_patterned(apart):

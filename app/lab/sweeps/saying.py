@@ -91,7 +91,7 @@ def _said_of_residuals(
     if len(signs) == 1 and len(apart) > 2 and is_constant(shares):
         share = f"{digits(100 * median(shares), 2)} %"
         return f"{share} {word} than theory everywhere. A constant share is a term left out that grows with theory."
-    where = f"at most {100 * abs(worst[2]):.2g} % off, at {knob} {worst[1]:g}"
+    where = f"at most {digits(100 * abs(worst[2]), 2)} % off, at {knob} {worst[1]:g}"
     if len(signs) == 1:
         return f"always {word} than theory, {where}."
     return f"{where}, sometimes above theory and sometimes below."

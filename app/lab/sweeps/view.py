@@ -230,7 +230,7 @@ def _from_line(lines: Sequence[Line], settings: Sequence[Any], series: str | Non
     """Of a point that a line was drawn through."""
     at = {(line.series, x): left for line in lines if line.is_known for x, left in line.left}
     left = at.get((series or "", float(settings[0]))) if is_number(settings[0]) else None
-    return "–" if left is None else f"{100 * left:+.2g} %".replace("-", "−")
+    return "–" if left is None else f"{'−' if left < 0 else '+'}{digits(100 * abs(left), 2)} %"
 
 
 def _figure(knobs: Sequence[Knob], what: str, unit: str) -> Figure:
