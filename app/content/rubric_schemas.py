@@ -14,11 +14,13 @@ from app.content.claim_schemas import ClaimsFile
 from app.content.live import ExpressionError, Expressions, at
 from app.content.schemas import Item, Related, RubricId, Slug, Strict, Text
 from app.grading.levels import Level
+from app.grading.rubrics.comparing import TO_A_RUBRIC
+from app.grading.rubrics.courses import Course, course_of
 from app.grading.rubrics.grader import Critical, Misconception, Part, Point, Rubric, Stance
 from app.grading.rubrics.lexicon import stem
 from app.grading.rubrics.likeness import make_claims
 from app.grading.rubrics.patterns import BadPattern, Pattern, Quantity, parse
-from app.grading.rubrics.reading import NO_WORDINGS
+from app.grading.rubrics.reading import NO_WORDINGS, read
 from app.grading.rubrics.wordings import Wordings, make_wordings
 from app.units import SCALES
 
@@ -225,7 +227,7 @@ def make_rubric(file: RubricFile) -> Rubric:
     relevant = tuple(each for each in false if each.points or each.critical)
     wordings, known = file.knowledge.wordings, file.knowledge.claims.get(file.id)
     claims = make_claims(known.claims() if known else (), wordings)
-    return Rubric(points, critical, floor, file.floor.needs, wordings, relevant, stance, claims)
+    return Rubric(points, critical, floor, file.floor.needs, wordings, relevant, stance, claims, TO_A_RUBRIC)
 
 
 def make_points(
@@ -259,7 +261,14 @@ def _point(point: RubricPointFile, values: Mapping[str, Any], let: Mapping[str, 
         tuple(Part(_patterns("parts", each, values, let)) for each in point.parts),
         point.needs,
         point.half_at,
+        _course(point.text),
     )
+
+
+def _course(text: str) -> Course | None:
+    """What a point says becomes of what it is about, where that is one thing."""
+    tokens = [token for sentence in read(text).sentences for token in sentence.tokens]
+    return course_of([each.stem for each in tokens], [each.denied for each in tokens])
 
 
 def shared_patterns(lines: Evidence) -> tuple[Pattern, ...]:

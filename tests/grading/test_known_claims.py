@@ -48,8 +48,45 @@ def test_a_point_without_evidence_is_what_a_known_claim_says(text: str, verdict:
 def test_evidence_falls_where_it_is_like_a_wrong_claim_and_nothing_else_speaks_for_the_answer() -> None:
     wrong = "The fastest link sets the pace."
     assert said(wrong, "met") == "contradicted"
-    assert said(wrong, "met", bytes="met") is None  # an answer that is right elsewhere is believed
+    assert said(wrong, "met", bytes="met", steps="met") is None  # an answer that is right elsewhere is believed
     assert said(wrong, "met", bytes="contradicted") == "contradicted"
+
+
+def test_words_that_no_right_claim_has_earn_half_alone_and_nothing_where_most_is_wrong() -> None:
+    reading = read("Pace is what a ring has, and trees have it as well.")
+
+    def opinion(**others: str) -> tuple[str, float] | None:
+        standings = {name: Standing(each) for name, each in others.items()}  # type: ignore[arg-type]
+        standings["pace"] = Standing("met", frozenset({0}))
+        found = compare(standings, CLAIMS.like(reading), reading.sentences).get("pace")
+        return (found.verdict, found.credit) if found else None
+
+    assert opinion() == ("met", 0.5)
+    assert opinion(bytes="met", steps="met") is None
+    assert opinion(bytes="contradicted") == ("unsure", 0.0)
+
+
+def test_a_wrong_statement_is_held_against_the_one_point_that_it_is_about() -> None:
+    claims = make_claims(
+        [
+            Claim("pace", "right", "The slowest link sets the pace."),
+            Claim("pace", "wrong", "The fastest link sets the pace of the ring."),
+            Claim("load", "right", "Each link carries as much."),
+            Claim("load", "wrong", "The fastest link carries most, and sets what the ring carries."),
+        ]
+    )
+    reading = read("The fastest link sets the pace of the ring.")
+    standings = {"pace": Standing("open"), "load": Standing("open"), "bytes": Standing("contradicted")}
+    found = compare(standings, claims.like(reading), reading.sentences)
+    assert {point: each.verdict for point, each in found.items()} == {"pace": "contradicted"}
+
+
+def test_how_like_a_statement_is_does_not_depend_on_claims_that_share_no_word_with_it() -> None:
+    few = [Claim("a", "right", "The slowest link sets the pace."), Claim("a", "wrong", "Links are equal.")]
+    more = [*few, *(Claim("a", "right", f"Word{letter} thing{letter}.") for letter in "abcdef")]
+    said = read("The slowest link sets the pace.")
+    first, second = (max(each.right for each in make_claims(claims).like(said)["a"]) for claims in (few, more))
+    assert second >= first - 0.01
 
 
 def test_what_is_denied_is_not_like_what_is_claimed() -> None:

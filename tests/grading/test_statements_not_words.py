@@ -116,6 +116,24 @@ def test_what_denies_a_falsehood_contradicts_nothing(rubric: str, text: str, con
     assert contradicted(content, rubric, text) == set()
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("So each rank sends 2(n-1)/n times S, which grows linearly with the number of ranks.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, and this doubles with twice the ranks.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, which stays nearly constant.", "met"),
+        ("Each rank sends 2(n-1)/n · S, which does not grow with the ranks.", "met"),
+        ("Each rank sends 2(n-1)/n · S, while latency grows linearly.", "met"),
+        ("Each rank sends 2(n-1)/n · S in 2(n-1) steps, whose latency grows with the ranks.", "met"),
+    ],
+)
+def test_what_a_point_says_to_stay_must_not_be_said_to_grow(text: str, verdict: str, content: Catalogue) -> None:
+    around = "It is a reduce-scatter followed by an all-gather. One slow rank holds up everybody. " + text
+    found = {each.id: each.verdict for each in graded(content, "R04", around).points}
+    assert found["factor"] == verdict
+    assert found["bus-bandwidth"] in {"missed", "unsure"}
+
+
 def test_a_falsehood_is_the_critical_mistake_that_it_names(content: Catalogue) -> None:
     assert "activations-sharded" in graded(content, "R08", "FSDP splits the activations as well.").critical
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 from app.grading.levels import CAP, UNDECIDED_CAP, Level, is_at_least, level_of, rounded
 from app.grading.rubrics.arithmetic import wrong_sums
-from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Standing, compare
+from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Opinion, Standing, compare
+from app.grading.rubrics.courses import Course
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims
 from app.grading.rubrics.matching import Passage, find, nearly, other_number, place
@@ -41,7 +42,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Point:
-    """One thing a full answer says. Compound points have `parts`, of which `needs` earn it and `half_at` earn half."""
+    """One thing a full answer says. Compound points have `parts`, of which `needs` earn it and `half_at` earn half.
+
+    `course` is what becomes of what it is about, where it says one such thing.
+    """
 
     id: str
     weight: int
@@ -51,6 +55,7 @@ class Point:
     parts: tuple[Part, ...] = ()
     needs: int = 0
     half_at: int = 0
+    course: Course | None = None
 
     @property
     def evidence(self) -> tuple[Pattern, ...]:
@@ -202,19 +207,20 @@ def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> lis
         for each in points
     }
     opinions = compare(standings, rubric.claims.like(reading), reading.sentences, rubric.bounds)
-    by_id = {each.id: each for each in rubric.points}
-    compared = []
-    for each in points:
-        found = opinions.get(each.id)
-        if found is None:
-            compared.append(each)
-            continue
-        said = [reading.sentences[at] for at in found.sentences]
-        if found.verdict == "met" and not _may_be_met(by_id[each.id], said):
-            compared.append(each)
-        else:
-            compared.append(PointGrade(each.id, found.verdict, found.credit, tuple(one.text for one in said)))
-    return compared
+    return [
+        _revised(each, point, opinions[each.id], reading) if each.id in opinions else each
+        for each, point in zip(points, rubric.points, strict=True)
+    ]
+
+
+def _revised(grade: PointGrade, point: Point, opinion: Opinion, reading: Reading) -> PointGrade:
+    """A grade after what comparing says of it."""
+    said = [reading.sentences[at] for at in opinion.sentences]
+    if opinion.verdict == "met" and grade.verdict != "met" and not _may_be_met(point, said):
+        return grade
+    keeps = grade.verdict == "met" and opinion.verdict != "contradicted"
+    evidence = grade.evidence if keeps else tuple(each.text for each in said)
+    return PointGrade(grade.id, opinion.verdict, opinion.credit, evidence)
 
 
 def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
@@ -258,14 +264,16 @@ def _grade_point(
     against = _claimed(point.against, reading) or contradicted.get(point.id)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,))
-    whole, half = _look(point.met, reading), _look(point.half, reading)
-    parts = [_look(part.patterns, reading) for part in point.parts]
+    whole, half = _look(point.met, reading, point.course), _look(point.half, reading, point.course)
+    parts = [_look(part.patterns, reading, point.course) for part in point.parts]
     shown = [look.shown for look in parts if look.shown is not None]
     if whole.shown is not None:
         return PointGrade(point.id, "met", 1.0, (whole.shown.text,))
     if point.parts and len(shown) >= point.needs:
         return PointGrade(point.id, "met", 1.0, _texts(shown))
-    wrong = next(filter(None, (other_number(each, numbers, reading) for each in point.evidence)), None)
+    turned = (look.turned for look in (whole, half, *parts))
+    numbered = (other_number(each, numbers, reading) for each in point.evidence)
+    wrong = next(filter(None, (*turned, *numbered)), None)
     if wrong is not None:
         return PointGrade(point.id, "contradicted", 0.0, (wrong.text,))
     partly = half.shown or whole.vague
@@ -290,20 +298,21 @@ def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
 @dataclass(frozen=True)
 class _Look:
     """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or against it:
-    called unnecessary, or said of another subject."""
+    called unnecessary or said of another subject, or else `turned`, said to grow where it stays."""
 
     shown: Passage | None = None
     vague: Passage | None = None
     listed: Passage | None = None
     against: Passage | None = None
+    turned: Passage | None = None
 
 
 def _texts(passages: Iterable[Passage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.text for each in sorted(passages, key=lambda each: each.sentence)))
 
 
-def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
-    listed = against = vague = None
+def _look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None = None) -> _Look:
+    listed = against = vague = turned = None
     for pattern in patterns:
         found = find(pattern, reading)
         if found is None:
@@ -312,11 +321,23 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading) -> _Look:
             listed = listed or found
         elif found.dismissed or found.swapped:
             against = against or found
+        elif course and _takes_another(course, pattern, reading, found):
+            turned = turned or found
         elif reading.sentences[found.sentence].is_vague:
             vague = vague or found
         else:
             return _Look(shown=found)
-    return _Look(None, vague, listed, against)
+    return _Look(None, vague, listed, against, turned)
+
+
+def _takes_another(course: Course, pattern: Pattern, reading: Reading, found: Passage) -> bool:
+    """Whether what evidence names is said to grow, fall or stay there where the point says that it does not."""
+    sentence = reading.sentences[found.sentence]
+    return any(
+        each.course != course
+        and (pattern.has_numbers if each.is_number else sentence.tokens[each.of].stem in pattern.stems)
+        for each in sentence.told
+    )
 
 
 def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Passage | None:

@@ -2,7 +2,8 @@
 
 Words, pairs of words, what else they mean and numbers are compared (cosine, with the weight of how rare each is among
 the rubric's claims), for each sentence and for each clause or two of it. A kind's likeness is a soft maximum over its
-claims: log of the mean of exp(SHARPNESS · cosine), over SHARPNESS.
+claims, log(1 + sum of (exp(SHARPNESS · cosine) − 1) / USUAL) / SHARPNESS: claims that have nothing in common with a
+statement do not count, however many there are.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from app.grading.rubrics.lexicon import CLAUSE_BREAKS
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
 
+Place = tuple[int, int, int, int]  # a sentence, its words from one to another, and how many sentences
 Truth = Literal["right", "half", "wrong"]
 
 SHARPNESS = 10.0  # of the soft maximum: one near claim counts, and several near ones a little more
+USUAL = {"right": 6.0, "half": 3.0, "wrong": 6.0}  # so many claims that say the very same make a likeness of 1
 PAIR, MEANT, NUMBER = 0.5, 0.5, 1.5  # what two words beside each other, a meaning, a number weigh; a word weighs 1
 SHORTEST = 3  # words of a clause
 SHORT = 16  # words and signs of a sentence that may be half of a statement
@@ -63,6 +66,11 @@ class Likeness:
         return range(self.sentence, self.sentence + self.count)
 
     @property
+    def place(self) -> Place:
+        """Which words of which sentence it is about."""
+        return self.sentence, self.start, self.end, self.count
+
+    @property
     def excess(self) -> float:
         """How much more it is like wrong claims than like those that are right, or right in part."""
         return self.wrong - max(self.right, self.half)
@@ -75,13 +83,7 @@ class Claims:
     kinds: tuple[tuple[str, Truth], ...] = ()
     places: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False)
     rarity: Mapping[str, float] = field(default_factory=dict, repr=False)
-    by_number: frozenset[int] = frozenset()  # whoever says no number does not say these
     unknown: float = 0.0
-
-    @cached_property
-    def _counts(self) -> Mapping[tuple[str, Truth], int]:
-        """How many claims of each kind there are: every statement of every answer is held to them."""
-        return Counter(self.kinds)
 
     @cached_property
     def _points(self) -> tuple[str, ...]:
@@ -110,21 +112,18 @@ class Claims:
 
     def _likenesses(self, words: Mapping[str, float]) -> Mapping[str, tuple[float, float, float]]:
         length = math.sqrt(sum(self.rarity.get(word, self.unknown) * share**2 for word, share in words.items())) or 1.0
-        dots = [0.0] * len(self.kinds)
+        dots: dict[int, float] = defaultdict(float)
         for word, share in words.items():
             for number, weight in self.places.get(word, ()):
                 dots[number] += weight * share
         sums: dict[tuple[str, Truth], float] = defaultdict(float)
-        unsaid = frozenset() if any("#" in word for word in words) else self.by_number
-        for number, (kind, dot) in enumerate(zip(self.kinds, dots, strict=True)):
-            sums[kind] += math.exp(SHARPNESS * dot / length) if number not in unsaid else 1.0
+        for number, dot in dots.items():
+            sums[self.kinds[number]] += math.expm1(SHARPNESS * dot / length)
 
-        def soft(kind: tuple[str, Truth]) -> float:
-            return math.log(sums[kind] / self._counts[kind]) / SHARPNESS if kind in self._counts else 0.0
+        def soft(point: str, truth: Truth) -> float:
+            return math.log1p(sums[point, truth] / USUAL[truth]) / SHARPNESS
 
-        return {
-            point: (soft((point, "right")), soft((point, "half")), soft((point, "wrong"))) for point in self._points
-        }
+        return {point: (soft(point, "right"), soft(point, "half"), soft(point, "wrong")) for point in self._points}
 
     def _refusals(self, words: Mapping[str, float]) -> Mapping[str, float]:
         single = {word: share for word, share in words.items() if " " not in word and "#" not in word}
@@ -168,7 +167,6 @@ def make_claims(claims: Iterable[Claim], wordings: Wordings = NO_WORDINGS) -> Cl
         tuple((each.point, each.truth) for each, _ in listed),
         {word: tuple(found) for word, found in places.items()},
         rarity,
-        frozenset(number for number, (_, words) in enumerate(listed) if any("#" in word for word in words)),
         math.log((len(listed) + 1) / 0.5),
     )
 

@@ -88,6 +88,11 @@ class Pattern:
         return found[0] if len(found) == 1 and len(named) > 1 else None
 
     @cached_property
+    def has_numbers(self) -> bool:
+        """Whether a number or a formula is among what it looks for."""
+        return any(not isinstance(atom, Words) for groups in self.places for group in groups for atom in group)
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """All words that it looks for."""
         return _stems_of(atom for groups in self.places for group in groups for atom in group)
