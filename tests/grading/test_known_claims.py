@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.content.catalogue import Catalogue
-from app.grading.rubrics.comparing import Standing, compare
+from app.grading.rubrics.comparing import TO_A_RUBRIC, Standing, compare
 from app.grading.rubrics.likeness import Claim, Likeness, make_claims
 from app.grading.rubrics.reading import read
 from app.rubrics.checks import check_claims
@@ -58,7 +58,7 @@ def test_words_that_no_right_claim_has_earn_half_alone_and_nothing_where_most_is
     def opinion(**others: str) -> tuple[str, float] | None:
         standings = {name: Standing(each) for name, each in others.items()}  # type: ignore[arg-type]
         standings["pace"] = Standing("met", frozenset({0}))
-        found = compare(standings, CLAIMS.like(reading), reading.sentences).get("pace")
+        found = compare(standings, CLAIMS.like(reading), reading.sentences, TO_A_RUBRIC).get("pace")
         return (found.verdict, found.credit) if found else None
 
     assert opinion() == ("met", 0.5)
