@@ -99,13 +99,13 @@ class _Most:
     right: Mapping[Place, float]
     wrong: Mapping[Place, float]
 
-    def is_about(self, each: Likeness) -> bool:
+    def is_about(self, likeness: Likeness) -> bool:
         """Whether a right statement may be about a point: it may be about several."""
-        return each.right >= ABOUT * self.right[each.place]
+        return likeness.right >= ABOUT * self.right[likeness.place]
 
-    def is_against(self, each: Likeness) -> bool:
+    def is_against(self, likeness: Likeness) -> bool:
         """Whether a wrong statement is about a point: it is about the one whose wrong claims it is most like."""
-        return each.wrong >= self.wrong[each.place]
+        return likeness.wrong >= self.wrong[likeness.place]
 
 
 def _most(likenesses: Mapping[str, Sequence[Likeness]]) -> _Most:

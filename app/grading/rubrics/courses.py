@@ -33,7 +33,7 @@ BACK = 10  # tokens from "which" to what it speaks of
 
 
 @dataclass(frozen=True)
-class Told:
+class Change:
     """What is told of the thing at token `of`, which is a number or formula or else a word."""
 
     course: Course
@@ -47,14 +47,14 @@ def course_of(stems: Sequence[str], denied: Sequence[bool]) -> Course | None:
     return found.pop() if len(found) == 1 else None
 
 
-def told_in(stems: Sequence[str], denied: Sequence[bool]) -> Iterator[Told]:
+def changes_in(stems: Sequence[str], denied: Sequence[bool]) -> Iterator[Change]:
     """What a sentence tells of what stands before "which", or before ", and it"."""
     for at, word in enumerate(stems):
         goes_on = word in _RELATIVES or (word in _PRONOUNS and at > 0 and stems[at - 1] in _JOINTS)
         course = _next_course(stems, denied, at) if goes_on else None
         of = _before(stems, at) if course else None
         if course is not None and of is not None:
-            yield Told(course, of, stems[of][0].isdigit())
+            yield Change(course, of, stems[of][0].isdigit())
 
 
 def _course(word: str, denied: bool) -> Course | None:

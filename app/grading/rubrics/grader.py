@@ -330,13 +330,13 @@ def _look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None
     return _Look(None, vague, listed, against, turned)
 
 
-def _takes_another(course: Course, pattern: Pattern, reading: Reading, found: Passage) -> bool:
+def _takes_another(course: Course, pattern: Pattern, reading: Reading, passage: Passage) -> bool:
     """Whether what evidence names is said to grow, fall or stay there where the point says that it does not."""
-    sentence = reading.sentences[found.sentence]
+    sentence = reading.sentences[passage.sentence]
     return any(
         each.course != course
         and (pattern.has_numbers if each.is_number else sentence.tokens[each.of].stem in pattern.stems)
-        for each in sentence.told
+        for each in sentence.changes
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from app.grading.rubrics.courses import Told, told_in
+from app.grading.rubrics.courses import Change, changes_in
 from app.grading.rubrics.lexicon import (
     ALTERNATIVES,
     CLAUSE_BREAKS,
@@ -87,9 +87,9 @@ class Sentence:
         return tuple(frozenset(clauses[each]) if each >= 0 else frozenset() for each in places)
 
     @cached_property
-    def told(self) -> tuple[Told, ...]:
+    def changes(self) -> tuple[Change, ...]:
         """What it tells of what grows, falls or stays."""
-        return tuple(told_in([each.stem for each in self.tokens], [each.denied for each in self.tokens]))
+        return tuple(changes_in([each.stem for each in self.tokens], [each.denied for each in self.tokens]))
 
     def _is_setting(self, at: int) -> bool:
         """Whether a name is given a number, as in tp = 8: its value is meant, and nothing said of it."""
