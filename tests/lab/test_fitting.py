@@ -91,6 +91,31 @@ def test_alpha_and_bandwidth_come_from_the_ping_pong(client: TestClient, databas
     assert "Runs differ" not in html
 
 
+def test_one_run_does_not_tell_the_machine_from_a_term(client: TestClient, database: Database) -> None:
+    """Made about a law whose small messages come out below, as one run's do; in the second the other way round."""
+
+    def pinged(*shares: float) -> None:
+        run_id = _finished(client, database, {"program": "collectives", "parallel": {"data": 2}})
+        events = [
+            MeasurementEvent(1.0, 0, "ping-pong", size, (1 + share) * (100e-6 + size / 1e9), "s", "ping_pong")
+            for size, share in zip((1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 5e6), shares, strict=True)
+        ]
+        with database.write() as session:
+            service.find_run(session, 1, run_id).chunks = 1
+            session.add(Chunk(run_id=run_id, sequence=1, events=[to_json(e) for e in events], created_at=NOW))
+
+    pinged(-0.04, -0.08, -0.12, -0.03, 0.3, 0.12, 0.15, -0.12)
+    html = client.get("/lab/fit", headers=HTML).text.replace("\xa0", " ")
+    assert (
+        "is left over, at message 100 kB. Along the axis 1 above, then 3 below, then 3 above, then 1 below the law"
+        in html
+    )
+    assert "one run cannot tell" in html
+    pinged(0.04, 0.08, 0.12, 0.03, -0.2, -0.12, -0.15, 0.12)
+    html = client.get("/lab/fit", headers=HTML).text
+    assert "with no order along the axis in 2 runs: that is the machine" in html
+
+
 def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestClient, database: Database) -> None:
     """k = 60 and c = 4 of runs made so; steps of 1 s that take 1.2 s with recomputation."""
     for sequence in (32, 64, 96, 128):

@@ -265,6 +265,8 @@ def test_the_form_of_a_sweep_says_every_fault_at_its_own_field(client: TestClien
     assert set(live["wrong"]) == {"values_1", "field_2", "values_2"}
     assert live["empty"] == ["values_2"], "not wrong before it is sent"
     assert live["runs"] == 0
+    mistaken = client.post("/lab/sweeps/offered", data={**typed, "steps": "zero"}).json()
+    assert "as it was typed" not in mistaken["alike"], "what is wrong at another field does not hide it"
     assert client.get("/lab/sweeps/1").status_code == 404
 
 

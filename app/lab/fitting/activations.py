@@ -71,6 +71,7 @@ def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted) -> Law:
         [_coefficient(measured, expected, index) for index in range(len(_COEFFICIENTS))],
         _beyond(measured, expected)
         + residual(
+            fitting,
             measured,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",

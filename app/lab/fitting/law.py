@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +20,7 @@ from app.lab.residuals import is_patterned, percent_apart
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from app.units import digits
+from app.words import lowered
 from labs.spec import Figure, RunSpec
 
 _PLACES = 40
@@ -215,9 +217,8 @@ def between(low: float, high: float, is_log: bool = True) -> list[float]:
     return [low * (high / low) ** each if is_log else low + (high - low) * each for each in shares]
 
 
-def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
-    """What is left over, in words; `apart` is measured over the law, less one, along the axis."""
-    worst = max(map(abs, apart))
+def residual(fitting: Fitting, fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
+    """What is left over, in words; `apart` is measured over the law, less one, of the points kept, along the axis."""
     if not fit.tells:
         return f"Too few points to tell: {too_few(len(apart), len(fit.coefficients))}. Run it again, or put some back."
     if any(map(fit.is_unknown, range(len(fit.coefficients)))):
@@ -225,9 +226,24 @@ def residual(fit: Fitted, apart: Sequence[float], when_it_bends: str) -> str:
             "An interval takes in nothing at all: these points scatter too much to know what was fitted. Leave out "
             "what was disturbed, or run it again while the machine does nothing else."
         )
-    said = f"At most {digits(100 * worst, 2)} % is left over"
-    if worst < _NOISE:
+    at = max(range(len(apart)), key=lambda index: abs(apart[index]))
+    where = f"{lowered(fitting.law.heads[0])} {fitting.kept[at].cells[0]}"
+    said = f"At most {digits(100 * abs(apart[at]), 2)} % is left over, at {where}"
+    if abs(apart[at]) < _NOISE:
         return f"{said}: the law holds as far as this machine can tell."
     if is_patterned(apart):
         return f"{said}, and it bends: {when_it_bends}."
-    return f"{said}, with no order along the axis: that is the machine, not the law. Repeat it to see."
+    runs = {run for sample in fitting.kept for run in sample.runs}
+    if len(runs) > 1:
+        return f"{said}, with no order along the axis in {len(runs)} runs: that is the machine, not the law."
+    return (
+        f"{said}. Along the axis {_sides(apart)}: one run cannot tell whether the machine did that or a term that the "
+        "law lacks. Run it again: what the machine did falls on other points then."
+    )
+
+
+def _sides(apart: Sequence[float]) -> str:
+    """How many points in a row lie on which side of the law."""
+    rows = [(is_above, len(list(each))) for is_above, each in groupby(apart, key=lambda value: value > 0)]
+    said = [f"{count} {'above' if is_above else 'below'}" for is_above, count in rows]
+    return f"{', then '.join(said)} the law"

@@ -134,6 +134,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
             ),
         ),
         residual(
+            fitting,
             line,
             [sample.y / (alpha + beta * sample.x) - 1 for sample in fitting.kept],
             "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "

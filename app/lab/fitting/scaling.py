@@ -72,6 +72,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
         "the law",
         [replace(Coefficient.of(line, 1, "α", f"{-slope:.3f}", "–", plainly), published=f"{published}")],
         residual(
+            fitting,
             line,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "no single power holds over the range: tokens run short for the larger models, and a text has an "

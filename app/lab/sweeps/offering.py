@@ -73,11 +73,19 @@ def by_field(form: SweepForm, violations: Sequence[Violation]) -> tuple[dict[str
 def _alike(spec: object, knobs: Sequence[Knob]) -> str:
     """What cannot be read is shown as it was typed."""
     try:
-        parsed = parse_run_spec(spec, sizes=of_any_size)
+        parsed = parse_run_spec(_without_steps(spec), sizes=of_any_size)
     except (ValueError, RecursionError, SpecError):
         return "as it was typed"
     turned: Collection[str] = {STEPS, *(knob.field for knob in knobs)}
     return ", ".join(filter(None, (title_alike(parsed, turned), alike(parsed, turned))))
+
+
+def _without_steps(spec: object) -> object:
+    """They have a field of their own, and what is wrong there is said there."""
+    training = spec.get("training") if isinstance(spec, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(training, Mapping):
+        return spec
+    return {**spec, "training": {name: value for name, value in training.items() if name != "steps"}}
 
 
 def _words(session: Session, learner_id: int, specs: Sequence[RunSpec], now: datetime) -> str:
