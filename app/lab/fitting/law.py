@@ -20,10 +20,11 @@ from app.lab.residuals import is_patterned, percent_apart
 from app.lab.view import RunView
 from app.theory.lab_runs import Point
 from app.units import digits
-from app.words import lowered
+from app.words import lowered, often
 from labs.spec import Figure, RunSpec
 
 _PLACES = 40
+_ROWS = 4  # of points on one side: so many are told one by one
 _NOISE = 0.03  # of a relative residual: what a quiet machine does, too
 LEFT_OUT = "left out"  # the series of points that no fit has
 
@@ -243,7 +244,10 @@ def residual(fitting: Fitting, fit: Fitted, apart: Sequence[float], when_it_bend
 
 
 def _sides(apart: Sequence[float]) -> str:
-    """How many points in a row lie on which side of the law."""
+    """How many points in a row lie on which side of the law; of many rows, how often they change sides."""
     rows = [(is_above, len(list(each))) for is_above, each in groupby(apart, key=lambda value: value > 0)]
+    if len(rows) > _ROWS:
+        above = sum(value > 0 for value in apart)
+        return f"{len(apart) - above} lie below the law and {above} above it, changing sides {often(len(rows) - 1)}"
     said = [f"{count} {'above' if is_above else 'below'}" for is_above, count in rows]
     return f"{', then '.join(said)} the law"
