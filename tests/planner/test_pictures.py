@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from app.planner import beside, cluster, finding, frontier, saying, service
 from app.theory import estimate, parse_estimate_request
 from app.theory.mesh import AXES, Mesh
+from app.theory.planner.candidates import notably_faster
 from app.units import bytes_text, factor_of
 
 SMALL = {"model": "llama-3-8b", "ranks": "8", "global_batch": "64"}
@@ -37,6 +38,12 @@ def test_nothing_that_was_seen_beats_the_front(choice: finding.Choice) -> None:
     assert min(seconds for seconds, _ in choice.seen) == pytest.approx(choice.options[0].candidate.step_seconds)
     for seconds, held in choice.seen:
         assert any(size <= held * 1.000001 and step <= seconds / 0.99 for step, size in front)
+
+
+def test_the_front_ends_with_the_fastest_that_fits_by_how_little_it_may_be(choice: finding.Choice) -> None:
+    assert choice.front[-1].candidate.step_seconds == choice.options[0].candidate.step_seconds
+    figures = [(1.0, 4.0), (2.0, 2.0), (3.0, 1.99), (4.0, 1.985), (5.0, 1.999)]
+    assert notably_faster(figures, lambda each: each[1]) == [(1.0, 4.0), (2.0, 2.0), (4.0, 1.985)]
 
 
 def test_a_plan_of_the_front_keeps_its_search_and_its_place(made: service.Plan, choice: finding.Choice) -> None:
