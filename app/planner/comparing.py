@@ -65,7 +65,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The page: the two as given, and where both are plans, how they differ. `is_same` where they are one plan."""
+    """The page: the two as given, and where both are plans, how they differ. `is_same` where they are shown as one
+    plan."""
 
     given: tuple[Given, ...]
     compared: Compared | None
@@ -87,8 +88,18 @@ class Comparison:
         if self.compared is not None:
             return _title(self.compared, *self._by_speed(self.compared))
         if self.is_same:
-            return "These two are the same plan"
+            return f"{self._not_whole} could not be read whole" if self.remarks else "These two are the same plan"
         return "Compare this plan with another" if self.plans else "Compare two plans"
+
+    @property
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What of either address is shown otherwise than it says, each with the place of the plan."""
+        return tuple((each.place, remark) for each in self.given for remark in each.remarks)
+
+    @property
+    def _not_whole(self) -> str:
+        places = [each.place for each in self.given if each.remarks]
+        return "Neither plan" if len(places) == len(NAMES) else f"The {places[0].lower()} plan"
 
     @property
     def said(self) -> str:

@@ -334,6 +334,9 @@ def test_one_plan_is_offered_others_and_the_same_twice_says_so(page: TestClient)
     assert "These two are the same plan" in twice
     assert "What the fullest GPU holds" not in twice
     assert "Compare with" in twice
+    unread = " ".join(page.get("/planner/compare", params={"a": query, "b": f"{query}&zero=9"}).text.split())
+    assert "<h1>The second plan could not be read whole</h1>" in unread
+    assert "<b>Second plan.</b> zero: “9” is not known. Accepted: 0, 1, 2, 3." in unread
 
 
 def test_a_comparison_without_plans_is_of_the_one_looked_at_last_and_has_pairs_that_are_ready(page: TestClient) -> None:
