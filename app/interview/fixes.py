@@ -116,7 +116,7 @@ def _says(row: Row, missed: Sequence[JudgedPoint], named: int) -> str:
     others = len(missed) - named
     were = "point was" if others == 1 else "points were"
     more = f" {capital(number_in_words(others))} more {were} not heard there." if others else ""
-    return f"Listened for in “{row.title}”: {missed[0].point}{more}"
+    return f"Not heard in “{row.title}”: {missed[0].point}{more}"
 
 
 def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) -> Fix:

@@ -1,16 +1,17 @@
 """How an answer in words is heard in an interview: by the grader of rubrics, as somebody speaks. Pure.
 
-Four things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
+Six things beyond it. Who goes through several things ("First … Then … At the end …") says one thing in several
 sentences, as does who goes on with “It …”: they are heard as one as well, and a point that is said in them counts. Of
 several sentences that say a point, the one that is quoted is the one that is most about it, not the one that came
 first. A long sentence goes on behind a colon, a semicolon or a dash: what stands there is heard by itself as well. And
-a point that wants a number is said in half without one.
+a point that wants a number is said in half without one. An order is said by who goes through it, first, then, at the
+end, and denied only by words about it. Who says that there is nothing to ask has asked for nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from app.content.interview_schemas import ProbedPoint
@@ -37,6 +38,24 @@ _TELLS = re.compile(
 )
 _WANTS_A_NUMBER = re.compile(r"\b(?:in numbers|(?:with|as) a number)\b")
 # A reply that says that it was said before.
+_OF_AN_ORDER = ("Announces an order", "Says the order")
+_OF_ASKING = ("Asks for the", "Asks before")
+LEAST_STEPS = 3  # that are gone through, for an order
+# A step of what somebody goes through, at its beginning; and words about an order anywhere.
+_STEP = re.compile(
+    r"(?:and |so )?(?:first|second|third|fourth|fifth|then|next|after (?:that|this)|afterwards?|finally|last(?:ly)?"
+    r"|(?:at|in) the end|(?:I|I'd|I would|I will|I'll) (?:start|begin|end|close|finish))(?:ly)?\b",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(r"\b(?:order|first|second|last|then|next|before|after|begin|start|end|finally)\b", re.IGNORECASE)
+# Who says so refuses to ask; and what asks for something.
+_ASKS_NOTHING = re.compile(
+    r"\b(?:don't|do not|needn't|need not|wouldn't|would not|won't|nothing|no need)\b[^.;:?]{0,40}\bask\b", re.IGNORECASE
+)
+_ASKS = re.compile(
+    r"\?|\b(?:I(?:'d| would| will)? ask|need to know|want to know|like to (?:know|hear)|tell me|give me|my question)\b",
+    re.IGNORECASE,
+)
 _AS_SAID = re.compile(
     r"\b(?:as I (?:said|mentioned)|(?:I )?(?:already )?said (?:it|that|this|so) (?:already|before)|I already said)\b",
     re.IGNORECASE,
@@ -47,14 +66,16 @@ def hear(
     rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
 ) -> RubricGrade:
     """What is heard in `answer`. `points` are the rubric's as content has them; `judged` as `grade` takes them."""
-    plain = hear_quickly(rubric, answer, judged)
+    plain = hear_quickly(rubric, points, answer, judged)
     texts = {each.id: each.text for each in points}
     graded = {each.id: each for each in rubric.points}
     quoted = [_quoted(each, graded[each.id], rubric, answer, texts.get(each.id, "")) for each in plain.points]
     return replace(plain, points=tuple(_in_figures(each, texts.get(each.id, "")) for each in quoted))
 
 
-def hear_quickly(rubric: Rubric, answer: str, judged: Mapping[str, bool] | None = None) -> RubricGrade:
+def hear_quickly(
+    rubric: Rubric, points: Collection[ProbedPoint], answer: str, judged: Mapping[str, bool] | None = None
+) -> RubricGrade:
     """What is heard in `answer`, as the interviewer goes on from it: which sentence is quoted for a point can wait."""
     plain = grade(rubric, answer, judged)
     told = sentences(answer)
@@ -63,7 +84,23 @@ def hear_quickly(rubric: Rubric, answer: str, judged: Mapping[str, bool] | None 
         plain = _best_of(plain, grade(rubric, " ".join(together), judged), together)
     if len(pieces) != len(told):
         plain = _best_of(plain, grade(rubric, " ".join(pieces), judged), {})
-    return plain
+    texts = {each.id: each.text for each in points}
+    return replace(plain, points=tuple(_as_spoken(each, texts.get(each.id, ""), told) for each in plain.points))
+
+
+def _as_spoken(heard: PointGrade, text: str, told: Sequence[str]) -> PointGrade:
+    """A point about the order or about what is asked for, as all that was `told` says it."""
+    if text.startswith(_OF_AN_ORDER):
+        steps = tuple(each for each in told if _STEP.match(each))
+        if not heard.credit and len(steps) >= LEAST_STEPS:
+            return PointGrade(heard.id, "met", 1.0, steps)
+        is_about_it = any(_ORDERS.search(each) for each in heard.evidence)
+        if heard.verdict == "contradicted" and not is_about_it:
+            return PointGrade(heard.id, "missed", 0.0, ())
+    refused = next((each for each in told if _ASKS_NOTHING.search(each)), "")
+    if refused and text.startswith(_OF_ASKING) and not any(_ASKS.search(each) for each in heard.evidence):
+        return PointGrade(heard.id, "contradicted", 0.0, (refused,))
+    return heard
 
 
 def _best_of(plain: RubricGrade, other: RubricGrade, made_of: Mapping[str, tuple[str, ...]]) -> RubricGrade:

@@ -255,19 +255,22 @@ def _opposite(asked: Sequence[Row], quote: tuple[str, str] | None, most: int) ->
         point = next((each for each in held if quote[1] in each.evidence), None)
         about = f" on {point.topic}" if point and point.topic else ""
         yield f"What worries me most was said{about}: {_quoted(quote[1])}"
+    stood_by = {each.point for row in asked for each in row.pushed if each.verdict == "contradicted"}
     told = {quote[1]} if quote and not quote[0] else set[str]()  # of a hire the quote is the best, and stands above
     for each in held:
         words = next((words for words in each.evidence if _is_a_sentence(words) and words not in told), "")
         if words and most > 0:
             also = "also " if told else ""
-            yield f"On {each.topic} they {also}said {_quoted(words)} I take that to be wrong."
+            stood = " They stood by it when I asked." if each.id in stood_by else ""
+            yield f"On {each.topic} they {also}said {_quoted(words)} I take that to be wrong.{stood}"
             told.add(words)
             most -= 1
 
 
 def _left_out(asked: Sequence[Row]) -> Iterator[str]:
     """What surely was not said, with what was asked for in vain."""
-    missing = _surely_missing(asked)[:MOST_TOPICS]
+    said = {each.topic for row in asked for each in row.rubric if each.counts}  # of another question, too
+    missing = [each for each in _surely_missing(asked) if each.topic not in said][:MOST_TOPICS]
     if not missing:
         return
     in_vain = {each.point for row in asked for each in row.pushed if each.said}
@@ -277,7 +280,7 @@ def _left_out(asked: Sequence[Row]) -> Iterator[str]:
         though = ", even when I asked"
     elif asked_for:
         though = f"; I asked about {_named(asked_for)}, in vain"
-    yield f"They left out {_named(missing)}{though}."
+    yield f"I did not hear {_named(missing)}{though}."
 
 
 def _surely_missing(asked: Sequence[Row]) -> list[JudgedPoint]:
@@ -333,7 +336,13 @@ def _reactions(rows: Sequence[Row], asked: Sequence[Row]) -> Iterator[str]:
     if of:
         what = "an answer" if of == 1 else f"{number_in_words(of)} answers"
         yield f"I questioned {what}: they {_became(questioned)}."
-    late = _by_weight(asked, lambda point: point.pushed > point.credit and point.heard != "contradicted")
+    at_once = {each.topic for row in asked for each in row.rubric if each.credit == 1}  # of another question, too
+    late = _by_weight(asked, lambda point: point.pushed > point.credit and point.topic not in at_once)
+    back = [each for each in late if each.heard == "contradicted"]
+    late = [each for each in late if each not in back]
+    challenged = {point for row in asked for each in row.challenged for point in each.contradicts}
+    if back := [each for each in back if each.id not in challenged]:
+        yield f"When I asked, they took back what they had said on {_named(back)}."
     if late:
         yield f"When I asked further, they said more on {_named(late)}."
     if of > 1 and right > HALF * of and _unaided_answers(asked) < HALF:

@@ -216,7 +216,7 @@ def _to_words(
     if part.role in ("asked", "challenge") and (own := about_layout(part, known, answers[part.question.id], before)):
         return Reaction(own_id(part, own))
     rubric = rubric_of(part, known)
-    heard = hear_quickly(rubric, answers[part.question.id]).points
+    heard = hear_quickly(rubric, part.question.rubric, answers[part.question.id]).points
     probes = [each for each in parts if each.question is part.question and each.role in ("probe", "challenge")]
     replies = heard_in_replies(rubric, probes, known, answers)
     asked = {each.point.id for each in probes if each.point}

@@ -136,7 +136,7 @@ def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catal
     near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
     (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
-    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Listened for in “Explain”: Missed.", 4.0)
+    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Not heard in “Explain”: Missed.", 4.0)
     assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []
 
 

@@ -55,6 +55,26 @@ def test_what_refers_to_the_sentence_before_is_heard_with_it() -> None:
     assert grade(RUBRIC, said).points[1].credit == 0.0
 
 
+def test_steps_that_are_gone_through_are_an_order_and_words_about_something_else_deny_none() -> None:
+    told = "First I compute days. Second is memory. After that I lay it out. And I'd end with what may break."
+    apart = told.replace("First ", "").replace("Second is", "I need").replace("After that ", "").replace("And I'd", "I")
+    assert _heard(told, "order")[0] == 1.0
+    assert _heard(apart, "order")[0] == 0.0
+
+
+def test_who_says_that_there_is_nothing_to_ask_has_asked_for_nothing() -> None:
+    asks = ProbedPoint(id="ask", topic="it", text="Asks for the machine.", weight=2, ask="What?", met=("node & link",))
+    rubric = Rubric(make_points("rubric", (asks,), {}, {}), ())
+
+    def verdict(answer: str) -> str:
+        return hear(rubric, (asks,), answer).points[0].verdict
+
+    plain = "With a fast link the node pools its memory."
+    assert verdict(plain) == "met"
+    assert verdict(f"I don't think I need to ask anything. {plain}") == "contradicted"
+    assert verdict(f"I don't need to ask for tokens. {plain[:-1]}, but what is the link of a node?") == "met"
+
+
 def test_a_reply_may_say_that_it_repeats() -> None:
     assert says_as_before("As I said, the average over all ranks.")
     assert says_as_before("I said it already: the average.")

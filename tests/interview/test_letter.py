@@ -82,7 +82,7 @@ def test_words_are_named_by_what_they_are_about_with_one_quote() -> None:
     hired = " ".join(_said(*(_row(f"r{each}", points=10.0) for each in range(4)), row))
     assert f"On the batch they said: “{best}”" in hired
     assert f"On why it stays in the node they said “{opposite}” I take that to be wrong." in hired
-    assert "They left out recovery from failures, even when I asked." in hired
+    assert "I did not hear recovery from failures, even when I asked." in hired
     refused = " ".join(_said(_row("r", "wrong", 40.0), row))
     assert f"What worries me most was said on why it stays in the node: “{opposite}”" in refused
     assert (refused.count("“"), hired.count("“")) == (1, 2)
@@ -94,9 +94,9 @@ def test_what_may_have_been_said_is_not_called_left_out() -> None:
     row = Row("q", "Why", "text", "I take tensor 8.", 8.0, "0 of 1", rubric=(missed,))
     for reply, is_told in (("No idea.", True), ("The job comes up again from the last saved state.", False)):
         asked = replace(row, pushed=(Pushed("q.probe.n", "And then?", reply, "missed", "n"),))
-        assert ("left out recovery" in " ".join(_said(asked))) is is_told
+        assert ("hear recovery" in " ".join(_said(asked))) is is_told
     near = replace(row, said="We keep spares, and a restart goes back to a checkpoint.")
-    assert "left out" not in " ".join(_said(near))
+    assert "did not hear" not in " ".join(_said(near))
 
 
 def test_blanks_pace_and_what_cannot_be_spoken_to() -> None:

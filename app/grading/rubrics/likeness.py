@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from app.grading.rubrics.lexicon import CLAUSE_BREAKS
+from app.grading.rubrics.lexicon import CLAUSE_BREAKS, stem
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
+from app.grading.rubrics.words import FUNCTION_WORDS
 
 Place = tuple[int, int, int, int]  # a sentence, its words from one to another, and how many sentences
 Truth = Literal["right", "half", "wrong"]
@@ -29,6 +30,7 @@ PAIR, MEANT, NUMBER = 0.5, 0.5, 1.5  # what two words beside each other, a meani
 SHORTEST = 3  # words of a clause
 SHORT = 16  # words and signs of a sentence that may be half of a statement
 _DENIED = "!"  # before a word that is denied
+_SMALL = frozenset(stem(word) for word in FUNCTION_WORDS | {"need", "matter", "point", "use", "reason"})
 _BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
 
 
@@ -105,7 +107,7 @@ class Claims:
                 if len(words) < 2:
                     continue
                 dismisses = any(start <= at < end for at, _ in sentence.dismissals)
-                refused = self._refusals(words) if dismisses else {}
+                refused = self._refusals(words, 1 if start == 0 else 2) if dismisses else {}
                 for point, (right, half, wrong) in self._likenesses(words).items():
                     found[point].append(Likeness(index, start, end, right, half, wrong, refused.get(point, 0.0)))
         return {point: tuple(each) for point, each in found.items()}
@@ -125,22 +127,24 @@ class Claims:
 
         return {point: (soft(point, "right"), soft(point, "half"), soft(point, "wrong")) for point in self._points}
 
-    def _refusals(self, words: Mapping[str, float]) -> Mapping[str, float]:
+    def _refusals(self, words: Mapping[str, float], least: int) -> Mapping[str, float]:
+        """For each point how like what is refused is to a right claim that shares `least` words of weight with it."""
         single = {word: share for word, share in words.items() if " " not in word and "#" not in word}
         if not any(word.startswith(_DENIED) for word in single):
             return {}
-        lengths, dots = 0.0, defaultdict[int, float](float)
+        lengths, dots, shared = 0.0, defaultdict[int, float](float), Counter[int]()
         for word, share in single.items():
             other = word.removeprefix(_DENIED) if word.startswith(_DENIED) else _DENIED + word
             lengths += min(self.rarity.get(each, self.unknown) for each in (word, other)) * share**2
             for number, weight in self.places.get(other, ()):
                 dots[number] += weight * share
+                shared[number] += share == 1.0 and other not in _SMALL
             for number, weight in self.places.get(word, ()):
                 dots[number] -= weight * share
         found: dict[str, float] = {}
         for number, dot in dots.items():
             point, truth = self.kinds[number]
-            if truth == "right":
+            if truth == "right" and shared[number] >= least:
                 found[point] = max(dot / (math.sqrt(lengths) or 1.0), found.get(point, 0.0))
         return found
 
