@@ -88,16 +88,16 @@ def hear_quickly(
     return replace(plain, points=tuple(_as_spoken(each, texts.get(each.id, ""), told) for each in plain.points))
 
 
-def _as_spoken(heard: PointGrade, text: str, told: Sequence[str]) -> PointGrade:
-    """A point about the order or about what is asked for, as all that was `told` says it."""
+def _as_spoken(heard: PointGrade, text: str, spoken: Sequence[str]) -> PointGrade:
+    """A point about the order or about what is asked for, as all that was `spoken` says it."""
     if text.startswith(_OF_AN_ORDER):
-        steps = tuple(each for each in told if _STEP.match(each))
+        steps = tuple(each for each in spoken if _STEP.match(each))
         if not heard.credit and len(steps) >= LEAST_STEPS:
             return PointGrade(heard.id, "met", 1.0, steps)
         is_about_it = any(_ORDERS.search(each) for each in heard.evidence)
         if heard.verdict == "contradicted" and not is_about_it:
             return PointGrade(heard.id, "missed", 0.0, ())
-    refused = next((each for each in told if _ASKS_NOTHING.search(each)), "")
+    refused = next((each for each in spoken if _ASKS_NOTHING.search(each)), "")
     if refused and text.startswith(_OF_ASKING) and not any(_ASKS.search(each) for each in heard.evidence):
         return PointGrade(heard.id, "contradicted", 0.0, (refused,))
     return heard
