@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from app.content.composed import FOLLOW_UP
 from app.grading import levels
 from app.interview.hints import hints_in_words
 from app.interview.rows import CORRECTED, NO_ANSWER, NOT_ASKED, JudgedPoint, Row
@@ -68,11 +67,13 @@ class Criterion:
 
 @dataclass(frozen=True)
 class _Share:
-    """Something that counts for a criterion, of so many points, with what was said."""
+    """Something that counts for a criterion, of so many points, with what was said. `is_false`, and held on to: that
+    is shown of the best rating, too."""
 
     reached: float
     points: float
     quote: Quote | None = None
+    is_false: bool = False
 
 
 def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
@@ -99,7 +100,7 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
             by_kind = row.criterion or _BY_KIND.get(row.kind, "correctness")
-            yield ("depth" if row.id.endswith(f".{FOLLOW_UP}") else by_kind), _Share(row.reached, row.points, quote)
+            yield ("depth" if row.is_follow_up else by_kind), _Share(row.reached, row.points, quote)
         return
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
@@ -110,6 +111,11 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
         yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, quote)
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
+    for false in row.challenged:
+        if not false.is_taken_back:
+            # what stands against a point has cost it; what does not, counts here as much as one of them
+            worth = 0.0 if false.contradicts or not row.rubric else row.points / len(row.rubric)
+            yield "correctness", _Share(0.0, worth, _words_quote(false.quote, "no"), is_false=True)
 
 
 def _number_quote(row: Row) -> Quote | None:
@@ -171,6 +177,7 @@ def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) ->
     right = [each for each in said if each.quote and each.quote.kind == "ok"]
     wrong = [each for each in said if each.quote and each.quote.kind != "ok"]
     shown = (right or wrong) if is_good else [*wrong[:1], *right[:1], *wrong[1:]]
+    shown = [*(each for each in said if each.is_false), *shown]
     return tuple({each.quote.text: each.quote for each in shown if each.quote}.values())[:MOST_QUOTES]
 
 

@@ -31,13 +31,15 @@ class Link:
 @dataclass(frozen=True)
 class Fix:
     """One thing to do, and the points it would have been worth. Of two that are worth the same the one of more `weight`
-    comes first: what came again weighs more, what was put right at once less."""
+    comes first: what came again weighs more, what was put right at once less. What `is_false` and was held on to is
+    among them whatever it cost."""
 
     title: str
     says: str
     points: float
     links: tuple[Link, ...]
     weight: float
+    is_false: bool = False
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
@@ -45,9 +47,13 @@ def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix
     asked = {each.id: each for each in interview.questions}
     found = [_to_learn(content, asked, lesson) for lesson in lessons(card.rows)]
     for row in card.rows:
+        found += _to_unlearn(content, row)
         if row.lost >= LEAST_LOST:
             found += _of_row(content, interview, asked.get(row.question), row)
-    return sorted(found, key=lambda each: (-each.points, -each.weight))[:MOST_FIXES]
+    ranked = sorted(found, key=lambda each: (-each.points, -each.weight))
+    shown, later = ranked[:MOST_FIXES], ranked[MOST_FIXES:]
+    false = next((each for each in later if each.is_false), None)
+    return [*shown[:-1], false] if false and not any(each.is_false for each in shown) else shown
 
 
 def _of_row(content: Catalogue, interview: Interview, question: Question | None, row: Row) -> Iterator[Fix]:
@@ -61,7 +67,6 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
         links = (*read, _see(row))
         yield Fix(f"Do “{row.title}” without a hint", says, row.lost, links, row.lost)
     elif row.kind == "text" and row.said:
-        yield from _to_unlearn(content, row)
         yield from _words_to_say(row, read)
     elif row.kind == "coding" and row.checks and row.verdict != "right":
         read = _to_read(content, question, row.cure)
@@ -71,7 +76,7 @@ def _of_row(content: Catalogue, interview: Interview, question: Question | None,
 
 def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
     """What was said that is false and was not taken back."""
-    weights = sum(point.weight for point in row.rubric)
+    weights = sum(point.weight for point in row.rubric) or 1.0
     for each in row.challenged:
         if each.is_taken_back:
             continue
@@ -80,7 +85,7 @@ def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
         again = " and said it again when you were asked" if each.is_said_again else ""
         says = f"In “{row.title}” you said “{each.quote.rstrip('.')}”{again}. {each.so}"
         links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
-        yield Fix(each.learn, says, lost, links, lost)
+        yield Fix(each.learn, says, lost, links, lost, is_false=True)
 
 
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
@@ -123,7 +128,7 @@ def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) ->
     """A lesson with where it went wrong, what is so, and where to read and practise it."""
     first = lesson.rows[0]
     question = asked.get(first.question)
-    cure = lesson.cure or _near(question)
+    cure = lesson.cure or _near(question, is_follow_up=first.is_follow_up)
     title = lesson.learn or f"See how “{first.title}” is computed, and do it once more"
     where = listed([f"“{row.title}”" for row in lesson.rows])
     again = ", again after you had put it right" if lesson.came_again else ""
@@ -132,11 +137,14 @@ def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) ->
     return Fix(title, f"In {where}{again}. {why}", lesson.lost, links, lesson.weight)
 
 
-def _near(question: Question | None) -> str | None:
-    """The card nearest to a question whose answer has no cure of its own: its own, or the first of its slips'."""
+def _near(question: Question | None, *, is_follow_up: bool) -> str | None:
+    """The card nearest to a question whose answer has no cure of its own: its own, or the first of its slips'. A
+    follow-up with slips is about what they are, and no longer about its question."""
     if question is None:
         return None
-    return question.cure or next((each.cure for each in question.slips if each.cure), None)
+    after = question.follow_up.slips if is_follow_up and question.follow_up else ()
+    asked_then = next((each.cure for each in after if each.cure), None)
+    return asked_then or question.cure or next((each.cure for each in question.slips if each.cure), None)
 
 
 def _see(row: Row) -> Link:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.content.coding import as_called_now
+from app.content.composed import FOLLOW_UP
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.rubrics.grader import Verdict
@@ -202,6 +203,11 @@ class Row:
     def is_evidence(self) -> bool:
         """Whether it was asked, answered and judged, and so says what the candidate knows: a sitting may end before."""
         return bool(self.points) and self.verdict not in (TO_JUDGE, NOT_ASKED, NO_ANSWER)
+
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether it is the second number of a question."""
+        return self.id.endswith(f".{FOLLOW_UP}")
 
     @property
     def false_words(self) -> frozenset[str]:

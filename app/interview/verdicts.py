@@ -64,11 +64,13 @@ def _computed(asked: Sequence[Row]) -> Iterator[str]:
 
 def _said(asked: Sequence[Row]) -> Iterator[str]:
     said = said_share(asked)
+    kept = sum(not each.is_taken_back for row in asked for each in row.challenged)
+    but = f" but for {number_in_words(kept)} false claim{'s' if kept > 1 else ''}" if kept else ""
     if said is None:
         yield "nothing asked in words"
     elif said >= NEARLY_ALL:
-        yield "full in words"
+        yield f"full in words{but}"
     elif said >= HALF:
-        yield "good in words"
+        yield f"good in words{but}"
     else:
         yield "thin in words" if said >= HARDLY_ANY else "hardly anything in words"

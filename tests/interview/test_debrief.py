@@ -19,6 +19,7 @@ from app.interview.questions import right_answer, rubric_of
 from app.interview.rows import JudgedPoint, Row
 from app.interview.scorecards import Scorecard
 from app.interview.scoring import scorecard, with_levels
+from app.interview.verdicts import verdict_in_words
 from app.reveal.words import sentences
 
 ORDER = ["correctness", "depth", "trade-offs", "structure", "communication"]
@@ -48,6 +49,28 @@ def test_a_criterion_counts_the_points_that_are_its_own(content: Catalogue) -> N
     assert (rated["structure"].score, rated["structure"].level) == (None, None), "nothing of M9 asks for it"
     hardly = scorecard(content.interviews["M7"], values_of(content.interviews["M7"], {}), {}, {})
     assert criteria(hardly.rows)[ORDER.index("structure")].score is None, "one light point decides no level"
+
+
+def test_what_is_false_and_was_held_on_to_is_seen_in_rating_title_and_fixes(content: Catalogue) -> None:
+    false = "ZeRO-2 halves the traffic because a reduce-scatter is half an all-reduce."
+    freed = "A layer's weights are freed after forward, and backward needs the weights again."
+    card = _card(content, f"{freed} That moves three times the weights, where DDP moves two. {false}")
+    rated = _rated(card)["correctness"]
+    assert rated.quotes[0].text == false, "first, though all the rest was right"
+    assert rated.score is not None
+    assert rated.score == round(50 / 58, 4), "as much as a point of that answer"
+    assert "but for one false claim" in verdict_in_words(card)
+    done = fixes(content, content.interviews["M9"], card)
+    assert [each.links[0].href for each in done if each.is_false] == ["/study/cards/C67"]
+    spared = replace(card, rows=tuple(replace(row, challenged=()) for row in card.rows))
+    assert "false" not in verdict_in_words(spared)
+    assert not any(each.is_false for each in fixes(content, content.interviews["M9"], spared))
+
+
+def test_what_a_follow_up_missed_is_learnt_where_its_own_slips_are(content: Catalogue) -> None:
+    card = _card(content, "", **{"q1.follow": "9 GB"})
+    done = fixes(content, content.interviews["M9"], card)
+    assert any(each.links[0].href == "/study/cards/C62" for each in done), [each.links[0].href for each in done]
 
 
 def test_what_was_said_when_asked_counts_half_and_is_quoted(content: Catalogue) -> None:
