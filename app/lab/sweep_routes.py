@@ -29,11 +29,13 @@ from app.lab.sweeps import (
     by_field,
     cancel_sweep,
     check_form,
+    find_sweep,
     form_like,
     form_of,
     offer_sweep,
     submit_sweep,
     sweep_page,
+    turned_again,
 )
 from app.lab.web_form import FormData
 
@@ -56,13 +58,17 @@ def sweeps(
     learner: LearnerId,
     now: Now,
     run: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
+    sweep: Annotated[int | None, Query(ge=1, le=MOST_ROW_ID)] = None,
     like: Annotated[str | None, Query(max_length=40)] = None,
 ) -> HTMLResponse:
-    """The learner's sweeps and the form of a new one, which starts from `run` where one is named."""
+    """The learner's sweeps and the form of a new one, which starts from `run` and turns what `sweep` turned where they
+    are named."""
     form = form_like(like)
     if run is not None:
         started = form_of(reading.find_run(session, learner, run).spec)
         form = replace(form, spec=started.spec, steps=started.steps)
+    if sweep is not None:
+        form = turned_again(form, map(Knob.from_json, find_sweep(session, learner, sweep).knobs))
     return _page(request, session, learner, form, now)
 
 

@@ -85,6 +85,7 @@ def test_alpha_and_bandwidth_come_from_the_ping_pong(client: TestClient, databas
     html = client.get("/lab/fit", headers=HTML).text.replace("\xa0", " ")
     assert f"differ by more than their errors say: α is 20 µs in run {run_id} and 120 µs in run {later}." in html
     assert html.count('name="without" value="link.') == 10, "points of both runs"
+    assert f"for 1 kB in run {run_id}, the middle of 2" in html
     alone = "&".join(f"without=link.{later}-{each.x:.0f}" for each in points)
     html = client.get(f"/lab/fit?{alone}", headers=HTML).text.replace("\xa0", " ")
     assert "<b>20 µs</b>" in html

@@ -248,6 +248,11 @@ def test_the_form_of_a_sweep_comes_back_as_it_was_sent_with_the_first_error_focu
     }
     sent = client.post("/lab/sweeps", data=good, headers=HTML)
     assert sent.headers["location"] == "/lab/sweeps/1"
+    again = re.search(r'href="(/lab/sweeps\?run=[^"]*)"', client.get("/lab/sweeps/1", headers=HTML).text)
+    assert again is not None
+    form = client.get(html.unescape(again[1]), headers=HTML).text
+    typed_again = re.findall(r'name="(?:field|values)_[12]"[^>]*value="([^"]*)"', form)
+    assert typed_again == ["Micro-batch", "1, 2", "Recompute", "none, full"], "both knobs, in the form's words"
     assert client.get("/lab/sweeps/1", headers=HTML).text.count('name="run"') == 4
 
 
@@ -642,6 +647,7 @@ def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     slow = parts_of(8, {**timed, "step_seconds": 0.012}, 0.005)
     assert slow is not None
     assert "In run 8 the watched steps were slower than the typical one" in said_of_parts([parts, slow])
+    assert "the optimizer, which hardly grows with the batch, takes 2 ms" in said_of_parts([slow])
     assert parts_of(7, {"step_seconds": 0.02}, 0.005) is None
     assert parts_of(7, {**timed, "waiting_seconds": None}, 0.005) is None, "of an older release"
     assert parts_of(7, timed, None) is None

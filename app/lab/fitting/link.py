@@ -101,7 +101,7 @@ _ALPHA_BETA: tuple[Callable[[float], str], ...] = (
 
 def _law_of(fitting: Fitting, line: Fitted) -> Law:
     alpha, beta = line.coefficients
-    small, large = fitting.kept[0], fitting.kept[-1]
+    (small, of_small), (large, of_large) = (_middle(fitting.kept, at) for at in (0, -1))
     return fitting.law_with(
         _FIGURE,
         lambda sample: alpha + beta * sample.x,
@@ -113,7 +113,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
                 0,
                 "α",
                 value_text(max(alpha, 0.0), "seconds"),
-                f"{value_text(small.y, 'seconds')} for {value_text(small.x, 'bytes')}",
+                f"{value_text(small.y, 'seconds')} for {value_text(small.x, 'bytes')}{of_small}",
                 lambda error: value_text(error, "seconds"),
             ),
             Coefficient.of(
@@ -121,7 +121,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
                 1,
                 "B = 1/β",
                 value_text(1 / beta, "bytes_per_second"),
-                f"{value_text(large.x / large.y, 'bytes_per_second')} for {value_text(large.x, 'bytes')}",
+                f"{value_text(large.x / large.y, 'bytes_per_second')} for {value_text(large.x, 'bytes')}{of_large}",
                 partial(_percent_of, beta),
             ),
             Coefficient.of(
@@ -129,7 +129,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
                 1,
                 "β",
                 f"{digits(beta / _NANO, 3)} ns a byte",
-                f"{digits(large.y / large.x / _NANO, 3)} ns a byte for {value_text(large.x, 'bytes')}",
+                f"{digits(large.y / large.x / _NANO, 3)} ns a byte for {value_text(large.x, 'bytes')}{of_large}",
                 lambda error: f"{digits(error / _NANO, 2)} ns",
             ),
         ),
@@ -142,6 +142,14 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
         )
         + _said_of_runs(_of_runs(fitting.kept)),
     )
+
+
+def _middle(samples: Sequence[Sample], at: int) -> tuple[Sample, str]:
+    """Of all runs' times for the smallest or the largest message the middle one, the shorter of two, and in words that
+    it is one of several."""
+    alike = sorted((each for each in samples if each.x == samples[at].x), key=lambda each: each.y)
+    middle = alike[(len(alike) - 1) // 2]
+    return middle, f" in run {middle.runs[0]}, the middle of {len(alike)}" if len(alike) > 1 else ""
 
 
 def _percent_of(value: float, error: float) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import Violation
@@ -78,6 +78,15 @@ def form_of(spec: Mapping[str, Any]) -> SweepForm:
         return SweepForm(spec=json.dumps(spec, indent=2))
     rest = {name: value for name, value in training.items() if name != "steps"}
     return SweepForm(spec=json.dumps({**spec, "training": rest}, indent=2), steps=str(training["steps"]))
+
+
+def turned_again(form: SweepForm, knobs: Iterable[Knob]) -> SweepForm:
+    """The form with the knobs of a sweep that was made before."""
+    typed = {"field_1": "", "values_1": "", "field_2": "", "values_2": ""}
+    for number, knob in enumerate(knobs, 1):
+        values = ", ".join(each if isinstance(each, str) else json.dumps(each) for each in knob.values)
+        typed |= {f"field_{number}": called(knob.field), f"values_{number}": values}
+    return replace(form, **typed)
 
 
 def read_form(form: SweepForm) -> tuple[object, list[Knob], list[Violation]]:

@@ -142,10 +142,13 @@ _NAMED: Mapping[str, str] = {
 def _said_of_smallest(every: Sequence[StepParts]) -> str:
     """What does not shrink with the step, in the smallest: that is an offset's measure."""
     small = min(every, key=lambda each: each.seconds["arithmetic"])
-    fixed = small.seconds["optimizer"] + max(0.0, small.seconds["between"])
+    optimizer, between = small.seconds["optimizer"], small.seconds["between"]
+    start = f"In the smallest step (run {small.run_id}) the optimizer"
+    if between < 0:
+        return f"{start}, which hardly grows with the batch, takes {value_text(optimizer, 'seconds')}."
     return (
-        f"In the smallest step (run {small.run_id}) the optimizer and what lies between operations, which hardly grow "
-        f"with the batch, take {value_text(fixed, 'seconds')}."
+        f"{start} and what lies between operations, which hardly grow with the batch, take "
+        f"{value_text(optimizer + between, 'seconds')}."
     )
 
 
