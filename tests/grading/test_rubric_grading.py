@@ -106,6 +106,8 @@ def test_what_is_called_unnecessary_is_not_evidence() -> None:
     assert not says("snapshot", "There is no need for a memory snapshot.")
     assert not says("error_feedback", "Error feedback is superfluous today.")
     assert says("snapshot", "There is no need to guess. " * 3 + "I take a memory snapshot.")
+    assert says("snapshot", "There is no need to guess, and a memory snapshot shows it.")
+    assert not says("snapshot", "There is no need, in my view, for a memory snapshot.")
 
 
 def test_typos_and_other_spellings_are_read_as_meant() -> None:

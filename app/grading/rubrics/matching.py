@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ MOST_SPANS = 40
 BOUND = 8  # how near a number its subject stands
 MOST_CLAUSES = 60  # words; what is longer has lost its punctuation, and its clauses are not known
 AROUND = 12  # how near a word must stand to speak of the evidence
+_JOINING = frozenset({"and", "but", "becaus", "so"})
 
 Span = tuple[int, int]
 
@@ -129,10 +131,18 @@ def _within_reach(anchor: Span, others: list[list[Span]], reach: int) -> Span | 
 
 
 def _is_dismissed(span: Span, sentence: Sentence, own: frozenset[str] = frozenset()) -> bool:
-    """Whether what stands there is called unnecessary; evidence that says so itself, in its `own` words, is not."""
+    """Whether what stands there is called unnecessary; evidence that says so itself, in its `own` words, is not, nor is
+    what another statement says behind the one that calls something so."""
     return any(
-        span[0] - AROUND <= at <= span[1] + AROUND and own.isdisjoint(words) for at, words in sentence.dismissals
+        span[0] - AROUND <= at <= span[1] + AROUND and own.isdisjoint(words) and not _ends(sentence, at, span[0])
+        for at, words in sentence.dismissals
     )
+
+
+def _ends(sentence: Sentence, start: int, end: int) -> bool:
+    """Whether a statement ends between two places: at a comma, and another one begins with a word that joins them."""
+    stems = [token.stem for token in sentence.tokens[start:end]]
+    return any(one == "," and other in _JOINING for one, other in itertools.pairwise(stems))
 
 
 def _is_swapped(pattern: Pattern, sentences: Sequence[Sentence]) -> bool:
