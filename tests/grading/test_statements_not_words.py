@@ -120,6 +120,11 @@ def test_what_denies_a_falsehood_contradicts_nothing(rubric: str, text: str, con
     ("text", "verdict"),
     [
         ("So each rank sends 2(n-1)/n times S, which grows linearly with the number of ranks.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, so doubling the ranks doubles what every rank sends.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, and so the more ranks, the more each of them has to send.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, and this traffic per rank increases with the ranks.", "contradicted"),
+        ("Each rank sends 2(n-1)/n · S, so the more ranks there are, the nearer it comes to 2S.", "met"),
+        ("Each rank sends 2(n-1)/n · S, so doubling the ranks doubles the traffic of all together.", "met"),
         ("Each rank sends 2(n-1)/n · S, and this doubles with twice the ranks.", "contradicted"),
         ("Each rank sends 2(n-1)/n · S, which stays nearly constant.", "met"),
         ("Each rank sends 2(n-1)/n · S, which does not grow with the ranks.", "met"),

@@ -28,6 +28,10 @@ _JOINTS = frozenset({"and", "so", ","})
 _SMALL = frozenset(map(stem, FUNCTION_WORDS))
 # Between a number and "which": a letter, a unit, "times S".
 _OF_NUMBERS = _stems("time byte gb bytes")
+_MORE = _stems("more larger higher")
+_TOTALS = _stems("total all together whole overall sum")
+_OF_EACH = _stems("per rank gpu")
+FAR = 12  # words from the first change to the second
 REACH = 3  # words between "which" and what becomes of it
 BACK = 10  # tokens from "which" to what it speaks of
 
@@ -48,13 +52,31 @@ def course_of(stems: Sequence[str], denied: Sequence[bool]) -> Course | None:
 
 
 def changes_in(stems: Sequence[str], denied: Sequence[bool]) -> Iterator[Change]:
-    """What a sentence tells of what stands before "which", or before ", and it"."""
+    """What a sentence tells of what stands before "which", before ", and it" or ", and this traffic", and before "so
+    the more ranks, the more ..." or "so doubling the ranks doubles ..."."""
     for at, word in enumerate(stems):
-        goes_on = word in _RELATIVES or (word in _PRONOUNS and at > 0 and stems[at - 1] in _JOINTS)
-        course = _next_course(stems, denied, at) if goes_on else None
+        is_joined = at > 0 and stems[at - 1] in _JOINTS
+        if word in _RELATIVES or (word in _PRONOUNS and is_joined):
+            course = _next_course(stems, denied, at) or (
+                _next_course(stems, denied, at + 1) if word == "this" else None
+            )
+        else:
+            course = _in_proportion(stems, at) if is_joined else None
         of = _before(stems, at) if course else None
         if course is not None and of is not None:
             yield Change(course, of, stems[of][0].isdigit())
+
+
+def _in_proportion(stems: Sequence[str], at: int) -> Course | None:
+    """What is told by one change twice: more of one with more of the other, or the same verb of both. Of all ranks
+    together it is told of another thing than of each."""
+    after = stems[at : at + FAR]
+    if not _TOTALS.isdisjoint(after):
+        return None
+    more = [place for place, each in enumerate(after) if each in _MORE and after[place - 1 : place] == ["the"]]
+    verb = next((each for each in after[:2] if _course(each, denied=False) == "grows"), None)
+    is_more = bool(more[1:]) and more[0] <= REACH
+    return "grows" if is_more or (verb is not None and after.count(verb) > 1) else None
 
 
 def _course(word: str, denied: bool) -> Course | None:
@@ -69,7 +91,7 @@ def _next_course(stems: Sequence[str], denied: Sequence[bool], at: int) -> Cours
         course = _course(stems[place], denied[place])
         if course is not None:
             return course
-        if stems[place].isalpha() and stems[place] not in _SMALL and not stems[place].endswith("li"):
+        if stems[place].isalpha() and stems[place] not in _SMALL | _OF_EACH and not stems[place].endswith("li"):
             return None  # another thing is spoken of: "whose latency grows", "which layers double"
     return None
 
