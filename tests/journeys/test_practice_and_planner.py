@@ -31,7 +31,7 @@ def test_a_problem_from_fresh_numbers_to_another_variant(page: Page, content: Ca
     page.keyboard.press("Enter")
     expect(page.locator("#say-a")).to_contain_text("Correct")
     expect(page.locator("#say-b")).to_contain_text("everything sharded")
-    named = re.compile(r"^everything sharded(, or [a-z ]+)?: [\d.]+ GB missing$")  # at some numbers two slips agree
+    named = re.compile(r"^everything sharded(, or [a-z ]+)?: [\d.]+ GB too little$")  # at some numbers two slips agree
     expect(page.locator("#say-b .gapname")).to_have_text(named)
     expect(page.locator("#say-a .meter")).to_have_count(0)  # what is right needs no picture
     expect(page.locator("#say-c")).to_contain_text("Not counted")
