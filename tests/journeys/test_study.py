@@ -16,8 +16,16 @@ from tests.support.product import Site
 from tests.support.served import served
 
 
-def test_today_of_whoever_skipped_the_question_teaches_and_its_numbers_open(page: Page) -> None:
-    page.goto("/")
+def test_today_of_whoever_skipped_the_question_teaches_and_its_numbers_open(
+    page: Page, sqlite_template: Path, tmp_path: Path
+) -> None:
+    with served(sqlite_template, tmp_path) as fresh:  # once anything was done, Today is about that
+        fresh.post_form("/first/skip")
+        page.goto(fresh.url)
+        _teaches(page)
+
+
+def _teaches(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Why does a 7B model not train")
     number = page.get_by_role("link", name="112 GB")
     number.focus()
