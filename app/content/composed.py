@@ -131,7 +131,8 @@ def compose(content: Catalogue, references: Iterable[str], head: Mapping[str, ob
         question, ids = known.get(reference) or task(reference, content.labs), {each.id for each in asked}
         if question is not None and ids.issuperset((*question.builds_on, *question.follows)):
             asked.append(question.model_copy(update={"points": question.minutes * POINTS_A_MINUTE}))
-    concepts = tuple(dict.fromkeys(concept for question in asked for concept in concepts_of(question)))
+    after = (each for question in asked if question.follow_up for each in question.follow_up.concepts)
+    concepts = tuple(dict.fromkeys((*(each for question in asked for each in concepts_of(question)), *after)))
     composed = Composed(**{**head, "concepts": concepts, "parameters": {}, "questions": tuple(asked)})
     if content.interviews:
         shared = next(iter(content.interviews.values()))  # the same for all

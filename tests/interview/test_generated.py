@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.content import recipes
 from app.content.catalogue import Catalogue
-from app.content.composed import Composed, borrowable, concepts_by_question, needs_of
+from app.content.composed import Composed, borrowable, compose, concepts_by_question, needs_of
 from app.content.formulas_asked import formulas_of
 from app.content.problem_draws import LARGEST_SEED
 from app.content.recipes import ANYTHING, TOLERANCE, WEAKEST, Recipe
@@ -86,6 +86,19 @@ def test_any_recipe_fills_its_time_with_closed_chains_and_every_figure_computes(
         row.id for row in scorecard(found, values, answers, {}).rows if row.kind != "text" and row.verdict != "right"
     ]
     assert wrong == []
+
+
+def test_it_is_about_what_its_follow_ups_are_about_too() -> None:
+    """Each question that has one, with what it builds on alone."""
+    known = borrowable(shipped())
+    follows = {each: asked.follow_up for each, asked in known.items() if asked.follow_up and asked.follow_up.concepts}
+    assert follows
+    for reference, follow in follows.items():
+        chain = [reference]
+        while more := [each for one in chain for each in needs_of(one, known[one]) if each in known.keys() - {*chain}]:
+            chain = [*dict.fromkeys(more), *chain]
+        head = {"id": "Gabc", "slug": "anything-15-minutes-1", "title": "A bit", "about": "Some.", "minutes": 15}
+        assert set(follow.concepts) <= set(compose(shipped(), chain, head).concepts)
 
 
 def test_with_coding_it_ends_with_a_program_and_is_as_long() -> None:
