@@ -76,10 +76,11 @@ def practice(
 ) -> HTMLResponse:
     every = service.list_topics(session, learner, content)
     offered = request.app.state.offers(session, learner, content, moment).problems
-    tried = [topic for topic in weakest_first(every) if topic.share.count]
+    weakest = weakest_first(every)
+    tried = [topic for topic in weakest if topic.share.count]
     slips = service.list_slips(session, learner, content, moment.now)
     context = {
-        "topics": every if order == "taught" else weakest_first(every),
+        "topics": every if order == "taught" else weakest,
         "finding": finding(every),
         "offered": offered[:OFFERED],
         "weakest": tried[0].title if tried else "",

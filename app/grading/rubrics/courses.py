@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.grading.rubrics.lexicon import stem
-from app.grading.rubrics.words import FUNCTION_WORDS
+from app.grading.rubrics.lexicon import FUNCTION_STEMS, stem
 
 Course = Literal["grows", "falls", "stays"]
 
@@ -25,7 +24,6 @@ _COURSES: dict[Course, frozenset[str]] = {
 _RELATIVES = frozenset({"which", "that"})
 _PRONOUNS = frozenset({"it", "this"})
 _JOINTS = frozenset({"and", "so", ","})
-_SMALL = frozenset(map(stem, FUNCTION_WORDS))
 # Between a number and "which": a letter, a unit, "times S".
 _OF_NUMBERS = _stems("time byte gb bytes")
 _MORE = _stems("more larger higher")
@@ -91,7 +89,7 @@ def _next_course(stems: Sequence[str], denied: Sequence[bool], at: int) -> Cours
         course = _course(stems[place], denied[place])
         if course is not None:
             return course
-        if stems[place].isalpha() and stems[place] not in _SMALL | _OF_EACH and not stems[place].endswith("li"):
+        if stems[place].isalpha() and stems[place] not in FUNCTION_STEMS | _OF_EACH and not stems[place].endswith("li"):
             return None  # another thing is spoken of: "whose latency grows", "which layers double"
     return None
 
@@ -102,6 +100,6 @@ def _before(stems: Sequence[str], at: int) -> int | None:
         word = stems[place]
         if word[0].isdigit():
             return place
-        if word.isalpha() and len(word) > 1 and word not in _SMALL and word not in _OF_NUMBERS:
+        if word.isalpha() and len(word) > 1 and word not in FUNCTION_STEMS and word not in _OF_NUMBERS:
             return place
     return None

@@ -192,6 +192,9 @@ def stem(word: str) -> str:
     return str(_STEMMER.stemWord(word)) if word.isalpha() else word
 
 
+FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))  # of small words, which say nothing of a subject
+
+
 def _deletions(word: str) -> set[str]:
     return {word} | {word[:index] + word[index + 1 :] for index in range(len(word))}
 

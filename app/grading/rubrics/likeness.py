@@ -16,10 +16,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from app.grading.rubrics.lexicon import CLAUSE_BREAKS, stem
+from app.grading.rubrics.lexicon import CLAUSE_BREAKS, FUNCTION_STEMS, stem
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
-from app.grading.rubrics.words import FUNCTION_WORDS
 
 Place = tuple[int, int, int, int]  # a sentence, its words from one to another, and how many sentences
 Truth = Literal["right", "half", "wrong"]
@@ -30,7 +29,7 @@ PAIR, MEANT, NUMBER = 0.5, 0.5, 1.5  # what two words beside each other, a meani
 SHORTEST = 3  # words of a clause
 SHORT = 16  # words and signs of a sentence that may be half of a statement
 _DENIED = "!"  # before a word that is denied
-_SMALL = frozenset(stem(word) for word in FUNCTION_WORDS | {"need", "matter", "point", "use", "reason"})
+_SMALL = FUNCTION_STEMS | {stem(word) for word in ("need", "matter", "point", "use", "reason")}
 _BREAKS = CLAUSE_BREAKS | {":", "(", ")", "becaus", "so", "which", "sinc", "therefor", "henc"}
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from app.grading.rubrics.lexicon import aliased, stem
+from app.grading.rubrics.lexicon import FUNCTION_STEMS, aliased, stem
 from app.grading.rubrics.wordings import Wordings
-from app.grading.rubrics.words import FUNCTION_WORDS
 
 SHORTEST = 5  # letters and digits; less stands in every answer somewhere
 
@@ -24,7 +23,6 @@ _TALK = frozenset(
         " marks maximum met output perfect point points previous prompt quote rubric score system verdict"
     )
 )
-_SMALL = frozenset(stem(word) for word in FUNCTION_WORDS)
 _NO_WORDINGS = Wordings()
 
 
@@ -62,7 +60,7 @@ def topic(*texts: str, wordings: Wordings = _NO_WORDINGS) -> frozenset[str]:
     for text in texts:
         stems = [stem(word) for word in _WORD.findall(aliased(text.casefold()))]
         found.update(stems, (meant for _, meant in wordings.meant(stems)))
-    return frozenset(found) - _SMALL - _TALK
+    return frozenset(found) - FUNCTION_STEMS - _TALK
 
 
 def is_about(passage: str, about: frozenset[str]) -> bool:
