@@ -38,8 +38,6 @@ _TELLS = re.compile(
 )
 _WANTS_A_NUMBER = re.compile(r"\b(?:in numbers|(?:with|as) a number)\b")
 # A reply that says that it was said before.
-_OF_AN_ORDER = ("Announces an order", "Says the order")
-_OF_ASKING = ("Asks for the", "Asks before")
 LEAST_STEPS = 3  # that are gone through, for an order
 # A step of what somebody goes through, at its beginning; and words about an order anywhere.
 _STEP = re.compile(
@@ -84,22 +82,22 @@ def hear_quickly(
         plain = _best_of(plain, grade(rubric, " ".join(together), judged), together)
     if len(pieces) != len(told):
         plain = _best_of(plain, grade(rubric, " ".join(pieces), judged), {})
-    texts = {each.id: each.text for each in points}
-    return replace(plain, points=tuple(_as_spoken(each, texts.get(each.id, ""), told) for each in plain.points))
+    shown_by = {each.id: each.shown_by for each in points}
+    return replace(plain, points=tuple(_as_spoken(each, shown_by.get(each.id), told) for each in plain.points))
 
 
-def _as_spoken(heard: PointGrade, text: str, spoken: Sequence[str]) -> PointGrade:
+def _as_spoken(heard: PointGrade, shown_by: str | None, spoken: Sequence[str]) -> PointGrade:
     """A point about the order or about what is asked for, as all that was `spoken` says it."""
-    if text.startswith(_OF_AN_ORDER):
+    if shown_by == "order":
         steps = tuple(each for each in spoken if _STEP.match(each))
         if not heard.credit and len(steps) >= LEAST_STEPS:
             return PointGrade(heard.id, "met", 1.0, steps)
         is_about_it = any(_ORDERS.search(each) for each in heard.evidence)
         if heard.verdict == "contradicted" and not is_about_it:
             return PointGrade(heard.id, "missed", 0.0, ())
-    refused = next((each for each in spoken if _ASKS_NOTHING.search(each)), "")
-    if refused and text.startswith(_OF_ASKING) and not any(_ASKS.search(each) for each in heard.evidence):
-        return PointGrade(heard.id, "contradicted", 0.0, (refused,))
+    if shown_by == "asking" and not any(_ASKS.search(each) for each in heard.evidence):
+        refused = next((each for each in spoken if _ASKS_NOTHING.search(each)), "")
+        return PointGrade(heard.id, "contradicted", 0.0, (refused,)) if refused else heard
     return heard
 
 

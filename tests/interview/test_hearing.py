@@ -12,6 +12,7 @@ POINTS = (
         id="order",
         topic="the order",
         text="Announces an order: memory, layout, failures.",
+        shown_by="order",
         weight=2,
         ask="In which order?",
         met=("first | order & memory & layout & failure",),
@@ -63,7 +64,15 @@ def test_steps_that_are_gone_through_are_an_order_and_words_about_something_else
 
 
 def test_who_says_that_there_is_nothing_to_ask_has_asked_for_nothing() -> None:
-    asks = ProbedPoint(id="ask", topic="it", text="Asks for the machine.", weight=2, ask="What?", met=("node & link",))
+    asks = ProbedPoint(
+        id="ask",
+        topic="it",
+        text="Asks for the machine.",
+        shown_by="asking",
+        weight=2,
+        ask="What?",
+        met=("node & link",),
+    )
     rubric = Rubric(make_points("rubric", (asks,), {}, {}), ())
 
     def verdict(answer: str) -> str:
