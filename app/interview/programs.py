@@ -18,7 +18,7 @@ from app.core.errors import DomainError, Violation
 from app.interview.hints import opened
 from app.interview.models import Sitting, SittingAnswer
 from app.interview.parts import Part
-from app.interview.scoring import Programs
+from app.interview.to_grade import Programs
 from labs.spec.code import Mode
 
 # The judge takes seconds, and a submission has an end of its own after two minutes; then it is done without.

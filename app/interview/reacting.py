@@ -16,6 +16,7 @@ from app.grading.questions.plan_doubts import doubt
 from app.grading.rubrics.comparing import IN_A_REPLY
 from app.grading.rubrics.grader import PointGrade, Rubric, Verdict, grade
 from app.grading.rubrics.likeness import NO_CLAIMS
+from app.interview.at_levels import says
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in
 from app.interview.going_back import goes_by_first, replaced, said_again
@@ -49,6 +50,7 @@ from app.interview.questions import (
     rubric_of,
 )
 from app.interview.repeats import repeated
+from app.reveal.words import sentences
 from app.units import scaled
 
 SPOKEN_TOLERANCE = 0.05  # relative, of a number that somebody says in a sentence
@@ -58,11 +60,13 @@ MOST_PROBES = 2  # of one answer, as a person would ask
 
 @dataclass(frozen=True)
 class Reply:
-    """What was heard in the reply to a probe: `credit` is the share of the point that it says, 0 to 1."""
+    """What was heard in the reply to a probe: `credit` is the share of the point that it says, 0 to 1. `parts` are
+    those whose words say it: that of the reply, and of the answer where it only goes on with it."""
 
     verdict: Verdict
     credit: float
     evidence: tuple[str, ...]
+    parts: tuple[str, ...] = ()
 
 
 def react(
@@ -327,14 +331,15 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
         text = answers.get(probe.id, "").strip()
         if not text:
             continue
-        heard = {each.id: Reply(each.verdict, each.credit, each.evidence) for each in grade(rubric, text).points}
+        said = grade(rubric, text).points
+        heard = {each.id: Reply(each.verdict, each.credit, each.evidence, (probe.id,)) for each in said}
         if probe.challenge is not None and not _is_taken_back(probe, answers, known):
             heard = {
                 point: each for point, each in heard.items() if point not in contradicted_by(probe.challenge, probe)
             }
         if probe.point is not None:
             ask = probe_question(probe.point, Expressions(known))
-            heard[probe.point.id] = hear_reply(rubric, probe.point.id, ask, text)
+            heard[probe.point.id] = replace(hear_reply(rubric, probe.point.id, ask, text), parts=(probe.id,))
         for point, reply in heard.items():
             if point not in found or reply.credit > found[point].credit:
                 found[point] = reply
@@ -352,14 +357,23 @@ def _heard_together(
     rubric: Rubric, probes: Sequence[Part], answers: Answers, apart: Mapping[str, Reply]
 ) -> Mapping[str, Reply]:
     """The points that the answer says one half of and a reply the other, neither by itself."""
-    replies = [text for each in probes if (text := answers.get(each.id, "").strip())]
+    replies = {each.id: text for each in probes if (text := answers.get(each.id, "").strip())}
     if not replies:
         return {}
-    answer = answers.get(probes[0].question.id, "")
+    asked = probes[0].question.id
+    answer = answers.get(asked, "")
     alone = {each.id: each.credit for each in grade(rubric, answer).points}
-    whole = grade(rubric, "\n".join((answer, *replies))).points
+    whole = grade(rubric, "\n".join((answer, *replies.values()))).points
     best = {each.id: max(alone[each.id], apart[each.id].credit if each.id in apart else 0.0) for each in whole}
-    return {each.id: Reply(each.verdict, each.credit, each.evidence) for each in whole if each.credit > best[each.id]}
+    return {each.id: _said_across(each, {asked: answer, **replies}) for each in whole if each.credit > best[each.id]}
+
+
+def _said_across(point: PointGrade, texts: Mapping[str, str]) -> Reply:
+    """A point that an answer and replies say together, with the sentences of each."""
+    said = {part: sentences(text) for part, text in texts.items()}
+    evidence = {part: tuple(each for each in told if says(each, point.evidence)) for part, told in said.items()}
+    parts = tuple(part for part, found in evidence.items() if found)
+    return Reply(point.verdict, point.credit, tuple(each for found in evidence.values() for each in found), parts)
 
 
 def hear_reply(rubric: Rubric, point: str, ask: str, text: str) -> Reply:

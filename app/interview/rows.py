@@ -29,7 +29,8 @@ class JudgedPoint:
 
     `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
     that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
-    say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words.
+    say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words. `said_in`
+    are the parts whose words carry it: that of the answer, those of replies, or both where one goes on with the other.
     """
 
     id: str
@@ -44,6 +45,7 @@ class JudgedPoint:
     reply: tuple[str, ...] = ()
     criterion: str = "correctness"
     topic: str = ""
+    said_in: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -64,7 +66,7 @@ class JudgedPoint:
     def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
         """A point as it was stored, now or in an earlier version."""
         evidence, reply = tuple(stored.get("evidence", ())), tuple(stored.get("reply", ()))
-        return cls(**{**stored, "evidence": evidence, "reply": reply})
+        return cls(**{**stored, "evidence": evidence, "reply": reply, "said_in": tuple(stored.get("said_in", ()))})
 
 
 @dataclass(frozen=True)

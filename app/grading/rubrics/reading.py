@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from app.grading.rubrics.courses import Change, changes_in
 from app.grading.rubrics.lexicon import (
@@ -141,8 +141,8 @@ def _with_subjects(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
     for sentence in sentences:
         named = [each for each in SUBJECTS if read_so_far and each in read_so_far[-1].where]
         is_of_it = sentence.tokens[0].stem in _PRONOUNS and SUBJECTS.isdisjoint(sentence.where)
-        where = {named[0]: (0,)} if is_of_it and len(named) == 1 else {}
-        read_so_far.append(replace(sentence, where={**sentence.where, **where}))
+        named_there = {**sentence.where, named[0]: (0,)} if is_of_it and len(named) == 1 else None
+        read_so_far.append(replace(sentence, where=named_there) if named_there else sentence)
     return tuple(read_so_far)
 
 
@@ -164,6 +164,7 @@ _WRONG_THINGS = frozenset(
 )
 
 
+@lru_cache(maxsize=1024)  # an answer is read for its points, for what is false in it, and again with every reply
 def _sentence(written: str, wordings: Wordings) -> Sentence | None:
     shown = " ".join(_BULLET.sub("", written).split())
     plain = unicodedata.normalize("NFKC", _RAISED.sub(_as_power, shown)).translate(_SIGNS)

@@ -1,0 +1,157 @@
+"""The row of an answer in words: what was heard in it, unasked and when it was asked for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from app.content.live import Expressions
+from app.content.markdown import render_inline
+from app.grading.rubrics.grader import PointGrade
+from app.interview.board_doubts import board_doubt
+from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
+from app.interview.going_back import replaced, said_again
+from app.interview.hearing import hear, says_as_before
+from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
+from app.interview.questions import question_of, rubric_of
+from app.interview.reacting import Reply, heard_in_replies
+from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row
+from app.interview.to_grade import ToGrade
+
+
+def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
+    """The row of an answer in words: a share of the points for each point of the rubric that was heard in it, half of
+    it for one that was said only when it was asked for."""
+    judged = sitting.judged.get(part.id)
+    exemplar = str(render_inline(part.question.exemplar or "", Expressions(known)))
+    rubric = rubric_of(part, known)
+    heard = hear(rubric, part.question.rubric, row.said)
+    found = heard if judged is None else hear(rubric, part.question.rubric, row.said, judged)
+    probes = sitting.pushed(part)
+    challenged = _challenged(part, row.said, probes, known, sitting)
+    against = {point: each.quote for each in challenged for point in each.contradicts}
+    taken_back = {
+        point: Reply("met", 1.0, (sitting.said(probe),), (probe.id,))
+        for probe in probes
+        for each in challenged
+        if probe.challenge and each.id == probe.challenge.id and each.outcome == TAKEN_BACK
+        for point in each.contradicts
+    }
+    replies = {
+        **heard_in_replies(rubric, probes, known, sitting.answers),
+        **_said_of_own_layout(part, sitting),
+        **taken_back,
+    }
+    repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
+    points = tuple(
+        _judged_point(
+            JudgedPoint(
+                each.id,
+                _plain(each.text, known),
+                each.weight,
+                None if judged is None else bool(judged.get(each.id)),
+                before.verdict,
+                after.credit,
+                after.evidence,
+                each.half or "",
+                criterion=each.criterion,
+                topic=each.topic,
+            ),
+            part,
+            replies.get(each.id),
+            _pushed_credit(each.id, replies, before, repeated),
+        )
+        for each, before, after in zip(
+            part.question.rubric,
+            _held_against(heard.points, against),
+            _held_against(found.points, against),
+            strict=True,
+        )
+    )
+    outcomes = {each.id: each.outcome for each in challenged}
+    pushed = tuple(_probed(probe, replies, outcomes, sitting) for probe in probes)
+    row = replace(row, rubric=points, exemplar=exemplar, pushed=pushed, challenged=challenged)
+    if not row.said:
+        return replace(row, verdict=NO_ANSWER)
+    met = sum(each.credit > 0 for each in points)
+    late = sum(each.counts > each.credit for each in points)
+    verdict = f"{met} of {len(points)} points heard" + (f", {late} more when asked" if late else "")
+    weights = sum(each.weight for each in points)
+    reached = part.points * sum(each.weight * each.counts for each in points) / weights
+    gained = part.points * sum(each.weight * (each.counts - each.credit) for each in points) / weights
+    changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
+    back = said_again(row.said, changed)
+    said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
+    not_so = (f"Not so: “{each.quote.rstrip('.')}.” {each.so}" for each in challenged)
+    notes = (*found.notes, *not_so, *filter(None, said_first))
+    return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
+
+
+def _judged_point(point: JudgedPoint, part: Part, reply: Reply | None, pushed: float) -> JudgedPoint:
+    """`point` as it was heard in the answer to `part`, with what a reply makes of it, and whose words carry it."""
+    if point.credit:
+        return replace(point, said_in=(part.id,))
+    if reply is None:
+        return point
+    said_in = reply.parts if reply.credit and pushed else ()
+    return replace(point, pushed=pushed, reply=reply.evidence, said_in=said_in)
+
+
+def _held_against(points: Sequence[PointGrade], against: Mapping[str, str]) -> list[PointGrade]:
+    """Points as they were heard; those that what was said is `against` are not."""
+    return [
+        PointGrade(each.id, "contradicted", 0.0, (against[each.id],)) if each.id in against else each for each in points
+    ]
+
+
+def _challenged(
+    part: Part, said: str, probes: Sequence[Part], known: Values, sitting: ToGrade
+) -> tuple[Challenged, ...]:
+    """What an answer says that is false, with what became of what was asked about."""
+    asked = {each.challenge.id: each for each in probes if each.challenge}
+    found = []
+    for held in held_in(part, said, known):
+        challenge, outcome = held.challenge, NOT_ASKED
+        if challenge.id in asked:
+            reply = sitting.said(asked[challenge.id])
+            outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
+        file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
+        so = what_is_so(challenge, known)
+        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points))
+    return tuple(found)
+
+
+def _pushed_credit(point: str, replies: Mapping[str, Reply], before: PointGrade, repeated: Collection[str]) -> float:
+    """What a reply makes a point worth that was not heard at first: half, and all of it where it was near then and is
+    only `repeated`."""
+    if point not in replies or before.credit:
+        return 0.0
+    was_there = point in repeated and before.verdict == "unsure"
+    return replies[point].credit * (1.0 if was_there else PUSHED_SHARE)
+
+
+def _said_of_own_layout(part: Part, sitting: ToGrade) -> dict[str, Reply]:
+    """A right number about the own layout is what the point that it stands in for lacked."""
+    asked = [each for each in sitting.parts if each.question is part.question and each.own and each.own.instead_of]
+    found = {}
+    for each in asked:
+        known, said = known_to(each, sitting.values, sitting.built_on), sitting.said(each)
+        if known and said and each.own and question_of(each, known).grade(said).status == "correct":
+            found[each.own.instead_of or ""] = Reply("met", 1.0, (said,), (each.id,))
+    return found
+
+
+def _probed(probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, str], sitting: ToGrade) -> Pushed:
+    """A probe or a challenge with what was heard in the reply to it."""
+    if probe.challenge is not None:
+        said = sitting.said(probe)
+        verdict = outcomes.get(probe.challenge.id, NO_ANSWER) if said else NO_ANSWER
+        return Pushed(probe.id, sitting.asked(probe), said, verdict)
+    assert probe.point is not None, "asked of probes alone"
+    said, reply = sitting.said(probe), replies.get(probe.point.id)
+    verdict = reply.verdict if reply else NO_ANSWER
+    return Pushed(probe.id, sitting.asked(probe), said, verdict, probe.point.id, reply.evidence if reply else ())
+
+
+def _plain(text: str, known: Values) -> str:
+    return str(render_inline(text, Expressions(known)).striptags())
