@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
@@ -142,7 +142,7 @@ def source_key(kind: str, identity: str) -> str:
 
 def _is_of_an_interview(name: str) -> bool:
     """Whether a file of claims is about an interview's points: it is called by its id, as those of rubrics are."""
-    return name.startswith(f"{CLAIMS}/M")
+    return name.startswith((f"{CLAIMS}/M", f"{CLAIMS}/T"))
 
 
 def _by_id_or_slug(items: Mapping[str, T], key: str) -> T | None:
@@ -213,7 +213,7 @@ class _Loader:
             decks,
             cards,
             problems,
-            {**self._interviews(knowledge), **self._rounds(problems, labs)},
+            self._read_with({**self._interviews(), **self._rounds(problems, labs)}, knowledge),
             self._items("experiments/*.yaml", Experiment),
             self.sources,
             given=self._given(),
@@ -245,12 +245,12 @@ class _Loader:
         return Knowledge(lexicon.wordings(), false.misconceptions, self._claims())
 
     def _claims(self) -> Mapping[str, ClaimsFile]:
-        found = [self._single(name, ClaimsFile) for name in self._claims_files() if not _is_of_an_interview(name)]
+        found = [self._single(name, ClaimsFile) for name in self._files_in(CLAIMS) if not _is_of_an_interview(name)]
         return {each.rubric: each for each in found if each is not None}
 
     def _interview_claims(self, interviews: Collection[str]) -> Mapping[str, InterviewClaimsFile]:
         known: dict[str, InterviewClaimsFile] = {}
-        for name in filter(_is_of_an_interview, self._claims_files()):
+        for name in filter(_is_of_an_interview, self._files_in(CLAIMS)):
             file = self._single(name, InterviewClaimsFile)
             if file is not None and file.interview not in interviews:
                 self.mistakes.append(self.sources[name].problem(("interview",), f"there is no {file.interview}"))
@@ -258,29 +258,42 @@ class _Loader:
                 known[file.interview] = file
         return known
 
-    def _claims_files(self) -> list[str]:
-        return sorted(f"{CLAIMS}/{path.name}" for path in self.folder.glob(f"{CLAIMS}/*.yaml"))
+    def _files_in(self, folder: str) -> list[str]:
+        return sorted(f"{folder}/{path.name}" for path in self.folder.glob(f"{folder}/*.yaml"))
 
-    def _interviews(self, knowledge: Knowledge) -> Mapping[str, Interview]:
+    def _interviews(self) -> Mapping[str, Interview]:
         paths = sorted(self.folder.glob("recordings/*.yaml"))
         recordings = [each for each in (self._read(path, Recording) for path in paths) if each is not None]
         recorded = {each.id: facts(each) for each in recordings}
         interviews: dict[str, Interview] = self._items("interviews/*.yaml", Interview)
-        challenges, claims = self._challenges(), self._interview_claims(interviews)
         for id_, interview in interviews.items():
             try:
                 interviews[id_] = interview.hand_out(recorded)
             except ValueError as error:
                 self.mistakes.append(self.sources[id_].problem(("recordings",), str(error)))
-            interviews[id_].read_with(knowledge.wordings, challenges, claims.get(id_))
         return interviews
 
-    def _challenges(self) -> tuple[Challenge, ...]:
-        try:
-            return make_challenges(self._single(CHALLENGES, ChallengesFile) or ChallengesFile())
-        except ExpressionError as error:
-            self.mistakes.append(self.sources[CHALLENGES].problem(error.location, str(error)))
-            return ()
+    def _read_with(self, interviews: Mapping[str, Interview], knowledge: Knowledge) -> Mapping[str, Interview]:
+        """The interviews and rounds, with what answers in words to them are read with."""
+        challenges, claims = tuple(self._challenges()), self._interview_claims(interviews)
+        for id_, interview in interviews.items():
+            interview.read_with(knowledge.wordings, challenges, claims.get(id_))
+        return interviews
+
+    def _challenges(self) -> Iterator[Challenge]:
+        homes: dict[str, str] = {}
+        for name in self._files_in(CHALLENGES):
+            try:
+                file = self._single(name, ChallengesFile)
+                made = make_challenges(name, file) if file is not None else ()
+            except ExpressionError as error:
+                self.mistakes.append(self.sources[name].problem(error.location, str(error)))
+                continue
+            for each in made:
+                if (home := homes.setdefault(each.id, name)) != name:
+                    reason = f"{each.id} is also in {home}"
+                    self.mistakes.append(self.sources[name].problem(("challenges", each.stands[1], "id"), reason))
+                yield each
 
     def _rounds(self, problems: Mapping[str, Problem], labs: Mapping[str, CodeLab]) -> Mapping[str, Interview]:
         """Timed rounds: interviews made of parts of problems, or of code labs."""

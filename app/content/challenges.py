@@ -1,5 +1,5 @@
-"""What an interviewer does not let pass whatever was asked, `cards/challenges.yaml`: what surely is false where it is
-said, the question that follows it, and what takes it back."""
+"""What an interviewer does not let pass whatever was asked, `cards/challenges/<subject>.yaml`: what surely is false
+where it is said, the question that follows it, and what takes it back."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from app.content.rubric_schemas import Evidence, RubricPointFile, make_points, s
 from app.content.schemas import CardId, Phrase, Slug, Strict, Text
 from app.grading.rubrics.grader import Misconception, Point
 
-CHALLENGES = "challenges.yaml"
-QuestionPoint = Annotated[str, Field(pattern=r"^M\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]
+CHALLENGES = "challenges"  # the folder with a file for each subject
+QuestionPoint = Annotated[str, Field(pattern=r"^[MT]\d{1,2}\.[a-z0-9-]+\.[a-z0-9-]+$")]
 
 
 class ChallengeFile(Strict):
-    """Something false with what is asked about it. `says` has no numbers; those of `ask`, `right` and `so` come from
-    the sitting's values where it has some of the names in `given`, else from these.
+    """Something that surely is false where its `says` is said, with what is asked about it. `says` is narrower than
+    misconceptions.yaml, since a remark may be mistaken and a question to somebody's face may not, and has no numbers;
+    those of `ask`, `right` and `so` come from the sitting's values where it has some of the names in `given`, else from
+    these.
 
     It is asked of answers to questions about one of `concepts`. Where it is said, the points that it `contradicts`,
-    named as M3.claim.equal, are not. `example` says it, `reply` takes it back, `stays` says it again: for the content
-    check.
+    named as M3.claim.equal, are not. For the content check: `example` says it, `reply` takes it back, `stays` says it
+    again, and `passes` are right and use nearly its words.
     """
 
     id: Slug
@@ -42,20 +44,22 @@ class ChallengeFile(Strict):
     example: Text
     reply: Text
     stays: Text
+    passes: Annotated[tuple[Text, ...], Field(min_length=3)]
 
 
 class ChallengesFile(Strict):
-    """All of them; of several in one answer the first is asked about."""
+    """Those of one subject; of several in one answer the first is asked about."""
 
-    challenges: tuple[ChallengeFile, ...] = ()
+    challenges: Annotated[tuple[ChallengeFile, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """One of them, with its wording read."""
+    """One of them, with its wording read, and where it stands: the source, and its number in it."""
 
     file: ChallengeFile
     false: Misconception
+    stands: tuple[str, int]
 
     @property
     def id(self) -> str:
@@ -81,13 +85,13 @@ class Challenge:
         return make_points("right", (point,), self.values(known), self.file.let)[0]
 
 
-def make_challenges(file: ChallengesFile) -> tuple[Challenge, ...]:
-    """Raises ExpressionError for a wording that cannot be read."""
+def make_challenges(name: str, file: ChallengesFile) -> tuple[Challenge, ...]:
+    """Those of the file that is the source `name`. Raises ExpressionError for a wording that cannot be read."""
     found = []
     for index, each in enumerate(file.challenges):
         with at("challenges", index):
             false = Misconception(each.id, shared_patterns(each.says), each.so, frozenset({each.id}))
-        found.append(Challenge(each, false))
+        found.append(Challenge(each, false, (name, index)))
     return tuple(found)
 
 

@@ -1,19 +1,23 @@
-"""Whether every challenge is reached by what it is about, asked at any numbers, and taken back by who knows alone."""
+"""Whether every challenge is reached by what it is about, asked at any numbers, taken back by who knows alone, and
+heard in nothing that is right."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from app.content.catalogue import Catalogue
-from app.content.challenges import CHALLENGES, Challenge
+from app.content.challenges import Challenge
 from app.content.checks import Finding
+from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
-from app.interview.challenging import SAID_AGAIN, TAKEN_BACK, asked_of, heard_reply, held_in, what_is_so
+from app.grading.rubrics.grader import false_claims
+from app.grading.rubrics.reading import NO_WORDINGS
+from app.interview.challenging import SAID_AGAIN, TAKEN_BACK, asked_of, heard_reply, what_is_so
 from app.interview.drawing import draw, values_of
 from app.interview.parts import NOTHING_ASKED, Part, Values, challenge_id, known_to, parts_of
 from app.interview.probe_checks import EMPTY_REPLIES
-from app.interview.questions import right_answer
+from app.interview.questions import right_answer, said_of
 from app.interview.reacting import react
 
 # Figures that are names, or bytes of a number format: all others of a question are computed.
@@ -21,11 +25,13 @@ _NAMES = re.compile(
     r"ZeRO-\d|1F1B|fp32|bf16|\bA100\b|\bH100\b|tensor (?:8|16)|the (?:8|16) |4 \+ 4 \+ 8|2 \+ 2 \+ 4 \+ 8|2\(n − 1\)/n"
 )
 _COMPUTED = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_GOOD = ("strong hire", "hire")  # exemplars that say nothing false
 
 
 def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
     """Each challenge by itself, and after every question in words that it is asked about."""
     shared = next((each.challenges for each in catalogue.interviews.values()), ())
+    questioned = _questioned(shared, catalogue)
     points = {
         f"{interview.id}.{question.id}.{point.id}"
         for interview in catalogue.interviews.values()
@@ -33,7 +39,7 @@ def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
         for point in question.rubric
     }
     reached = _reached(catalogue)
-    for index, each in enumerate(shared):
+    for each in shared:
         try:
             found = [*_alone(each), *(f"it contradicts {name}, which is no point" for name in _unknown(each, points))]
         except ExpressionError as error:
@@ -42,8 +48,10 @@ def check_challenges(catalogue: Catalogue) -> Iterator[Finding]:
             found.append("no answer in words leads to it")
         elif wrong := reached[each.id]:
             found.append(wrong)
+        found += (f"what is right is heard to say it: “{text}”" for text in questioned.get(each.id, ()))
+        source, number = each.stands
         for reason in found:
-            yield CHALLENGES, ("challenges", index), f"{each.id}: {reason}"
+            yield source, ("challenges", number), f"{each.id}: {reason}"
 
 
 def _unknown(challenge: Challenge, points: set[str]) -> Iterator[str]:
@@ -62,23 +70,63 @@ def _alone(challenge: Challenge) -> Iterator[str]:
     what_is_so(challenge, {})
 
 
+def _questioned(shared: tuple[Challenge, ...], catalogue: Catalogue) -> Mapping[str, list[str]]:
+    """What content holds for right and would be questioned all the same, by the challenge that is heard in it."""
+    found: dict[str, list[str]] = {}
+    wordings = next((each.wordings for each in catalogue.interviews.values()), NO_WORDINGS)
+    for text in dict.fromkeys((*_beside(shared), *_right_in_rubrics(catalogue), *_right_in_interviews(catalogue))):
+        for false, said in false_claims((each.false for each in shared), text, wordings):
+            found.setdefault(false.id, []).append(said)
+    return found
+
+
+def _beside(shared: Iterable[Challenge]) -> Iterator[str]:
+    for each in shared:
+        yield from (*each.file.passes, each.file.learn)
+
+
+def _right_in_rubrics(catalogue: Catalogue) -> Iterator[str]:
+    for rubric in catalogue.rubrics.values():
+        claims = rubric.knowledge.claims.get(rubric.id)
+        yield from (each.text for each in (claims.claims() if claims else ()) if each.truth == "right")
+        yield from (" ".join(rubric.exemplar(each.kind).split()) for each in rubric.exemplars if each.kind in _GOOD)
+
+
+def _right_in_interviews(catalogue: Catalogue) -> Iterator[str]:
+    """Exemplars and right claims at the numbers of one sitting."""
+    for interview in catalogue.interviews.values():
+        for part, known, _, _ in _asked_in_words(interview):
+            yield _exemplar(part, known)
+            yield from (each.text for each in said_of(part, known) if each.truth == "right")
+
+
+def _asked_in_words(interview: Interview) -> Iterator[tuple[Part, Values, Values, dict[str, str]]]:
+    """The questions in words of a sitting, with what is known by then, its values, and what was answered: what is right
+    to all that they build on. Those of a round build on nothing."""
+    if all(each.kind != "text" for each in interview.questions):
+        return
+    values, answers = values_of(interview, draw(interview, 0)), dict[str, str]()
+    for part in parts_of(interview):
+        if part.kind != "text":
+            answers[part.id] = "" if interview.is_round else right_answer(part, values, answers)
+            continue
+        answers[part.id] = "words"
+        known = known_to(part, values, answers)
+        assert known is not None, "all before it was answered"
+        yield part, known, values, answers
+
+
+def _exemplar(part: Part, known: Values) -> str:
+    expressions = Expressions(known)
+    return " ".join(expressions.text(expressions.fill(part.question.exemplar or "")).split())
+
+
 def _reached(catalogue: Catalogue) -> dict[str, str]:
     """What is wrong with each challenge after the questions it is asked about, by its id: empty where nothing is."""
     found: dict[str, str] = {}
-    for interview in (each for each in catalogue.interviews.values() if not each.is_round):
-        values, answers = values_of(interview, draw(interview, 0)), dict[str, str]()
+    for interview in catalogue.interviews.values():
         heard = set[str]()  # at the numbers of this interview
-        for part in parts_of(interview):
-            if part.kind != "text":
-                answers[part.id] = right_answer(part, values, answers) if part.kind != "coding" else ""
-                continue
-            answers[part.id] = "words"
-            known = known_to(part, values, answers)
-            assert known is not None, "all before it was answered"
-            expressions = Expressions(known)
-            full = " ".join(expressions.text(expressions.fill(part.question.exemplar or "")).split())
-            for held in held_in(part, full, known):
-                found[held.challenge.id] = f"the exemplar of {interview.id}.{part.id} is heard to say it"
+        for part, known, values, answers in _asked_in_words(interview):
             for challenge in part.challenges:
                 is_new = challenge.id not in heard
                 heard.add(challenge.id)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.content.catalogue import Catalogue
+from app.content.catalogue import Catalogue, load
 from app.content.live import Expressions
+from app.content.rubric_schemas import shared_patterns
+from app.core.settings import ROOT
 from app.grading.rubrics.grader import false_claims
 from app.interview.asked import questions_asked
+from app.interview.challenge_checks import check_challenges
 from app.interview.challenging import LEFT_OPEN, STILL_WRONG, TAKEN_BACK, heard_reply, held_in
 from app.interview.criteria import criteria
 from app.interview.letter import Pace, letter
@@ -17,6 +22,7 @@ from app.interview.parts import Part, known_to
 from app.interview.questions import right_answer
 from app.interview.scorecards import Scorecard
 from app.units import scaled
+from tests.support.cards import write_cards
 from tests.support.sat import Sat, sit
 from tests.support.yaml_files import read_yaml
 
@@ -159,24 +165,32 @@ def test_a_short_plain_claim_is_challenged(content: Catalogue, said: str, known_
     [
         "People think that ZeRO shards activations, but each rank keeps its own.",
         "If ZeRO sharded the activations we would be done, but it doesn't.",
-        "You say ZeRO-2 halves the traffic; that leaves out the gather of the weights.",
-        "Data parallelism replicates the model and splits the batch over the GPUs.",
-        "For inference the bf16 weights fit on 2 GPUs.",
-        "bf16 halves the activations and the traffic but not the state.",
-        "FSDP sends 1.5 times what DDP sends, not less than DDP.",
-        "In the old DataParallel rank 0 gathered the gradients and sent the weights back.",
-        "DDP starts reducing before the whole backward has finished.",
-        "Tensor parallelism does not work well across nodes.",
-        "Data parallelism communicates once per step, tensor parallelism in every layer.",
-        "1F1B does not remove the bubble, it only saves memory.",
-        "More micro-batches per stage make the bubble smaller.",
-        "Interleaving isn't free: it multiplies the messages.",
-        "It will not scale linearly, because the batch is fixed.",
-        "Yes, 20 tokens per parameter is what the fit gives, but it is no law.",
+        "I do not believe that FSDP sends less data than DDP.",
     ],
 )
 def test_who_denies_it_is_not_challenged(content: Catalogue, said: str) -> None:
     assert not challenged(content, said)
+
+
+def test_the_content_check_finds_what_is_right_and_would_be_questioned(content: Catalogue) -> None:
+    copied = content.interviews["M9"].model_copy(deep=True)
+    challenge = next(each for each in copied.challenges if each.id == "sharding-sends-less")
+    too_wide = replace(challenge, false=replace(challenge.false, patterns=(shared_patterns(("fsdp & gather",)))))
+    copied.read_with(copied.wordings, (too_wide,), copied.claims)
+    found = list(check_challenges(replace(content, interviews={"M9": copied}, rubrics={})))
+    assert {(key, place) for key, place, _ in found} == {("challenges/traffic.yaml", ("challenges", challenge.stands[1]))}
+    assert any("what is right is heard to say it" in reason for _, _, reason in found)
+
+
+def test_a_file_of_challenges_that_cannot_be_read_is_named_with_its_line(tmp_path: Path) -> None:
+    cards = write_cards(tmp_path / "cards")
+    shutil.copytree(ROOT / "cards" / "challenges", cards / "challenges")
+    scale = cards / "challenges" / "scale.yaml"
+    scale.write_text(scale.read_text().replace('"failure | crash &', '"failure || crash &'))
+    shutil.copy(cards / "challenges" / "traffic.yaml", cards / "challenges" / "twice.yaml")
+    reasons = [str(each) for each in load(cards).mistakes if "challenges" in str(each)]
+    assert any("scale.yaml" in each and "empty wording" in each for each in reasons), reasons
+    assert any("twice.yaml" in each and "is also in challenges/traffic.yaml" in each for each in reasons), reasons
 
 
 def test_nothing_that_is_right_is_challenged(content: Catalogue) -> None:
