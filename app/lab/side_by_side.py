@@ -22,7 +22,15 @@ from app.lab.models import ENDED, Run
 from app.lab.quantities import quantities_of
 from app.lab.reading import find_run
 from app.lab.side_charts import charts_of
-from app.lab.side_times import Term, said_of_same_work, slower_by, strips_of, terms_of, watched_beside_plain
+from app.lab.side_times import (
+    Term,
+    said_of_same_work,
+    said_of_update,
+    slower_by,
+    strips_of,
+    terms_of,
+    watched_beside_plain,
+)
 from app.lab.view import RunView
 from app.units import value_text
 from labs.spec import Fault, Quantity, RunSpec
@@ -62,8 +70,8 @@ class Row:
 class SidePage:
     """Everything a comparison shows. `finding` is the largest difference in what was measured, or how one of them
     failed, empty where there is neither; `watched` says what the steps of the strips are beside plain ones,
-    `same_work` which of the same passes took longer, `ended_before` which runs have no totals; `same` counts the
-    fields that all specs have alike; `others` may be put beside them."""
+    `same_work` which of the same passes took longer, `update` why that of shards did, `ended_before` which runs have
+    no totals; `same` counts the fields that all specs have alike; `others` may be put beside them."""
 
     finding: str
     runs: tuple[RunRow, ...]
@@ -77,6 +85,7 @@ class SidePage:
     slower: str
     watched: str
     same_work: str
+    update: str
     ended_before: str
     ticks: tuple[tuple[float, str], ...]
 
@@ -108,6 +117,7 @@ def side_by_side(
         slower=slower_by(specs, asked, strips),
         watched=watched_beside_plain(asked, [(run.result or {}).get("step_seconds") for run in runs], strips),
         same_work=said_of_same_work(specs, asked, strips),
+        update=said_of_update(specs, asked, strips),
         ended_before=_ended_before(runs),
         ticks=tuple(
             (100 * tick / (1000 * longest), number_text(tick))

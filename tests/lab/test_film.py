@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.lab.film import film_of
+from app.lab.film import film_of, step_of, strip_beside
 from app.lab.film.expected import expected
-from app.lab.film.pieces import step_of, without
+from app.lab.film.pieces import without
 from app.lab.folding import fold
 from app.lab.trace import chrome_trace
 from app.lab.view import RunView
@@ -110,6 +110,19 @@ def test_a_collective_is_lit_on_all_its_ranks_and_holds_its_memory() -> None:
     assert film.lanes[0].late
     assert not film.lanes[1].late
     assert re.fullmatch(r"Rank 0 waits for rank 1 for [\d.]+ % of the step", film.title)
+
+
+@pytest.mark.parametrize(("late", "waiting"), [(0.0, [0.0, 0.0]), (0.004, [0.032, 0.0])])
+def test_what_a_rank_waits_for_the_last_is_no_communication(late: float, waiting: list[float]) -> None:
+    """Eight collectives of 9 ms, in each of which rank 0 sits for `late` before rank 1 comes."""
+    spec = spec_of({"data": 2, "zero": 3})
+    view = watched(fsdp(late=late))
+    step = step_of(spec, view.spans, view.details)
+    assert step is not None
+    strip = strip_beside(spec, step, step.seconds)
+    assert [each["waiting"] for each in strip.by_rank] == pytest.approx(waiting)
+    assert [each["communication"] for each in strip.by_rank] == pytest.approx([8 * (0.009 - late)] * 2)
+    assert sum(strip.terms.values()) == pytest.approx(step.seconds)
 
 
 def test_what_is_drawn_is_what_was_computed_and_moved() -> None:

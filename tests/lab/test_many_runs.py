@@ -16,7 +16,7 @@ from app.core.limits import Limits
 from app.lab import forms, presence, service
 from app.lab.film import TERMS, Strip
 from app.lab.models import Chunk, Run
-from app.lab.side_times import said_of_same_work, watched_beside_plain
+from app.lab.side_times import said_of_same_work, said_of_update, watched_beside_plain
 from app.lab.sweeps import base_of
 from app.lab.sweeps.lines import lines_of, said_of_steps
 from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
@@ -126,7 +126,7 @@ def test_a_run_that_was_killed_says_so_beside_one_that_was_not(client: TestClien
 
 
 def test_a_watched_step_is_told_from_a_plain_one() -> None:
-    strip = Strip(3, 0.2, "", (), "100", {}, ())
+    strip = Strip(3, 0.2, "", (), "100", {}, (), ())
     assert watched_beside_plain([7], [None], [(0, strip)]) == ""
     assert "run 7 200 ms against 100 ms." in watched_beside_plain([7], [0.1], [(0, strip)])
 
@@ -384,9 +384,9 @@ def test_a_series_of_zeros_is_named_and_counted(client: TestClient, database: Da
 
 
 def test_the_same_passes_that_took_longer_are_the_machines_doing() -> None:
-    def strip(rank: int, **terms: float) -> tuple[int, Strip]:
+    def strip(rank: int, by_rank: Any = (), **terms: float) -> tuple[int, Strip]:
         every = dict.fromkeys(TERMS, 0.0) | terms
-        return rank, Strip(rank, sum(every.values()), "", (), "100", every, ())
+        return rank, Strip(rank, sum(every.values()), "", (), "100", every, by_rank, ())
 
     ddp, fsdp, larger = (
         parse_run_spec({**SPEC, "parallel": {"data": 2, "zero": zero}, "training": {"steps": 4, "micro_batch": batch}})
@@ -397,6 +397,23 @@ def test_the_same_passes_that_took_longer_are_the_machines_doing() -> None:
     assert said.startswith("The same arithmetic, and forward took 1.7 times as long in run 9: the machine")
     assert said_of_same_work([ddp, larger], [7, 9], apart) == "", "twice the tokens are twice the work"
     assert said_of_same_work([ddp, fsdp], [7, 9], [apart[0], (1, apart[0][1])]) == ""
+    ranks = [{"forward": seconds, "backward": 0.2} for seconds in (0.05, 0.15)]
+    lagging = [strip(0, ranks, forward=0.1, backward=0.2), strip(1, ranks[:1] * 2, forward=0.1, backward=0.2)]
+    said = said_of_same_work([ddp, fsdp], [7, 9], lagging)
+    assert "in run 7 forward took 3 times as long on rank 1 as on rank 0: the machine" in said
+    staged = parse_run_spec({**SPEC, "parallel": {"pipeline": 2}})
+    assert said_of_same_work([staged, staged], [7, 9], lagging) == "", "stages are different work"
+
+
+def test_an_update_of_shards_that_took_longer_is_explained() -> None:
+    specs = [parse_run_spec({**SPEC, "parallel": {"data": 2, "zero": zero}}) for zero in (0, 3)]
+    took = [
+        (at, Strip(at, 1.0, "", (), "100", {"optimizer": seconds}, (), ())) for at, seconds in enumerate((0.01, 0.025))
+    ]
+    said = said_of_update(specs, [7, 9], took)
+    assert said.startswith("The update took 2.5 times as long in run 9 as in run 7, though a rank updates 1/2 of")
+    assert said_of_update(specs, [7, 9], [took[0], (1, took[0][1])]) == ""
+    assert said_of_update(specs[:1] * 2, [7, 9], took) == "", "whole tensors both"
 
 
 # --- what can be kept

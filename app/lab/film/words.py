@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.lab.film.expected import is_pipelined, scheduled
-from app.lab.film.pieces import Piece, RankStep, Step, covered
+from app.lab.film.pieces import Interval, Piece, RankStep, Step, covered
 from app.theory.pipeline import in_flight
 from app.units import bytes_text, digits
 from labs.spec import RunSpec
@@ -115,6 +115,14 @@ class Words:
         """How long a rank waited in the collective until the last rank came."""
         calls = self._calls[piece.key]
         return max(0.0, min(max(each.start for each in calls.values()), piece.end) - piece.start)
+
+    def waits_and_moves(self, piece: Piece) -> tuple[Interval, Interval]:
+        """When the rank was in it before the last rank came, and when it was under way from then on: of a message,
+        which waits for nobody, as long as the fastest of its size took."""
+        if is_message(piece):
+            return (piece.start, piece.start), (piece.start, piece.end - self.unwatched_seconds(piece))
+        complete = piece.start + self.late_seconds(piece)
+        return (piece.start, complete), (complete, piece.end)
 
     def _computed(self, rank: RankStep, piece: Piece, held: Mapping[str, tuple[int, int]]) -> str:
         computing = covered((piece.start, piece.end), ((start, end) for _, start, end in rank.busy))
