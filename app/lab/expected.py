@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.core.errors import DomainError, SpecError, Violation
 from app.lab import forms, presence, queries, takers
-from app.lab.link import Link, link_here
+from app.lab.link import Link, Sent, link_here
 from app.lab.models import Run
 from app.lab.naming import describe, title
 from app.lab.pace import LOOKED_AT, about, pace_of
@@ -172,15 +172,16 @@ def expect(session: Session, learner_id: int, typed: Mapping[str, str], now: dat
 
 
 def _sending(theory: Mapping[str, Any], link: Link | None) -> str:
-    """The time of what a rank sends, by the bandwidth that was timed here; nothing where it sends nothing."""
-    sent = theory.get("wire_bytes_per_step")
-    if not sent or link is None:
+    """The time of what a rank sends, by the link that was timed here; nothing where it sends nothing."""
+    sent = Sent.of_theory(theory)
+    if not sent.wire_bytes or link is None:
         return ""
     least = link.least_seconds(sent)
     return (
-        f"Of it, sending {value_text(sent, 'bytes')} takes {about(least, least)} or more at the "
-        f"{value_text(link.bytes_per_second, 'bytes_per_second')} that run {link.run_id} "
-        "timed between two ranks, unless computing hides it."
+        f"Of it, sending {value_text(sent.wire_bytes, 'bytes')} in {counted(sent.messages, 'message')} takes "
+        f"{about(least, least)} or more at the {value_text(link.latency_seconds, 'seconds')} a message and "
+        f"{value_text(link.bytes_per_second, 'bytes_per_second')} that run {link.run_id} timed between two ranks, "
+        "unless computing hides it."
     )
 
 

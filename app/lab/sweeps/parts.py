@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 from app.lab.least_squares import fit
 from app.lab.sweeps.lines import Line
-from app.units import digits, value_text
+from app.units import digits, step_for, value_text
 from app.words import listed
 
-_SEEN = 0.005  # of a line's factor or offset: a smaller part is not told
 _SLACK = 0.03  # of a step: what is less than nothing by no more is rounding between a middle and another
 # In the order in which they are told; together they are the step.
 PARTS: Mapping[str, str] = {
@@ -75,9 +75,8 @@ def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_
             "In some of these steps products ran faster than at the peak that is known here, which was timed beside "
             "other work: by that peak they cannot be taken apart."
         )
-    said = [_said_of_line(line, [each for each in every if each.series == line.series]) for line in lines]
-    if said and all(said):
-        return f"{' '.join(said)}{_said_of_disturbed(every)}"
+    if known := parts_of_lines(every, lines):
+        return f"{' '.join(map(_said_of_line, known))}{_said_of_disturbed(every)}"
     middle = sorted(every, key=lambda each: each.ratio)[len(every) // 2]
     added = {part: middle.of_arithmetic(part) for part in _NAMED}
     ordered = sorted(_NAMED, key=added.__getitem__, reverse=True)
@@ -91,34 +90,59 @@ def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_
     )
 
 
-def _said_of_line(line: Line, every: Sequence[StepParts]) -> str:
-    """What of each part grows with the arithmetic, and what of it is always there: a line through each part, with the
-    weights of the line through the steps, so that they add up to that. Empty where not all steps were taken apart."""
+@dataclass(frozen=True)
+class LineParts:
+    """What the offset (seconds) and the factor of a line are made of, each by part but for the arithmetic itself, which
+    is 1 of the factor: together they are the line's own."""
+
+    line: Line
+    offsets: Mapping[str, float]
+    factors: Mapping[str, float]
+
+
+def parts_of_lines(every: Sequence[StepParts], lines: Sequence[Line]) -> list[LineParts]:
+    """A line through each part, with the weights of the line through the steps, so that they add up to that. Empty
+    where not all lines and steps were taken apart, and where no peak is sure."""
+    found = [_parts_of_line(line, [each for each in every if each.series == line.series]) for line in lines]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(lines) else []
+
+
+def _parts_of_line(line: Line, every: Sequence[StepParts]) -> LineParts | None:
     rows = [(1 / each.step, each.seconds["arithmetic"] / each.step) for each in every]
     if not line.is_known or len(every) != len(line.left):
-        return ""
+        return None
     offsets, factors = dict[str, float](), dict[str, float]()
     for part in _NAMED:
         found = fit(rows, [each.seconds[part] / each.step for each in every])
         if found is None:
-            return ""
+            return None
         offsets[part], factors[part] = found.coefficients
-    grows = [
-        f"{_NAMED[part]} {_with_sign(digits(abs(factors[part]), 2), factors[part])}"
-        for part in _NAMED
-        if abs(factors[part]) >= _SEEN * line.factor
-    ]
-    stays = [
-        f"{PARTS[part].lower()} {_signed(offsets[part])}"
-        for part in _NAMED
-        if abs(offsets[part]) >= _SEEN * abs(line.offset)
-    ]
-    of_peak = 100 / (1 + factors["slower"])
+    return LineParts(line, offsets, factors)
+
+
+def _said_of_line(parts: LineParts) -> str:
+    """Every part, to the last place that its sum is written to, so that a reader can add them up."""
+    line, step = parts.line, step_for(parts.line.offset, "seconds")
+    of_factor, of_offset = (_places(each) for each in (line.factor, line.offset / step.size))
+    grows = [f"{name} {_to(parts.factors[part], of_factor)}" for part, name in _NAMED.items()]
+    stays = [f"{PARTS[part].lower()} {_to(parts.offsets[part] / step.size, of_offset)} {step.unit}" for part in _NAMED]
+    of_peak = 100 / (1 + parts.factors["slower"])
     return (
-        f"{line.series}: the factor {digits(line.factor, 3)} is 1 for the arithmetic itself, {', '.join(grows)}. "
+        f"{line.series}: the factor {_to(line.factor, of_factor)} is 1 for the arithmetic itself, {', '.join(grows)}. "
         f"Products ran at {digits(of_peak, 2)} % of the peak's rate, that of one large square product. The offset "
-        f"{_signed(line.offset)} is {', '.join(stays)}."
+        f"{_to(line.offset / step.size, of_offset)} {step.unit} is {', '.join(stays)}."
     )
+
+
+def _places(value: float) -> int:
+    """Behind the point, for three digits of it."""
+    return max(0, 2 - floor(log10(abs(value)))) if value else 2
+
+
+def _to(value: float, places: int) -> str:
+    text = f"{abs(value):,.{places}f}"
+    return _with_sign(text, value if text.strip("0.") else 0.0)
 
 
 def _said_of_disturbed(every: Sequence[StepParts]) -> str:
@@ -135,7 +159,7 @@ _NAMED: Mapping[str, str] = {
     "others": "other operations (norms, activations, loss, copies)",
     "optimizer": "the optimizer",
     "between": "what lies between operations (Python, autograd)",
-    "waiting": "waiting (for the other ranks, or for a core)",
+    "waiting": "waiting (in collectives, or for a core)",
 }
 
 
@@ -145,11 +169,8 @@ def _said_of_smallest(every: Sequence[StepParts]) -> str:
     optimizer, between = small.seconds["optimizer"], small.seconds["between"]
     start = f"In the smallest step (run {small.run_id}) the optimizer"
     if between < 0:
-        return f"{start}, which hardly grows with the batch, takes {value_text(optimizer, 'seconds')}."
-    return (
-        f"{start} and what lies between operations, which hardly grow with the batch, take "
-        f"{value_text(optimizer + between, 'seconds')}."
-    )
+        return f"{start} takes {value_text(optimizer, 'seconds')}."
+    return f"{start} and what lies between operations take {value_text(optimizer + between, 'seconds')}."
 
 
 def _between(low: float, high: float, unit: str) -> str:

@@ -23,7 +23,7 @@ from app.lab.residuals import pattern
 from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, is_number
 from app.lab.sweeps.lines import Line, lines_of
-from app.lab.sweeps.parts import PARTS, StepParts, parts_of, rows_of, said_of_parts
+from app.lab.sweeps.parts import PARTS, LineParts, StepParts, parts_of, parts_of_lines, rows_of, said_of_parts
 from app.lab.sweeps.saying import SEEN, apart_from, finding_of, of_nothing
 from app.lab.sweeps.sending import said_of_sending
 from app.lab.sweeps.submitting import find_sweep
@@ -84,6 +84,7 @@ class SweepPage:
     lines: tuple[SweepLine, ...]
     part_names: tuple[str, ...]
     parts: tuple[tuple[SweepRow, str, tuple[str, ...]], ...]
+    is_of_lines: bool
     parts_say: str
     sending_says: str
     smallest: tuple[int, ...]
@@ -110,6 +111,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     lines = lines_of(measured, theory)
     series = {run.id: point.name for run in runs if (point := _point(settings[run.id], 0.0, knobs))}
     parts = _parts(runs, expected, series) if name == "step_seconds" else []
+    by_line = parts_of_lines(parts, lines)
     rows = tuple(
         _row(
             run,
@@ -146,12 +148,20 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
             (next(row for row in rows if row.run.id == each.run_id), f"{digits(each.ratio, 3)} ×", texts)
             for each, texts in rows_of(parts)
         ),
-        sending_says=said_of_sending(runs, series, link_here(session, learner_id)) if peak else "",
+        sending_says=said_of_sending(runs, series, link_here(session, learner_id), _waiting(by_line) if parts else None)
+        if peak
+        else "",
         smallest=_smallest(runs, settings, series) if peak else (),
+        is_of_lines=bool(by_line),
         parts_say=said_of_parts(parts, lines, is_peak_sure=not (peak and peak.of_steps)),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
+
+
+def _waiting(by_line: Sequence[LineParts]) -> Mapping[str, float]:
+    """Seconds of it in the offset, by series."""
+    return {each.line.series: each.offsets["waiting"] for each in by_line}
 
 
 def _smallest(runs: Sequence[Run], settings: Mapping[int, Sequence[Any]], series: Mapping[int, str]) -> tuple[int, ...]:

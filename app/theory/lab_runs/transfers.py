@@ -26,6 +26,16 @@ class Transfer:
     group_size: int = 1
     is_mean: bool = False
 
+    @property
+    def messages(self) -> int:
+        """That a rank sends one after the other: around a ring of n ranks n−1 for each collective, twice that for an
+        all-reduce; one for what goes straight on. Source: Patarasuk and Yuan 2009, section 3."""
+        if self.group_size < 2:
+            return 0
+        if self.operation in ("send", "broadcast"):
+            return self.count
+        return self.count * (self.group_size - 1) * (2 if self.operation == "all_reduce" else 1)
+
 
 def transfer(
     title: str,
