@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.content.interview_schemas import Interview
-from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, TAKEN_BACK
+from app.interview.challenging import LEFT_OPEN, SAID_AGAIN, STILL_WRONG, STOOD_BY, TAKEN_BACK
+from app.interview.falsehoods import quoted
 from app.interview.parts import Part, Reactions, parts_of
-from app.interview.rows import NO_ANSWER, NOT_ASKED, JudgedPoint, Pushed, Row, has_stayed
+from app.interview.replying import stands_by, takes_back
+from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row, has_stayed
 from app.interview.scorecards import Scorecard
 from app.reveal.meter import Meter
 from app.reveal.words import CLASSES, NOT_HEARD, UNDERLINED, Finding, Marked, mark, nearest, stands_in, why_less
@@ -99,21 +101,28 @@ _REPLIES = {
     "right": ("Put right", "met"),
     "wrong": ("Stayed wrong", "contra"),
     "better": ("Better, not right yet", "unsure"),
-    "met": ("Said when asked", "met"),
-    "missed": ("Not said when asked either", "missed"),
-    "contradicted": ("Held the opposite", "contra"),
-    "unsure": ("Near it, not said outright", "unsure"),
+    "met": ("Heard when asked", "met"),
+    "missed": ("Not heard in the reply", "missed"),
+    "contradicted": ("Heard as the opposite", "contra"),
+    "unsure": ("Near it, not heard outright", "unsure"),
     TAKEN_BACK: ("Taken back", "met"),
     SAID_AGAIN: ("Said again", "contra"),
+    STOOD_BY: ("Stood by", "contra"),
     STILL_WRONG: ("Something else that is wrong", "contra"),
     LEFT_OPEN: ("Neither taken back nor said again", "unsure"),
     NO_ANSWER: ("No reply", "missed"),
 }
 
 
+# How a point is called, by what was heard of it.
+_HEARD = {"met": "Met", "missed": "Not heard", "contradicted": "Heard as the opposite", "unsure": "Near it"}
+
+
 def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
     """What was asked and replied; the notes of a reply go on from those of the answer, with number `first`."""
     verdict, css = _REPLIES.get(pushed.verdict, (pushed.verdict.capitalize(), "missed"))
+    if pushed.point and pushed.verdict in ("missed", "contradicted"):
+        verdict = "Stood by" if stands_by(pushed.said) else "Taken back" if takes_back(pushed.said) else verdict
     if pushed.verdict == "wrong" and not has_stayed(row, pushed):
         verdict = "Changed, and still wrong"
     marked = None
@@ -126,10 +135,13 @@ def _exchange(row: Row, pushed: Pushed, first: int) -> Exchange:
 
 
 def _findings(row: Row) -> list[Finding]:
-    """The points as they were heard, and what is false beyond them."""
-    beyond = (each for each in row.challenged if not each.contradicts)
-    false = [Finding(each.id, each.so, "Wrong", "contra", 0.0, 0.0, "no", (each.quote,)) for each in beyond]
-    return [*(_finding(row, point) for point in row.rubric), *false]
+    """The points as they were heard, and what is false whatever was asked, with what is so."""
+    return [*(_finding(row, point) for point in row.rubric), *map(_not_so, row.challenged)]
+
+
+def _not_so(false: Challenged) -> Finding:
+    word, css = ("Taken back", "met") if false.is_taken_back else ("Not so", "contra")
+    return Finding(false.id, quoted(false.quote), word, css, 0.0, 0.0, "no", (false.quote,), false.so)
 
 
 def _finding(row: Row, point: JudgedPoint) -> Finding:
@@ -138,14 +150,14 @@ def _finding(row: Row, point: JudgedPoint) -> Finding:
     if point.heard is None:
         return _judged_alone(row, point, worth)
     verdict, css, kind = point.heard, CLASSES[point.heard], UNDERLINED[point.heard]
-    why = why_less(verdict, point.credit, point.point, point.half, row.said)
-    word = "Half met" if verdict == "met" and point.credit < 1 else verdict.capitalize()
+    why = why_less(verdict, point.credit, point.point, point.half, row.said) if verdict == "met" else ""
+    word = "Half met" if verdict == "met" and point.credit < 1 else _HEARD[verdict]
     if verdict == "unsure" and point.met is not None:
-        word, css = ("Met, you judged", "met") if point.met else ("Missed, you judged", "missed")
+        word, css = ("Met, you judged", "met") if point.met else ("Not said, you judged", "missed")
         kind, why = ("ok", "") if point.met else ("un", why)
     elif point.pushed > point.credit:
         in_full = "You were near it before, so it counts in full."
-        word, css, why = "Said when asked", "met", in_full if point.pushed == 1 else "It counts half."
+        word, css, why = "Heard when asked", "met", in_full if point.pushed == 1 else "It counts half."
         kind = "no" if point.heard == "contradicted" else None  # what was wrong at first stays marked
     elif point.differs:
         own = "you said it" if point.met else "you did not say it"

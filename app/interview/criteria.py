@@ -48,7 +48,8 @@ class Quote:
 @dataclass(frozen=True)
 class Criterion:
     """One thing that is rated. `score` is None where the interview hardly asks for it; `rule` says how it came, as
-    `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers."""
+    `reached` of so many `points` for what is `about` it, or as `facts`: what held in how many answers. `taken_off` of
+    what was reached is for what is false and was held on to."""
 
     id: str
     title: str
@@ -59,6 +60,7 @@ class Criterion:
     points: float = 0.0
     about: str = ""
     facts: tuple[tuple[str, int, int], ...] = ()
+    taken_off: float = 0.0
 
     @property
     def level(self) -> levels.Level | None:
@@ -67,13 +69,14 @@ class Criterion:
 
 @dataclass(frozen=True)
 class _Share:
-    """Something that counts for a criterion, of so many points, with what was said. `is_false`, and held on to: that
-    is shown of the best rating, too."""
+    """Something that counts for a criterion, of so many points, with what was said. What is false and was held on to
+    takes something off: that is shown of the best rating, too."""
 
     reached: float
     points: float
     quote: Quote | None = None
     is_false: bool = False
+    is_order: bool = False
 
 
 def criteria(rows: Sequence[Row]) -> tuple[Criterion, ...]:
@@ -100,22 +103,24 @@ def _shares(row: Row) -> Iterator[tuple[str, _Share]]:
             yield "depth", _Share(BONUS if row.verdict == "right" else 0.0, 0.0, quote)
         else:
             by_kind = row.criterion or _BY_KIND.get(row.kind, "correctness")
-            yield ("depth" if row.is_follow_up else by_kind), _Share(row.reached, row.points, quote)
+            share = _Share(row.reached, row.points, quote, is_order=row.kind == "order")
+            yield ("depth" if row.is_follow_up else by_kind), share
         return
+    against = row.false_words.union(*(point.evidence for point in row.rubric if point.heard == "contradicted"))
     weights = sum(point.weight for point in row.rubric)
     for point in row.rubric:
         worth = row.points * point.weight / weights
         quote = _point_quote(point)
-        if quote and quote.kind == "ok" and point.evidence and point.evidence[0] in row.false_words:
-            quote = None
+        if quote and point.credit and not against.isdisjoint(point.evidence):
+            quote = None  # a sentence that speaks against another point proves none
         yield point.criterion, _Share(worth * point.counts if row.said else 0.0, worth, quote)
     if not row.rubric:
         yield "correctness", _Share(0.0, row.points)
     for false in row.challenged:
         if not false.is_taken_back:
-            # what stands against a point has cost it; what does not, counts here as much as one of them
+            # what stands against a point has cost it; what does not, takes off as much as one of them
             worth = 0.0 if false.contradicts or not row.rubric else row.points / len(row.rubric)
-            yield "correctness", _Share(0.0, worth, _words_quote(false.quote, "no"), is_false=True)
+            yield "correctness", _Share(-worth, 0.0, _words_quote(false.quote, "no"), is_false=True)
 
 
 def _number_quote(row: Row) -> Quote | None:
@@ -141,7 +146,7 @@ def _number_quote(row: Row) -> Quote | None:
 
 def _point_quote(point: JudgedPoint) -> Quote | None:
     """The words that a point rests on, first those that were said unasked."""
-    kinds = {"met": "ok", "contradicted": "no"}
+    kinds = {"met": "ok", "contradicted": "un"}  # that it is the opposite is only heard
     if point.reply and point.pushed:
         return _words_quote(point.reply[0], "un")
     if point.heard in kinds and point.evidence:
@@ -158,10 +163,15 @@ def _rated(name: str, shares: Sequence[_Share], whole: float, quoted: Collection
     points = sum(each.points for each in shares)
     if points < LEAST_SHARE * whole or not points:
         return Criterion(name, TITLES[name], None, f"This interview asks for too little of it: {_ABOUT[name]}.", ())
-    score = levels.share(min(points, sum(each.reached for each in shares)), points)
-    reached = f"{score * points:.3g} of {points:.3g} points for {_ABOUT[name]}"
+    reached = min(points, sum(each.reached for each in shares if not each.is_false))
+    taken_off = min(reached, -sum(each.reached for each in shares if each.is_false))
+    reached, about = reached - taken_off, _ABOUT[name]
+    if any(each.is_order for each in shares):
+        about = f"orders, {about}"
+    score = levels.share(reached, points)
+    rule = f"{reached:.3g} of {points:.3g} points for {about}."
     quotes = _quotes(shares, levels.reaches(score, "hire"), quoted)
-    return Criterion(name, TITLES[name], score, f"{reached}.", quotes, score * points, points, _ABOUT[name])
+    return Criterion(name, TITLES[name], score, rule, quotes, reached, points, about, taken_off=taken_off)
 
 
 def _quotes(shares: Sequence[_Share], is_good: bool, quoted: Collection[str]) -> tuple[Quote, ...]:
@@ -189,7 +199,7 @@ def _communication(rows: Sequence[Row]) -> Criterion:
         return Criterion("communication", TITLES["communication"], None, "There was nothing to say in words.", ())
     telling = [row for row in asked if _said_share(row) >= LEAST_SAID]
     if not telling:
-        rule = "Hardly anything of what was asked for was said, so there was little to follow."
+        rule = "Hardly anything of what was asked for was heard, so there was little to follow."
         return Criterion("communication", TITLES["communication"], 0.0, rule, (), 0.0, float(CHECKS * len(asked)))
     seen = {row.id: _seen(row) for row in telling}
     passed = sum(sum(checks.values()) for checks in seen.values())
@@ -204,7 +214,10 @@ def _communication(rows: Sequence[Row]) -> Criterion:
     facts = tuple((name, sum(checks[name] for checks in seen.values()), len(telling)) for name in names)
     if len(telling) < len(asked):
         of_these = "these" if telling[1:] else "this one"
-        facts = ((f"said a quarter or more of what was asked for; of {of_these}:", len(telling), len(asked)), *facts)
+        facts = (
+            (f"were heard to say a quarter or more of what was asked for; of {of_these}:", len(telling), len(asked)),
+            *facts,
+        )
     return Criterion("communication", TITLES["communication"], score, rule, quotes, passed, most, facts=facts)
 
 
@@ -212,7 +225,7 @@ def _seen(row: Row) -> dict[str, bool]:
     said = sentences(row.said)
     short = bool(said) and sum(map(_words, said)) / len(said) <= LONGEST_SENTENCE
     return {
-        "said half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
+        "were heard to say half of it unasked": sum(point.credit > 0 for point in row.rubric) >= len(row.rubric) / 2,
         "spoke in sentences": not any("terms in a row" in note for note in row.notes),
         _SHORT: short,
         "kept to its time": not row.overlong,

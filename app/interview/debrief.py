@@ -45,6 +45,11 @@ class Debrief:
         return sum(each.points for each in self.fixes)
 
     @property
+    def most_to_gain(self) -> Fix | None:
+        """The first of the fixes that is sure to be one."""
+        return next((each for each in self.fixes if each.is_sure), None)
+
+    @property
     def answered(self) -> tuple[Asked, ...]:
         return tuple(each for each in self.questions if not each.left_out)
 

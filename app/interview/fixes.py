@@ -10,6 +10,8 @@ from app.content.catalogue import Catalogue
 from app.content.composed import concepts_of
 from app.content.interview_schemas import Interview, Question
 from app.grading.hints import share_left
+from app.interview.challenging import SAID_AGAIN, STOOD_BY
+from app.interview.falsehoods import quoted
 from app.interview.lessons import LEAST_LOST, Lesson, lessons
 from app.interview.rows import NO_ANSWER, JudgedPoint, Row
 from app.interview.scorecards import Scorecard
@@ -32,7 +34,7 @@ class Link:
 class Fix:
     """One thing to do, and the points it would have been worth. Of two that are worth the same the one of more `weight`
     comes first: what came again weighs more, what was put right at once less. What `is_false` and was held on to is
-    among them whatever it cost."""
+    among them whatever it cost. One that rests on what was not heard, and may have been said, is not `is_sure`."""
 
     title: str
     says: str
@@ -40,6 +42,7 @@ class Fix:
     links: tuple[Link, ...]
     weight: float
     is_false: bool = False
+    is_sure: bool = True
 
 
 def fixes(content: Catalogue, interview: Interview, card: Scorecard) -> list[Fix]:
@@ -82,46 +85,46 @@ def _to_unlearn(content: Catalogue, row: Row) -> Iterator[Fix]:
             continue
         against = [point for point in row.rubric if point.id in each.contradicts]
         lost = row.points * sum(point.weight * (1 - point.counts) for point in against) / weights
-        again = " and said it again when you were asked" if each.is_said_again else ""
-        says = f"In “{row.title}” you said “{each.quote.rstrip('.')}”{again}. {each.so}"
+        again = " and said it again when you were asked" if each.outcome == SAID_AGAIN else ""
+        again = " and stood by it when you were asked" if each.outcome == STOOD_BY else again
+        says = f"In “{row.title}” you said {quoted(each.quote)}{again}. {each.so}"
         links = (*_to_read(content, None, each.cure, practise=True), Link(f"#part-{row.id}", "See it below"))
         yield Fix(each.learn, says, lost, links, lost, is_false=True)
 
 
 def _words_to_say(row: Row, read: tuple[Link, ...]) -> Iterator[Fix]:
-    """The points that were not heard in a text answer, together: they are one thing to read. What was near, and is for
-    the candidate to judge, is none of them."""
+    """What was not heard in full in a text answer, together: it is one thing to read. Named are the points that nothing
+    said is near; the others may have been said, and are to be held beside a full answer. What was near, and is for the
+    candidate to judge, is none of them."""
     told = {point for each in row.challenged if not each.is_taken_back for point in each.contradicts}
-    said = (point for point in row.rubric if point.id not in told)
-    lacking = {point: point.weight * (1 - point.counts) for point in said if point.counts < 1}
-    missed = sorted((point for point in lacking if not point.is_open), key=lambda point: -lacking[point])
-    named = missed[: _named(missed)]
-    if named:
-        weights = sum(point.weight for point in row.rubric)
-        lost = row.points * sum(lacking[point] for point in named) / weights
-        full = Link(f"#part-{row.id}", "Read a full answer")
-        yield Fix(_cover(row, named), _says(row, missed, len(named)), lost, (*read, full), lost)
+    weights = sum(point.weight for point in row.rubric)
+    lacking = [each for each in row.rubric if each.counts < 1 and each.id not in told and not each.is_open]
+    if not lacking:
+        return
+    missing = sorted((each for each in lacking if each.is_absent and each.topic), key=lambda each: -each.weight)
+    named = missing[: _named(missing)] if missing else lacking
+    lost = row.points * sum(each.weight * (1 - each.counts) for each in named) / weights
+    full = Link(f"#part-{row.id}", "Read a full answer")
+    if missing:
+        says = f"Nothing near it was heard in “{row.title}”: {named[0].point}"
+        yield Fix(f"Cover {listed([each.topic for each in named])}", says, lost, (*read, full), lost)
+    else:
+        title = f"Hold “{row.title}” beside a full answer"
+        yield Fix(title, _heard_of(row), lost, (*read, full), lost, is_sure=False)
 
 
-def _named(missed: Sequence[JudgedPoint]) -> int:
+def _named(missing: Sequence[JudgedPoint]) -> int:
     """How many points a title has room for."""
-    topics = [each.topic for each in missed[:MOST_TOPICS]]
-    return MOST_TOPICS if all(topics) and len(" ".join(topics).split()) <= LONGEST_TITLE else 1
+    topics = [each.topic for each in missing[:MOST_TOPICS]]
+    return MOST_TOPICS if len(" ".join(topics).split()) <= LONGEST_TITLE else 1
 
 
-def _cover(row: Row, named: Sequence[JudgedPoint]) -> str:
-    """What to speak of next time, as a title."""
-    topics = [each.topic for each in named if each.topic]
-    if not topics:  # a card of an earlier version
-        return f"Say more in “{row.title}”"
-    return f"Cover {listed(topics)}{' in full at once' if all(each.pushed for each in named) else ''}"
-
-
-def _says(row: Row, missed: Sequence[JudgedPoint], named: int) -> str:
-    others = len(missed) - named
-    were = "point was" if others == 1 else "points were"
-    more = f" {capital(number_in_words(others))} more {were} not heard there." if others else ""
-    return f"Not heard in “{row.title}”: {missed[0].point}{more}"
+def _heard_of(row: Row) -> str:
+    """How much of an answer was heard, and what to do about the rest."""
+    of, heard = len(row.rubric), sum(each.counts == 1 for each in row.rubric)
+    were = "point was" if of == 1 else "points was" if heard == 1 else "points were"
+    said = f"{capital(number_in_words(heard) if heard else 'none')} of its {number_in_words(of)} {were} heard in full."
+    return f"{said} What you said and was not heard, say in one sentence next time."
 
 
 def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) -> Fix:
@@ -129,12 +132,16 @@ def _to_learn(content: Catalogue, asked: dict[str, Question], lesson: Lesson) ->
     first = lesson.rows[0]
     question = asked.get(first.question)
     cure = lesson.cure or _near(question, is_follow_up=first.is_follow_up)
-    title = lesson.learn or f"See how “{first.title}” is computed, and do it once more"
-    where = listed([f"“{row.title}”" for row in lesson.rows])
+    title = lesson.learn or f"Do “{first.title}” once more"
     again = ", again after you had put it right" if lesson.came_again else ""
-    why = _why(first) or "No known slip leads to your answer."
+    where = f"In {listed([f'“{row.title}”' for row in lesson.rows])}{again}." if lesson.learn else _right(first)
     links = (*_to_read(content, question, cure, practise=True), _see(first))
-    return Fix(title, f"In {where}{again}. {why}", lesson.lost, links, lesson.weight)
+    return Fix(title, f"{where} {_why(first)}".strip(), lesson.lost, links, lesson.weight)
+
+
+def _right(row: Row) -> str:
+    """What was given and what is right, of a number."""
+    return f"You had {row.said_text or row.said}; {row.right_text}." if row.kind == "number" and row.key else ""
 
 
 def _near(question: Question | None, *, is_follow_up: bool) -> str | None:

@@ -340,8 +340,9 @@ def heard_in_replies(rubric: Rubric, probes: Sequence[Part], known: Values, answ
         if probe.point is not None:
             ask = probe_question(probe.point, Expressions(known))
             heard[probe.point.id] = replace(hear_reply(rubric, probe.point.id, ask, text), parts=(probe.id,))
+        own = probe.point.id if probe.point else ""  # what a reply says of what it was asked for comes before another's
         for point, reply in heard.items():
-            if point not in found or reply.credit > found[point].credit:
+            if point not in found or (reply.credit, point == own) > (found[point].credit, False):
                 found[point] = reply
     return {**found, **_heard_together(rubric, probes, answers, found)}
 

@@ -11,7 +11,7 @@ from app.content.composed import FOLLOW_UP
 from app.grading.hints import share_left
 from app.grading.levels import Level, level_of, share
 from app.grading.rubrics.grader import Verdict
-from app.interview.challenging import SAID_AGAIN, TAKEN_BACK
+from app.interview.challenging import SAID_AGAIN, STOOD_BY, TAKEN_BACK
 from app.interview.givens import GivenReply
 from app.reveal.number import SaidNumber
 
@@ -30,7 +30,8 @@ class JudgedPoint:
     `met` is the candidate's own judgement, None before there is one. It is kept beside the grader's, and decides where
     that is unsure. `credit` is what counts of the answer, 0 to 1; `pushed` what counts of the replies to probes, which
     say it in `reply`. `criterion` is what a debrief counts it for, `topic` what it is about in a few words. `said_in`
-    are the parts whose words carry it: that of the answer, those of replies, or both where one goes on with the other.
+    are the parts whose words carry it: that of the answer, those of replies, or both where one goes on with the other;
+    `near_in` those that have something near it, None where nobody looked.
     """
 
     id: str
@@ -46,6 +47,12 @@ class JudgedPoint:
     criterion: str = "correctness"
     topic: str = ""
     said_in: tuple[str, ...] = ()
+    near_in: tuple[str, ...] | None = None
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is surely missing: it was not heard, and nothing that was said is near it."""
+        return self.heard == "missed" and not self.counts and self.near_in == ()
 
     @property
     def is_open(self) -> bool:
@@ -66,7 +73,9 @@ class JudgedPoint:
     def from_json(cls, stored: Mapping[str, Any]) -> JudgedPoint:
         """A point as it was stored, now or in an earlier version."""
         evidence, reply = tuple(stored.get("evidence", ())), tuple(stored.get("reply", ()))
-        return cls(**{**stored, "evidence": evidence, "reply": reply, "said_in": tuple(stored.get("said_in", ()))})
+        near_in = None if stored.get("near_in") is None else tuple(stored["near_in"])
+        parts = {"said_in": tuple(stored.get("said_in", ())), "near_in": near_in}
+        return cls(**{**stored, "evidence": evidence, "reply": reply, **parts})
 
 
 @dataclass(frozen=True)
@@ -93,8 +102,8 @@ class Pushed:
 @dataclass(frozen=True)
 class Challenged:
     """Something false that an answer said (`quote`), and what became of it when it was asked about; `outcome` is one of
-    `app.interview.challenging`, or that it was not asked about or not answered. `contradicts` are points
-    that it stands against, `so` is what is so, in plain words."""
+    `app.interview.challenging`, or that it was not asked about or not answered; `reply` is what was said then.
+    `contradicts` are points that it stands against, `so` is what is so, in plain words."""
 
     id: str
     topic: str
@@ -104,14 +113,16 @@ class Challenged:
     learn: str
     cure: str
     contradicts: tuple[str, ...] = ()
+    reply: str = ""
 
     @property
     def is_taken_back(self) -> bool:
         return self.outcome == TAKEN_BACK
 
     @property
-    def is_said_again(self) -> bool:
-        return self.outcome == SAID_AGAIN
+    def is_held_on(self) -> bool:
+        """Whether it was said again when it was asked about, or stood by."""
+        return self.outcome in (SAID_AGAIN, STOOD_BY)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Challenged:

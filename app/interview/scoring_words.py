@@ -7,16 +7,19 @@ from dataclasses import replace
 
 from app.content.live import Expressions
 from app.content.markdown import render_inline
-from app.grading.rubrics.grader import PointGrade
+from app.grading.rubrics.grader import PointGrade, Verdict
 from app.interview.board_doubts import board_doubt
 from app.interview.challenging import TAKEN_BACK, heard_reply, held_in, what_is_so
 from app.interview.going_back import replaced, said_again
 from app.interview.hearing import hear, says_as_before
+from app.interview.nearness import Subjects, subjects_of
 from app.interview.parts import PUSHED_SHARE, Part, Values, contradicted_by, known_to
 from app.interview.questions import question_of, rubric_of
 from app.interview.reacting import Reply, heard_in_replies
+from app.interview.replying import is_an_answer
 from app.interview.rows import NO_ANSWER, NOT_ASKED, Challenged, JudgedPoint, Pushed, Row
 from app.interview.to_grade import ToGrade
+from app.reveal.words import stands_in
 
 
 def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
@@ -43,6 +46,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
         **taken_back,
     }
     repeated = {each.point.id for each in probes if each.point and says_as_before(sitting.said(each))}
+    subjects = subjects_of(part, known)
     points = tuple(
         _judged_point(
             JudgedPoint(
@@ -56,6 +60,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
                 each.half or "",
                 criterion=each.criterion,
                 topic=each.topic,
+                near_in=_near_in(each.id, part, probes, subjects, sitting),
             ),
             part,
             replies.get(each.id),
@@ -82,8 +87,7 @@ def heard_row(row: Row, part: Part, known: Values, sitting: ToGrade) -> Row:
     changed = list(replaced(sitting.parts, sitting.answers, sitting.reactions))
     back = said_again(row.said, changed)
     said_first = (back.says if back else "", board_doubt(part.id, sitting.answers, rubric))
-    not_so = (f"Not so: “{each.quote.rstrip('.')}.” {each.so}" for each in challenged)
-    notes = (*found.notes, *not_so, *filter(None, said_first))
+    notes = (*found.notes, *filter(None, said_first))
     return replace(row, verdict=verdict, reached=reached, gained=gained, notes=notes)
 
 
@@ -95,6 +99,16 @@ def _judged_point(point: JudgedPoint, part: Part, reply: Reply | None, pushed: f
         return point
     said_in = reply.parts if reply.credit and pushed else ()
     return replace(point, pushed=pushed, reply=reply.evidence, said_in=said_in)
+
+
+def _near_in(point: str, part: Part, probes: Sequence[Part], subjects: Subjects, sitting: ToGrade) -> tuple[str, ...]:
+    """The parts whose words may be about a point. A reply of some length to what asks for it may be, in any words."""
+    asked = [each.id for each in probes if each.point and each.point.id == point]
+    return tuple(
+        each.id
+        for each in (part, *probes)
+        if (said := sitting.said(each)) and (subjects.is_near(point, said) or (each.id in asked and is_an_answer(said)))
+    )
 
 
 def _held_against(points: Sequence[PointGrade], against: Mapping[str, str]) -> list[PointGrade]:
@@ -111,13 +125,13 @@ def _challenged(
     asked = {each.challenge.id: each for each in probes if each.challenge}
     found = []
     for held in held_in(part, said, known):
-        challenge, outcome = held.challenge, NOT_ASKED
+        challenge, outcome, reply = held.challenge, NOT_ASKED, ""
         if challenge.id in asked:
             reply = sitting.said(asked[challenge.id])
             outcome = heard_reply(challenge, held.said, reply, part, known) if reply else NO_ANSWER
         file, points = challenge.file, tuple(sorted(contradicted_by(challenge, part)))
         so = what_is_so(challenge, known)
-        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points))
+        found.append(Challenged(file.id, file.topic, held.said, outcome, so, file.learn, file.cure, points, reply))
     return tuple(found)
 
 
@@ -149,8 +163,12 @@ def _probed(probe: Part, replies: Mapping[str, Reply], outcomes: Mapping[str, st
         return Pushed(probe.id, sitting.asked(probe), said, verdict)
     assert probe.point is not None, "asked of probes alone"
     said, reply = sitting.said(probe), replies.get(probe.point.id)
-    verdict = reply.verdict if reply else NO_ANSWER
-    return Pushed(probe.id, sitting.asked(probe), said, verdict, probe.point.id, reply.evidence if reply else ())
+    if reply is None:
+        return Pushed(probe.id, sitting.asked(probe), said, NO_ANSWER, probe.point.id)
+    is_in_it = probe.id in reply.parts  # else another reply says it
+    heard: Verdict = reply.verdict if is_in_it else "missed"
+    evidence = tuple(each for each in reply.evidence if stands_in(said, each)) if is_in_it else ()
+    return Pushed(probe.id, sitting.asked(probe), said, heard, probe.point.id, evidence)
 
 
 def _plain(text: str, known: Values) -> str:

@@ -73,4 +73,4 @@ def _said(asked: Sequence[Row]) -> Iterator[str]:
     elif said >= HALF:
         yield f"good in words{but}"
     else:
-        yield "thin in words" if said >= HARDLY_ANY else "hardly anything in words"
+        yield "thin in words" if said >= HARDLY_ANY else "hardly anything heard in words"

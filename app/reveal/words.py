@@ -154,8 +154,8 @@ def why_less(verdict: str, credit: float, point: str, half: str | None, answer: 
         return "" if credit == 1 else _why_half(unsaid_numbers(point, answer), half)
     return {
         "missed": NOT_HEARD,
-        "contradicted": "Your words say the opposite.",
-        "unsure": "It is near, but not said outright.",
+        "contradicted": "Your words were heard as the opposite of it.",
+        "unsure": "Something near it was heard, and not it outright.",
     }[verdict]
 
 
@@ -163,4 +163,4 @@ def _why_half(lacking: Sequence[str], half: str | None) -> str:
     if lacking:
         return f"Half of it: {listed(lacking)} {'does' if len(lacking) == 1 else 'do'} not stand in your words."
     rule = f" By the rule, half is for: {half[0].lower()}{half[1:]}" if half else ""
-    return f"Half of it is said.{rule}"
+    return f"Half of it was heard.{rule}"

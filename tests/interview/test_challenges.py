@@ -66,7 +66,8 @@ def test_what_is_false_is_read_back_and_asked_about_at_the_numbers_of_the_sittin
     [
         ("Two gathers and a scatter, half as much again.", "taken back", 0.5, "and took it back when I asked"),
         ("FSDP sends less data than DDP.", "said again", 0.0, "and said it again when I asked"),
-        ("I do not know.", "left open", 0.0, "could not tell from the reply"),
+        ("I do not know.", "left open", 0.0, "asked about it, they answered “I do not know”"),
+        ("No, I stay with it.", "stood by", 0.0, "asked about it, they answered “No, I stay with it”"),
     ],
 )
 def test_who_takes_it_back_earns_a_half_and_who_says_it_again_has_contradicted(

@@ -58,7 +58,8 @@ def test_what_is_false_and_was_held_on_to_is_seen_in_rating_title_and_fixes(cont
     rated = _rated(card)["correctness"]
     assert rated.quotes[0].text == false, "first, though all the rest was right"
     assert rated.score is not None
-    assert rated.score == round(50 / 58, 4), "as much as a point of that answer"
+    assert (rated.score, rated.taken_off) == (round(42 / 50, 4), 8.0), "as much as a point of that answer"
+    assert sum(each.points for each in criteria(card.rows) if each.about) == card.points, "the points there are"
     assert "but for one false claim" in verdict_in_words(card)
     done = fixes(content, content.interviews["M9"], card)
     assert [each.links[0].href for each in done if each.is_false] == ["/study/cards/C67"]
@@ -159,7 +160,12 @@ def test_what_is_near_and_for_the_candidate_to_judge_heads_no_fix(content: Catal
     near, missed = JudgedPoint("a", "Near.", 12, None, "unsure"), JudgedPoint("b", "Missed.", 4, None, "missed")
     row = Row("q3", "Explain", "text", "It moves.", 16.0, "0 of 2", 0.0, rubric=(near, missed))
     (fix,) = fixes(content, content.interviews["M9"], Scorecard((row,)))
-    assert (fix.title, fix.says, fix.points) == ("Say more in “Explain”", "Not heard in “Explain”: Missed.", 4.0)
+    assert (fix.title, fix.is_sure, fix.points) == ("Hold “Explain” beside a full answer", False, 4.0)
+    assert fix.says.startswith("None of its two points were heard in full.")
+    absent = replace(missed, topic="the price", near_in=())
+    (fix,) = fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near, absent)),)))
+    assert (fix.title, fix.is_sure, fix.points) == ("Cover the price", True, 4.0)
+    assert fix.says == "Nothing near it was heard in “Explain”: Missed."
     assert fixes(content, content.interviews["M9"], Scorecard((replace(row, rubric=(near,)),))) == []
 
 

@@ -148,7 +148,7 @@ def _reads_the_scorecard(page: Page, state: float) -> None:
     expect(page.locator(".levels-scale .pt")).to_have_text("58 %")
     expect(page.locator("#part-q1 .exchange")).to_contain_text("Stayed wrong")
     expect(page.locator("#part-q3 .exchange .ev.ok")).to_contain_text("Three times the weights")
-    expect(page.locator("#part-q3 .exchange").nth(1)).to_contain_text("Not said when asked either")
+    expect(page.locator("#part-q3 .exchange").nth(1)).to_contain_text("Not heard in the reply")
     expect(page.locator("#part-q1")).to_contain_text("Wrong")
     expect(page.locator("#part-q1")).to_contain_text(f"{state:g} GB")
     expect(page.locator("[id='part-q1.follow']")).to_contain_text("Right")

@@ -1,0 +1,52 @@
+"""What a reply does with what was said before, by its own words alone: it holds on, or takes it back. Pure."""
+
+from __future__ import annotations
+
+import re
+
+SHORTEST_ANSWER = 5  # words
+_KNOWS_NOT = re.compile(
+    r"\b(?:do not|don't|cannot|can't|not) (?:really )?(?:know|say|sure|remember|recall)\b|\bno idea\b", re.IGNORECASE
+)
+_NOT = r"(?<!n't )(?<!not )(?<!never )(?<!cannot )"
+_IT = r"(?:it|that|this|them|my\b|what I (?:said|have|had))"
+_STANDS_BY = re.compile(
+    rf"{_NOT}\b(?:"
+    rf"(?:stay|stick|keep|staying|sticking|keeping)(?:ing)? (?:with|to) {_IT}"
+    rf"|stand(?:ing)? by {_IT}"
+    r"|I still (?:think|say|believe|hold|maintain)"
+    rf"|hold(?:ing)? (?:on )?to {_IT}"
+    r"|I (?:do not|don't|won't|will not|would not|wouldn't) (?:take (?:it|that|this|any of it) back|change my mind)"
+    r")",
+    re.IGNORECASE,
+)
+_TAKES_BACK = re.compile(
+    rf"{_NOT}\b(?:"
+    r"take (?:it|that|this|all of (?:it|that)|that one|what I said) back|take back (?:what|that|my)"
+    r"|taking (?:it|that) back|I was wrong|I got (?:it|that|this) wrong|what I said (?:was|is) wrong"
+    r"|that was (?:wrong|too strong|nonsense|a mistake)"
+    r"|I misspoke|scratch that|my mistake|I stand corrected|I(?: have to| must)? correct myself"
+    r")",
+    re.IGNORECASE,
+)
+
+
+def is_an_answer(reply: str) -> bool:
+    """Whether a reply says something: who does not know says so in few words."""
+    return len(reply.split()) >= SHORTEST_ANSWER and not _KNOWS_NOT.search(reply)
+
+
+def stands_by(reply: str) -> bool:
+    """Whether who replies says, in so many words, that they hold on to what they said."""
+    plain = _plain(reply)
+    return _STANDS_BY.search(plain) is not None and not _TAKES_BACK.search(plain)
+
+
+def takes_back(reply: str) -> bool:
+    """Whether who replies says, in so many words, that what they said was wrong."""
+    plain = _plain(reply)
+    return _TAKES_BACK.search(plain) is not None and not _STANDS_BY.search(plain)
+
+
+def _plain(reply: str) -> str:
+    return reply.replace("’", "'")
