@@ -9,7 +9,7 @@ import pytest
 from app.content.catalogue import Catalogue
 from app.content.rubric_schemas import MisconceptionFile, make_rubric
 from app.grading.rubrics.arithmetic import wrong_sums
-from app.grading.rubrics.grader import RubricGrade, grade
+from app.grading.rubrics.grader import Point, Rubric, RubricGrade, grade
 from app.grading.rubrics.matching import find
 from app.grading.rubrics.patterns import parse
 from app.grading.rubrics.reading import read
@@ -255,3 +255,42 @@ def test_what_is_dismissed_or_worked_out_to_another_number_contradicts(
 ) -> None:
     found = {each.id: each.verdict for each in graded(content, rubric, text).points}
     assert found[point] == verdict
+
+
+PACE_AND_BYTES = Rubric(
+    (
+        Point("bytes", 2, met=(parse("reducescatter & allgather", number),)),
+        Point("pace", 1, met=(parse("slowest", number),), against=(parse("fastest & pace", number),)),
+        Point("price", 1, met=(parse("whole & switch & [3 GB]", number),)),
+    ),
+    (),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # a sentence that says the opposite of one point in so many words shows no other
+        ("The fastest sets the pace of reduce-scatter and all-gather.", {"pace": "contradicted", "bytes": "unsure"}),
+        (
+            "The fastest sets the pace. It is a reduce-scatter and an all-gather.",
+            {"pace": "contradicted", "bytes": "met"},
+        ),
+        # one that shows a point is not surmised to be against another: its number is its own
+        ("The whole switch carries the reduce-scatter and all-gather, so 5 GB.", {"bytes": "met"}),
+        ("The whole switch carries it, so 5 GB.", {"price": "contradicted"}),
+    ],
+)
+def test_a_sentence_is_taken_one_way(text: str, expected: dict[str, str]) -> None:
+    found = grade(PACE_AND_BYTES, text)
+    assert {each.id: each.verdict for each in found.points if each.verdict != "missed"} == expected
+
+
+def test_no_sentence_of_a_fluent_falsehood_counts_for_one_point_and_against_another(content: Catalogue) -> None:
+    for rubric in content.rubrics.values():
+        found = graded(content, rubric.id, rubric.exemplar("fluent but wrong")).points
+        met, wrong = (
+            {text for each in found if each.verdict == verdict for text in each.evidence}
+            for verdict in ("met", "contradicted")
+        )
+        assert met.isdisjoint(wrong), rubric.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Literal
@@ -14,7 +14,8 @@ from app.grading.rubrics.comparing import IN_AN_ANSWER, Bounds, Opinion, Standin
 from app.grading.rubrics.courses import Course
 from app.grading.rubrics.lexicon import SUBJECTS
 from app.grading.rubrics.likeness import NO_CLAIMS, Claims
-from app.grading.rubrics.matching import Passage, find, nearly, other_number, place
+from app.grading.rubrics.looking import Look, claimed, look, texts_of
+from app.grading.rubrics.matching import MOST_CLAUSES, Passage, find, nearly, other_number, place
 from app.grading.rubrics.patterns import Pattern, Value
 from app.grading.rubrics.reading import NO_WORDINGS, Reading, Sentence, read
 from app.grading.rubrics.wordings import Wordings
@@ -28,9 +29,6 @@ MOST_SUMS = 3  # that a grade points out
 
 # Where this share is wrong, half a statement is not taken for the right one.
 DOUBT_FROM = 0.15
-
-# A mistake must be said in few words: in a long sentence many things stand near each other.
-CLAIM_REACH = 16
 
 
 @dataclass(frozen=True)
@@ -129,12 +127,17 @@ def _values(evidence: Iterable[Pattern]) -> Iterator[Value]:
 
 @dataclass(frozen=True)
 class PointGrade:
-    """What became of a point: `credit` is 0, 0.5 or 1, `evidence` the sentences it rests on."""
+    """What became of a point: `credit` is 0, 0.5 or 1, `evidence` the sentences it rests on.
+
+    It is `surmised` to be contradicted where no falsehood stands there in so many words, but another number or subject,
+    or what is like wrong claims.
+    """
 
     id: str
     verdict: Verdict
     credit: float
     evidence: tuple[str, ...]
+    surmised: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,10 +157,12 @@ def grade(rubric: Rubric, text: str, judged: Mapping[str, bool] | None = None) -
     held = _held(rubric.misconceptions, reading)
     against = {point: found for each, found in held for point in each.points}
     graded = _doubted(rubric, [_grade_point(point, reading, against, rubric.numbers) for point in rubric.points])
-    points = tuple(_judged(each, judged or {}) for each in _compared(rubric, graded, reading))
     critical = {
-        each.id: found.text for each in rubric.critical if (found := _claimed(each.patterns, reading)) is not None
+        each.id: found.text for each in rubric.critical if (found := claimed(each.patterns, reading)) is not None
     }
+    false = [*critical.values(), *(found.text for _, found in held)]
+    compared = _believed(_compared(rubric, graded, reading), false, reading)
+    points = tuple(_judged(each, judged or {}) for each in compared)
     critical |= {identity: found.text for each, found in held for identity in each.critical if identity not in critical}
     weights = {point.id: point.weight for point in rubric.points}
     total = sum(weights.values())
@@ -201,7 +206,7 @@ def _doubted(rubric: Rubric, points: list[PointGrade]) -> list[PointGrade]:
 def _compared(rubric: Rubric, points: list[PointGrade], reading: Reading) -> list[PointGrade]:
     """The grades, after what is said was compared with claims that are known to be right or wrong."""
     standings = {
-        each.id: Standing(each.verdict, _rests_on(each, reading))
+        each.id: Standing(each.verdict, _rests_on(each.evidence, reading))
         if each.verdict in ("met", "contradicted")
         else Standing("open")
         for each in points
@@ -218,9 +223,38 @@ def _revised(grade: PointGrade, point: Point, opinion: Opinion, reading: Reading
     said = [reading.sentences[at] for at in opinion.sentences]
     if opinion.verdict == "met" and grade.verdict != "met" and not _may_be_met(point, said):
         return grade
-    keeps = grade.verdict == "met" and opinion.verdict != "contradicted"
-    evidence = grade.evidence if keeps else tuple(each.text for each in said)
-    return PointGrade(grade.id, opinion.verdict, opinion.credit, evidence)
+    is_against = opinion.verdict == "contradicted"
+    evidence = grade.evidence if grade.verdict == "met" and not is_against else tuple(each.text for each in said)
+    return PointGrade(grade.id, opinion.verdict, opinion.credit, evidence, is_against)
+
+
+def _believed(points: list[PointGrade], false: Iterable[str], reading: Reading) -> list[PointGrade]:
+    """The grades with every sentence taken one way: it is held to be wrong where it says something `false`, or the
+    opposite of a point in so many words, or where that is surmised in an answer whose other sentences are mostly wrong.
+    What stands only in wrong sentences is unsure; what a right one was surmised to contradict is missed. A text without
+    punctuation is many statements, and not taken one way.
+    """
+    rests = {each.id: _rests_on(each.evidence, reading) for each in points}
+    met = [each.id for each in points if each.verdict == "met"]
+    against = [each for each in points if each.verdict == "contradicted"]
+    wrong = _rests_on(false, reading).union(*(rests[each.id] for each in against if not each.surmised))
+    for each in against:
+        mine = rests[each.id]
+        apart = [other for other in rests if rests[other].isdisjoint(mine)]
+        others_wrong = sum(other.id in apart for other in against)
+        if others_wrong > max(1, sum(other in apart for other in met)):
+            wrong |= mine
+    wrong = frozenset(each for each in wrong if len(reading.sentences[each].tokens) <= MOST_CLAUSES)
+    right = frozenset[int]().union(*(rests[each] for each in met if not rests[each] <= wrong))
+    return [_taken(each, rests[each.id], wrong, right) for each in points]
+
+
+def _taken(grade: PointGrade, rests: frozenset[int], wrong: frozenset[int], right: frozenset[int]) -> PointGrade:
+    if grade.verdict == "met" and rests <= wrong:
+        return replace(grade, verdict="unsure", credit=0.0)
+    if grade.surmised and rests <= right:
+        return PointGrade(grade.id, "missed", 0.0, ())
+    return grade
 
 
 def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
@@ -230,11 +264,11 @@ def _may_be_met(point: Point, said: Iterable[Sentence]) -> bool:
     return not point.figures or any(place((point.figures,), each) for each in said)
 
 
-def _rests_on(grade: PointGrade, reading: Reading) -> frozenset[int]:
+def _rests_on(evidence: Iterable[str], reading: Reading) -> frozenset[int]:
+    """Which sentences evidence is made of."""
+    texts = tuple(evidence)
     return frozenset(
-        index
-        for index, sentence in enumerate(reading.sentences)
-        if any(sentence.text in each for each in grade.evidence)
+        index for index, sentence in enumerate(reading.sentences) if any(sentence.text in each for each in texts)
     )
 
 
@@ -254,106 +288,48 @@ def false_claims(
 
 def _held(misconceptions: Iterable[Misconception], reading: Reading) -> list[tuple[Misconception, Passage]]:
     """What the answer says that is false whatever the question, each with its sentence."""
-    claims = ((each, _claimed(each.patterns, reading, SUBJECTS)) for each in misconceptions)
+    claims = ((each, claimed(each.patterns, reading, SUBJECTS)) for each in misconceptions)
     return [(each, found) for each, found in claims if found is not None]
 
 
 def _grade_point(
     point: Point, reading: Reading, contradicted: Mapping[str, Passage], numbers: Sequence[Value] = ()
 ) -> PointGrade:
-    against = _claimed(point.against, reading) or contradicted.get(point.id)
+    against = claimed(point.against, reading) or contradicted.get(point.id)
     if against is not None:
         return PointGrade(point.id, "contradicted", 0.0, (against.text,))
-    whole, half = _look(point.met, reading, point.course), _look(point.half, reading, point.course)
-    parts = [_look(part.patterns, reading, point.course) for part in point.parts]
-    shown = [look.shown for look in parts if look.shown is not None]
+    whole, half = look(point.met, reading, point.course), look(point.half, reading, point.course)
+    parts = [look(part.patterns, reading, point.course) for part in point.parts]
+    shown = [each.shown for each in parts if each.shown is not None]
     if whole.shown is not None:
         return PointGrade(point.id, "met", 1.0, (whole.shown.text,))
     if point.parts and len(shown) >= point.needs:
-        return PointGrade(point.id, "met", 1.0, _texts(shown))
-    turned = (look.turned for look in (whole, half, *parts))
-    numbered = (other_number(each, numbers, reading) for each in point.evidence)
-    wrong = next(filter(None, (*turned, *numbered)), None)
+        return PointGrade(point.id, "met", 1.0, texts_of(shown))
+    turned = next(filter(None, (each.turned for each in (whole, half, *parts))), None)
+    wrong = turned or next(filter(None, (other_number(each, numbers, reading) for each in point.evidence)), None)
     if wrong is not None:
-        return PointGrade(point.id, "contradicted", 0.0, (wrong.text,))
+        return PointGrade(point.id, "contradicted", 0.0, (wrong.text,), surmised=turned is None)
     partly = half.shown or whole.vague
     if partly is not None or (point.half_at and len(shown) >= point.half_at):
-        return PointGrade(point.id, "met", 0.5, _texts([*shown, *([partly] if partly else [])]))
+        return PointGrade(point.id, "met", 0.5, texts_of([*shown, *([partly] if partly else [])]))
     return _not_met(point, [whole, half, *parts], reading)
 
 
-def _not_met(point: Point, looks: list[_Look], reading: Reading) -> PointGrade:
+def _not_met(point: Point, looks: list[Look], reading: Reading) -> PointGrade:
     """Contradicted where something is said against it, unsure where something is near it, missed otherwise."""
     whole, half, *parts = looks
     doubted = half.against if half.against is not None and half.against.dismissed else None
-    against = next(filter(None, (whole.against, doubted, *(look.against for look in parts))), None)
+    against = next(filter(None, (whole.against, doubted, *(each.against for each in parts))), None)
     if against is not None:
-        return PointGrade(point.id, "contradicted", 0.0, (against.text,))
+        return PointGrade(point.id, "contradicted", 0.0, (against.text,), surmised=not against.dismissed)
     doubtful = whole.listed or half.vague or next(filter(None, (nearly(each, reading) for each in point.met)), None)
     if doubtful is not None:
         return PointGrade(point.id, "unsure", 0.0, (doubtful.text,))
     return PointGrade(point.id, "missed", 0.0, ())
 
 
-@dataclass(frozen=True)
-class _Look:
-    """What was found of some evidence: in a statement, in one that commits to nothing, in a mere row, or against it:
-    called unnecessary or said of another subject, or else `turned`, said to grow where it stays."""
-
-    shown: Passage | None = None
-    vague: Passage | None = None
-    listed: Passage | None = None
-    against: Passage | None = None
-    turned: Passage | None = None
-
-
-def _texts(passages: Iterable[Passage]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.text for each in sorted(passages, key=lambda each: each.sentence)))
-
-
-def _look(patterns: tuple[Pattern, ...], reading: Reading, course: Course | None = None) -> _Look:
-    listed = against = vague = turned = None
-    for pattern in patterns:
-        found = find(pattern, reading)
-        if found is None:
-            continue
-        if not reading.is_said(found.sentence):
-            listed = listed or found
-        elif found.dismissed or found.swapped:
-            against = against or found
-        elif course and _takes_another(course, pattern, reading, found):
-            turned = turned or found
-        elif reading.sentences[found.sentence].is_vague:
-            vague = vague or found
-        else:
-            return _Look(shown=found)
-    return _Look(None, vague, listed, against, turned)
-
-
-def _takes_another(course: Course, pattern: Pattern, reading: Reading, passage: Passage) -> bool:
-    """Whether what evidence names is said to grow, fall or stay there where the point says that it does not."""
-    sentence = reading.sentences[passage.sentence]
-    return any(
-        each.course != course
-        and (pattern.has_numbers if each.is_number else sentence.tokens[each.of].stem in pattern.stems)
-        for each in sentence.changes
-    )
-
-
-def _claimed(patterns: tuple[Pattern, ...], reading: Reading, rivals: frozenset[str] = frozenset()) -> Passage | None:
-    """Evidence of a mistake, unless its sentence says that it is one."""
-    for pattern in patterns:
-        for index, sentence in enumerate(reading.sentences):
-            if sentence.refutes or sentence.is_list:
-                continue
-            found = find(pattern, Reading((sentence, *reading.sentences[index + 1 : index + 2])), CLAIM_REACH, rivals)
-            if found is not None and found.sentence == 0:
-                return found
-    return None
-
-
 def _reaches_floor(rubric: Rubric, reading: Reading) -> bool:
-    shown = sum(_look(part.patterns, reading).shown is not None for part in rubric.floor)
+    shown = sum(look(part.patterns, reading).shown is not None for part in rubric.floor)
     return bool(rubric.floor) and shown >= rubric.floor_needs
 
 
