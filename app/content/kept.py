@@ -6,11 +6,12 @@ stranger's.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -26,12 +27,26 @@ def kept(folder: Path, made_of: Sequence[Path], make: Callable[[], T], is_right:
     path = folder / f"content.{_digest(made_of)}"
     whole = _read(path)
     if whole is not None:
-        found: T = pickle.loads(whole)  # noqa: S301 - ours, as the compiled modules beside it
+        with _without_collector():
+            found: T = pickle.loads(whole)  # noqa: S301 - ours, as the compiled modules beside it
         return found
     found = make()
     if is_right(found):
         _write(path, found)
     return found
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector would look again and again through what is being made, three times as long as making it, and
+    find nothing to collect."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _read(path: Path) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
@@ -265,6 +265,7 @@ def _point(point: RubricPointFile, values: Mapping[str, Any], let: Mapping[str, 
     )
 
 
+@lru_cache(maxsize=2048)  # asked anew for each answer to a point
 def _course(text: str) -> Course | None:
     """What a point says becomes of what it is about, where that is one thing."""
     tokens = [token for sentence in read(text).sentences for token in sentence.tokens]
