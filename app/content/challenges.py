@@ -67,11 +67,9 @@ class Challenge:
 
     def values(self, known: Mapping[str, Any]) -> dict[str, Any]:
         """What its expressions see in a sitting that knows `known`. Raises ExpressionError."""
-        own = Expressions()
+        own = Expressions({name: known[name] for name in self.file.given if name in known})
         for name, expression in self.file.given.items():
-            if name in known:
-                own.values[name] = known[name]
-            else:
+            if name not in known:
                 with at("given", name):
                     own.let(name, expression)
         for name, expression in self.file.let.items():

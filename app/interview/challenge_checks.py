@@ -22,7 +22,8 @@ from app.interview.reacting import react
 
 # Figures that are names, or bytes of a number format: all others of a question are computed.
 _NAMES = re.compile(
-    r"ZeRO-\d|1F1B|fp32|bf16|\bA100\b|\bH100\b|tensor (?:8|16)|the (?:8|16) |4 \+ 4 \+ 8|2 \+ 2 \+ 4 \+ 8|2\(n − 1\)/n"
+    r"ZeRO-\d|1F1B|6ND|fp16|fp32|bf16|\bA100\b|\bH100\b|tensor (?:8|16)|the (?:8|16) |4 \+ 4 \+ 8"
+    r"|2 \+ 2 \+ 4 \+ 8|2\(n − 1\)/n"
 )
 _COMPUTED = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _GOOD = ("strong hire", "hire")  # exemplars that say nothing false
