@@ -154,12 +154,14 @@ def _rooms() -> tuple[BaseRoute, ...]:
     """Every room's pages and its part of the API. Made once a process: to look through what each route depends on
     takes a fifth of a second, and a test makes an application in a hundredth of that."""
     every = APIRouter()
-    for room in ROOMS:
-        routes = importlib.import_module(f"app.{room}.routes")
-        for name in ("router", "api"):
-            found = getattr(routes, name, None)
-            if isinstance(found, APIRouter):
-                every.include_router(found, include_in_schema=name == "api", responses=PROBLEM_RESPONSES)
+    modules = [importlib.import_module(f"app.{room}.routes") for room in ROOMS]
+    # streams before all else: routes are looked through in order, and many viewers of a run may come at once
+    for names in (("streams",), ("router", "api")):
+        for routes in modules:
+            for name in names:
+                found = getattr(routes, name, None)
+                if isinstance(found, APIRouter):
+                    every.include_router(found, include_in_schema=name == "api", responses=PROBLEM_RESPONSES)
     return tuple(every.routes)
 
 

@@ -6,6 +6,7 @@ uvicorn closes an idle connection, but waits for ever for the rest of a head tha
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from socket import socket
 
@@ -65,4 +66,5 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.freeze()  # what is loaded by now, all content above all, stays: no collection looks through it again
         self._once_up()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import (
     HTMLResponse,
     JSONResponse,
@@ -16,7 +14,6 @@ from fastapi.responses import (
 )
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
-from sse_starlette import EventSourceResponse
 
 from app.content.catalogue import Catalogue
 from app.content.players.player import Player
@@ -36,7 +33,6 @@ from app.core.web import (
     Now,
     ReadSession,
     RowId,
-    SeenChunk,
     WorkQueue,
 )
 from app.lab import (
@@ -51,6 +47,7 @@ from app.lab import (
     pages,
     reading,
     run_page,
+    stream_routes,
     submitting,
     support,
     sweep_routes,
@@ -62,17 +59,18 @@ from app.lab.folds import Folds
 from app.lab.knobs import read_settings, spec_with
 from app.lab.models import Run
 from app.lab.playing import figure_of
-from app.lab.stream import Hub
 from app.lab.web_form import FormData
 from labs.spec import RunSpec
 
 router = APIRouter()
+streams = stream_routes.router
 router.include_router(device_routes.router)
 router.include_router(many_routes.router)
 router.include_router(sweep_routes.router)
 api = APIRouter(prefix="/api/v1/lab", tags=["lab"])
 api.include_router(sweep_routes.api)
 api.include_router(download_routes.router)
+api.include_router(stream_routes.api)
 
 Words = Annotated[str, Query(max_length=100)]
 
@@ -262,43 +260,6 @@ def _figure(request: Request, session: Session, learner: int, run_id: int) -> Pl
 def cancel(database: Db, queue: WorkQueue, learner: LearnerId, now: Now, run_id: RowId) -> Response:
     _cancel(database, queue, learner, now, run_id)
     return RedirectResponse(f"/lab/runs/{run_id}", 303)
-
-
-async def _first_chunk(request: Request, learner: LearnerId, run_id: RowId, start: SeenChunk) -> int:
-    """Behind which chunk of the learner's own run a stream starts."""
-    database: Database = request.app.state.database
-
-    def check() -> None:
-        with database.read() as session:
-            reading.check_run(session, learner, run_id)
-
-    await asyncio.to_thread(check)
-    return start
-
-
-FirstChunk = Annotated[int, Depends(_first_chunk)]
-
-
-def _events(pieces: AsyncIterator[bytes]) -> EventSourceResponse:
-    return EventSourceResponse(pieces, ping=15, headers={"Cache-Control": "no-store"})
-
-
-async def _stream(request: Request, run_id: RowId, start: FirstChunk) -> EventSourceResponse:
-    """A run's chunks as server-sent events; `Last-Event-ID` or `?after=` resumes behind that chunk."""
-    hub: Hub = request.app.state.hub
-    return _events(hub.stream(run_id, start))
-
-
-router.add_api_route("/lab/runs/{run_id}/events", _stream, methods=["GET"], response_class=EventSourceResponse)
-api.add_api_route("/runs/{run_id}/events", _stream, methods=["GET"], response_class=EventSourceResponse)
-
-
-@router.get("/lab/runs/{run_id}/live", response_class=EventSourceResponse)
-async def live_page(request: Request, run_id: RowId, start: FirstChunk) -> EventSourceResponse:
-    """What a run's page needs, as one stream (a browser opens six connections to a host): the chunks as above, and
-    `part` events with the parts of the page that changed, `{"name", "html"}`."""
-    hub: Hub = request.app.state.hub
-    return _events(hub.stream(run_id, start, with_parts=True))
 
 
 class RunRequest(BaseModel):

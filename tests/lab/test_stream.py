@@ -91,9 +91,7 @@ def test_viewers_that_join_at_any_time_get_everything_once(
     database: Database, with_redis: bool, request: pytest.FixtureRequest
 ) -> None:
     redis_url = request.getfixturevalue("redis_url") if with_redis else NO_REDIS
-    request.getfixturevalue("monkeypatch").setattr(
-        "app.lab.stream.CROWD", 5
-    )  # some come before there is one, some after
+    request.getfixturevalue("monkeypatch").setattr("app.lab.feed.CROWD", 5)  # some come before there is one, some after
 
     async def viewers(hub: Hub, writer: _Writer) -> list[list[Message]]:
         tasks = [asyncio.create_task(_collect(hub, writer.run_id)) for _ in range(3)]
@@ -167,7 +165,7 @@ def test_a_viewer_resumes_behind_the_last_chunk_it_saw(sqlite: Database) -> None
 def test_a_viewer_that_is_too_far_behind_loses_no_chunk_in_between(
     sqlite: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.lab.stream.MOST_QUEUED", 2)
+    monkeypatch.setattr("app.lab.feed.MOST_QUEUED", 2)
     monkeypatch.setattr("app.lab.stream.POLL_SECONDS", 0.02)
 
     async def viewers(hub: Hub, writer: _Writer) -> list[Message]:
@@ -202,6 +200,34 @@ def test_what_viewers_are_sent_is_made_once(sqlite: Database, content: Catalogue
     assert chunks[0] == chunks[1] == chunks[2] == chunks[3]
     parts = [{id(message.wire) for message in each if message.kind == "part"} for each in (one, two, three)]
     assert len(parts[0] & parts[1] & parts[2]) > len(PARTS)
+
+
+def test_who_comes_late_to_a_long_run_waits_for_one_reading_and_gets_what_a_page_draws(
+    sqlite: Database, content: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.lab.stream.MOST_KEPT_CHUNKS", 2)
+    asked: list[int] = []
+    read = Hub._read
+    monkeypatch.setattr(Hub, "_read", lambda hub, run, after: (asked.append(after), read(hub, run, after))[1])
+
+    async def viewers(hub: Hub, writer: _Writer) -> list[list[Message]]:
+        for step in range(1, 9):
+            await asyncio.to_thread(writer.write, step)
+        with sqlite.write() as session:
+            work.append_chunk(session, writer.claim, [events.step(9), events.log("a line")], datetime.now(UTC))
+        tasks = [asyncio.create_task(_collect(hub, writer.run_id, with_parts=at % 2 == 0)) for at in range(6)]
+        await asyncio.sleep(0.3)
+        tasks.append(asyncio.create_task(_collect(hub, writer.run_id)))
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(writer.write, 10)
+        await asyncio.to_thread(writer.end)
+        return list(await asyncio.gather(*tasks))
+
+    seen = _watch(sqlite, NO_REDIS, viewers, content)
+    assert [_steps(each) for each in seen] == [list(range(1, 11))] * 7
+    assert asked.count(0) == 1, "all that came while it was read, and who came later"
+    kinds = [[e["kind"] for m in each if m.sequence == 9 for e in json.loads(m.data)["events"]] for each in seen]
+    assert kinds == [["step"], ["step", "log"]] * 3 + [["step", "log"]]
 
 
 def test_a_feed_is_gone_when_its_last_viewer_leaves(sqlite: Database) -> None:
@@ -327,7 +353,7 @@ def test_a_page_is_drawn_at_most_every_so_often_and_goes_out_with_the_chunks_it_
         async for piece in hub.stream(run_id, 0, with_parts=True):
             written.append(piece)
 
-    monkeypatch.setattr("app.lab.stream.DRAW_SECONDS", 0.5)
+    monkeypatch.setattr("app.lab.feed.DRAW_SECONDS", 0.5)
     _watch(sqlite, redis_url, viewers, content)
     gaps = [later - earlier for earlier, later in pairwise(drawn[:-1])]  # the last one is the end's, at once
     assert gaps
@@ -340,7 +366,7 @@ def test_a_crowd_gets_chunks_that_come_quickly_two_at_a_time_in_bytes_made_once(
     sqlite: Database, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("CROWD", 3), ("GATHERED_SECONDS", 60.0), ("GATHER_SECONDS", 61.0), ("POLL_SECONDS", 60.0)):
-        monkeypatch.setattr(f"app.lab.stream.{name}", value)
+        monkeypatch.setattr(f"app.lab.{'stream' if name == 'POLL_SECONDS' else 'feed'}.{name}", value)
     written: list[list[bytes]] = [[], [], []]
 
     async def viewers(hub: Hub, writer: _Writer) -> None:
