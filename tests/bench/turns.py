@@ -3,6 +3,10 @@
 The viewers have a process of their own at idle priority (`tests.bench.crowd`): they are not on the machine that trains.
 What each part of the product took is told by processor time, beside what the ranks took in the same steps: on a machine
 with other work that says more than tokens a second.
+
+A turn is compared with those around it, so that what the machine does over minutes falls out, and each comparison is
+one block: the interval is of the blocks' mean, by Student's t, for steps next to each other are not independent. A run
+may have 500 steps; several, one after the other, give as many blocks as it takes.
 """
 
 from __future__ import annotations
@@ -11,24 +15,51 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from app.core.settings import Settings
+from app.lab.least_squares import student_t
 from tests.bench.crowd import Crowd
 from tests.support.product import Product
 
-TURN_STEPS, TURNS = 40, 9  # the first and the last without viewers
+TURN_STEPS, TURNS = 45, 9  # the first and the last without viewers
 FIRST_STEP = 20  # that counts
-STEPS = FIRST_STEP + TURNS * TURN_STEPS + 100  # some more: a turn ends a little later than it might
+STEPS = FIRST_STEP + TURNS * TURN_STEPS + 75  # some more: a turn ends a little later than it might
 ARRIVED = 8  # steps into a turn, by when they are there
 _PARTS = {"web": "app.cli serve", "worker": "--devices", "control": "--control", "beat": "--beat"}
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A share, measured once in each turn with viewers, of all runs."""
+
+    shares: list[float]
+
+    @property
+    def mean(self) -> float:
+        return statistics.mean(self.shares)
+
+    @property
+    def margin(self) -> float:
+        """Half the mean's 95 % interval, by Student's t."""
+        return student_t(len(self.shares) - 1) * statistics.stdev(self.shares) / sqrt(len(self.shares))
+
+    def verdict(self, target: float) -> str:
+        """Whether it is within `target`, where the interval tells."""
+        if self.mean + self.margin <= target:
+            return "met"
+        return "missed" if self.mean - self.margin > target else "not told: the interval takes it in"
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:.1f} ± {100 * self.margin:.1f} %"
 
 
 @dataclass(frozen=True)
@@ -44,14 +75,15 @@ class Turns:
     added: dict[str, list[float]]
     missed: int
 
-    def costs(self, behind: int) -> list[float]:
+    def costs(self, behind: int, middle: Callable[[Sequence[float]], float]) -> list[float]:
         """By what share of its tokens a second each turn with viewers was slower than those around it, from so many
-        steps into each."""
+        steps into each. `middle`: of a turn's steps, the mean, which has all that came in between, or the median, which
+        other work on the machine does not move."""
         took = [
-            statistics.mean(self.seconds[step] for step in range(first + behind, after) if step in self.seconds)
+            middle([self.seconds[step] for step in range(first + behind, after) if step in self.seconds])
             for first, after in pairwise(self.began)
         ]
-        return [1 - _around(took, turn) / took[turn] for turn in range(1, TURNS, 2)]
+        return [1 - _around(took, turn) / took[turn] for turn in range(1, len(took), 2)]
 
 
 def _around(turns: Sequence[float], turn: int) -> float:

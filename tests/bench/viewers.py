@@ -24,12 +24,13 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from tests.bench.crowd import Viewer, look_on
-from tests.bench.turns import ARRIVED, TURN_STEPS, give_way, in_turns
+from tests.bench.turns import ARRIVED, TURN_STEPS, Blocks, give_way, in_turns
 from tests.support.browser import browser_path
 from tests.support.product import Product, running_product
 
 VIEWERS, MANY = 100, 1000
 PAIRS = 3
+LONG_RUNS = 3
 IN_A_ROW = 10
 DRAWN_SECONDS, COST, ROW_RATIO = 0.6, 0.03, 1.3  # targets
 LOOKED_AT: dict[str, Any] = {
@@ -57,7 +58,7 @@ def measure(data: Path) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8192)), hard))  # inherited by the product
     with running_product(data, warm=True, RANKZERO_GIVE_WAY=give_way()) as product:
         _watched(product, SHORT, 0)  # one first, for whatever is done once
-        turns = in_turns(product, LOOKED_AT, VIEWERS)
+        every = [in_turns(product, LOOKED_AT, VIEWERS) for _ in range(LONG_RUNS)]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=browser_path())
             page = browser.new_page()
@@ -68,39 +69,40 @@ def measure(data: Path) -> dict[str, Any]:
     p95 = delays[min(len(delays) - 1, int(0.95 * len(delays)))]
     chunks = list(range(1, crowd.run["chunks"] + 1))
     missed = sum(not (viewer.has_ended and viewer.chunks == chunks) for viewer in crowd.viewers)
-    costs, costs_later = turns.costs(0), turns.costs(ARRIVED)
-    added = {name: 100 * statistics.median(shares) for name, shares in turns.added.items()}
-    clients = added.pop("clients")
-    alone = 100 * statistics.median(sum(each.values()) - each["clients"] for each in turns.alone)
+    costs = Blocks([share for turns in every for share in turns.costs(0, statistics.mean)])
+    costs_later = Blocks([share for turns in every for share in turns.costs(ARRIVED, statistics.median)])
+    shares = {name: [share for turns in every for share in turns.added[name]] for name in every[0].added}
+    added = {name: 100 * statistics.median(each) for name, each in shares.items()}
+    web, clients = Blocks(shares["web"]), added.pop("clients")
+    nobody = [each for turns in every for each in turns.alone]
+    alone = 100 * statistics.median(sum(each.values()) - each["clients"] for each in nobody)
+    missed_in_turns = sum(turns.missed for turns in every)
     said = ", ".join(f"{name} {share:.2f}" for name, share in added.items())
     return {
         "viewers": VIEWERS,
         "give_way": int(give_way()),
         "drawn_seconds": delays,
         "drawn_p95_seconds": p95,
-        "cost_of_tokens_per_second": costs,
-        "cost_once_they_are_there": costs_later,
-        "shares_of_ranks": {"nobody": turns.alone, "added": turns.added},
-        "crowd": {"viewers": len(crowd.viewers), "missed_something": missed, "missed_in_turns": turns.missed},
+        "cost_of_tokens_per_second": costs.shares,
+        "cost_once_they_are_there": costs_later.shares,
+        "shares_of_ranks": {"nobody": nobody, "added": shares},
+        "crowd": {"viewers": len(crowd.viewers), "missed_something": missed, "missed_in_turns": missed_in_turns},
         "in_a_row": row,
         "targets": {"drawn_p95_seconds": DRAWN_SECONDS, "cost": COST, "in_a_row": ROW_RATIO, "missed_something": 0},
         "lines": [
             f"rank writes → drawn, {VIEWERS} viewers: p95 {p95:.2f} s of {len(delays)} steps "
             f"(target ≤ {DRAWN_SECONDS:g} s)",
-            f"{VIEWERS} viewers cost the run {_percent(costs)} of its tokens/s (target ≤ {100 * COST:g} %), "
-            f"{_percent(costs_later)} once they are there: turns of {TURN_STEPS} steps within one run, clients at idle "
-            "priority",
-            f"of the ranks' processor time that is, in %: {said}; together {sum(added.values()):.1f}, the clients "
-            f"{clients:.1f}; the product with nobody looking on {alone:.1f}",
+            f"{VIEWERS} viewers cost the run {costs} of its tokens/s, their arrival with it (target ≤ {100 * COST:g} "
+            f"%: {costs.verdict(COST)}), {costs_later} once they are there, by medians of steps "
+            f"({costs_later.verdict(COST)}): {len(costs.shares)} turns of {TURN_STEPS} steps with them, each between "
+            f"two without, within {LONG_RUNS} runs, clients at idle priority",
+            f"of the ranks' processor time that is, in %: {said}; together {sum(added.values()):.1f} (web {web}), the "
+            f"clients {clients:.1f}; the product with nobody looking on {alone:.1f}",
             f"{len(crowd.viewers):,} viewers of one run: {missed} missed something (target 0); of those who came and "
-            f"went in turns: {turns.missed}",
+            f"went in turns: {missed_in_turns}",
             f"{IN_A_ROW} runs in a row: {row['ratio']:.2f} × their ranks' own time (target ≤ {ROW_RATIO:g} ×)",
         ],
     }
-
-
-def _percent(shares: list[float]) -> str:
-    return f"{100 * statistics.median(shares):.1f} % ({100 * min(shares):.1f} to {100 * max(shares):.1f})"
 
 
 @dataclass(frozen=True)
