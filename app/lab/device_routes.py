@@ -8,18 +8,19 @@ from starlette.responses import Response
 
 from app.core.db import database_time
 from app.core.templating import page
-from app.core.web import CurrentMoment, Db, ReadSession, WorkQueue
-from app.lab import presence
+from app.core.web import CurrentMoment, Db, LearnerId, ReadSession, WorkQueue
+from app.lab import presence, reading
 from app.lab.devices import devices_page
 
 router = APIRouter()
 
 
 @router.get("/lab/devices", response_class=HTMLResponse)
-def devices(request: Request, session: ReadSession, moment: CurrentMoment) -> HTMLResponse:
+def devices(request: Request, session: ReadSession, learner: LearnerId, moment: CurrentMoment) -> HTMLResponse:
     # by the clock that workers beat by
     shown = devices_page(session, database_time(session))
-    return page(request, "lab/devices.html", {"shown": shown, "zone": moment.zone})
+    under_way = reading.count_active(session, learner)
+    return page(request, "lab/devices.html", {"shown": shown, "zone": moment.zone, "under_way": under_way})
 
 
 @router.post("/lab/workers/{name}/drain")

@@ -80,12 +80,12 @@ class DevicesPage:
 
 def device_rows(session: Session, now: datetime) -> list[DeviceRow]:
     """The device workers that are there."""
-    active = {run.id: run for run in queries.list_active(session)}
+    active = {run.worker: run for run in queries.list_active(session)}  # a claim says it before a worker's next beat
     served = presence.served_release(session)
     return [
         DeviceRow(
             worker,
-            run := active.get(worker.run_id or 0),
+            run := active.get(worker.name),
             _name(run) if run else "",
             presence.why_it_takes_nothing(worker, served),
         )

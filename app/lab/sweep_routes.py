@@ -149,7 +149,7 @@ def show(
 ) -> HTMLResponse:
     """A sweep: theory's curve through what was measured, the residuals, every run."""
     shown = sweep_page(session, learner, sweep_id, quantity or None, moment)
-    return page(request, "lab/sweep.html", {"shown": shown})
+    return page(request, "lab/sweep.html", {"shown": shown, "under_way": reading.count_active(session, learner)})
 
 
 @router.post("/lab/sweeps/{sweep_id}/cancel")

@@ -18,7 +18,7 @@ from app.lab.sizes import gpus_for, gpus_for_ranks, kind_on, sizes_on
 from labs.spec import LAPTOP, RunSize, RunSpec, Sizes, SpecError, Violation, check_size, parse_run_spec
 
 _NO_HOSTS = (
-    ", and no worker that is there has several: `rankzero worker --backend` makes one, of a Slurm partition or of a "
+    ", and no worker that is there has several: “rankzero worker --backend” makes one, of a Slurm partition or of a "
     "local cluster."
 )
 
@@ -44,7 +44,9 @@ class Here:
             raise SpecError([self._of_hosts(each) for each in error.violations]) from None
         if parsed.hosts > 1 and not self.has_hosts:
             message = f"It asks for {parsed.hosts} hosts{_NO_HOSTS}"
-            raise SpecError([Violation("hosts", parsed.hosts, message, "1, or a worker that has several first")])
+            raise SpecError(
+                [Violation("hosts", parsed.hosts, message, "1; more once a worker that has several hosts is started")]
+            )
         return parsed
 
     def _of_hosts(self, violation: Violation) -> Violation:
@@ -99,7 +101,7 @@ def _why_no_devices(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | N
         too_large = check_size(spec, sizes)[0]
         return f"It is too large for what is there. {too_large.message} Accepted: {too_large.accepted}."
     if all("hosts" in device for worker in workers for device in worker.devices):
-        return "It is for one host, and the workers that are there take runs over several; `rankzero worker` makes one."
+        return "It is for one host, and the workers that are there take runs over several; “rankzero worker” makes one."
     if spec.device == "cpu":
         return "It asks for the CPU, and the workers that are there run on GPUs only."
     ranks = spec.parallel.world_size
@@ -114,7 +116,7 @@ def _why_no_hosts(spec: RunSpec, workers: Sequence[WorkerPresence]) -> str | Non
     if not offers:
         return f"It asks for {spec.hosts} hosts{_NO_HOSTS}"
     if spec.link is not None and not any(device.get("is_shaped") for device in offers):
-        return "It asks for a link of its own, and no worker that is there is for a local cluster (`rankzero cluster`)."
+        return "It asks for a link of its own, and no worker that is there is for a local cluster (“rankzero cluster”)."
     whys = [why for device in offers if (why := _why_not_on(spec, device))]
     return whys[0] if len(whys) == len(offers) else None
 

@@ -4,6 +4,7 @@ import { within } from "./dom.js";
 import { setUpFilms } from "./film.js";
 import { setUpReveal } from "./reveal.js";
 import { steadyRange } from "./scales.js";
+import { countUnderWay, showUnderWay } from "./under-way.js";
 import uPlot from "./vendor/uplot/uplot-1.6.32.esm.js";
 
 /**
@@ -248,18 +249,9 @@ function follow() {
       root.dataset.ended = "yes";
       drawCurves();
       reveal.ended();
-      oneLessUnderWay();
+      showUnderWay(countUnderWay() - 1); // this one no longer is
     }
   });
-}
-
-// the navigation counts runs under way; this one no longer is
-function oneLessUnderWay() {
-  const count = document.querySelector('.nav a[data-key="l"] .count');
-  if (!count) return;
-  const left = parseInt(count.textContent, 10) - 1;
-  if (left > 0) count.firstChild.textContent = String(left);
-  else count.remove();
 }
 
 setUpFilms(root);

@@ -221,7 +221,7 @@ def test_hosts_are_listed_with_what_each_is_and_does(client: TestClient, databas
     over = {"model": "gpt-mini", "parallel": {"data": 3}, "hosts": 3}
     refused = client.post("/api/v1/lab/runs", json={"spec": over})
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "hosts")
-    assert refused.json()["errors"][0]["accepted"] == "1, or a worker that has several first"
+    assert refused.json()["errors"][0]["accepted"] == "1; more once a worker that has several hosts is started"
     form = client.post("/lab/runs", data={"data": "3", "hosts": "3", "zero": "0"}, headers=HTML)
     assert form.status_code == 422
     assert '<span class="error" id="h-hosts">It asks for 3 hosts, and no worker' in form.text

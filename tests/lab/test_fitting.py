@@ -11,6 +11,8 @@ from fastapi.testclient import TestClient
 
 from app.core.db import Database
 from app.lab import service
+from app.lab.fitting.law import Sample
+from app.lab.fitting.link import said_of_one_side
 from app.lab.least_squares import fit, student_t
 from app.lab.models import Chunk
 from app.lab.residuals import durbin_watson, is_patterned, pattern
@@ -115,6 +117,22 @@ def test_one_run_does_not_tell_the_machine_from_a_term(client: TestClient, datab
     pinged(0.04, 0.08, 0.12, 0.03, -0.2, -0.12, -0.15, 0.12)
     html = client.get("/lab/fit", headers=HTML).text
     assert "with no order along the axis in 2 runs: that is the machine" in html
+
+
+def test_a_run_that_is_another_machine_is_named_even_without_a_line_of_its_own() -> None:
+    """1 ms and 1 GB/s; of run 13 only the small messages are kept, each a third too slow."""
+
+    def sample(run: int, size: float, times: float) -> Sample:
+        took = times * (1e-3 + size / 1e9)
+        return Sample(f"{run}-{size}", (run,), (), "", size, took, (1.0, size), took)
+
+    sizes = [1e3 * 4**step for step in range(6)]
+    right = [sample(9, size, 1.0) for size in sizes]
+    slow = [sample(13, size, 1.33) for size in sizes[:3]]
+    said = said_of_one_side([*right, *slow], 1e-3, 1e-9)
+    assert said.startswith(" All 3 small messages that are kept of run 13 lie 33 % or more above the law")
+    assert said_of_one_side(right, 1e-3, 1e-9) == ""
+    assert said_of_one_side([*right, *slow[:2]], 1e-3, 1e-9) == "", "two points are chance"
 
 
 def test_both_terms_of_activations_and_the_factor_of_recomputation(client: TestClient, database: Database) -> None:

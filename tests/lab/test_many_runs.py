@@ -21,7 +21,7 @@ from app.lab.models import Chunk, Run
 from app.lab.side_times import said_of_same_work, said_of_update, watched_beside_plain
 from app.lab.sweeps import base_of
 from app.lab.sweeps.lines import lines_of, said_of_steps
-from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts
+from app.lab.sweeps.parts import PARTS, parts_of, said_of_parts, why_not_apart
 from app.lab.sweeps.sending import said_of_sending
 from app.theory.lab_runs import Point
 from app.theory.lab_runs.transfers import transfer
@@ -664,7 +664,7 @@ def test_sending_is_told_from_the_rest_of_waiting() -> None:
     link = Link(1e-3, 1e9, 9)
     said = said_of_sending(runs, {1: "DDP"}, link, {"DDP": 0.02})
     assert "2 MB in 6 messages, which takes 8 ms or more, by the α and B that run 9 timed" in said
-    assert said.endswith("and for a core: beyond that least time, 12 ms of the 20 ms with DDP.")
+    assert said.endswith("Of the waiting in the offset, 12 ms of 20 ms with DDP are more than that least time.")
     assert said_of_sending(runs, {1: "DDP"}, link, {}).endswith("waiting for the other ranks and for a core.")
     assert "waiting" not in said_of_sending(runs, {1: "DDP"}, link, None)
 
@@ -686,8 +686,9 @@ def test_the_parts_of_a_step_add_up_to_it_and_none_is_made_up() -> None:
     assert "less than nothing" not in said
     fast = parts_of(9, {**timed, "operations": {**timed["operations"], "products": 0.002}}, 0.005)
     assert fast is not None
-    assert "%" not in said_of_parts([parts, fast]), "no share of a peak that is none"
-    assert "products ran faster than at the peak that is known here" in said_of_parts([parts, fast])
+    assert "%" not in why_not_apart([parts, fast]), "no share of a peak that is none"
+    assert "products ran faster than at the peak that is known here" in why_not_apart([parts, fast])
+    assert why_not_apart([parts]) == ""
     slow = parts_of(8, {**timed, "step_seconds": 0.012}, 0.005)
     assert slow is not None
     assert "In run 8 the watched steps were slower than the typical one" in said_of_parts([parts, slow])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.lab.fitting.law import Coefficient, Fitting, Law, Sample, Source, plainly, residual
-from app.lab.fitting.tensors import tensor_rows
+from app.lab.fitting.tensors import counted, tensor_rows
 from app.lab.forms import value_called
 from app.lab.least_squares import Fitted, fit
 from app.lab.models import Run
@@ -18,7 +18,8 @@ LAW = Law(
     "activations",
     "The two terms of activation memory",
     "A layer keeps k·sbh + c·as²b bytes. The paper's 34 and 5 are of bf16 blocks with dropout; these are of the lab's, "
-    "in fp32 and without it, so both differ and the form does not.",
+    "in fp32 and without it, so both differ and the form does not. What is kept once, final norm, head and logits, is "
+    "in k, shared out over the layers: with more layers k is smaller.",
     "finished trainings in fp32 on one rank without recomputation, at two sequences or more, fused and written out",
     "/lab/sweeps?like=activations",
     "Sweep the sequence",
@@ -46,7 +47,9 @@ def fitted(source: Source) -> Law:
         theory = {run.id: float(run.theory["activation_bytes"]) for run, _ in alike}
         expected = fit([each.row for each in fitting.kept], [theory[each.runs[0]] for each in fitting.kept], True)
         if fitting.fitted is not None and expected is not None:
-            return replace(_law_of(fitting, fitting.fitted, expected), tensors=tensor_rows(alike[0][1]))
+            shape_of = alike[0][1]
+            law = _law_of(fitting, fitting.fitted, expected, counted(shape_of))
+            return replace(law, tensors=tensor_rows(shape_of))
         if fitting.out:
             return fitting.unfitted()
     return LAW
@@ -59,7 +62,7 @@ def _sample(run: Run, spec: RunSpec) -> Sample:
     return Sample(str(run.id), (run.id,), cells, training.attention, row[0] / _THOUSAND, kept, row, kept)
 
 
-def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted) -> Law:
+def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted, count: tuple[float, float]) -> Law:
     def at(sample: Sample) -> float:
         return sum(a * c for a, c in zip(sample.row, measured.coefficients, strict=True))
 
@@ -68,19 +71,32 @@ def _law_of(fitting: Fitting, measured: Fitted, expected: Fitted) -> Law:
         at,
         [(sample.series, sample.x, at(sample)) for sample in fitting.samples],
         "the law",
-        [_coefficient(measured, expected, index) for index in range(len(_COEFFICIENTS))],
+        [_coefficient(measured, count, index) for index in range(len(_COEFFICIENTS))],
         _beyond(measured, expected)
         + residual(
             fitting,
             measured,
             [sample.y / at(sample) - 1 for sample in fitting.kept],
             "something grows with neither term: the loss keeps its logits, b·s·V, which the law lacks",
-        ),
+        )
+        + _fitted_alike(expected, count),
     )
 
 
-def _coefficient(measured: Fitted, expected: Fitted, at: int) -> Coefficient:
-    (name, paper), theory = _COEFFICIENTS[at], f"{expected.coefficients[at]:.4g}"
+def _fitted_alike(expected: Fitted, count: tuple[float, float]) -> str:
+    """What theory's own bytes come to where they are fitted as the measured ones are: not to the count, quite."""
+    texts = [f"{each:.4g}" for each in (*expected.coefficients, *count)]
+    if texts[:2] == texts[2:]:
+        return ""
+    return (
+        f" Theory's bytes of the same runs, fitted alike, come to {texts[0]} and {texts[1]}, where the count is "
+        f"{texts[2]} and {texts[3]}: what only one kind of attention keeps, as the softmax's statistic of a row, falls "
+        "on both."
+    )
+
+
+def _coefficient(measured: Fitted, count: tuple[float, float], at: int) -> Coefficient:
+    (name, paper), theory = _COEFFICIENTS[at], f"{count[at]:.4g}"
     coefficient = Coefficient.of(measured, at, name, f"{measured.coefficients[at]:.4g}", theory, plainly)
     return replace(coefficient, published=paper)
 

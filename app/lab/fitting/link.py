@@ -13,6 +13,7 @@ from app.units import digits, value_text
 from labs.spec import Figure, RunSpec
 
 _NANO = 1e-9
+_FAR = 0.1  # of the law: further away on one side than sizes of a run in order scatter
 _NAMED = 2  # of the newest runs have a tone of their own, beside earlier ones and points left out
 _EXACT = 1e-6  # of a coefficient: a smaller difference is the computer's
 _LINE = "α + S/B"
@@ -93,6 +94,25 @@ def _said_of_runs(lines: Mapping[int, Fitted]) -> str:
     )
 
 
+def said_of_one_side(samples: Sequence[Sample], alpha: float, beta: float) -> str:
+    """Of a run of several, that its points of small or of large messages all lie far on one side of the law, even where
+    too few are left for a line of its own; else nothing."""
+    by_run: dict[int, list[Sample]] = {}
+    for sample in samples:
+        by_run.setdefault(sample.runs[0], []).append(sample)
+    sizes = sorted({sample.x for sample in samples})
+    for run, own in by_run.items() if len(by_run) > 1 else ():
+        for name, half in (("small", sizes[: len(sizes) // 2]), ("large", sizes[len(sizes) // 2 :])):
+            apart = [each.y / (alpha + beta * each.x) - 1 for each in own if each.x in half]
+            if len(apart) >= TELLING and (min(apart) > _FAR or max(apart) < -_FAR):
+                side, least = ("above", min(apart)) if apart[0] > 0 else ("below", max(apart))
+                return (
+                    f" All {len(apart)} {name} messages that are kept of run {run} lie {digits(100 * abs(least), 2)} % "
+                    f"or more {side} the law: that run was another machine than the rest, and belongs out as a whole."
+                )
+    return ""
+
+
 _ALPHA_BETA: tuple[Callable[[float], str], ...] = (
     lambda alpha: f"{'−' if alpha < 0 else ''}{value_text(abs(alpha), 'seconds')}",
     lambda beta: f"{digits(beta / _NANO, 3)} ns a byte",
@@ -140,7 +160,7 @@ def _law_of(fitting: Fitting, line: Fitted) -> Law:
             "the line misses sizes at one end: a copy through a buffer, or another path for large messages, "
             "which α and B do not have",
         )
-        + _said_of_runs(_of_runs(fitting.kept)),
+        + (_said_of_runs(_of_runs(fitting.kept)) or said_of_one_side(fitting.kept, alpha, beta)),
     )
 
 

@@ -30,8 +30,8 @@ def tensor_rows(spec: RunSpec) -> tuple[TensorRow, ...]:
     rows = list[TensorRow]()
     for of_square, unit in _UNITS.items():
         beside = 0.0 if of_square else _beside_layers(fused)
-        sums = [sum(each for (_, square), each in terms.items() if square is of_square) for terms in (published, here)]
-        rows.append(TensorRow(unit, _text(sums[0]), _text(sums[1] + beside), is_sum=True))
+        of_paper = sum(each for (_, square), each in published.items() if square is of_square)
+        rows.append(TensorRow(unit, _text(of_paper), _text(counted(spec)[of_square]), is_sum=True))
         for name in dict.fromkeys(name for name, square in (*published, *here) if square is of_square):
             key = (name, of_square)
             rows.append(TensorRow(name, _text(published.get(key)), _text(here.get(key))))
@@ -39,6 +39,14 @@ def tensor_rows(spec: RunSpec) -> tuple[TensorRow, ...]:
             name = f"final norm, head and logits, once for {spec.model.layers} layers"
             rows.append(TensorRow(name, _NOTHING, _text(beside)))
     return tuple(rows)
+
+
+def counted(spec: RunSpec) -> tuple[float, float]:
+    """k and c of trainings of the shape of `spec`, by the count: the sums of the lab's column above."""
+    fused, full = (_with_attention(spec, attention) for attention in ("flash", "full"))
+    here = {**layer_terms(full), **layer_terms(fused)}
+    k, c = (sum(each for (_, square), each in here.items() if square is of_square) for of_square in (False, True))
+    return k + _beside_layers(fused), c
 
 
 def _beside_layers(spec: RunSpec) -> float:

@@ -63,11 +63,8 @@ def parts_of(run_id: int, result: Mapping[str, Any], arithmetic: float | None, s
     return StepParts(run_id, step, seconds, series)
 
 
-def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_peak_sure: bool = True) -> str:
-    """What the factor over the arithmetic and the offset are made of, where there is a line; else what one step in the
-    middle is made of, largest first, and what there is of it in the smallest step."""
-    if not every:
-        return ""
+def why_not_apart(every: Sequence[StepParts], *, is_peak_sure: bool = True) -> str:
+    """Why steps cannot be taken apart by the peak; nothing where they can."""
     if not is_peak_sure or any(each.ratio < 1 for each in every):
         return "Steps cannot be taken apart by a peak that some of them beat: it was measured too low."
     if any(each.of_peak > 1 + _SLACK for each in every):
@@ -75,6 +72,14 @@ def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = (), *, is_
             "In some of these steps products ran faster than at the peak that is known here, which was timed beside "
             "other work: by that peak they cannot be taken apart."
         )
+    return ""
+
+
+def said_of_parts(every: Sequence[StepParts], lines: Sequence[Line] = ()) -> str:
+    """What the factor over the arithmetic and the offset are made of, where there is a line; else what one step in the
+    middle is made of, largest first, and what there is of it in the smallest step."""
+    if not every:
+        return ""
     if known := parts_of_lines(every, lines):
         return f"{' '.join(map(_said_of_line, known))}{_said_of_disturbed(every)}"
     middle = sorted(every, key=lambda each: each.ratio)[len(every) // 2]

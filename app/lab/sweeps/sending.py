@@ -51,10 +51,10 @@ def _said_of_waiting(sent: Mapping[str, Sent], link: Link | None, waiting: Mappi
         return ""
     within = " In the parts above, sending is within waiting, as is waiting for the other ranks and for a core"
     apart = [
-        f"{value_text(waiting[name] - least, 'seconds')} of the {value_text(waiting[name], 'seconds')} with {name}"
+        f"{value_text(waiting[name] - least, 'seconds')} of {value_text(waiting[name], 'seconds')} with {name}"
         for name, each in sent.items()
         if link is not None and name in waiting and 0 < (least := link.least_seconds(each)) < waiting[name]
     ]
     if not apart:
         return f"{within}."
-    return f"{within}: beyond that least time, {listed(apart)}."
+    return f"{within}. Of the waiting in the offset, {listed(apart)} are more than that least time."

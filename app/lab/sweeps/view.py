@@ -23,7 +23,16 @@ from app.lab.residuals import pattern
 from app.lab.sweeps.at_peak import at_peak
 from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, is_number
 from app.lab.sweeps.lines import Line, lines_of
-from app.lab.sweeps.parts import PARTS, LineParts, StepParts, parts_of, parts_of_lines, rows_of, said_of_parts
+from app.lab.sweeps.parts import (
+    PARTS,
+    LineParts,
+    StepParts,
+    parts_of,
+    parts_of_lines,
+    rows_of,
+    said_of_parts,
+    why_not_apart,
+)
 from app.lab.sweeps.saying import SEEN, apart_from, finding_of, of_nothing
 from app.lab.sweeps.sending import said_of_sending
 from app.lab.sweeps.submitting import find_sweep
@@ -112,6 +121,7 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
     series = {run.id: point.name for run in runs if (point := _point(settings[run.id], 0.0, knobs))}
     parts = _parts(runs, expected, series) if name == "step_seconds" else []
     by_line = parts_of_lines(parts, lines)
+    untold = why_not_apart(parts, is_peak_sure=not (peak and peak.of_steps))
     rows = tuple(
         _row(
             run,
@@ -152,8 +162,8 @@ def sweep_page(session: Session, learner_id: int, sweep_id: int, asked: str | No
         if peak
         else "",
         smallest=_smallest(runs, settings, series) if peak else (),
-        is_of_lines=bool(by_line),
-        parts_say=said_of_parts(parts, lines, is_peak_sure=not (peak and peak.of_steps)),
+        is_of_lines=bool(by_line) and not untold,
+        parts_say=untold or said_of_parts(parts, lines),
         under_way=sum(run.status not in ENDED for run in runs),
         ended=sum(run.status in ENDED for run in runs),
     )
