@@ -97,7 +97,7 @@ def _chunk_number(last_event_id: str) -> int:
     )
 
 
-def _seen_chunk(
+async def _seen_chunk(
     after: Annotated[int, Query(ge=0, le=MOST_CHUNKS)] = 0, last_event_id: Annotated[str | None, Header()] = None
 ) -> int:
     return _chunk_number(last_event_id) if last_event_id else after
