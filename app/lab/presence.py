@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -13,6 +12,7 @@ from app.core.errors import NotFound
 from app.core.leases import STALE_AFTER
 from app.lab import queries
 from app.lab.models import ServedRelease, WorkerPresence
+from app.lab.sizes import Device
 
 LONGEST_TROUBLE = 500  # characters
 _THE_ROW = 1
@@ -78,7 +78,7 @@ def drain_worker(session: Session, name: str, is_drained: bool, now: datetime) -
         worker.is_drained, worker.drained_at = is_drained, now if is_drained else None
 
 
-def devices_elsewhere(session: Session, name: str, now: datetime) -> list[list[dict[str, Any]]]:
+def devices_elsewhere(session: Session, name: str, now: datetime) -> list[Sequence[Device]]:
     """The devices of the other workers that take runs: a worker without GPUs leaves them the `auto` runs that theirs
     can hold."""
     return [worker.devices for worker in workers_taking_runs(session, now) if worker.name != name]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NotRequired, TypedDict
 
 from app.units import factor_of
 from labs.spec.events import SpanEvent
@@ -22,6 +22,19 @@ _TRACE_ARGUMENTS = ("step", "micro_batch", "operation", "phase", "group", "paylo
 _FIRST_THREAD = 1000  # of collectives; those below are stages
 
 
+class TraceEvent(TypedDict):
+    """An event of the trace event format, as far as ours have it: `X` is a span, `M` names a thread."""
+
+    name: str
+    ph: Literal["X", "M"]
+    pid: int
+    tid: int
+    args: Mapping[str, object]
+    cat: NotRequired[str]
+    ts: NotRequired[float]  # microseconds, and so is the duration
+    dur: NotRequired[float]
+
+
 def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, object]:
     """The spans in the trace event format that Chrome and Perfetto open: a process a rank, a thread a stage.
 
@@ -29,7 +42,7 @@ def chrome_trace(spans: Iterable[SpanEvent]) -> dict[str, object]:
     """
     ordered = sorted(spans, key=lambda span: span.start)
     free_at: dict[tuple[int, int], float] = {}  # by rank and thread
-    events = [
+    events: list[TraceEvent] = [
         {
             "name": _trace_name(span),
             "cat": NAMES[span.what],
@@ -55,7 +68,7 @@ def _thread(span: SpanEvent, free_at: dict[tuple[int, int], float]) -> int:
     return thread
 
 
-def _thread_names(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _thread_names(events: Sequence[TraceEvent]) -> list[TraceEvent]:
     return [
         {
             "name": "thread_name",
