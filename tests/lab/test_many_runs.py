@@ -328,6 +328,9 @@ def test_a_sweep_is_asked_for_in_the_forms_words(client: TestClient) -> None:
     zero = [client.get(f"/api/v1/lab/runs/{run}/spec").json()["parallel"]["zero"] for run in range(1, 5)]
     assert zero == [0, 3, 0, 3]
     assert "Micro-batch and Strategy" in client.get("/lab/sweeps", headers=HTML).text
+    again = client.get("/lab/sweeps?run=1&sweep=1", headers=HTML).text
+    assert 'name="values_1" value="1, 2"' in again
+    assert 'name="values_2" value="DDP, FSDP"' in again
 
 
 def test_a_sweep_of_strategies_has_two_ranks_and_says_so(client: TestClient, database: Database) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core.errors import Violation
-from app.lab.forms import called, get, path_called, value_meant
+from app.lab.forms import called, choice_called, get, path_called, value_called, value_meant
 from app.lab.sweeps.knobs import DATA, STRATEGY, Knob, Value
 
 EXAMPLE = {
@@ -84,9 +84,16 @@ def turned_again(form: SweepForm, knobs: Iterable[Knob]) -> SweepForm:
     """The form with the knobs of a sweep that was made before."""
     typed = {"field_1": "", "values_1": "", "field_2": "", "values_2": ""}
     for number, knob in enumerate(knobs, 1):
-        values = ", ".join(each if isinstance(each, str) else json.dumps(each) for each in knob.values)
+        values = ", ".join(_typed(knob.field, each) for each in knob.values)
         typed |= {f"field_{number}": called(knob.field), f"values_{number}": values}
     return replace(form, **typed)
+
+
+def _typed(path: str, value: Value) -> str:
+    """As it would be typed: a choice by its name."""
+    if choice_called(path, value) is not None:
+        return value_called(path, value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def read_form(form: SweepForm) -> tuple[object, list[Knob], list[Violation]]:
