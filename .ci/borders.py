@@ -20,7 +20,6 @@ FREE = {
     "app.content.recipes.generate": "what a sitting stores, as JSON",
     "app.content.rubric_schemas.make_points": "the values that an expression may name",
     "app.core.idempotency.once": "a reply as JSON, stored and given again as it was",
-    "app.lab.presence.devices_elsewhere": "devices as workers of any release describe them",
     "app.lab.takers.most_gpus": "devices as workers of any release describe them",
     "labs.spec.reading.violation_of": "an error as pydantic and FastAPI give it",
 }
