@@ -182,6 +182,11 @@ def catalogue(configuration: Settings | None = None) -> Catalogue:
 
 @cache
 def _load_once(folder: Path) -> Catalogue:
+    return read(folder)
+
+
+def read(folder: Path) -> Catalogue:
+    """What `load` gives. Of the content we ship it is kept among our modules, and made anew where anything changed."""
     if folder.resolve() != ROOT / "cards":  # of a stranger's content nothing is kept among our modules
         return load(folder)
 

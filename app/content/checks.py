@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.content.card_checks import check_cards
-from app.content.catalogue import Catalogue, load, source_key
+from app.content.catalogue import Catalogue, read, source_key
 from app.content.code_labs import check_code_labs
 from app.content.concept_map import in_circles
 from app.content.files import Source
@@ -27,8 +27,8 @@ Check = Callable[[Catalogue], Iterator[Finding]]
 
 
 def check_content(folder: Path, more: Iterable[Check] = ()) -> tuple[Catalogue, list[ContentProblem]]:
-    """Load everything below `folder` and check it. Rooms that compute with content hand in their own checks."""
-    catalogue = load(folder)
+    """Read everything below `folder` and check it. Rooms that compute with content hand in their own checks."""
+    catalogue = read(folder)
     problems = list(catalogue.mistakes)
     for check in (
         check_references,

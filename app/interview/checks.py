@@ -10,7 +10,9 @@ from app.content.coding import ASK, READ, WRITE, CodingRound, task
 from app.content.interview_draws import hidden_slips
 from app.content.interview_schemas import Interview
 from app.content.live import ExpressionError, Expressions
+from app.content.markdown import render_inline
 from app.content.questions import hint_findings, number_findings
+from app.content.rubric_schemas import make_points
 from app.grading.levels import level_of
 from app.grading.rubrics.grader import grade
 from app.interview.challenge_checks import check_challenges
@@ -24,7 +26,7 @@ from app.interview.offers import coding_sitting
 from app.interview.parts import NOTHING_ASKED, Answers, Part, Values, known_to, own_id, parts_of
 from app.interview.probe_checks import probe_findings
 from app.interview.prompts import prompt
-from app.interview.questions import layout_of, number_of, offered, order_of, right_answer, rubric_of, scene
+from app.interview.questions import layout_of, number_of, offered, order_of, right_answer, rubric_of, said_of, scene
 from app.interview.reacting import is_last_number, react
 from app.interview.scoring import scorecard
 from app.units import SCALES
@@ -91,12 +93,24 @@ def _finding(interview: Interview, seed: int) -> str | None:
         if uncured := [slip.id for slip in part.source.slips if not slip.cure]:
             return f"no card cures slip {', '.join(uncured)} of {part.id}"
         offered(part, values, answers, seed)
+        if part.question.kind == "text":
+            _compute_words(part, values, answers)
         answers[part.id] = "words" if part.question.kind == "text" else right_answer(part, values, answers)
         if unasked := _unasked(part, interview, values, answers, seed):
             return unasked
-    rows = scorecard(interview, values, answers, {}).rows
+    rows = scorecard(interview, values, answers, {}, left_out=() if seed in HEARD else ("text",)).rows
     wrong = [row.id for row in rows if row.kind != "text" and row.verdict != "right"]
     return f"the key does not grade as right: {', '.join(wrong)}" if wrong else None
+
+
+def _compute_words(part: Part, values: Values, answers: Answers) -> None:
+    """Everything that a question in words computes, without hearing an answer. Raises ExpressionError."""
+    known = known_to(part, values, answers)
+    assert known is not None, "asked, so it is known"
+    said_of(part, known)
+    make_points("rubric", part.question.rubric, known, part.let)
+    for text in (part.question.exemplar or "", part.source.explanation, *(each.text for each in part.question.rubric)):
+        render_inline(text, Expressions(known))
 
 
 def _unasked(part: Part, interview: Interview, values: Values, answers: Answers, seed: int) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -39,13 +39,16 @@ def scorecard(
     judged: Mapping[str, Mapping[str, bool]],
     reactions: Reactions = NOTHING_ASKED,
     programs: Programs = MappingProxyType({}),
+    left_out: Collection[str] = (),
 ) -> Scorecard:
-    """Every part graded. `judged` are the candidate's own judgements of text answers, by part and point; `reactions`,
-    what was asked on account of answers: it counts for the part it is about."""
+    """Every part graded, but those of kinds that are `left_out`. `judged` are the candidate's own judgements of text
+    answers, by part and point; `reactions`, what was asked on account of answers: it counts for the part it is
+    about."""
     own = built_on(answers, reactions)
     sitting = ToGrade(interview, parts_of(interview, reactions), values, answers, own, judged, programs, reactions)
-    rows = {part.id: _row(part, sitting) for part in sitting.parts if part.role in (*UNPUSHED, "asked")}
-    for part in sitting.parts:
+    graded = [each for each in sitting.parts if each.role in (*UNPUSHED, "asked") and each.kind not in left_out]
+    rows = {part.id: _row(part, sitting) for part in graded}
+    for part in graded:
         if part.role == "asked" and part.is_follow_up and rows[part.id].is_true_after:
             rows[part.question.id] = _given_back(rows[part.question.id])
     return Scorecard(tuple(rows.values()))
