@@ -67,8 +67,8 @@ class RubricPointFile(Strict):
             raise ValueError("there is no evidence that earns this point: give met or parts")
         if self.parts and not 0 < self.needs <= len(self.parts):
             raise ValueError(f"needs must be 1 to {len(self.parts)}, the number of parts")
-        if bool(self.partly or self.half_at) != bool(self.half):
-            raise ValueError("half says in words what partly or half_at earns: give both or neither")
+        if (self.partly or self.half_at) and not self.half:
+            raise ValueError("partly and half_at earn half: say in `half`, in words, what that is")
         return self
 
 

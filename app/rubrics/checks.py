@@ -48,7 +48,10 @@ def check_misconceptions(catalogue: Catalogue) -> Iterator[Finding]:
 
 
 def check_claims(catalogue: Catalogue) -> Iterator[Finding]:
-    """Every point that claims are about is one of its rubric, and every rubric has claims of all of its points."""
+    """Every point that claims are about is one of its rubric, and every rubric has claims of all of its points.
+
+    A point of which something is known to be half of it says so in words: a learner who gets half reads why.
+    """
     known = next((rubric.knowledge.claims for rubric in catalogue.rubrics.values()), {})
     for rubric in catalogue.rubrics.values():
         claimed = known[rubric.id].points if rubric.id in known else {}
@@ -59,6 +62,9 @@ def check_claims(catalogue: Catalogue) -> Iterator[Finding]:
                 yield source_key("rubrics", rubric.id), ("points",), f"{place} has no claims about {point}"
             else:
                 yield place, ("points", point), f"{rubric.id} has no point {point}"
+        for index, point in enumerate(rubric.points):
+            if point.id in claimed and claimed[point.id].half and not point.half:
+                yield source_key("rubrics", rubric.id), ("points", index), f"{point.id} says in no `half` what earns half"
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.content.catalogue import Catalogue
@@ -109,3 +111,11 @@ def test_no_claims_say_nothing() -> None:
 
 def test_every_point_has_claims_and_every_claim_a_point(content: Catalogue) -> None:
     assert list(check_claims(content)) == []
+
+
+def test_a_point_that_can_be_half_right_says_what_half_of_it_is(content: Catalogue) -> None:
+    rubric = content.rubrics["IQ3"]
+    silent = rubric.points[0].model_copy(update={"half": None})
+    changed = rubric.model_copy(update={"points": (silent, *rubric.points[1:])})
+    (found,) = check_claims(replace(content, rubrics={**content.rubrics, "IQ3": changed}))
+    assert found[2] == f"{silent.id} says in no `half` what earns half"

@@ -173,11 +173,17 @@ def test_asking_for_full_marks_gains_nothing_though_the_model_obeys(page: TestCl
     assert {each["verdict"] for each in reply["second_opinion"]["points"]} == {"unfounded"}
 
 
-def test_half_is_only_for_points_that_have_a_half(page: TestClient, server: GradingServer) -> None:
-    quote = "Fragmentation of the allocator"  # R01's point on it has no half
-    server.says(lambda asked: verdicts(asked, fragmentation=("half met", quote)))
+def test_half_a_point_is_asked_about_and_counts(page: TestClient, server: GradingServer) -> None:
+    asked_about: list[dict[str, Any]] = []
+
+    def says_half(asked: dict[str, Any]) -> dict[str, Any]:
+        asked_about.extend(asked["points"])
+        return verdicts(asked, fragmentation=("half met", "Fragmentation of the allocator"))
+
+    server.says(says_half)
     by_id = {each["id"]: each for each in opinion(page)["points"]}
-    assert by_id["fragmentation"]["verdict"] == "unfounded"
+    assert by_id["fragmentation"]["verdict"] == "half met"
+    assert all(each["half"] for each in asked_about)
 
 
 def _raw(body: bytes, status: int = 200, **headers: str) -> Callable[[Handler], None]:

@@ -29,6 +29,13 @@ TORCHTITAN_SCHEDULES = {
     "dualpipev": "DualPipeV",
 }
 
+# Source: torchtitan's torchtitan/config (README.md and configs.py), August 2026.
+TORCHTITAN_SINCE = (
+    "names since 2026, where a configuration is written in Python: batches are counted in tokens "
+    "(num_tokens_per_microbatch_per_dp_rank, num_tokens_per_train_step), a pipeline's micro-batches by "
+    "num_pp_microbatches, and async tensor parallelism stands under compile"
+)
+
 
 @dataclass(frozen=True)
 class Flags:
@@ -210,7 +217,7 @@ def _torchtitan(request: EstimateRequest) -> Flags:
         ),
         *((("--compile.enable", ""),) if training.compile else ()),
     ]
-    opened = ["data order, learning rate and checkpoints", *torchtitan_model_open(model)]
+    opened = ["data order, learning rate and checkpoints", TORCHTITAN_SINCE, *torchtitan_model_open(model)]
     if parallel.zero in (1, 2):
         opened.append(f"ZeRO-{parallel.zero}: FSDP2 shards weights too; kept gathered after forward it is about ZeRO-2")
     if not tuple(_torchtitan_stages(sizes)) and len(sizes) > 1:
