@@ -248,7 +248,7 @@ def test_what_is_said_of_another_strategy_is_no_evidence_of_this_one(text: str, 
         ("R05", "profile", "Measuring the candidates adds nothing.", "contradicted"),
         ("SP5", "step", "So 1.24e18 FLOPs / 1e15 = 1,240 s for a step.", "contradicted"),  # another number in its place
         ("SP5", "step", "A step takes a while.", "missed"),
-        ("SP5", "restart", "Elastic training carries on with the remaining 511 GPUs without any restart.", "contradicted"),
+        ("SP5", "restart", "Elastic training carries on with 511 GPUs without a restart.", "contradicted"),
         ("SP5", "restart", "With torchft the other replicas go on and the lost one is rebuilt and joins again.", "met"),
     ],
 )
