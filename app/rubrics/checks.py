@@ -64,7 +64,11 @@ def check_claims(catalogue: Catalogue) -> Iterator[Finding]:
                 yield place, ("points", point), f"{rubric.id} has no point {point}"
         for index, point in enumerate(rubric.points):
             if point.id in claimed and claimed[point.id].half and not point.half:
-                yield source_key("rubrics", rubric.id), ("points", index), f"{point.id} says in no `half` what earns half"
+                yield (
+                    source_key("rubrics", rubric.id),
+                    ("points", index),
+                    f"{point.id} says in no `half` what half of it is",
+                )
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:

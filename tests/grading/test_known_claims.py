@@ -118,4 +118,4 @@ def test_a_point_that_can_be_half_right_says_what_half_of_it_is(content: Catalog
     silent = rubric.points[0].model_copy(update={"half": None})
     changed = rubric.model_copy(update={"points": (silent, *rubric.points[1:])})
     (found,) = check_claims(replace(content, rubrics={**content.rubrics, "IQ3": changed}))
-    assert found[2] == f"{silent.id} says in no `half` what earns half"
+    assert found[2] == f"{silent.id} says in no `half` what half of it is"
