@@ -62,13 +62,10 @@ def check_claims(catalogue: Catalogue) -> Iterator[Finding]:
                 yield source_key("rubrics", rubric.id), ("points",), f"{place} has no claims about {point}"
             else:
                 yield place, ("points", point), f"{rubric.id} has no point {point}"
-        for index, point in enumerate(rubric.points):
-            if point.id in claimed and claimed[point.id].half and not point.half:
-                yield (
-                    source_key("rubrics", rubric.id),
-                    ("points", index),
-                    f"{point.id} says in no `half` what half of it is",
-                )
+        for index, each in enumerate(rubric.points):
+            if each.id in claimed and claimed[each.id].half and not each.half:
+                place = source_key("rubrics", rubric.id)
+                yield place, ("points", index), f"{each.id} says in no `half` what half of it is"
 
 
 def _exemplars(rubric: RubricFile, made: Rubric) -> Iterator[Finding]:
