@@ -250,6 +250,7 @@ function follow() {
       drawCurves();
       reveal.ended();
       showUnderWay(countUnderWay() - 1); // this one no longer is
+      root.querySelector("[data-whole]").hidden = false;
     }
   });
 }

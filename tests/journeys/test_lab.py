@@ -83,6 +83,7 @@ def test_a_prediction_a_run_a_reload_and_the_comparison(page: Page, product: Pro
     expect(page.get_by_role("heading", name="Communication")).to_be_visible()  # the fold stays as it was
     expect(page.locator("table", has_text="Reduce-scatter, gradients")).to_contain_text("12.99 MB")
     expect(page.get_by_role("heading", name="What happened")).to_be_visible()
+    expect(page.get_by_role("link", name="all of it as one file")).to_be_visible()
 
     run = product.get_json(f"/api/v1/lab/runs/{page.url.rsplit('/', 1)[1]}")
     assert run["result"]["payload_bytes_per_step"] == run["theory"]["payload_bytes_per_step"]
